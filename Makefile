@@ -11,7 +11,7 @@ OUT ?= study
 PICTURES ?= pictures
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve ruff style lint lint-js check test claims attack bench bench-labels study pictures imports packaging ecosystem image lock
+.PHONY: help env demo serve ruff style lint lint-js check test claims attack faults bench bench-labels study pictures imports packaging ecosystem image lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ claims: env ## The statistical claims with their full counts; takes long
 attack: env ## Attack a real server much longer than the tests do
 	CELEUS_ATTACKS=full $(BIN)/pytest tests/attacks tests/api/access/test_blind_attack.py \
 		tests/faults/test_deaths.py --timeout=0 $(ARGS)
+
+faults: env ## Fail the database over, roll out a version, balance and pool: root, apt and minutes
+	CELEUS_FAULTS=full $(BIN)/pytest tests/faults/machines --timeout=0 $(ARGS)
 
 bench: env ## Measure time, and print it beside its goals (options: ARGS="--quick")
 	$(BIN)/python -m tests.bench $(ARGS)

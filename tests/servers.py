@@ -213,12 +213,13 @@ def started_service(
     database_url: str | None,
     redis_url: str | None = None,
     environment: Mapping[str, str] | None = None,
+    port: int | None = None,
 ) -> Service:
-    """A server process on a free port of loopback, ready to answer whoever has the tests' key.
+    """A server process on a port of loopback, ready to answer whoever has the tests' key.
 
     ``environment`` is added to this process's own, without its settings of Celeus.
     """
-    port = free_port()
+    port = port or free_port()
     own = {name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")}
     if database_url is not None:
         own["CELEUS_DATABASE_URL"] = database_url

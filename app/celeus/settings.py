@@ -135,6 +135,10 @@ class Settings(BaseSettings):
     hot_pools: int = Field(default=16, ge=1, description="Pools a worker keeps.")
 
     database_pool_size: int = Field(default=16, ge=1, description="Connections per worker.")
+    database_pooler: bool = Field(
+        default=False,
+        description="Whether `database_url` leads to PgBouncer or another pooler of transactions.",
+    )
     queue_limit: int = Field(
         default=512,
         ge=1,

@@ -36,14 +36,14 @@ def test_there_is_a_database_a_cache_the_migrations_and_the_service(
     services: dict[str, Any],
 ) -> None:
     watching = {name for name, service in services.items() if "profiles" in service}
-    assert set(services) - watching == {"postgres", "redis", "migrate", "celeus"}
+    assert set(services) - watching == {"postgres", "redis", "migrate", "celeus", "haproxy"}
     assert watching == {"prometheus", "grafana"}
     assert services["migrate"]["command"] == ["migrate"]
     assert "command" not in services["celeus"], "the image serves by default"
 
 
 def test_what_keeps_running_has_a_health_check(services: dict[str, Any]) -> None:
-    for name in ("postgres", "redis", "celeus", "prometheus", "grafana"):
+    for name in ("postgres", "redis", "celeus", "haproxy", "prometheus", "grafana"):
         assert services[name]["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}, name
         assert services[name]["restart"] == "unless-stopped"
     assert "/readyz" in services["celeus"]["healthcheck"]["test"][-1]
@@ -78,7 +78,8 @@ def test_all_are_confined(services: dict[str, Any]) -> None:
 
 
 def test_images_of_others_have_exact_versions(services: dict[str, Any]) -> None:
-    images = [services[name]["image"] for name in ("postgres", "redis", "prometheus", "grafana")]
+    others = ("postgres", "redis", "haproxy", "prometheus", "grafana")
+    images = [services[name]["image"] for name in others]
     base = re.search(r"^ARG PYTHON_IMAGE=(.*)$", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
     assert base is not None
     for image in (*images, base[1]):
@@ -100,6 +101,17 @@ def test_every_variable_is_a_setting_with_a_value_it_takes(
         assert (parsed.username, parsed.database) == (told["POSTGRES_USER"], told["POSTGRES_DB"])
         assert (parsed.host, parsed.password) == ("postgres", "POSTGRES_PASSWORD")
         assert settings.redis_url == "redis://:REDIS_PASSWORD@redis:6379/0"
+
+
+def test_the_service_believes_the_proxy_before_it_and_nobody_else(
+    services: dict[str, Any],
+) -> None:
+    address = services["haproxy"]["networks"]["default"]["ipv4_address"]
+    in_front = services["haproxy"]["environment"]["CELEUS_TRUSTED_PROXIES"]
+    assert services["celeus"]["environment"]["CELEUS_TRUSTED_PROXIES"] == f"{address} {in_front}"
+    assert services["celeus"]["environment"]["CELEUS_WORKERS"] == "1", "each has an address"
+    (mounted,) = services["haproxy"]["volumes"]
+    assert (DOCKER / mounted.partition(":")[0]).is_file()
 
 
 def test_no_password_is_written_down(services: dict[str, Any]) -> None:
@@ -144,7 +156,8 @@ def test_nothing_is_reachable_from_outside_unless_asked_for(services: dict[str, 
         "postgres": [],
         "redis": [],
         "migrate": [],
-        "celeus": ["${CELEUS_PUBLISHED:-127.0.0.1:8000}:8000"],
+        "celeus": [],
+        "haproxy": ["${CELEUS_PUBLISHED:-127.0.0.1:8000}:8000"],
         "prometheus": [],
         "grafana": ["${GRAFANA_PUBLISHED:-127.0.0.1:3000}:3000"],
     }

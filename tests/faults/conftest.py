@@ -15,7 +15,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests of this folder the time they need at worst."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
-            seconds = 0 if os.environ.get("CELEUS_ATTACKS") == "full" else LONGEST_SECONDS
+            full = "full" in {os.environ.get("CELEUS_ATTACKS"), os.environ.get("CELEUS_FAULTS")}
+            seconds = 0 if full else LONGEST_SECONDS
             item.add_marker(pytest.mark.timeout(seconds))
 
 

@@ -23,6 +23,12 @@ UNANSWERED = 0
 
 MOST_SECONDS = 200.0
 
+WORTH_REPEATING = frozenset(
+    {(503, "database_unavailable"), (503, "overloaded"), (409, "busy")},
+)
+BEHIND_HAPROXY = WORTH_REPEATING | {(status, "stopping") for status in (502, 503, 504)}
+"""The statuses and codes that a load goes on after."""
+
 
 def client_of(url: str, keep: int | None = None) -> AsyncClient:
     """How every test of faults speaks to a server; ``keep`` bounds the connections kept open."""
@@ -51,6 +57,8 @@ class Load:
     milestones: dict[int, asyncio.Event] = field(default_factory=dict)
     replays: int = 0
     slowest: float = 0.0
+    outage: float = 0.0
+    worth_repeating: frozenset[tuple[int, str]] = WORTH_REPEATING
     pause: float = 0.02
 
     async def judged(self, judges: int = 8, pause: float = 0.02) -> None:
@@ -113,7 +121,7 @@ class Load:
                 found: dict[str, Any] = answer.json()
                 return found
             else:
-                assert_worth_repeating(answer)
+                assert_worth_repeating(answer, self.worth_repeating)
                 await asyncio.sleep(0.1)
 
     def _acknowledge(self, receipt: dict[str, Any]) -> None:
@@ -132,10 +140,12 @@ async def until(happened: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-def assert_worth_repeating(answer: httpx.Response) -> None:
+def assert_worth_repeating(
+    answer: httpx.Response, which: frozenset[tuple[int, str]] = WORTH_REPEATING
+) -> None:
     """Nothing but a lost database or a held lock, and it says when to come back."""
     told = (answer.status_code, answer.json().get("code"))
-    assert told in {(503, "database_unavailable"), (503, "overloaded"), (409, "busy")}, answer.text
+    assert told in which, answer.text
     assert answer.status_code != 503 or answer.headers["Retry-After"].isdigit()
 
 

@@ -1,6 +1,6 @@
 """Every route that needs the database, to be asked while there is none."""
 
-from httpx import AsyncClient
+from httpx import AsyncClient, Response
 
 from tests.faults.loads import Load, assert_worth_repeating
 
@@ -32,11 +32,16 @@ EVERY_ROUTE: list[Route] = [
 
 async def asked(client: AsyncClient, route: Route, load: Load) -> int:
     """Ask while there is no database: the status, which is worth repeating."""
+    answer = await sent(client, route, load)
+    assert_worth_repeating(answer)
+    return answer.status_code
+
+
+async def sent(client: AsyncClient, route: Route, load: Load) -> Response:
+    """The answer of a route about the load's pool and session."""
     names = {"{pool}": load.pool.id, "{session}": load.session}
     method, path, body = route
     for name, real in names.items():
         path = path.replace(name, real)
     told = None if body is None else {key: names.get(str(it), it) for key, it in body.items()}
-    answer = await client.request(method, path, json=told)
-    assert_worth_repeating(answer)
-    return answer.status_code
+    return await client.request(method, path, json=told)

@@ -10,18 +10,18 @@ ROW = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 
 
 def test_the_table_of_faults_names_every_count_and_the_test_that_makes_it() -> None:
+    tests = {file.name: file.read_text() for file in HERE.rglob("test_*.py")}
     told = set()
     for fault, tries, lost, shown in table_after(ROOT / "docs" / "trust.md", "<!-- faults:"):
         found = ROW.fullmatch(shown)
         assert found is not None, shown
-        source = (HERE / found[1]).read_text()
-        assert f"def {found[2]}(" in source
+        assert f"def {found[2]}(" in tests[found[1]]
         assert int(tries) > 0
         assert lost == "0"
         told.add((found[1], fault))
     counted = {
-        (file.name, fault)
-        for file in HERE.glob("test_*.py")
-        for fault in re.findall(r'tally\.count\(\s*"([^"]+)"', file.read_text())
+        (name, fault)
+        for name, source in tests.items()
+        for fault in re.findall(r'tally\.count\(\s*"([^"]+)"', source)
     }
     assert told == counted

@@ -119,6 +119,64 @@ async def test_what_the_address_asks_for_wins(database_url: str) -> None:
         await database.close()
 
 
+async def test_a_migration_under_prepared_statements_costs_a_repetition(
+    postgres_url: str,
+) -> None:
+    async def looked() -> int:
+        async with database.transaction() as db:
+            return len((await db.execute(text("SELECT * FROM migrated"))).keys())
+
+    database = Database.connect(postgres_url, pool_size=1)
+    try:
+        with psycopg.connect(postgres_url, autocommit=True) as db:
+            db.execute("CREATE TABLE migrated (one int)")
+            assert [await looked() for _ in range(10)] == [1] * 10
+            db.execute("ALTER TABLE migrated ADD COLUMN two int")
+            with pytest.raises(DatabaseUnavailable):
+                await looked()
+            assert await looked() == 2
+            db.execute("DROP TABLE migrated")
+    finally:
+        await database.close()
+
+
+async def test_a_connection_to_a_server_that_only_reads_is_given_up(database: Database) -> None:
+    async def backend(*, read_only: bool) -> int:
+        async with database.transaction() as db:
+            found: int = (await db.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+            if read_only:
+                await db.execute(text("SET TRANSACTION READ ONLY"))
+                await db.execute(text("UPDATE projects SET name = 'changed'"))
+        return found
+
+    before = await backend(read_only=False)
+    with pytest.raises(DatabaseUnavailable):
+        await backend(read_only=True)
+    assert await backend(read_only=False) != before
+
+
+async def test_a_pooler_finds_nothing_left_on_a_connection(database_url: str) -> None:
+    """Settings end with their transaction, no statement stays prepared, and none is in the way."""
+    database = Database.connect(database_url, pool_size=1, lock_timeout_ms=300, pooler=True)
+    names = ["lock_timeout", "statement_timeout", "TimeZone"]
+    kind = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    try:
+        for _ in range(10):
+            async with database.transaction() as db:
+                await db.execute(kind)
+                said = [await db.scalar(text(f"SHOW {name}")) for name in names]
+            assert said == ["300ms", "1min", "UTC"]
+        async with database.transaction() as db:
+            raw = (await db.get_raw_connection()).driver_connection
+            assert isinstance(raw, psycopg.AsyncConnection)
+        await raw.set_autocommit(True)
+        cursor = await raw.execute("SELECT current_setting('lock_timeout')")
+        assert await cursor.fetchone() == ("0",)
+        assert await (await raw.execute("TABLE pg_prepared_statements")).fetchall() == []
+    finally:
+        await database.close()
+
+
 async def test_a_lock_that_is_not_given_in_time_is_refused_as_busy(impatient: Database) -> None:
     lock = text("SELECT pg_advisory_xact_lock(1)")
 

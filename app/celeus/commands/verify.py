@@ -149,6 +149,7 @@ async def _audited(settings: "Settings", url: str) -> "Audit":
         pool_size=1,
         lock_timeout_ms=settings.lock_timeout_ms,
         statement_timeout_ms=settings.statement_timeout_ms,
+        pooler=settings.database_pooler,
     )
     try:
         return await look(database)

@@ -10,14 +10,14 @@ import math
 import os
 import select
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Self
 
 import psycopg
 from sqlalchemy import event, exc, make_url, text
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
@@ -38,8 +38,15 @@ _UNAVAILABLE_CLASSES = (
     "58",  # system errors outside PostgreSQL
 )
 _GRACE_SECONDS = 5.0
+_LOST_MACHINE = {
+    # A machine that is gone acknowledges nothing, and no one says so: ask it after 5 s of silence,
+    # and give it up when it has not acknowledged for 10 s what it was sent
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 _LOST_TRANSACTIONS = {
-    "25006",  # a standby answers while the primary is being replaced
     "25P03",  # idle_in_transaction_session_timeout: this process slept
     "25P04",  # transaction_timeout: as above
 }
@@ -93,9 +100,15 @@ class Database:
         pool_size: int = 16,
         lock_timeout_ms: int = 5_000,
         statement_timeout_ms: int = 60_000,
+        pooler: bool = False,
     ) -> Self:
-        """Prepare up to `pool_size` connections; the first is opened when it is first needed."""
+        """Prepare up to `pool_size` connections; the first is opened when it is first needed.
+
+        Behind a ``pooler`` each transaction may have another connection of the server: what holds
+        for a transaction is then said in every one, and no statement is prepared beyond it.
+        """
         address = async_url(url)
+        limits = _limits(lock_timeout_ms, statement_timeout_ms)
         # The server gives up first, unless it is lost in a way that no one tells
         patience_seconds = statement_timeout_ms / 1000 + _GRACE_SECONDS
         engine = create_async_engine(
@@ -111,10 +124,13 @@ class Database:
             use_native_hstore=False,
             # Seeds, losses and payloads do not belong in the log of a statement that failed
             hide_parameters=True,
-            connect_args=_connect_args(address, lock_timeout_ms, statement_timeout_ms)
+            connect_args=_connect_args(address, lock_timeout_ms)
+            | ({"prepare_threshold": None} if pooler else _options(address, limits))
             | {"async_creator_fn": partial(_ImpatientConnection.open_connection, patience_seconds)},
         )
         event.listen(engine.sync_engine, "checkout", _refuse_closed_connection)
+        if pooler:
+            event.listen(engine.sync_engine, "begin", partial(_set_for_transaction, limits))
         return cls(engine)
 
     async def close(self) -> None:
@@ -137,6 +153,10 @@ class Database:
                     # Left in the middle of a pipeline, or by an error that went past SQLAlchemy:
                     # answers may still be on their way, and none may reach the next transaction.
                     await db.invalidate()
+                    raise
+                except exc.DBAPIError as error:
+                    if isinstance(error.orig, psycopg.Error) and _outlived(error.orig):
+                        await db.invalidate()
                     raise
 
     async def reachable(self) -> bool:
@@ -181,15 +201,21 @@ class _ImpatientConnection(psycopg.AsyncConnection[Any]):
 
     A server that is stopped, or a network that swallows what it is given, tells nobody: without a
     limit of our own a request would wait for ever.
+
+    A COMMIT that waits for a standby is over at once when it is cancelled: committed, and perhaps
+    nowhere else. So nothing is ever cancelled from here, and where somebody else does it the
+    connection is lost with the answer to the COMMIT.
     """
 
     patience_seconds = math.inf
+    _unreplicated = False
 
     @classmethod
     async def open_connection(cls, patience_seconds: float, *address: Any, **more: Any) -> Self:  # noqa: ANN401 - the driver's own
         """Connect as the driver does."""
         connection = await cls.connect(*address, cursor_factory=_TimedCursor, **more)
         connection.patience_seconds = patience_seconds
+        connection.add_notice_handler(connection.heed)
         return connection
 
     async def commit(self) -> None:
@@ -204,9 +230,25 @@ class _ImpatientConnection(psycopg.AsyncConnection[Any]):
         loop = asyncio.get_running_loop()
         hanging_up = loop.call_later(self.patience_seconds, self._hang_up)
         try:
-            return await super().wait(*args, **more)
+            answer = await super().wait(*args, **more)
         finally:
             hanging_up.cancel()
+        if self._unreplicated:
+            self.pgconn.finish()
+            message = "the wait for the standby was cancelled"
+            raise psycopg.OperationalError(message)
+        return answer
+
+    async def _try_cancel(self, **_terms: float) -> None:
+        """Hang up where the driver, cancelled itself, would have the server cancel."""
+        self.pgconn.finish()
+        # To the driver, there is nothing left to wait for
+        raise psycopg.errors.QueryCanceled
+
+    def heed(self, notice: psycopg.errors.Diagnostic) -> None:
+        """The server's warning that it committed without its standby: no error, to the driver."""
+        if notice.source_function == "SyncRepWaitForLSN":
+            self._unreplicated = True
 
     def _hang_up(self) -> None:
         """End the conversation under the driver, which then reports the connection as lost."""
@@ -215,28 +257,41 @@ class _ImpatientConnection(psycopg.AsyncConnection[Any]):
                 end.shutdown(socket.SHUT_RDWR)
 
 
-def _connect_args(
-    address: URL, lock_timeout_ms: int, statement_timeout_ms: int
-) -> dict[str, object]:
-    """What each connection is opened with, so that no statement is spent on setting it."""
-    extra = address.query.get("options", "")
-    own = {
-        "lock_timeout": lock_timeout_ms,
-        "statement_timeout": statement_timeout_ms,
+def _limits(lock_timeout_ms: int, statement_timeout_ms: int) -> dict[str, str]:
+    """What the server is told for every transaction."""
+    return {
+        "lock_timeout": str(lock_timeout_ms),
+        "statement_timeout": str(statement_timeout_ms),
         # A worker that hangs inside a transaction must not keep its session's row locked
-        "idle_in_transaction_session_timeout": statement_timeout_ms,
+        "idle_in_transaction_session_timeout": str(statement_timeout_ms),
         "TimeZone": "UTC",
     }
-    options = [f"-c {name}={value}" for name, value in own.items()]
-    arguments: dict[str, object] = {
-        # What the address itself says comes last and wins
-        "options": " ".join([*options, extra if isinstance(extra, str) else " ".join(extra)]),
+
+
+def _options(address: URL, limits: Mapping[str, str]) -> dict[str, object]:
+    """The limits as each connection is opened with them, so that no statement is spent on them."""
+    extra = address.query.get("options", "")
+    options = [f"-c {name}={value}" for name, value in limits.items()]
+    # What the address itself says comes last and wins
+    return {"options": " ".join([*options, extra if isinstance(extra, str) else " ".join(extra)])}
+
+
+def _set_for_transaction(limits: Mapping[str, str], connection: Connection) -> None:
+    """The limits until the transaction ends, for a server connection that others use after it."""
+    # No query: what a transaction is like may still be said after it
+    connection.exec_driver_sql(
+        "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in limits.items())
+    )
+
+
+def _connect_args(address: URL, lock_timeout_ms: int) -> dict[str, object]:
+    """What each connection is opened with, where the address itself does not say."""
+    own = {
+        "application_name": "celeus",
+        "connect_timeout": max(2, round(lock_timeout_ms / 1000)),
+        **_LOST_MACHINE,
     }
-    if "application_name" not in address.query:
-        arguments["application_name"] = "celeus"
-    if "connect_timeout" not in address.query:
-        arguments["connect_timeout"] = max(2, round(lock_timeout_ms / 1000))
-    return arguments
+    return {name: value for name, value in own.items() if name not in address.query}
 
 
 def _refuse_closed_connection(
@@ -275,6 +330,12 @@ def _refusals() -> Iterator[None]:
         raise
 
 
+def _outlived(cause: psycopg.Error) -> bool:
+    """Whether what was right when the connection was opened no longer is: a new one is needed."""
+    # A standby answers; or a migration changed the columns of a prepared statement
+    return cause.sqlstate == "25006" or cause.diag.source_function == "RevalidateCachedQuery"
+
+
 def _refuse(error: Exception, cause: psycopg.Error | None, *, lost: bool) -> None:
     """Raise the refusal that `cause` amounts to, or return when it is an error of ours."""
     state = cause.sqlstate if cause is not None else None
@@ -284,6 +345,7 @@ def _refuse(error: Exception, cause: psycopg.Error | None, *, lost: bool) -> Non
     if (
         lost
         or unreachable
+        or (cause is not None and _outlived(cause))
         or state in _LOST_TRANSACTIONS
         or (state is not None and state.startswith(_UNAVAILABLE_CLASSES))
     ):

@@ -104,5 +104,5 @@ def test_the_compose_file_brings_what_grafana_and_prometheus_read() -> None:
     (secret,) = services["prometheus"]["secrets"]
     assert job["authorization"]["credentials_file"] == f"/run/secrets/{secret}"
     assert secret in read["secrets"]
-    (static,) = job["static_configs"]
-    assert static["targets"] == ["celeus:8000"]
+    (found,) = job["dns_sd_configs"]
+    assert (found["names"], found["port"]) == (["celeus"], 8000)

@@ -108,6 +108,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
         pool_size=settings.database_pool_size,
         lock_timeout_ms=settings.lock_timeout_ms,
         statement_timeout_ms=settings.statement_timeout_ms,
+        pooler=settings.database_pooler,
     )
     cache = Cache.connect(settings.redis_url, status_ttl_seconds=settings.status_ttl_seconds)
     states = StateCache(

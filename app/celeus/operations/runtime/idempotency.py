@@ -101,6 +101,8 @@ async def claim(db: AsyncConnection, context: Context, once: Once[T] | None) -> 
     if (await db.execute(_CLAIM, params)).scalar_one_or_none():
         return
     row = await _find(db, context, once)
+    # Where the first commit is not on the standby yet, this one, of the row's lock, waits for it
+    await db.commit()
     if row is None:
         # It came of age between the two statements.
         raise Busy("the answer under this idempotency key has just expired; try again")
@@ -138,6 +140,7 @@ _FIND = text(
     SELECT fingerprint, status, answer FROM idempotency
     WHERE project_id = :project_id AND key = :key AND status IS NOT NULL
       AND created_at > now() - make_interval(hours => :hours)
+    FOR KEY SHARE
     """
 )
 _KEEP = text(

@@ -26,7 +26,12 @@ def _migrate() -> None:
         async_url(_address()),
         poolclass=pool.NullPool,
         use_native_hstore=False,
-        connect_args={"application_name": "celeus-migrate"} | patience(_address()),
+        connect_args={
+            "application_name": "celeus-migrate",
+            # A pooler may give the next transaction another connection
+            "prepare_threshold": None,
+            **patience(_address()),
+        },
     )
     with engine.connect() as db:
         context.configure(

@@ -17,7 +17,12 @@ def make(url: str) -> bool:
         async_url(url),
         poolclass=pool.NullPool,
         use_native_hstore=False,
-        connect_args={"application_name": "celeus-migrate"} | patience(url),
+        connect_args={
+            "application_name": "celeus-migrate",
+            # A pooler may give the next transaction another connection
+            "prepare_threshold": None,
+            **patience(url),
+        },
     )
     with engine.begin() as db:
         db.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})

@@ -1,10 +1,15 @@
-/* Labels and hours by precision: the curve of a plan, on which a precision is chosen. */
+/* Labels and time by precision: the curve of a plan, on which a precision is chosen. */
 
 import uPlot from "../../vendor/uplot/uPlot.esm.js";
 import { el, fill } from "../dom.js";
 import { count } from "../format.js";
 
-const HOUR = 3600;
+/** @type {[string, number][]} */
+const UNITS = [
+  ["hours", 3600],
+  ["minutes", 60],
+  ["seconds", 1],
+];
 const HEIGHT = 240;
 const MARKS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
 const TICKS = [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 5, 7]];
@@ -157,6 +162,9 @@ export class Curve {
       filter: (_, splits) => splits,
     };
     const hidden = { show: false };
+    const longest = this.#seconds * Math.max(...chosen.points.map(({ labels }) => labels.high));
+    const [unit, second] = UNITS.find(([, seconds]) => longest >= 2 * seconds) ?? UNITS[2];
+    const times = this.#seconds / second;
     this.#plot = new uPlot(
       {
         ...this.#size(),
@@ -166,21 +174,17 @@ export class Curve {
         scales: {
           x: { time: false, distr: 3, dir: -1, range: (_, min, max) => [min, max] },
           y: { distr: 3, range: (_, min, max) => [min / 1.15, max * 1.15] },
-          hours: {
-            distr: 3,
-            from: "y",
-            range: (_, min, max) => [(min * this.#seconds) / HOUR, (max * this.#seconds) / HOUR],
-          },
+          time: { distr: 3, from: "y", range: (_, min, max) => [min * times, max * times] },
         },
         axes: [
           { ...axis, label: "width of the interval", size: 30, values: (_, at) => at.map(short) },
           { ...axis, label: "labels", size: 44, values: (_, at) => at.map(brief) },
           {
             ...axis,
-            label: "hours",
-            scale: "hours",
+            label: unit,
+            scale: "time",
             side: 1,
-            size: 40,
+            size: 48,
             grid: hidden,
             values: (_, at) => at.map(brief),
           },
