@@ -160,7 +160,7 @@ lock: env ## Resolve the dependencies anew into requirements.lock and its parts
 	sed 's/ \\$$//; /--hash/d' requirements.lock > .venv/constraints.txt
 	$(call part,build) --extra demo --output-file=requirements-demo.lock pyproject.toml
 	$(call part,build) --output-file=requirements-build.lock pyproject.toml
-	$(call part,server) --output-file=requirements-server.lock pyproject.toml
+	$(call part,server) --extra otel --output-file=requirements-server.lock pyproject.toml
 	for folder in $(dir $(wildcard tests/ecosystem/*/requirements.in)); do $(COMPILE) --allow-unsafe \
 		--output-file=$$folder/requirements.lock $$folder/requirements.in || exit; done
 	cd tests/ecosystem/promptfoo && npm update --silent --package-lock-only \

@@ -30,12 +30,13 @@ from celeus.api.sessions import (
     task,
 )
 from celeus.api.sessions import files as session_files
+from celeus.api.watch.metrics import Metrics
+from celeus.api.watch.spans import untraced
+from celeus.api.watch.watched import Watched
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
 from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
-from celeus.api.wire.metrics import Measured, Metrics
-from celeus.api.wire.request_ids import RequestIds
 from celeus.operations.runtime.context import open_context
 from celeus.settings import Settings
 from celeus.web import signin
@@ -144,7 +145,7 @@ class Service(FastAPI):
     def build_middleware_stack(self) -> ASGIApp:
         """The same for every answer, the one to a failure of our own included."""
         inner = problems.RefusesWhenStopping(super().build_middleware_stack(), self.state.under_way)
-        return Answers(RequestIds(HeadRequests(inner)))
+        return Answers(Watched(HeadRequests(inner), self.state.metrics, self.state.settings))
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -159,7 +160,9 @@ def create_app(settings: Settings) -> FastAPI:
             context.remains.ask()
             context.deliveries.begin()
             _complete(app)
+            keeping = asyncio.create_task(app.state.metrics.keep(context))
             yield
+            keeping.cancel()
             if app.state.under_way:
                 # The server has given them up, and would not wait until they have said so
                 await asyncio.wait(app.state.under_way, timeout=LAST_SECONDS)
@@ -173,8 +176,16 @@ def create_app(settings: Settings) -> FastAPI:
         openapi_url=None,
         # A redirection would repeat whatever host the request names
         redirect_slashes=False,
+        # By the variables OTEL_…; what it would log of a failure may hold what a client sent
+        telemetry={
+            "auto_configure": True,
+            "logs": False,
+            "operation_spans": False,
+            "exclude": untraced,
+        },
     )
     app.state.metrics = Metrics()
+    app.state.settings = settings
     app.state.under_way = set()
     problems.install(app)
     # Routes are tried one after the other, and those of a label cycle are asked for most
@@ -198,7 +209,6 @@ def create_app(settings: Settings) -> FastAPI:
             allow_headers=CORS_HEADERS,
             expose_headers=CORS_EXPOSED,
         )
-    app.add_middleware(Measured, metrics=app.state.metrics)
     return app
 
 

@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 _MEBIBYTE = 1024 * 1024
+LogFormat = Literal["auto", "json", "text"]
 
 
 class Settings(BaseSettings):
@@ -47,6 +48,14 @@ class Settings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65535)
     workers: int = Field(default=1, ge=1)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: LogFormat = Field(
+        default="auto", description="Lines of `text` or of `json`; `auto`: text on a terminal."
+    )
+    slow_request_seconds: float = Field(
+        default=1.0,
+        ge=0,
+        description="From when on a request is logged as slow, with where the time went; 0: never.",
+    )
 
     upload_limit_bytes: int = Field(
         default=512 * _MEBIBYTE, ge=1, description="Largest upload of items, also unpacked."

@@ -25,6 +25,7 @@ from tests.bench.scale.comparison import fleet_lines, scale_lines
 from tests.bench.scale.footprint import footprint_lines
 from tests.bench.scale.volume import volume_lines
 from tests.bench.uploads import upload_lines
+from tests.bench.watching import watch_lines
 from tests.bench.worlds import world
 
 
@@ -33,6 +34,7 @@ class Part(StrEnum):
 
     FOLD = "fold"
     VERIFY = "verify"
+    WATCH = "watch"
     UPLOAD = "upload"
     COMPARE = "compare"
     CYCLE = "cycle"
@@ -81,6 +83,9 @@ def main(
     if Part.VERIFY in wanted:
         found = certificate_lines(quick=quick)
         shown(console, "Certificates verified by a process of its own", found, markdown=markdown)
+    if Part.WATCH in wanted:
+        watching = watch_lines(quick=quick)
+        shown(console, "Watching over requests", watching, markdown=markdown)
     if wanted & SERVED.keys():
         with world() as running:
             console.print(running.versions(), highlight=False)

@@ -28,20 +28,22 @@ def services() -> dict[str, Any]:
     """The services, with the merges resolved."""
     read = yaml.safe_load((DOCKER / "compose.yaml").read_text())
     found: dict[str, Any] = read["services"]
-    assert set(read["volumes"]) == {"celeus", "postgres"}
+    assert set(read["volumes"]) == {"celeus", "postgres", "prometheus"}
     return found
 
 
 def test_there_is_a_database_a_cache_the_migrations_and_the_service(
     services: dict[str, Any],
 ) -> None:
-    assert set(services) == {"postgres", "redis", "migrate", "celeus", "haproxy"}
+    watching = {name for name, service in services.items() if "profiles" in service}
+    assert set(services) - watching == {"postgres", "redis", "migrate", "celeus", "haproxy"}
+    assert watching == {"prometheus", "grafana"}
     assert services["migrate"]["command"] == ["migrate"]
     assert "command" not in services["celeus"], "the image serves by default"
 
 
 def test_what_keeps_running_has_a_health_check(services: dict[str, Any]) -> None:
-    for name in ("postgres", "redis", "celeus", "haproxy"):
+    for name in ("postgres", "redis", "celeus", "haproxy", "prometheus", "grafana"):
         assert services[name]["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}, name
         assert services[name]["restart"] == "unless-stopped"
     assert "/readyz" in services["celeus"]["healthcheck"]["test"][-1]
@@ -76,11 +78,12 @@ def test_all_are_confined(services: dict[str, Any]) -> None:
 
 
 def test_images_of_others_have_exact_versions(services: dict[str, Any]) -> None:
-    images = [services[name]["image"] for name in ("postgres", "redis", "haproxy")]
+    others = ("postgres", "redis", "haproxy", "prometheus", "grafana")
+    images = [services[name]["image"] for name in others]
     base = re.search(r"^ARG PYTHON_IMAGE=(.*)$", (DOCKER / "Dockerfile").read_text(), re.MULTILINE)
     assert base is not None
     for image in (*images, base[1]):
-        assert re.search(r":\d+\.\d+(\.\d+)?(-\w+)*\}?$", image), image
+        assert re.search(r":v?\d+\.\d+(\.\d+)?(-\w+)*\}?$", image), image
 
 
 def test_every_variable_is_a_setting_with_a_value_it_takes(
@@ -155,6 +158,8 @@ def test_nothing_is_reachable_from_outside_unless_asked_for(services: dict[str, 
         "migrate": [],
         "celeus": [],
         "haproxy": ["${CELEUS_PUBLISHED:-127.0.0.1:8000}:8000"],
+        "prometheus": [],
+        "grafana": ["${GRAFANA_PUBLISHED:-127.0.0.1:3000}:3000"],
     }
 
 

@@ -87,7 +87,7 @@ async def get_contract(_: CallerOf, request: Request) -> Response:
     response_class=Response,
     responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text format."}},
 )
-async def metrics(_: Administers, request: Request) -> Response:
+async def metrics(context: Administers, request: Request) -> Response:
     """Of this process, or of all that share PROMETHEUS_MULTIPROC_DIR."""
-    body: bytes = request.app.state.metrics.rendered()
+    body: bytes = await request.app.state.metrics.rendered(context)
     return Response(body, media_type=CONTENT_TYPE_LATEST)

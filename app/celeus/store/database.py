@@ -25,6 +25,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
 from celeus.store import migrations
+from celeus.timings import timed
 
 _CONTENDED = {
     "55P03",  # lock_not_available: lock_timeout ran out
@@ -199,8 +200,17 @@ async def planned_rows(db: AsyncConnection, statement: ClauseElement) -> list[An
         message = "a connection that is not the driver's"
         raise TypeError(message)
     cursor = connection.cursor(row_factory=namedtuple_row)
-    await cursor.execute(str(compiled).encode(), compiled.params, prepare=False)
+    await cursor.execute(str(compiled), compiled.params, prepare=False)
     return await cursor.fetchall()
+
+
+class _TimedCursor(psycopg.AsyncCursor[Any]):
+    """A cursor whose statements are timed."""
+
+    async def execute(self, query: Any, *args: Any, **more: Any) -> Self:  # noqa: ANN401 - the driver's own
+        """Execute as the driver does."""
+        with timed("statement", query if isinstance(query, str) else None):
+            return await super().execute(query, *args, **more)
 
 
 class _ImpatientConnection(psycopg.AsyncConnection[Any]):
@@ -220,10 +230,15 @@ class _ImpatientConnection(psycopg.AsyncConnection[Any]):
     @classmethod
     async def open_connection(cls, patience_seconds: float, *address: Any, **more: Any) -> Self:  # noqa: ANN401 - the driver's own
         """Connect as the driver does."""
-        connection = await cls.connect(*address, **more)
+        connection = await cls.connect(*address, cursor_factory=_TimedCursor, **more)
         connection.patience_seconds = patience_seconds
         connection.add_notice_handler(connection.heed)
         return connection
+
+    async def commit(self) -> None:
+        """Commit as the driver does."""
+        with timed("commit"):
+            await super().commit()
 
     async def wait(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - the driver's own
         """Every wait for the server passes here."""

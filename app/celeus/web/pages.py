@@ -29,8 +29,8 @@ from starlette.types import ASGIApp, Scope
 
 from celeus.api.access.auth import CallerOf, Pages, context_of
 from celeus.api.access.cookies import READING, headers_of
+from celeus.api.watch.requests import request_id
 from celeus.api.wire.problems import BEHIND, PROBLEMS_PAGE, RETRY_SECONDS, is_behind, status_of
-from celeus.api.wire.request_ids import request_id
 from celeus.errors import (
     InvalidValue,
     NotFound,

@@ -112,7 +112,7 @@ async def test_the_id_stands_in_the_lines_logged_for_a_request_errors_included(
         raise KeyError("secret")
 
     transport = httpx.ASGITransport(app)
-    config = log_config()
+    config = log_config(form="text")
     loggers = [logging.getLogger(), *map(logging.getLogger, config["loggers"])]
     before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
     logging.config.dictConfig(config)

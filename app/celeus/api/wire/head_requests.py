@@ -20,7 +20,12 @@ class HeadRequests:
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self.app(scope, receive, send)
             return
-        await self.app({**scope, "method": "GET"}, *_without_bodies(send))
+        inner = {**scope, "method": "GET"}
+        try:
+            await self.app(inner, *_without_bodies(send))
+        finally:
+            # Whoever looks from outside sees the route, too
+            scope.update(inner | {"method": "HEAD"})
 
 
 def _without_bodies(send: Send) -> tuple[Receive, Send]:

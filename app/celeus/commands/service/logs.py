@@ -3,15 +3,21 @@
 import logging
 import os
 import re
+import sys
 import threading
 from contextlib import suppress
 from copy import deepcopy
+from datetime import UTC, datetime
 from queue import Full, Queue
 from typing import Any, TextIO
 
+import orjson
+from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
 from uvicorn.config import LOGGING_CONFIG
 
-from celeus.api.wire.request_ids import WithRequestId
+from celeus.api.watch.requests import Exchange, WithRequest
+from celeus.api.watch.watched import LOGGER
+from celeus.settings import LogFormat
 
 MOST_LINES = 10_000
 MOST_CHARACTERS = 8 << 20
@@ -80,7 +86,12 @@ class BackgroundHandler(logging.StreamHandler[TextIO]):
     def _tell(self) -> None:
         """Have it written how many lines were dropped, now that there is room."""
         self.acquire()
-        line = f"WARNING:  {self._dropped} lines of the log were dropped: nobody read them"
+        told = "%d lines of the log were dropped: nobody read them"
+        record = logging.makeLogRecord(
+            {"msg": told, "args": (self._dropped,), "levelname": "WARNING", "levelno": 30}
+        )
+        self.filter(record)
+        line = self.format(record)
         with suppress(Full):
             self._lines.put_nowait(line)
             self._waiting += len(line)
@@ -106,19 +117,78 @@ class ShortTarget(logging.Filter):
         return True
 
 
-def log_config() -> dict[str, Any]:
-    """The server's own configuration of its log, with the request's id in every line."""
+class JsonLines(logging.Formatter):
+    """Each record as one line of JSON, with the request that it belongs to."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
+        told: dict[str, Any] = {
+            "time": at,
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        exchange: Exchange | None = getattr(record, "exchange", None)
+        if exchange is not None:
+            told |= {
+                "request_id": exchange.id,
+                "key_id": exchange.key_id,
+                "session": exchange.session_id,
+            }
+        span = get_current_span().get_span_context()
+        if span.is_valid:
+            told["trace_id"] = format_trace_id(span.trace_id)
+            told["span_id"] = format_span_id(span.span_id)
+        if record.name == LOGGER and exchange is not None and isinstance(record.args, tuple):
+            told |= _of_request(record, exchange, record.args)
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(told, default=str).decode()
+
+
+def _of_request(
+    record: logging.LogRecord, exchange: Exchange, args: tuple[object, ...]
+) -> dict[str, Any]:
+    """What else there is to say of a request, in its own line."""
+    client, method, target, _, status = args
+    seconds, parts = record.__dict__["seconds"], record.__dict__["parts"]
+    told = {
+        "client": client,
+        "method": method,
+        "target": target,
+        "route": exchange.route,
+        "status": status,
+        "duration_ms": None if seconds is None else round(1000 * seconds, 3),
+    }
+    return told | ({"parts_ms": parts} if parts else {})
+
+
+def log_config(level: str = "info", form: LogFormat = "auto") -> dict[str, Any]:
+    """The server's own configuration of its log, with the request's id in every line.
+
+    ``form`` ``auto``: lines of text on a terminal, JSON elsewhere.
+    """
     config = deepcopy(LOGGING_CONFIG)
-    config["filters"] = {"request": {"()": WithRequestId}, "target": {"()": ShortTarget}}
+    config["filters"] = {"request": {"()": WithRequest}, "target": {"()": ShortTarget}}
     for handler in config["handlers"].values():
         handler["class"] = f"{__name__}.{BackgroundHandler.__name__}"
         handler["filters"] = ["request"]
     config["handlers"]["access"]["filters"].append("target")
+    text = sys.stderr.isatty() if form == "auto" else form == "text"
     for formatter in config["formatters"].values():
+        if not text:
+            formatter.clear()
+            formatter["()"] = f"{__name__}.{JsonLines.__name__}"
+            continue
         formatter["fmt"] = formatter["fmt"].replace(
             "%(levelprefix)s", "%(levelprefix)s [%(request_id)s]"
         )
-    config["loggers"]["celeus"] = {"handlers": ["default"], "propagate": False}
+    if text:
+        config["formatters"]["access"]["fmt"] += "%(took)s"
+    own = {"level": level.upper(), "propagate": False}
+    config["loggers"]["celeus"] = {"handlers": ["default"]} | own
+    config["loggers"][LOGGER] = {"handlers": ["access"]} | own
     # Whatever libraries warn of; without a handler it would go past all this
     config["root"] = {"handlers": ["default"], "level": "WARNING"}
     return config

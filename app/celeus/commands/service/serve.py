@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
@@ -81,6 +82,7 @@ def serve(
     address = address_of(settings, free)
     # Workers look for modules where this process does, and not in the working folder
     os.environ["PYTHONSAFEPATH"] = "1"
+    _prepare_traces()
     with (
         _metrics_of(settings.workers),
         processes.preparing(settings.workers) as prepared,
@@ -102,7 +104,9 @@ def serve(
                 port=free,
                 workers=settings.workers,
                 log_level=settings.log_level,
-                log_config=log_config(),
+                log_config=log_config(settings.log_level, settings.log_format),
+                # Every request has a line of our own
+                access_log=False,
                 timeout_graceful_shutdown=processes.DRAIN_SECONDS,
                 timeout_worker_healthcheck=processes.PING_SECONDS,
                 **server_options(settings, most_connections()),
@@ -267,6 +271,19 @@ def _place(settings: "Settings") -> str:
     if settings.database_url is None:
         return f"with its own PostgreSQL in {settings.data_dir}"
     return "on the database of CELEUS_DATABASE_URL"
+
+
+def _prepare_traces() -> None:
+    """Name the service to a collector, if there is one; say so if nothing can be sent to it."""
+    if not any(name.startswith("OTEL_EXPORTER_OTLP_") for name in os.environ):
+        return
+    os.environ.setdefault("OTEL_SERVICE_NAME", "celeus")
+    if find_spec("opentelemetry.sdk") is None:
+        typer.echo(
+            "celeus: no traces are sent: OTEL_… names a collector, and the extra `otel` is not"
+            " installed",
+            err=True,
+        )
 
 
 @contextmanager

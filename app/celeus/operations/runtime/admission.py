@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 
 from celeus.errors import Overloaded
+from celeus.timings import timed
 
 RETRY_SECONDS = 1
 
@@ -33,7 +34,8 @@ class Admission:
         if self._free and not self._queues:
             self._free -= 1
         else:
-            await self._wait(project)
+            with timed("connection"):
+                await self._wait(project)
         try:
             yield
         finally:

@@ -4,10 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 from celeus.errors import Busy
 from celeus.operations.runtime.admission import overloaded
+from celeus.timings import Timings, current, of_all
 
 MOST_TOGETHER = 64
 
@@ -20,7 +22,15 @@ class Request(Generic[Asked]):
 
     asked: Asked
     answer: asyncio.Future[Any]
+    timings: Timings | None = field(default_factory=current)
+    since: float = field(default_factory=perf_counter)
     begun: bool = False
+
+    def begin(self) -> None:
+        """Note that its turn has come."""
+        if not self.begun and self.timings is not None:
+            self.timings.note("lock", self.since)
+        self.begun = True
 
     def give(self, answer: object) -> None:
         """Answer it, if it is waited for."""
@@ -51,6 +61,11 @@ class Groups:
         self._most = most
         self._queues: dict[Hashable, _Queue] = {}
 
+    @property
+    def waiting(self) -> int:
+        """How many wait now."""
+        return sum(len(queue.waiting) for queue in self._queues.values())
+
     async def answer(self, place: Hashable, asked: Asked, run: Run) -> Any:  # noqa: ANN401 - theirs
         """The answer of ``run`` to what is asked, in a group with all that wait at this place.
 
@@ -79,7 +94,8 @@ class Groups:
             while queue.waiting:
                 group = _next_group(queue.waiting)
                 if group:
-                    queue.waiting.extendleft(reversed(await run(group)))
+                    with of_all([request.timings for request in group]):
+                        queue.waiting.extendleft(reversed(await run(group)))
         finally:
             # Nobody waits for ever, whatever has ended this
             for request in (*group, *queue.waiting):
@@ -94,6 +110,6 @@ def _next_group(waiting: deque[Request[Any]]) -> list[Request[Any]]:
     while waiting and len(group) < MOST_TOGETHER:
         request = waiting.popleft()
         if not request.answer.done():
-            request.begun = True
+            request.begin()
             group.append(request)
     return group

@@ -20,6 +20,7 @@ from celeus.core.sessions.either import AnyPlan, AnyState, bets_per_round
 from celeus.core.sessions.state import State
 from celeus.errors import Busy
 from celeus.operations.runtime.sizes import nbytes
+from celeus.timings import timed
 
 EVENTS_BETWEEN_COUNTS = 64
 BYTES_OF_A_BET = 8
@@ -183,10 +184,16 @@ class StateCache:
     def __len__(self) -> int:
         return sum(slot.session is not None for slot in self._slots.values())
 
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a session which another one of this process holds."""
+        return sum(slot.holders - 1 for slot in self._slots.values() if slot.holders)
+
     async def _acquire(self, lock: asyncio.Lock) -> None:
         try:
-            async with asyncio.timeout(self._patience):
-                await lock.acquire()
+            with timed("lock"):
+                async with asyncio.timeout(self._patience):
+                    await lock.acquire()
         except TimeoutError as error:
             raise Busy("other requests to this session have not ended yet; try again") from error
 

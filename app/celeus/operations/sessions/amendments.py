@@ -43,6 +43,7 @@ from celeus.operations.sessions.ledger import opening_row, with_kinds
 from celeus.operations.sessions.panel.corrections import RatingCorrection, correct_rating
 from celeus.operations.sessions.panel.ratings import rater_of, ratings_in
 from celeus.operations.sessions.rounds import Answer, Hand, offer_of, publish
+from celeus.timings import timed
 
 ATTEMPTS = 3
 MOST_CORRECTIONS = 20
@@ -297,7 +298,8 @@ async def _refold_ahead(
             ):
                 return None
             if ready is None:
-                ready = await in_thread(Refold, state, event, slot.session.checkpoints)
+                with timed("fold"):
+                    ready = await in_thread(Refold, state, event, slot.session.checkpoints)
             elif not ready.fits(state):
                 return None
             part = state.rounds[ready.folded : min(state.folded, ready.folded + ROUNDS_AT_ONCE)]
@@ -305,7 +307,8 @@ async def _refold_ahead(
             return ready if ready.folded else None
         # One part at a time of a key, in whatever sessions
         async with context.gates.corrections_of_keys.of(context.key_id or ""):
-            await in_thread(ready.follow, plan, part)
+            with timed("fold"):
+                await in_thread(ready.follow, plan, part)
 
 
 def _event(session: CachedSession, judgement: Judgement) -> Amendment:

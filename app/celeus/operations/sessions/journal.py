@@ -16,7 +16,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificates.chain import chain_head, chain_next
+from celeus.core.certificates.chain import KINDS, chain_head, chain_next
 from celeus.core.ledger import (
     Amendment,
     Event,
@@ -58,6 +58,7 @@ from celeus.operations.sessions.ledger import (
     rows_since,
 )
 from celeus.operations.webhooks.outbox import Standing
+from celeus.timings import DONE, FOLDED, timed
 
 T = TypeVar("T")
 
@@ -199,10 +200,11 @@ class Journal:
 
         Many are played in a thread, which goes on changing the state if we are cancelled.
         """
-        if is_short(self.state, rounds):
-            return append()
-        self.slot.ahead = True
-        return await in_thread(append)
+        with timed("fold"):
+            if is_short(self.state, rounds):
+                return append()
+            self.slot.ahead = True
+            return await in_thread(append)
 
     @property
     def key(self) -> str:
@@ -237,6 +239,12 @@ class Journal:
     def round_of(self, shown: int) -> int:
         """The round that the caller knows by this number."""
         return RoundNumbers(self.session.seed).round_of(shown) if self.blind else shown
+
+    def tally(self) -> None:
+        """Count for the process what is now committed."""
+        for entry in self.entries:
+            DONE[KINDS[type(entry.event)]] += 1
+        DONE[FOLDED] += self.state.folded - self.folded_before
 
     @property
     def changed(self) -> bool:
@@ -306,19 +314,23 @@ async def locked(
 ) -> AsyncIterator[tuple[Journal, AsyncConnection]]:
     """The session's journal under its row lock; committed when the block ends without an error."""
     async with context.states.hold(session_id) as slot:
-        attempts = 0
+        attempts, journal = 0, None
         while attempts < ATTEMPTS:
             slot.session = slot.session or await rebuild(context, session_id)
             after = slot.session.state.sequence
             async with context.transaction() as db:
-                row, rows = await locked_rows(
-                    db, context.project_id, session_id, after, ROUNDS_FOLDED_LOCKED
-                )
+                with timed("lock"):
+                    row, rows = await locked_rows(
+                        db, context.project_id, session_id, after, ROUNDS_FOLDED_LOCKED
+                    )
                 news = await _news(slot.session, row, rows)
                 if news is not None and not news.more and not _long(slot.session, news):
                     await _catch_up(slot, news)
-                    yield _journal(context, session_id, slot, row, rows), db
-                    return
+                    journal = _journal(context, session_id, slot, row, rows)
+                    yield journal, db
+            if journal is not None:
+                journal.tally()
+                return
             attempts += await _advance(slot, news)
         raise Busy("the session's ledger changed during the request; try again")
 
@@ -369,7 +381,8 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
         state = begin(plan, whole_pool, bytes(row["seed"]))
         return catch_up(plan, state, events, checkpoints)
 
-    state = await in_thread(fold)
+    with timed("fold"):
+        state = await in_thread(fold)
     return CachedSession(plan, whole_pool, state, bytes(row["seed"]), checkpoints=checkpoints)
 
 
@@ -486,8 +499,9 @@ async def _catch_up(slot: Slot, news: _News) -> None:
     slot.ahead = True
     parts = session.plan, session.state, missed, session.checkpoints
     correction = any(isinstance(one, Amendment) for one in missed)
-    if is_short(session.state, len(missed)) and not correction:
-        catch_up(*parts)
-    else:
-        await in_thread(catch_up, *parts)
+    with timed("fold"):
+        if is_short(session.state, len(missed)) and not correction:
+            catch_up(*parts)
+        else:
+            await in_thread(catch_up, *parts)
     slot.ahead = False

@@ -1,0 +1,93 @@
+"""The spans of a request's parts, below the one that FastAPI makes of it.
+
+They are made afterwards, of the times that were noted: the parts themselves know of no traces.
+"""
+
+import re
+import time
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind
+from opentelemetry.util.types import AttributeValue
+from starlette.types import Scope
+
+from celeus.api.watch.requests import Exchange
+from celeus.timings import Span
+
+MOST_SUMMARY = 255
+UNTRACED = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Asked for by machines, again and again."""
+
+_tracer = trace.get_tracer("celeus")
+_CHANGE = re.compile(r"\b(INSERT) INTO (\w+)|\b(DELETE) FROM (\w+)|\b(UPDATE) (?!SET\b)(\w+)")
+_READ = re.compile(r"\bFROM (\w+)\b(?!\()")
+
+
+def untraced(scope: Scope) -> bool:
+    """Whether FastAPI is to make no span: of probes, and of addresses that are secret."""
+    path: str = scope.get("path", "")
+    return path in UNTRACED or path.startswith("/s/")
+
+
+def name_caller(exchange: Exchange) -> None:
+    """Say on the request's span whose it is, where there is one."""
+    span = trace.get_current_span()
+    if span.is_recording():
+        told = {"celeus.request.id": exchange.id}
+        if exchange.key_id is not None:
+            told["celeus.key.id"] = exchange.key_id
+        if exchange.session_id is not None:
+            told["celeus.session.id"] = exchange.session_id
+        span.set_attributes(told)
+
+
+def tell_parts(exchange: Exchange, database: dict[str, AttributeValue]) -> None:
+    """Make the spans of the parts, where the request has one that is kept.
+
+    Names and attributes are OpenTelemetry's semantic conventions for databases, ``database`` what
+    they say of ours.
+    """
+    if not trace.get_current_span().get_span_context().trace_flags.sampled:
+        return
+    # Nanoseconds of the world's clock at the zero of our own
+    zero = time.time_ns() - round(time.perf_counter() * 1e9)
+    for part in exchange.timings.spans:
+        name, attributes = _described(part)
+        kind = SpanKind.INTERNAL
+        if attributes:
+            kind, attributes = SpanKind.CLIENT, attributes | database
+        began, ended = (zero + round(at * 1e9) for at in (part.began, part.ended))
+        _tracer.start_span(name, kind=kind, attributes=attributes, start_time=began).end(ended)
+
+
+def database_of(url: str | None) -> dict[str, AttributeValue]:
+    """What spans say of the database at an address; never who signs in, or how."""
+    told: dict[str, AttributeValue] = {"db.system.name": "postgresql"}
+    parts = urlsplit(url or "")
+    if parts.path.strip("/"):
+        told["db.namespace"] = parts.path.strip("/")
+    if parts.hostname:
+        told |= {"server.address": parts.hostname, "server.port": parts.port or 5432}
+    return told
+
+
+def _described(part: Span) -> tuple[str, dict[str, AttributeValue]]:
+    if part.part == "commit":
+        return "COMMIT", {"db.operation.name": "COMMIT"}
+    if part.part == "statement":
+        said = summary(part.statement or "")
+        return said, {"db.query.summary": said}
+    return f"celeus.{part.part}", {}
+
+
+@lru_cache(maxsize=1024)
+def summary(statement: str) -> str:
+    """What a statement does to which tables, as `db.query.summary` is meant: no values."""
+    changes = [" ".join(filter(None, found)) for found in _CHANGE.findall(statement)]
+    if not changes:
+        verb = (statement.split(maxsplit=1) or ["statement"])[0].upper()
+        verb = "SELECT" if verb == "WITH" else verb
+        changes = [" ".join([verb, *dict.fromkeys(_READ.findall(statement))])]
+    return " ".join(changes)[:MOST_SUMMARY]
