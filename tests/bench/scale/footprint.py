@@ -4,6 +4,7 @@ One client works on 64 sessions in turns, so that the processor time of every cy
 itself; then many work on one session, whose requests are taken together.
 """
 
+import asyncio
 import os
 import statistics
 import tempfile
@@ -17,8 +18,9 @@ from pathlib import Path
 import psycopg
 
 from celeus.store.tables import metadata
+from celeus.study.engine.simulation import Truth
 from tests.bench.connection import Connection
-from tests.bench.judges import Judge, cycles_a_second
+from tests.bench.judges import Judge
 from tests.bench.results import Line
 from tests.bench.scale.costs import Costs
 from tests.bench.scale.processors import Processors
@@ -29,6 +31,7 @@ ITEMS = 50_000
 SESSIONS = 64
 TOGETHER = 64
 """Clients on one session, whose requests wait for each other."""
+SECONDS = 4.0
 FLUSHES = 200
 BLOCK = 8192
 _SIZES = """
@@ -95,13 +98,7 @@ async def footprint_of(world: World, *, quick: bool) -> Footprint:
         for judge in judges:
             await judge.begin()
         spent = await _labels_lines(url, judges, labels, lines)
-        places = [(urls[0], await opened(first, pool))]
-        processors = Processors.now()
-        began, clock = processors.seconds(), time.perf_counter()
-        rate = await cycles_a_second(places, truth, clients=TOGETHER, seconds=4.0)
-        done = rate * (time.perf_counter() - clock)
-        ended = processors.seconds()
-    together = {name: 1000.0 * (ended[name] - began[name]) / done for name in ended}
+        together = await _together(urls[0], await opened(first, pool, None), truth)
     means = {name: statistics.fmean(one[name] for one in spent) for name in spent[0]}
     service = [one["service"] for one in spent]
     costs = Costs(
@@ -115,6 +112,23 @@ async def footprint_of(world: World, *, quick: bool) -> Footprint:
         flush=_flush_ms(),
     )
     return Footprint(costs, [*lines, *costs.lines()])
+
+
+async def _together(url: str, session: str, truth: Truth) -> dict[str, float]:
+    """Milliseconds of a cycle where many clients wait for one session."""
+    async with AsyncExitStack() as stack:
+        judges = []
+        for number in range(TOGETHER):
+            connection = await stack.enter_async_context(Connection.to(url))
+            judges.append(Judge(connection, session, f"judge-{number}", truth))
+        for judge in judges:
+            await judge.begin()
+        processors = Processors.now()
+        before = processors.seconds()
+        end = time.perf_counter() + SECONDS
+        done = sum(await asyncio.gather(*(judge.cycles_until(end) for judge in judges)))
+        after = processors.seconds()
+    return {it: 1000.0 * (after[it] - before[it]) / done for it in after}
 
 
 async def footprint_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
