@@ -212,6 +212,23 @@ def test_below_the_width_that_is_left_nothing_is_reached() -> None:
     assert found[1].labels.median == ITEMS
 
 
+def test_where_a_session_needs_no_label_finer_widths_are_told_by_those_that_do() -> None:
+    plans = ladder([0.4, 0.2, 0.1])
+    none = {(0, run): SimulationOutcome(0, reached=True, width=0.3) for run in range(3)}
+    # Nothing follows from a session without a label, but where it is as narrow already
+    assert [one.labels.median for one in points(plans, 0.0, none)] == [0.0]
+    assert len(points(ladder([0.4, 0.35]), 0.0, none)) == 2
+    found = points(plans, 0.0, none | {(1, 0): SimulationOutcome(60, reached=True, width=0.2)})
+    assert [one.runs for one in found] == [3, 1, 0]
+    assert found[1].labels.median == 60
+    assert found[2].extrapolated
+    assert found[2].labels.median > 60
+    # Decided at the start: it is so at every width
+    decided = {(at, run): SimulationOutcome(0, reached=True, width=1.0) for at, run in none}
+    decided[1, 0] = decided[0, 0]
+    assert [one.labels.high for one in points(plans, 0.0, decided)] == [0.0] * 3
+
+
 def test_without_a_session_there_is_no_curve() -> None:
     assert points(ladder([0.2]), 0.0, {}) == []
 

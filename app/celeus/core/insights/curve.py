@@ -174,19 +174,26 @@ def points(
 ) -> list[Point]:
     """The curve of ``outcomes`` by place in ``plans`` and run; empty where none is of the first.
 
-    ``plans`` go from coarse to fine; ``floor`` is the width left when all items are judged.
+    ``plans`` go from coarse to fine; ``floor`` is the width left when all items are judged. From a
+    session that needed no label nothing follows for finer widths: the curve ends where there is no
+    other.
     """
     found: list[Point] = []
     now = {run: one for (at, run), one in outcomes.items() if at == 0}
-    for at, plan in enumerate(plans if now else ()):
-        told = {run: one for (place, run), one in outcomes.items() if place == at and run in now}
+    begun = now.keys()
+    for at, plan in enumerate(plans):
+        told = {run: one for (place, run), one in outcomes.items() if place == at and run in begun}
         if at:
-            longer = {run: _finer(one, plans[at - 1], plan, floor) for run, one in now.items()}
-            off = _mean_ratio([told[run].labels / longer[run].labels for run in told])
+            drawn = {run: _finer(one, plans[at - 1], plan, floor) for run, one in now.items()}
+            longer = {run: one for run, one in drawn.items() if one is not None}
+            both = [(told[run].labels, longer[run].labels) for run in told.keys() & longer.keys()]
+            off = _mean_ratio([own / other for own, other in both if own and other])
             now = {
-                run: _not_below(now[run], told.get(run) or _times(one, off, plan))
-                for run, one in longer.items()
+                run: _not_below(now.get(run, one), told.get(run) or _times(one, off, plan))
+                for run, one in (longer | told).items()
             }
+        if not now:
+            break
         found.append(
             Point(
                 precision=plan.precision,
@@ -199,12 +206,19 @@ def points(
     return found
 
 
-def _finer(one: SimulationOutcome, before: Plan, plan: Plan, floor: float) -> SimulationOutcome:
-    """Where a session that stopped under the plan ``before`` would under a finer one."""
+def _finer(
+    one: SimulationOutcome, before: Plan, plan: Plan, floor: float
+) -> SimulationOutcome | None:
+    """Where a session that stopped under the plan ``before`` would under a finer one.
+
+    None where that does not follow: it was as narrow from the start.
+    """
     old, new = before.precision, plan.precision
     if old is None or new is None or not one.reached or one.width > old:
         # Ended by its answers, its budget or its pool: it still is.
         return one
+    if not one.labels:
+        return one if one.width <= new else None
     part = max(new**2 - floor**2, 0.0) / (old**2 - floor**2) if old > floor else 0.0
     way = None if one.way is None or part == 0.0 else one.way.narrowed(part)
     if way is not None:
