@@ -96,7 +96,7 @@ async def test_instructions_that_come_while_a_pool_is_deleted_find_no_pool(
         told = asyncio.create_task(
             client.patch(f"/v1/pools/{pool.id}", json={"instructions": "Be strict."})
         )
-        while db.execute(waiting).fetchone() != (1,):
+        while db.execute(waiting).fetchone() != (1,):  # noqa: ASYNC110 - as nobody sets an event
             await asyncio.sleep(0.01)
         deletion = await client.delete(f"/v1/pools/{pool.id}")
         assert deletion.status_code == 200, deletion.text

@@ -442,8 +442,9 @@ async def test_what_made_the_session_is_not_answered_again_with_it(
     body = {"pool_id": pool.id, "name": "Ada's exam"}
     keyed = {"Idempotency-Key": "mine"}
     session = (await client.post("/v1/sessions", json=body, headers=keyed)).json()["id"]
-    inviting = {"json": {"name": "Ada", "session_id": session}, "headers": {"Idempotency-Key": "i"}}
-    assert (await client.post("/v1/invitations", **inviting)).status_code == 201
+    guest, inviting = {"name": "Ada", "session_id": session}, {"Idempotency-Key": "guest"}
+    invited = await client.post("/v1/invitations", json=guest, headers=inviting)
+    assert invited.status_code == 201
     assert (await client.patch(f"/v1/sessions/{session}", json={"archived": True})).is_success
     await deleted(client, session)
     again = await client.post("/v1/sessions", json=body, headers=keyed)
@@ -457,4 +458,5 @@ async def test_what_made_the_session_is_not_answered_again_with_it(
     # What is there is answered as ever
     same = await client.post("/v1/sessions", json={"pool_id": pool.id}, headers=KEYED)
     assert (same.status_code, same.content) == (201, others.content)
-    assert (await client.post("/v1/invitations", **inviting)).status_code == 201
+    invited = await client.post("/v1/invitations", json=guest, headers=inviting)
+    assert invited.status_code == 201

@@ -133,11 +133,8 @@ def _replay(row: RowMapping, once: Once[T]) -> None:
         )
     if row["status"] == HTTPStatus.NOT_FOUND:
         kind, _, number = bytes(row["answer"]).decode().partition("_")
-        raise _GONE[kind].of(UUID(number))
+        raise (SessionNotFound if kind == "ses" else PoolNotFound).of(UUID(number))
     raise Replay(row["status"], bytes(row["answer"]))
-
-
-_GONE = {"ses": SessionNotFound, "pool": PoolNotFound}
 
 
 _CLAIM = text(
