@@ -32,7 +32,7 @@
     │   └── RateLimited
     └── Unavailable     not the caller's fault; try again              503
         ├── DatabaseUnavailable, SchemaBehind, DataFolderUnusable
-        ├── SigningKeyMissing, VerificationBusy, PlanningBusy
+        ├── SigningKeyMissing, VerificationBusy, PlanningBusy, Overloaded
         └── DiskFull, Stopping, ProcessEnded
 
 The status beside each subtree is a reminder only; `app/celeus/api/wire/problems.py` decides it.
@@ -381,6 +381,10 @@ class RateLimited(TooMany):
 
 class DatabaseUnavailable(Unavailable):
     """The database does not answer; try again."""
+
+
+class Overloaded(Unavailable):
+    """More requests wait for this service than it answers in time; try again."""
 
 
 class SigningKeyMissing(Unavailable):

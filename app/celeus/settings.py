@@ -126,6 +126,12 @@ class Settings(BaseSettings):
     hot_pools: int = Field(default=16, ge=1, description="Pools a worker keeps.")
 
     database_pool_size: int = Field(default=16, ge=1, description="Connections per worker.")
+    queue_limit: int = Field(
+        default=512,
+        ge=1,
+        description="Requests that may wait for a connection in a worker, of all projects by turns;"
+        " beyond them 503.",
+    )
     lock_timeout_ms: int = Field(default=5_000, ge=1)
     statement_timeout_ms: int = Field(default=60_000, ge=1)
     status_ttl_seconds: int = Field(default=10, ge=1)

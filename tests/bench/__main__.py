@@ -18,6 +18,7 @@ from tests.bench.comparisons import comparison_lines
 from tests.bench.cycles import cycle_lines
 from tests.bench.folds import fold_lines
 from tests.bench.gaps import gap_lines
+from tests.bench.load import load_lines
 from tests.bench.polls import poll_lines
 from tests.bench.results import Line, machine, shown
 from tests.bench.uploads import upload_lines
@@ -32,6 +33,7 @@ class Part(StrEnum):
     UPLOAD = "upload"
     COMPARE = "compare"
     CYCLE = "cycle"
+    LOAD = "load"
     POLL = "poll"
     ATTACKS = "attacks"
     GAPS = "gaps"
@@ -42,6 +44,7 @@ SERVED: dict[Part, tuple[str, Callable[..., AsyncIterator[Line]]]] = {
     Part.UPLOAD: ("Pools in, sessions open", upload_lines),
     Part.COMPARE: ("A comparison beside one system", comparison_lines),
     Part.CYCLE: ("Label cycles", cycle_lines),
+    Part.LOAD: ("Label cycles offered at a steady rate", load_lines),
     Part.POLL: ("Status polls from Redis", poll_lines),
     Part.ATTACKS: ("Attacks: memory, and answers to others", attack_lines),
     Part.GAPS: ("Answers to others while one session works", gap_lines),

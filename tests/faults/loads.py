@@ -135,7 +135,7 @@ async def until(happened: Callable[[], bool]) -> None:
 def assert_worth_repeating(answer: httpx.Response) -> None:
     """Nothing but a lost database or a held lock, and it says when to come back."""
     told = (answer.status_code, answer.json().get("code"))
-    assert told in {(503, "database_unavailable"), (409, "busy")}, answer.text
+    assert told in {(503, "database_unavailable"), (503, "overloaded"), (409, "busy")}, answer.text
     assert answer.status_code != 503 or answer.headers["Retry-After"].isdigit()
 
 

@@ -104,6 +104,8 @@ class Database:
             # A request that finds no connection within the lock timeout would not get a lock either
             pool_timeout=lock_timeout_ms / 1000,
             pool_use_lifo=True,
+            # Every transaction has ended before its connection comes back, or the connection has
+            pool_reset_on_return=None,
             # Else each new engine asks the server for the type ids of an extension unused here
             use_native_hstore=False,
             # Seeds, losses and payloads do not belong in the log of a statement that failed

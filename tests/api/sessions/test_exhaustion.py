@@ -15,6 +15,7 @@ from tests.factories import KnownPool, known_pool, opened
 from tests.keys import bearer
 
 MANY = 50
+QUEUE = 4
 PATIENCE_SECONDS = 2.0
 """How long a request waits for a lock or a connection; each may need both, one after the other."""
 
@@ -56,7 +57,7 @@ async def test_one_locked_session_costs_its_judges_their_patience_and_no_more(
         *found, free = await answers(narrow, *asked, told)
         admin.rollback()
     assert {answer.status_code for answer in found} <= {409, 503}
-    assert {answer.json()["code"] for answer in found} <= {"busy", "database_unavailable"}
+    assert {answer.json()["code"] for answer in found} <= {"busy", "overloaded"}
     assert free.status_code == 200, "one session's judges use one connection at most"
     assert (await narrow.post(asked[0][1], json=asked[0][2])).status_code == 200
 
@@ -86,6 +87,31 @@ async def test_a_locked_database_answers_503_and_when_to_try_again(
     assert all(answer.headers["Retry-After"] == "1" for answer in unavailable)
     assert (await narrow.get("/v1/pools")).status_code == 200
     assert (await narrow.post(f"/v1/sessions/{sessions[0]}/next", json={"worker": "a"})).is_success
+
+
+async def test_more_requests_than_may_wait_are_refused_while_the_others_wait(
+    settings: Settings, database_url: str
+) -> None:
+    tight = {"database_pool_size": 1, "queue_limit": QUEUE, "lock_timeout_ms": 60_000}
+    with served(settings.model_copy(update=tight)) as port, psycopg.connect(database_url) as admin:
+        locked(admin, "pools")
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", headers=bearer(), timeout=60
+        ) as client:
+            found = asyncio.Queue[httpx.Response]()
+
+            async def ask() -> None:
+                found.put_nowait(await client.get("/v1/pools"))
+
+            asking = [asyncio.create_task(ask()) for _ in range(MANY)]
+            refused = [await found.get() for _ in range(MANY - QUEUE - 1)]
+            assert (await client.get("/healthz")).status_code == 200
+            admin.rollback()
+            await asyncio.gather(*asking)
+            answered = [await found.get() for _ in range(QUEUE + 1)]
+    assert {(it.status_code, it.json()["code"]) for it in refused} == {(503, "overloaded")}
+    assert all(it.headers["Retry-After"] == "1" for it in refused)
+    assert [it.status_code for it in answered] == [200] * (QUEUE + 1)
 
 
 async def test_streams_hold_no_connection(narrow: httpx.AsyncClient, database_url: str) -> None:

@@ -14,7 +14,7 @@ of an interval move outwards.
 
 import math
 from dataclasses import asdict, dataclass
-from fractions import Fraction
+from decimal import Context, Decimal
 from typing import Any, Literal, get_args
 
 from celeus.core.interval import Interval
@@ -25,6 +25,9 @@ from celeus.errors import InvalidValue
 Better = Literal["higher", "lower"]
 Unit = Literal["share", "number"]
 LONGEST_NAME = 60
+_EXACTLY = Context(prec=1_000)
+"""Digits for every sum of floats: they reach from 1e-324 to 1e308."""
+_HALF = Decimal("0.5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +74,12 @@ class Score:
         """Plain values."""
         return asdict(self)
 
-    def _exact(self, loss: float, scale: Interval) -> Fraction:
+    def _exact(self, loss: float, scale: Interval) -> Decimal:
         exact = _decimal(loss)
         if self.better == "lower":
             return exact
-        return _decimal(scale.lower) + _decimal(scale.upper) - exact
+        ends = _EXACTLY.add(_decimal(scale.lower), _decimal(scale.upper))
+        return _EXACTLY.subtract(ends, exact)
 
 
 def win_rate(preference: Interval) -> Interval:
@@ -83,16 +87,17 @@ def win_rate(preference: Interval) -> Interval:
 
     ``preference`` holds the mean d of -1 where A is preferred, 0 at a tie and 1 where B is.
     """
-    lower, upper = ((1 + _decimal(end)) / 2 for end in (preference.lower, preference.upper))
+    ends = (_EXACTLY.add(1, _decimal(end)) for end in (preference.lower, preference.upper))
+    lower, upper = (_EXACTLY.multiply(end, _HALF) for end in ends)
     return Interval(_outward(lower, -math.inf), _outward(upper, math.inf))
 
 
-def _decimal(number: float) -> Fraction:
+def _decimal(number: float) -> Decimal:
     """The shortest decimal that reads back as the float."""
-    return Fraction(repr(float(number)))
+    return Decimal(repr(float(number)))
 
 
-def _outward(exact: Fraction, towards: float) -> float:
+def _outward(exact: Decimal, towards: float) -> float:
     """The float for ``exact``, or its neighbour ``towards`` an infinity where it lies inside."""
     nearest = float(exact)
     inside = _decimal(nearest) > exact if towards < 0.0 else _decimal(nearest) < exact

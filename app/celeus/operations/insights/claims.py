@@ -32,7 +32,7 @@ MOST_ROUNDS = 50_000
 MOST_BYTES = 64 << 20
 """Of what is known of their items and rounds, likewise: a session of a million items has 16 MB."""
 MODULE = "celeus.operations.insights.claims_worker"
-BOUNDS = Bounds(seconds=120.0, processor_seconds=100.0, niceness=5)
+BOUNDS = Bounds(seconds=120.0, processor_seconds=100.0)
 
 
 @dataclass(frozen=True, slots=True)

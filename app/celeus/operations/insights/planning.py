@@ -61,8 +61,6 @@ GRACE_SECONDS = 1.0
 WORK_SHARE = 0.25
 """Of the time, what one claim takes of a processor: where there is nothing else to do it is over by
 then, and more would tell little."""
-NICENESS = 5
-"""Somebody waits for the answer; those who judge still come first."""
 LOOKED_BACK = 100
 """Sessions among which those with a pace are sought."""
 _PACES = text(
@@ -255,7 +253,7 @@ async def _simulated(
     """What the child says first, and of every session; ``job`` is told when it has to end."""
     seconds = context.settings.planning_seconds
     deadline = time.monotonic() + seconds
-    bounds = Bounds(seconds + GRACE_SECONDS, seconds + GRACE_SECONDS, niceness=NICENESS)
+    bounds = Bounds(seconds + GRACE_SECONDS, seconds + GRACE_SECONDS)
     frames, failure = await gather(MODULE, lambda: job(deadline), bounds)
     if failure is not None and failure.reason in {"answer", "status"}:
         raise failure.refusal from failure

@@ -1,7 +1,7 @@
 """The context of every operation: database, caches, limits, caller and settings."""
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -15,8 +15,10 @@ from celeus.errors import InvalidValue
 from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.deletion.remains import Remains
+from celeus.operations.runtime.admission import Admission
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
+from celeus.operations.runtime.groups import Groups
 from celeus.operations.runtime.memo import Issued, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.webhooks.deliveries import Deliveries
@@ -52,7 +54,9 @@ class Context:
     settings: Settings
     callers: CallerCache
     rates: Rates
+    admission: Admission
     gates: Gates
+    groups: Groups
     stamps: Stamps
     deliveries: Deliveries
     remains: Remains
@@ -77,9 +81,14 @@ class Context:
     )
     digests: Memo[str] = field(default_factory=lambda: Memo("other certificates are being made"))
 
-    def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """Open a transaction: committed on leaving, rolled back on an error."""
-        return self.database.transaction()
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction: committed on leaving, rolled back on an error.
+
+        Refuses as `Overloaded` where too many requests wait for one.
+        """
+        async with self.admission.of(self.project_id), self.database.transaction() as db:
+            yield db
 
 
 @asynccontextmanager
@@ -121,7 +130,13 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 settings,
                 CallerCache(settings.key_cache_seconds),
                 rates,
+                Admission(
+                    settings.database_pool_size,
+                    settings.queue_limit,
+                    settings.lock_timeout_ms / 1000,
+                ),
                 Gates(settings),
+                Groups(settings.lock_timeout_ms / 1000, settings.queue_limit),
                 stamps,
                 deliveries,
                 remains,

@@ -9,7 +9,6 @@ from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, gathe
 
 MODULE = "celeus.operations.certificates.verify_worker"
 MOST_MEMORY_BYTES = 4 << 30
-NICENESS = 10
 PATIENCE = 2.0
 """How long the process may take by the clock, in times of its processor time."""
 START_SECONDS = 10.0
@@ -17,7 +16,7 @@ START_SECONDS = 10.0
 
 def bounds_of(seconds: float, memory: int = MOST_MEMORY_BYTES) -> Bounds:
     """Bounds of a verification that may take ``seconds`` of a processor."""
-    return Bounds(PATIENCE * seconds + START_SECONDS, seconds, memory, niceness=NICENESS)
+    return Bounds(PATIENCE * seconds + START_SECONDS, seconds, memory)
 
 
 async def report_on(

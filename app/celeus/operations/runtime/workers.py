@@ -44,6 +44,8 @@ Reason = Literal["time", "processor time", "memory", "answer", "status"]
 
 MOST_LOGGED_BYTES = 1 << 16
 """Of what a child writes to its standard error; the rest is read and dropped."""
+NICENESS = 10
+"""Judges who wait come first: of a busy processor a child gets a tenth of the service's share."""
 EXHAUSTED = 3
 """Exit status of a child that finds no more memory."""
 _SIZES = Struct("<QQ")
@@ -75,7 +77,6 @@ class Bounds:
     memory: int = 4 << 30
     frame: int = 8 << 20
     answer: int = 64 << 20
-    niceness: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +332,7 @@ def serve(work: Callable[[Frame, Files], Iterator[Frame]]) -> None:
 
 def _keep_to(bounds: Bounds) -> None:
     """Take no more than this beside what the libraries have."""
-    os.nice(bounds.niceness)
+    os.nice(NICENESS)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     seconds = math.ceil(usage.ru_utime + usage.ru_stime + bounds.processor_seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))

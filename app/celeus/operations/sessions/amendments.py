@@ -26,6 +26,7 @@ from celeus.errors import (
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import CachedSession
+from celeus.operations.sessions.append import finish
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.journal import (
@@ -41,7 +42,7 @@ from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import opening_row, with_kinds
 from celeus.operations.sessions.panel.corrections import RatingCorrection, correct_rating
 from celeus.operations.sessions.panel.ratings import rater_of, ratings_in
-from celeus.operations.sessions.rounds import Answer, finish, publish
+from celeus.operations.sessions.rounds import Answer, Hand, offer_of, publish
 
 ATTEMPTS = 3
 MOST_CORRECTIONS = 20
@@ -109,7 +110,8 @@ async def amend(
                         # Corrected by another process meanwhile: fold again, with no lock held.
                         continue
                     receipt = await _append(journal, correction, ready, rounds)
-                document, offer = await finish(db, journal, [], want_draws=False)
+                document, items = await finish(db, journal)
+                offer = offer_of(journal, Hand.of(journal, []), items, want_draws=False)
                 await _keep_comment(db, journal, correction, rating=rating is not None)
             await publish(context, journal, document)
             return Answer([receipt], document, offer)

@@ -11,12 +11,13 @@ import orjson
 from psycopg.rows import class_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.insights.forecast import MOST_TIMES, TOGETHER, pace
 from celeus.core.pools.item import Item
 from celeus.core.sessions.points import Points
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
-from celeus.operations.sessions.ledger import row_of
+from celeus.operations.sessions.ledger import row_of, with_kinds
 from celeus.operations.webhooks.outbox import POST, Standing, posted
 
 POINTS_AT_ONCE = 500
@@ -30,6 +31,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
 
     Returns the wanted items by index, in their order until PAGE_BYTES are full: one at least.
     """
+    journal.settle()
     state = journal.state
     points = state.points[journal.folded_before :]
     if len(points) > POINTS_AT_ONCE:
@@ -60,14 +62,34 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             "points": rows,
             "leases": _json(journal.new_leases),
             "judged": journal.judged,
-            "wanted": journal.item_indices,
+            "wanted": list(dict.fromkeys(journal.wanted)),
             "page_bytes": PAGE_BYTES,
-            "key_id": journal.key_id,
             "messages": posted(news, status),
-            **_tally(journal),
+            "tallies": _json(_tallies(journal)),
         },
     )
     return {item.index: item for item in await cursor.fetchall()}
+
+
+async def finish(db: AsyncConnection, journal: Journal) -> tuple[dict[str, Any], dict[int, Item]]:
+    """Write what was appended; the status document after it, and the wanted items by index.
+
+    Both are taken while the session is held: a moment later the state may already be ahead, by
+    what another request has yet to commit.
+    """
+    if _pace_is_due(journal):
+        found = await db.execute(_TIMES, {"session_id": journal.session_id, "most": MOST_TIMES})
+        journal.seconds_per_label = pace(list(found.scalars()))
+    journal.settle()
+    document = journal.status()
+    writes = journal.changed or bool(journal.wanted)
+    return document, await write(db, journal, document) if writes else {}
+
+
+def _pace_is_due(journal: Journal) -> bool:
+    """The judgements of this transaction complete another ``TOGETHER``."""
+    after = journal.state.observed
+    return after // TOGETHER > (after - len(journal.judged)) // TOGETHER
 
 
 def _points(points: Points) -> str:
@@ -87,10 +109,12 @@ def _points(points: Points) -> str:
     return f"[{','.join(parts)}]"
 
 
-def _tally(journal: Journal) -> dict[str, Any]:
-    """Labels given with the caller's key and the last one's round; only that may be undone."""
-    judged = journal.labelled if journal.key_id is not None else []
-    return {"labels": len(judged), "last_round": judged[-1] if judged else None}
+def _tallies(journal: Journal) -> list[dict[str, Any]]:
+    """Labels given with each key and the last one's round; only that may be undone."""
+    return [
+        {"key_id": key_id, "labels": labels, "last_round": last}
+        for key_id, (labels, last) in journal.tallies.items()
+    ]
 
 
 def _json(value: object) -> str:
@@ -128,9 +152,9 @@ _APPEND = f"""
             keys = excluded.keys, passed = excluded.passed
     ), tallied AS (
         INSERT INTO labellers (project_id, session_id, key_id, labels, last_round)
-        SELECT %(project_id)s, %(session_id)s, %(key_id)s::text, %(labels)s::int,
-               %(last_round)s::int
-        WHERE %(labels)s::int > 0
+        SELECT %(project_id)s, %(session_id)s, tally.*
+        FROM json_to_recordset(%(tallies)s::json)
+            AS tally(key_id text, labels int, last_round int)
         ON CONFLICT (session_id, key_id)
         DO UPDATE SET labels = labellers.labels + excluded.labels,
             last_round = excluded.last_round
@@ -157,3 +181,12 @@ _APPEND = f"""
     )
     SELECT index, id, payload FROM page WHERE place > 0
     """  # noqa: S608 -- our own words
+
+
+_TIMES = with_kinds(
+    """
+    SELECT CAST(extract(epoch FROM at) AS double precision) FROM events
+    WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
+    ORDER BY sequence DESC LIMIT :most
+    """
+)

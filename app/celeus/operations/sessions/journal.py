@@ -87,9 +87,12 @@ class Receipt:
 class Journal:
     """A locked session: its state, its leases, and what this transaction appends to it.
 
-    ``stood`` is how it stood before. ``judged`` are the rounds judged, ``labelled`` those that
-    somebody gave a label for: of a panel each of its raters. ``turns`` are those of draws handed
-    out where the same is asked again.
+    Several callers may append in turn (`take_over`). The present one has ``key_id`` and ``blind``,
+    ``labelled`` are the rounds that it gave a label for (of a panel each of its raters),
+    ``item_indices`` the items that it is to be sent, and ``turns`` those of draws handed out to it
+    where the same is asked again. ``stood`` is how the session stood before, ``judged`` are the
+    rounds that all of them judged, ``wanted`` the items and ``tallies`` the labels of those before,
+    these by key.
     """
 
     project_id: UUID
@@ -115,6 +118,8 @@ class Journal:
     labelled: list[int] = field(default_factory=list)
     turns: dict[int, int] = field(default_factory=dict)
     item_indices: list[int] = field(default_factory=list)
+    wanted: list[int] = field(default_factory=list)
+    tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def plan(self) -> AnyPlan:
@@ -174,6 +179,20 @@ class Journal:
                 self.labelled.append(event.round)
         elif ratings is None and isinstance(event, Observation | JointObservation | Unjudgeable):
             self.labelled.append(event.round)
+
+    def take_over(self, context: Context) -> None:
+        """Let another caller append; what the one before did is kept for writing."""
+        self.settle()
+        self.key_id, self.blind = context.key_id, context.blind
+        self.item_indices, self.turns = [], {}
+
+    def settle(self) -> None:
+        """Keep for writing what the present caller did."""
+        self.wanted += self.item_indices
+        if self.labelled and self.key_id is not None:
+            before, _ = self.tallies.get(self.key_id, (0, 0))
+            self.tallies[self.key_id] = (before + len(self.labelled), self.labelled[-1])
+        self.labelled = []
 
     async def step(self, rounds: int, append: Callable[[], T]) -> T:
         """What ``append`` returns; it appends events that have ``rounds`` rounds drawn or played.

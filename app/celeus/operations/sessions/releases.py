@@ -4,8 +4,8 @@ from collections.abc import Collection
 from uuid import UUID
 
 from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.append import finish
 from celeus.operations.sessions.journal import locked
-from celeus.operations.sessions.rounds import finish
 
 
 async def release(
@@ -35,5 +35,5 @@ async def release(
         )
         for round_ in released:
             journal.release(round_, passed=passed)
-        await finish(db, journal, [], want_draws=False)
+        await finish(db, journal)
         return [journal.shown(it) for it in released]

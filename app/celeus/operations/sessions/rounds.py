@@ -5,13 +5,12 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.insights.forecast import MOST_TIMES, TOGETHER, pace
 from celeus.core.insights.status import session_state
 from celeus.core.pools.item import Item
 from celeus.core.sessions.best.state import BestState
@@ -42,20 +41,19 @@ from celeus.errors import Busy, ObservationConflict, RoundNotHeld
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import announce
-from celeus.operations.sessions.append import write
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.journal import (
     Journal,
     Receipt,
     is_replay,
-    locked,
     must_not_be_archived,
     must_take_labels,
 )
 from celeus.operations.sessions.labelling.comments import keep_comments
-from celeus.operations.sessions.ledger import Lease, moment, with_kinds
+from celeus.operations.sessions.ledger import Lease, moment
 from celeus.operations.sessions.panel import ratings as panel
+from celeus.operations.sessions.together import AfterOthers, Answering, together
 from celeus.settings import Settings
 
 BLIND_WAIT_SECONDS = 10.0
@@ -97,15 +95,17 @@ async def next_draws(context: Context, session_id: UUID, worker: str, count: int
 
     Asking again gives the same draws and renews their lease. Refuses a session that is archived.
     """
-    async with locked(context, session_id) as (journal, db):
+
+    async def work(journal: Journal, db: AsyncConnection) -> Answering[Offer]:
         must_not_be_archived(journal)
         rater = await _rater(db, journal, worker)
         leases = await journal.step(
             count, lambda: _hand_out(journal, worker, count, context.settings, rater)
         )
-        document, offer = await finish(db, journal, leases, want_draws=True)
-    await publish(context, journal, document)
-    return offer
+        hand = Hand.of(journal, leases)
+        return lambda _, items: offer_of(journal, hand, items, want_draws=True)
+
+    return await together(context, session_id, work)
 
 
 async def observe(
@@ -138,25 +138,29 @@ async def _observed(
     context: Context, session_id: UUID, judgements: Sequence[Judgement], worker: str, count: int
 ) -> Answer | asyncio.Task[None]:
     """The answer; or who folds beside the session what takes long, and nothing is appended."""
-    async with locked(context, session_id) as (journal, db):
+
+    async def work(journal: Journal, db: AsyncConnection) -> Answering[Answer | asyncio.Task[None]]:
+        said = judgements
         rater = await _rater(db, journal, worker)
         if journal.blind:
-            judgements = [replace(it, round=journal.round_of(it.round)) for it in judgements]
+            said = [replace(it, round=journal.round_of(it.round)) for it in said]
             if journal.session.pool.named is not None:
-                check_blind(judgements)
-        rated, fresh = await _looked_at(db, journal, judgements, rater)
+                check_blind(said)
+        if journal.entries and (rater is not None or _reads_what_is_new(journal, said)):
+            raise AfterOthers
+        rated, fresh = await _looked_at(db, journal, said, rater)
         ready = None
         if is_replay(journal.state, fresh):
             ready, folding = await _beside(journal, fresh)
             if not folding.done():
-                return folding
+                return lambda _document, _items: folding
             folding.result()
             journal.session.beside = None
         rounds = rounds_to_fold(journal.state, fresh) + count
 
         def step() -> tuple[list[Receipt], list[Lease]]:
             if rated is None:
-                receipts = _take(journal, judgements, fresh, worker, ready)
+                receipts = _take(journal, said, fresh, worker, ready)
             else:
                 receipts = panel.take(journal, rated, worker, ready)
             if not count:
@@ -164,10 +168,19 @@ async def _observed(
             return receipts, _hand_out(journal, worker, count, context.settings, rater)
 
         receipts, leases = await journal.step(rounds, step)
-        document, offer = await finish(db, journal, leases, want_draws=count > 0)
-        await keep_comments(db, journal, judgements, worker, rater)
-    await publish(context, journal, document)
-    return Answer(receipts, document, offer)
+        await keep_comments(db, journal, said, worker, rater)
+        hand = Hand.of(journal, leases)
+        return lambda document, items: Answer(
+            receipts, document, offer_of(journal, hand, items, want_draws=count > 0)
+        )
+
+    return await together(context, session_id, work)
+
+
+def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> bool:
+    """Whether others of this transaction judged a round whose judge the ledger is asked for."""
+    new = set(journal.judged)
+    return journal.blind and any(it.round in new for it in judgements)
 
 
 async def _looked_at(
@@ -401,52 +414,45 @@ def _share(state: AnyState, settings: Settings) -> int:
     return max(LEAST_SHARE, math.ceil(settings.max_share_per_key * draws))
 
 
-async def finish(
-    db: AsyncConnection, journal: Journal, leases: list[Lease], *, want_draws: bool
-) -> tuple[dict[str, Any], Offer]:
-    """Write what the operation appended; returns the status document and the offer.
-
-    Both are taken while the session is held: a moment later the state may already be ahead, by
-    what another request has yet to commit.
-    """
-    if _pace_is_due(journal):
-        found = await db.execute(_TIMES, {"session_id": journal.session_id, "most": MOST_TIMES})
-        journal.seconds_per_label = pace(list(found.scalars()))
-    document = journal.status()
-    writes = journal.changed or bool(journal.item_indices)
-    items = await write(db, journal, document) if writes else {}
-    return document, _offer(journal, leases, items, want_draws=want_draws)
-
-
-def _pace_is_due(journal: Journal) -> bool:
-    """The judgements of this operation complete another ``TOGETHER``."""
-    after = journal.state.observed
-    return after // TOGETHER > (after - len(journal.judged)) // TOGETHER
-
-
 async def publish(context: Context, journal: Journal, document: dict[str, Any]) -> None:
     """Publish the status document to the cache and the streams, if anything was appended."""
     if journal.entries:
         await announce(context.cache, context.project_id, journal.session_id, document)
 
 
-def _offer(
-    journal: Journal, leases: list[Lease], items: dict[int, Item], *, want_draws: bool
-) -> Offer:
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """Draws in the hands of one caller, by the numbers that the caller knows them by."""
+
+    leases: list[Lease]
+    numbers: list[int]
+    indices: list[int]
+    turns: dict[int, int]
+    blind: bool
+
+    @classmethod
+    def of(cls, journal: Journal, leases: list[Lease]) -> Self:
+        """Those of the journal's present caller."""
+        numbers = [journal.shown(lease.round) for lease in leases]
+        return cls(leases, numbers, journal.item_indices, journal.turns, journal.blind)
+
+
+def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_draws: bool) -> Offer:
+    """The draws with those of their items that there are, or why there are none."""
     state, pool = session_state(journal.lifecycle, journal.state), journal.session.pool
     draws = [
         {
-            "round": journal.shown(lease.round),
+            "round": number,
             **shown(pool, journal.state, items[index], lease.round),
             "expires_at": moment(lease.expires_at),
-            **({"turn": journal.turns[lease.round]} if journal.turns else {}),
+            **({"turn": hand.turns[lease.round]} if hand.turns else {}),
         }
-        for index, lease in zip(journal.item_indices, leases, strict=False)
+        for index, lease, number in zip(hand.indices, hand.leases, hand.numbers, strict=False)
         if index in items
     ]
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
-    if journal.blind or panel.ratings_in(journal) is not None:
+    if hand.blind or panel.ratings_in(journal) is not None:
         return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.record.lease_seconds)))
     waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
@@ -456,14 +462,5 @@ _BARE = text(
     """
     SELECT index FROM items
     WHERE pool_id = :pool_id AND index = ANY(:items) AND payload -> 'answers' IS NULL
-    """
-)
-
-
-_TIMES = with_kinds(
-    """
-    SELECT CAST(extract(epoch FROM at) AS double precision) FROM events
-    WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
-    ORDER BY sequence DESC LIMIT :most
     """
 )

@@ -1,0 +1,97 @@
+"""Who is let to the database next: the projects that wait, by turns."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+
+from celeus.errors import Overloaded
+
+RETRY_SECONDS = 1
+
+Waiting = deque[asyncio.Future[None]]
+
+
+class Admission:
+    """``places`` for callers of any project; where none is free, the projects take turns.
+
+    At most ``queue`` callers wait: one more is refused, or the newest of the project that has most
+    of them waiting. Nobody waits longer than ``patience_seconds``.
+    """
+
+    def __init__(self, places: int, queue: int, patience_seconds: float) -> None:
+        self._free = places
+        self._most = queue
+        self._patience = patience_seconds
+        self._queues: OrderedDict[Hashable, Waiting] = OrderedDict()
+        self.waiting = 0
+        """How many wait now."""
+
+    @asynccontextmanager
+    async def of(self, project: Hashable) -> AsyncIterator[None]:
+        """A place, while the block runs. Refuses as `Overloaded`."""
+        if self._free and not self._queues:
+            self._free -= 1
+        else:
+            await self._wait(project)
+        try:
+            yield
+        finally:
+            self._pass_on()
+
+    async def _wait(self, project: Hashable) -> None:
+        if self.waiting >= self._most:
+            self._make_room(project)
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(project, deque()).append(place)
+        self.waiting += 1
+        try:
+            await asyncio.wait({place}, timeout=self._patience)
+        except asyncio.CancelledError:
+            if place.done() and place.exception() is None:
+                self._pass_on()
+            else:
+                self._leave(project, place)
+            raise
+        if not place.done():
+            self._leave(project, place)
+            raise overloaded()
+        # Raises where it was refused for another
+        place.result()
+
+    def _make_room(self, project: Hashable) -> None:
+        """Refuse the newest of the project that waits most, unless it is this one's turn to be."""
+        longest = max(self._queues, key=lambda one: len(self._queues[one]), default=project)
+        own = len(self._queues.get(project, ()))
+        if not self._queues or len(self._queues[longest]) <= own + 1:
+            raise overloaded()
+        newest = self._queues[longest][-1]
+        self._leave(longest, newest)
+        newest.set_exception(overloaded())
+
+    def _leave(self, project: Hashable, place: asyncio.Future[None]) -> None:
+        queue = self._queues.get(project)
+        if queue is not None and place in queue:
+            queue.remove(place)
+            self.waiting -= 1
+            if not queue:
+                del self._queues[project]
+
+    def _pass_on(self) -> None:
+        """Give the place to the next project's oldest caller, or keep it free."""
+        if not self._queues:
+            self._free += 1
+            return
+        project, queue = self._queues.popitem(last=False)
+        place = queue.popleft()
+        self.waiting -= 1
+        if queue:
+            self._queues[project] = queue
+        place.set_result(None)
+
+
+def overloaded() -> Overloaded:
+    """What a request is refused with that has too many before it."""
+    return Overloaded(
+        "More requests wait than are answered in time; try again.", retry_after=RETRY_SECONDS
+    )
