@@ -341,6 +341,7 @@ class PoolFileQuery(BaseModel):
         errors.InvalidValue,
         errors.BadRows,
         errors.IdempotencyKeyReused,
+        errors.PoolNotFound,
         errors.SessionNotFound,
         errors.SessionNotClosed,
         errors.EmptyPool,

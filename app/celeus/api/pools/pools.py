@@ -301,6 +301,7 @@ class PoolPage(BaseModel):
         errors.InvalidValue,
         errors.BadRows,
         errors.IdempotencyKeyReused,
+        errors.PoolNotFound,
         errors.SessionNotFound,
         errors.SessionNotClosed,
         errors.EmptyPool,

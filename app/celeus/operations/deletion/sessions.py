@@ -22,6 +22,7 @@ from celeus.errors import (
     SessionNotFound,
 )
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.idempotency import forget
 
 MOST_CERTIFICATES = 100
 """Digests that a tombstone tells, the latest ones."""
@@ -102,6 +103,7 @@ async def delete_session(context: Context, session_id: UUID, purge: str | None) 
         await db.execute(_BURY, params | {"key_id": context.key_id})
         for statement in _CLEAR:
             await db.execute(statement, params)
+        await forget(db, context, wire)
         stone = Tombstone.of((await db.execute(_STONE, params)).mappings().one())
         slot.session = None
     await context.cache.forget_status(session_id.hex)
