@@ -350,7 +350,7 @@ async def test_a_file_of_labels_is_broken_off_and_not_cut_short(
     session = await archived(client, pool)
     context = app.state.context
     found = await labels.labels_of(context, UUID(session.removeprefix("ses_")))
-    parts = labels.all_labels(context, found, labels.Wanted())
+    parts = labels.all_labels(context, found, labels.LabelFilter())
     assert await anext(parts)
     await deleted(client, session)
     with pytest.raises(SessionNotFound):

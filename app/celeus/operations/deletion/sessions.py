@@ -29,7 +29,7 @@ MOST_CERTIFICATES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class CertificateRecord:
     """A certificate that was issued for a session."""
 
     digest: str
@@ -64,7 +64,7 @@ class Tombstone:
     deleted_at: datetime
     deleted_by: str | None
     issued: int
-    certificates: Sequence[Certified]
+    certificates: Sequence[CertificateRecord]
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
@@ -72,7 +72,7 @@ class Tombstone:
         values = {name: row[name] for name in cls.__dataclass_fields__}
         for name in ("pool_digest", "plan_digest", "commitment", "ledger_head"):
             values[name] = None if row[name] is None else bytes(row[name]).hex()
-        values["certificates"] = [Certified.of(one) for one in row["certificates"]]
+        values["certificates"] = [CertificateRecord.of(one) for one in row["certificates"]]
         return cls(**values)
 
 

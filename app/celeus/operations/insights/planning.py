@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from celeus.core.insights import lines
-from celeus.core.insights.curve import Point, Suggestion, Tempered, points, suggested, widths
+from celeus.core.insights.curve import Point, Suggestion, Tempering, points, suggested, widths
 from celeus.core.insights.planning import (
     FixedSample,
     Floor,
@@ -204,7 +204,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
         head, results = await _simulated(context, job)
     planned = _summarise(prepared, head, results)
     fixed_sample = None if head["fixed_sample"] is None else FixedSample(*head["fixed_sample"])
-    tempered = None if head["tempered"] is None else Tempered(*head["tempered"])
+    tempered = None if head["tempered"] is None else Tempering(*head["tempered"])
     both = [planned[name].expected if name in planned else None for name in ("sharp", "uniform")]
     notes = (
         lines.cheaper(*both, informed=head["informed"]),
