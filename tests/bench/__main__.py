@@ -21,6 +21,9 @@ from tests.bench.gaps import gap_lines
 from tests.bench.load import load_lines
 from tests.bench.polls import poll_lines
 from tests.bench.results import Line, machine, shown
+from tests.bench.scale.comparison import fleet_lines, scale_lines
+from tests.bench.scale.footprint import footprint_lines
+from tests.bench.scale.volume import volume_lines
 from tests.bench.uploads import upload_lines
 from tests.bench.watching import watch_lines
 from tests.bench.worlds import world
@@ -39,6 +42,10 @@ class Part(StrEnum):
     POLL = "poll"
     ATTACKS = "attacks"
     GAPS = "gaps"
+    SIZE = "size"
+    SCALE = "scale"
+    FLEET = "fleet"
+    VOLUME = "volume"
 
 
 PAGE_WIDTH = 130
@@ -50,6 +57,10 @@ SERVED: dict[Part, tuple[str, Callable[..., AsyncIterator[Line]]]] = {
     Part.POLL: ("Status polls from Redis", poll_lines),
     Part.ATTACKS: ("Attacks: memory, and answers to others", attack_lines),
     Part.GAPS: ("Answers to others while one session works", gap_lines),
+    Part.SIZE: ("Bytes, WAL and processor time of a label, a session, an item", footprint_lines),
+    Part.SCALE: ("Label cycles, measured and modelled", scale_lines),
+    Part.FLEET: ("10 000 judges, 100 server processes: modelled", fleet_lines),
+    Part.VOLUME: ("100 000 sessions, 10 000 000 items", volume_lines),
 }
 
 

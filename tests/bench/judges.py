@@ -30,10 +30,14 @@ class Judge:
 
     async def begin(self) -> None:
         """Take the first item, and warm the session up."""
-        asked = {"worker": self._worker, "count": 1}
-        self._take(await self._connection.send(f"{self._path}/next", asked))
+        await self.draw()
         for _ in range(WARMING_CYCLES):
             await self.cycle()
+
+    async def draw(self) -> None:
+        """Take an item."""
+        asked = {"worker": self._worker, "count": 1}
+        self._take(await self._connection.send(f"{self._path}/next", asked))
 
     async def cycle(self) -> None:
         """Judge one item and hold the next."""

@@ -39,7 +39,7 @@ async def load_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
             found: dict[int, list[list[float]]] = {rate: [] for rate in RATES}
             for _ in range(repeats):
                 for rate in RATES:
-                    waits = await _offered(urls[0], pool, truth, sessions, rate, seconds)
+                    waits = await offered(urls[0], pool, truth, sessions, rate, seconds)
                     found[rate].append([float(np.percentile(waits, it)) for it in SHARES])
             for rate, runs in found.items():
                 for line in _lines(rate, sessions, runs):
@@ -58,7 +58,7 @@ def _lines(rate: int, sessions: int, runs: Sequence[Sequence[float]]) -> list[Li
     return lines
 
 
-async def _offered(  # noqa: PLR0913, PLR0917 - what is measured, where and how long
+async def offered(  # noqa: PLR0913, PLR0917 - what is measured, where and how long
     url: str, pool: str, truth: Truth, sessions: int, rate: int, seconds: float
 ) -> list[float]:
     """Seconds from the moment each cycle was due to its answer."""

@@ -10,6 +10,7 @@ from sqlalchemy import TextClause, text
 
 from celeus.errors import InvalidValue
 from celeus.operations.runtime.context import Context
+from celeus.store.database import planned_rows
 
 MOST_BYTES: Final = 1000
 """Of a word; PostgreSQL takes lexemes of up to 2 046."""
@@ -43,22 +44,24 @@ _KEYS: Final = {
 _FIGURES: Final = {
     # The figure that is shown once there are labels, of two systems that of their difference
     "score": """
-        CASE WHEN CAST(status->'rounds'->>'in_interval' AS int) > 0 THEN CAST(
-            CASE WHEN jsonb_typeof(status->'systems') <> 'null' THEN status->>'estimate'
-            ELSE coalesce(status->'score'->>'estimate', status->>'estimate') END AS float8) END""",
+        (SELECT CASE WHEN CAST(rounds->>'in_interval' AS int) > 0 THEN CAST(
+            CASE WHEN systems IS NOT NULL THEN estimate
+            ELSE coalesce(score->>'estimate', estimate) END AS float8) END
+        FROM jsonb_to_record(status)
+            AS one(rounds jsonb, systems jsonb, score jsonb, estimate text))""",
     # What `progressOf` in `format.js` shows: labels grow with the inverse square of the width
     "progress": """
-        (SELECT CASE WHEN here <= there THEN 1.0
-            WHEN there > 0 THEN greatest(0.0, (begun ^ 2 / here ^ 2 - 1)
-                / (begun ^ 2 / there ^ 2 - 1)) END
-        FROM (SELECT CAST(status->>'width' AS float8) AS here,
-                CAST(status->>'precision' AS float8) AS there,
-                CAST(status->'scale'->>'upper' AS float8)
-                    - CAST(status->'scale'->>'lower' AS float8) AS begun
-            WHERE status->>'estimate' IS NOT NULL) AS one)""",
+        (SELECT CASE WHEN width <= precision THEN 1.0
+            WHEN precision > 0 THEN greatest(0.0, (begun ^ 2 / width ^ 2 - 1)
+                / (begun ^ 2 / precision ^ 2 - 1)) END
+        FROM jsonb_to_record(status)
+                AS one(width float8, precision float8, scale jsonb, estimate text),
+            LATERAL (SELECT CAST(scale->>'upper' AS float8)
+                - CAST(scale->>'lower' AS float8) AS begun) AS two
+        WHERE estimate IS NOT NULL)""",
 }
 """Each changes with every label, and an index of it would be written with every label: all sessions
-that fit are read instead."""
+that fit are read instead, each document once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
         "after": page.after,
         "limit": page.limit,
     }
+    statement = _statement(page, words=params["words"] is not None)
+    known = {name: value for name, value in params.items() if value is not None}
     async with context.transaction() as db:
         if page.after is not None and page.order.removeprefix("-") != "opened":
             found = await db.execute(_OWN, {"own": page.after, "project_id": context.project_id})
@@ -103,8 +108,7 @@ async def list_sessions(context: Context, page: Filter) -> list[dict[str, Any]]:
                     rule="`next` of a page; begin with the first one again",
                     value=f"ses_{page.after.hex}",
                 )
-        rows = await db.execute(_statement(page, words=params["words"] is not None), params)
-        return [row.status for row in rows]
+        return [row.status for row in await planned_rows(db, statement.bindparams(**known))]
 
 
 def words_of(name: str | None, owner: str | None, tags: Sequence[str]) -> list[str]:

@@ -43,6 +43,7 @@ from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.idempotency import Once, forget, keep, peek, transaction_of
 from celeus.operations.sessions.labelling.instructions import keep_instructions
+from celeus.store.database import planned_rows
 from celeus.store.tables import pools
 
 Lock = Literal["rows", "pool"]
@@ -240,7 +241,7 @@ async def list_pools(
     sized = select(newest, upto.label("upto"), first, selected).subquery()
     fitting = select(sized).where(or_(sized.c.first, sized.c.upto <= MAX_GROUP_BYTES))
     async with context.transaction() as db:
-        rows = (await db.execute(fitting.order_by(sized.c.pool_id.desc()))).all()
+        rows = await planned_rows(db, fitting.order_by(sized.c.pool_id.desc()))
     more = bool(rows) and (len(rows) == limit or len(rows) < rows[0].selected)
     return [PoolRecord.of(row) for row in rows], rows[-1].pool_id if more else None
 

@@ -14,6 +14,7 @@ from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.labelling.instructions import beginning
+from celeus.store.database import planned_rows
 
 NEUTRAL = "Two answers"
 """Name of every comparison: no rule could tell which of their own names say what is compared."""
@@ -116,7 +117,7 @@ async def list_tasks(context: Context, most: int) -> list[OwnTask]:
     }
     async with context.transaction() as db:
         params["key_name"] = await db.scalar(_KEY_NAME, {"key_id": context.key_id})
-        rows = (await db.execute(_TASKS, params)).all()
+        rows = await planned_rows(db, _TASKS.bindparams(**params))
     return [
         OwnTask(
             row.session_id,

@@ -1,0 +1,52 @@
+"""What a label cycle costs the machines: the one table that the model of the service computes with.
+
+`make bench ARGS="--part size"` measures it anew; docs/scale.md quotes it.
+"""
+
+from dataclasses import dataclass
+
+from tests.bench.results import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Milliseconds of processor time a cycle, and of waiting for the disk.
+
+    ``service_spread`` is the standard deviation by the mean. What is ``together`` is the price of
+    a cycle among many that one group of requests takes.
+    """
+
+    service: float
+    service_spread: float
+    service_together: float
+    database: float
+    database_together: float
+    redis: float
+    client: float
+    flush: float
+
+    def lines(self) -> list[Line]:
+        """The same for people."""
+        return [
+            Line("processor time a cycle: service", [self.service], "ms"),
+            Line("… standard deviation by the mean", [self.service_spread], ""),
+            Line("… of many on one session", [self.service_together], "ms"),
+            Line("processor time a cycle: PostgreSQL", [self.database], "ms"),
+            Line("… of many on one session", [self.database_together], "ms"),
+            Line("processor time a cycle: Redis", [self.redis], "ms"),
+            Line("processor time a cycle: the benchmark's client", [self.client], "ms"),
+            Line("8 KiB on disk (fdatasync)", [self.flush], "ms"),
+        ]
+
+
+MEASURED = Costs(
+    service=2.9,
+    service_spread=0.15,
+    service_together=0.83,
+    database=1.4,
+    database_together=0.36,
+    redis=0.13,
+    client=0.15,
+    flush=2.5,
+)
+"""As docs/scale.md has them: date and machine stand there."""
