@@ -11,7 +11,7 @@ import pytest
 
 import celeus
 from celeus import Client
-from celeus.bridges.loop import Bridged, asked_of, bridge
+from celeus.bridges.loop import BridgeResult, asked_of, bridge
 from celeus.bridges.questions import Said, Task
 from celeus.client.blocking import Session
 from celeus.errors import InvalidValue
@@ -33,7 +33,7 @@ def opened(client: Client, **opening: object) -> Session:
 
 def bridged(
     session: Session, desk: Desk, hold: int = 6, warn: Callable[[str], None] = print
-) -> Bridged:
+) -> BridgeResult:
     return bridge(session, desk, hold=hold, every=0.01, warn=warn)
 
 

@@ -12,7 +12,7 @@ from celeus.bridges.questions import (
     question_of,
     text_of,
 )
-from celeus.client.results import Shown
+from celeus.client.results import ShownAnswer
 from celeus.errors import InvalidValue
 
 
@@ -85,7 +85,7 @@ def test_an_item_is_shown_in_the_order_of_the_labelling_page() -> None:
         "extra: 1",
     ]
     assert text_of(Task("m", "q-1", None)) == "item: q-1"
-    sides = (Shown("yes", None), Shown("no", {"note": "n"}))
+    sides = (ShownAnswer("yes", None), ShownAnswer("no", {"note": "n"}))
     assert text_of(Task("m", "q", "text", sides)).split("\n\n") == [
         "item: text",
         "left: yes",

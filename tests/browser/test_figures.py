@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from celeus.core.insights.figures import Scaled, count, sure
+from celeus.core.insights.figures import Figures, count, sure
 from celeus.core.pools.losses import LossScale
 
 WRITTEN = """async ({ url, cases }) => {
@@ -38,7 +38,7 @@ def cases(rng: random.Random) -> list[dict[str, Any]]:
 
 def in_report(case: dict[str, Any]) -> list[str]:
     session = case["session"]
-    figures = Scaled(LossScale.of("bounded", **session["scale"]), session["width"])
+    figures = Figures(LossScale.of("bounded", **session["scale"]), session["width"])
     value = case["value"]
     ends = [figures.below(value), figures.nearest(value), figures.above(value)]
     return [*ends, sure(case["alpha"]), count(case["labels"])]

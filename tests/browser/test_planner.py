@@ -103,6 +103,32 @@ def test_a_precision_is_chosen_by_keyboard_and_takes_its_labels_along(
     assert session["planned_labels"]["median"] == median
 
 
+def test_a_curve_begins_where_no_label_is_needed(signed_in: SignedIn, server: Site) -> None:
+    """Two of three losses are known: the interval is narrower from the start."""
+    told = {"known": {"loss": 0.0, "reason": "the answer is empty"}}
+    rows = [
+        {"id": str(at), "surrogate": at % 10 / 10} | (told if at % 3 else {}) for at in range(900)
+    ]
+    body = {"name": "known", "loss": {"kind": "zero_one"}, "items": rows, "sealed": True}
+    with server.client() as client:
+        pool = client.post("/v1/pools", json=body).raise_for_status().json()["id"]
+    page = signed_in("manage", "read")
+    first = planned(page, pool)["policies"][0]["curve"][0]
+    assert first["labels"]["high"] == 0.0
+    expect(page.locator(".curve .uplot")).to_be_visible()
+    field = page.get_by_role("textbox", name="Precision")
+    slider = page.get_by_role("slider", name="Precision on the curve")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(field).to_have_value(str(first["precision"]))
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("about 0 labels, 0 to 0"))
+    page.keyboard.press("ArrowRight")
+    expect(slider).not_to_have_attribute("aria-valuetext", re.compile("about 0 labels"))
+    page.keyboard.press("Home")
+    session = opened(page, server)
+    assert session["planned_labels"] == {"median": 0, "low": 0, "high": 0}
+
+
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
 def test_a_precision_is_chosen_by_pointing_at_the_curve(
     signed_in: SignedIn, server: Site, viewport: dict[str, int]

@@ -34,7 +34,7 @@ BY_SCHEMA: dict[type, tuple[str, ...]] = {
     results.Spread: ("SpreadOut",),
     results.Status: ("Session",),
     results.Systems: ("SystemsOut", "LineupOut"),
-    results.Shown: ("DrawnAnswer",),
+    results.ShownAnswer: ("DrawnAnswer",),
     results.DrawnItem: ("DrawnItem",),
     results.Draw: ("HeldDraw",),
     results.Verdict: ("Verdict",),

@@ -8,8 +8,8 @@ import numpy as np
 from celeus.core.pools.bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
-from celeus.core.pools.rows.assembly import Assembled, Batch, assemble
-from celeus.core.pools.rows.earlier import Carried, Earlier, Judged, OldItem
+from celeus.core.pools.rows.assembly import Assembly, Batch, assemble
+from celeus.core.pools.rows.earlier import Carryover, Earlier, EarlierRound, OldItem
 from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.systems import Systems
 
@@ -39,17 +39,17 @@ def rows_of(answers: Iterable[int], *, texts: bool = False, side: str | None = N
 
 def judged_as(
     truth: Sequence[int], answers: Sequence[int], items: Iterable[int], *, labels: bool
-) -> list[Judged]:
+) -> list[EarlierRound]:
     """These items judged, in their order."""
     return [
-        Judged(round_, at, float(answers[at] != truth[at]), truth[at] if labels else None)
+        EarlierRound(round_, at, float(answers[at] != truth[at]), truth[at] if labels else None)
         for round_, at in enumerate(items, 1)
     ]
 
 
 def earlier_of(
     rows: list[Row],
-    judged: Sequence[Judged],
+    judged: Sequence[EarlierRound],
     basis: Basis = BASIS,
     *,
     scale: LossScale = ZERO_ONE,
@@ -60,7 +60,7 @@ def earlier_of(
     return Earlier(basis, pool, judged, systems)
 
 
-def carried(earlier: Earlier, old: list[Row], new: list[Row]) -> Carried:
+def carried(earlier: Earlier, old: list[Row], new: list[Row]) -> Carryover:
     """The new rows with what the session leaves to them."""
     items = {
         row["id"]: OldItem.of(at, row.get("payload"), earlier.basis) for at, row in enumerate(old)
@@ -82,7 +82,7 @@ def based_pool(earlier: Earlier, old: list[Row], new: list[Row]) -> Pool:
     return pool_of(done, scale, columns, named=earlier.systems, based_on=earlier.basis)
 
 
-def pool_of(done: Assembled, scale: LossScale, columns: Any = (), **more: Any) -> Pool:  # noqa: ANN401
+def pool_of(done: Assembly, scale: LossScale, columns: Any = (), **more: Any) -> Pool:  # noqa: ANN401
     """The pool of some rows, none of them bad."""
     assert not done.faults, done.faults
     batch: Batch = done.batch

@@ -15,8 +15,8 @@ from celeus.operations.insights.lists import Filter, list_sessions
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
+from celeus.operations.sessions.labelling.task import list_tasks
 from celeus.operations.sessions.sessions import Opening, open_session
-from celeus.operations.sessions.task import list_tasks
 from celeus.settings import Settings
 
 OTHERS = 3_000

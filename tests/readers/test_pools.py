@@ -12,8 +12,8 @@ from celeus.core.pools.rows.assembly import assemble
 from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.systems import Systems
 from celeus.readers.pools import (
-    Compared,
-    Joined,
+    JoinedItems,
+    Pairing,
     arrays,
     compare,
     copies,
@@ -29,7 +29,7 @@ def row(item: str, model: str, loss: float | None = 0.0, **more: Any) -> Row:  #
     return replace(Row(item, model, loss, question=f"{item}?", answer=f"{loss}"), **more)
 
 
-def lines(pool: Joined | Compared) -> list[dict[str, Any]]:
+def lines(pool: JoinedItems | Pairing) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ndjson(pool).splitlines()]
 
 

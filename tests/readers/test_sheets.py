@@ -11,13 +11,13 @@ from celeus.errors import InvalidValue
 from celeus.readers.sheets.chats import messages_of
 from celeus.readers.sheets.columns import columns_of, number_of, shown
 from celeus.readers.sheets.items import Items, checked
-from celeus.readers.sheets.opening import Given, opened
+from celeus.readers.sheets.opening import SentFile, opened
 from celeus.readers.sheets.roles import ROLES, Kind, guessed
 from celeus.readers.sheets.sheet import DEPTH_RULE, BadRow, Sheet
 
 
 def sheet(content: bytes, name: str = "") -> Sheet:
-    return next(one for one in opened(io.BytesIO(content), Given(name)) if one is not None)
+    return next(one for one in opened(io.BytesIO(content), SentFile(name)) if one is not None)
 
 
 def roles(rows: list[dict[str, Any]], kind: Kind | None = None) -> dict[str, str]:

@@ -34,7 +34,7 @@ from celeus.errors import (
 )
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.signing_keys import public_key_in
-from celeus.operations.runtime.memo import Issued
+from celeus.operations.runtime.memo import IssuedCertificate
 from celeus.operations.runtime.verifications import bounds_of, report_on
 
 router = APIRouter(tags=["certificates"])
@@ -282,7 +282,7 @@ async def issue_certificate(context: Manages, session_id: SessionId, request: Re
     return _sent(issued, 201, headers)
 
 
-def _sent(issued: Issued, status: int, headers: dict[str, str]) -> Response:
+def _sent(issued: IssuedCertificate, status: int, headers: dict[str, str]) -> Response:
     """In parts, as fast as they are read: whoever reads slowly holds up one part."""
     body = issued.body
 

@@ -240,7 +240,7 @@ class DeliveryList(BaseModel):
 )
 async def create_webhook(context: Manages, body: WebhookRequest, response: Response) -> NewWebhook:
     """The secret is told in this answer and never again."""
-    wanted = endpoints.Wanted(
+    wanted = endpoints.WebhookSettings(
         url=body.url,
         events=body.events,
         format=body.format,

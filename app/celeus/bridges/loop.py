@@ -57,7 +57,7 @@ class Queue(Protocol):
 
 
 @dataclass(slots=True)
-class Bridged:
+class BridgeResult:
     """What came over a bridge: labels, of them unjudgeable, corrections, and what came too late.
 
     `overtaken` counts items that somebody else had judged meanwhile, `state` is the last one of the
@@ -83,7 +83,7 @@ def bridge(
     hold: int = 8,
     every: float = 1.0,
     warn: Callable[[str], None] = lambda _: None,
-) -> Bridged:
+) -> BridgeResult:
     """Have people judge a session in a tool until it asks for nothing more.
 
     At most ``hold`` items are in the queue at once, which has to be more than there are people;
@@ -117,7 +117,7 @@ class _Loop:
     def __init__(
         self, session: Session, queue: Queue, hold: int, warn: Callable[[str], None]
     ) -> None:
-        self.done = Bridged()
+        self.done = BridgeResult()
         self._session, self._queue, self._hold, self._warn = session, queue, hold, warn
         self._path = f"/v1/sessions/{session.id}"
         self._worker = f"bridge to {queue.name}"

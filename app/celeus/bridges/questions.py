@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from celeus.client.results import Shown
+from celeus.client.results import ShownAnswer
 from celeus.errors import InvalidValue
 
 Said = Mapping[str, Any]
@@ -38,7 +38,7 @@ class Task:
     mark: str
     id: str
     payload: Any
-    sides: tuple[Shown, ...] = ()
+    sides: tuple[ShownAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from celeus.client.results import (
     Comment,
     Entry,
     Item,
-    Judged,
+    JudgeResult,
     Label,
     Plan,
     Point,
@@ -277,7 +277,7 @@ class AsyncSession:
         concurrency: int = 8,
         worker: str | None = None,
         seen: Seen | None = None,
-    ) -> Judged:
+    ) -> JudgeResult:
         """Have a function judge, of so many items at once, until nothing more is asked for.
 
         As `celeus.Session.judge`; the function may be a coroutine function.
@@ -295,7 +295,7 @@ class AsyncSession:
         size: int = 32,
         worker: str | None = None,
         seen: Seen | None = None,
-    ) -> Judged:
+    ) -> JudgeResult:
         """The same with a function of up to ``size`` items at once, one verdict for each."""
 
         async def told(held: Sequence[Turn]) -> None:
@@ -399,7 +399,7 @@ class AsyncSession:
         concurrency: int,
         worker: str | None,
         **more: Any,  # noqa: ANN401 -- as `Turns` takes it
-    ) -> Judged:
+    ) -> JudgeResult:
         check_concurrency(concurrency)
         lease = await self.client.run(calls.lease_seconds(self.id))
         named = worker or (self._workers.pop() if self._workers else new_worker())

@@ -31,7 +31,7 @@ from celeus.client.results import (
     Comment,
     Entry,
     Item,
-    Judged,
+    JudgeResult,
     Label,
     Plan,
     Point,
@@ -269,7 +269,7 @@ class Session:
         concurrency: int = 8,
         worker: str | None = None,
         seen: Seen | None = None,
-    ) -> Judged:
+    ) -> JudgeResult:
         """Have a function judge in threads until nothing more is asked for.
 
         It is given an item and returns a loss, losses, a preference, or None where it cannot tell.
@@ -291,7 +291,7 @@ class Session:
         size: int = 32,
         worker: str | None = None,
         seen: Seen | None = None,
-    ) -> Judged:
+    ) -> JudgeResult:
         """The same with a function of up to ``size`` items at once, one verdict for each.
 
         It is called in the caller's thread.
@@ -404,7 +404,7 @@ class Session:
         concurrency: int,
         worker: str | None,
         **more: Any,  # noqa: ANN401 -- as `Turns` takes it
-    ) -> Judged:
+    ) -> JudgeResult:
         check_concurrency(concurrency)
         lease = self.client.run(calls.lease_seconds(self.id))
         named, stop = worker or self._worker(), threading.Event()

@@ -220,7 +220,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class QuestionAnswer:
     """A question, and its answer so far, in words."""
 
     question: str
@@ -232,7 +232,7 @@ class Answered:
 class Words:
     """What stands beside the sentence of a session, for people."""
 
-    answers: tuple[Answered, ...]
+    answers: tuple[QuestionAnswer, ...]
     progress: str
     holds: str | None
     labels: int
@@ -394,7 +394,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownAnswer:
     """An answer to be judged, and nothing that tells whose it is."""
 
     answer: str | None
@@ -416,9 +416,9 @@ class Draw:
 
     round: int
     item: DrawnItem
-    left: Shown | None
-    right: Shown | None
-    answers: tuple[Shown, ...]
+    left: ShownAnswer | None
+    right: ShownAnswer | None
+    answers: tuple[ShownAnswer, ...]
     turn: int | None
     expires_at: str
     raw: Raw = field(repr=False)
@@ -503,7 +503,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgeResult:
     """What a judge did: labels it gave, of them `unjudgeable`, and those where others were faster.
 
     `state` is the last one it was told, such as `target_reached`.

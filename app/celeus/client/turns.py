@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from celeus.client.exchange import Flow, Pause, member, post
 from celeus.client.refusals import Problem
-from celeus.client.results import Draw, Judged, Shown, Status, read
+from celeus.client.results import Draw, JudgeResult, ShownAnswer, Status, read
 from celeus.errors import InvalidValue
 from celeus.quoting import shortened
 
@@ -62,9 +62,9 @@ class Turn:
         self.id = draw.item.id
         self.index = draw.item.index
         self.payload = draw.item.payload
-        self.left: Shown | None = draw.left
-        self.right: Shown | None = draw.right
-        self.answers: tuple[Shown, ...] = draw.answers
+        self.left: ShownAnswer | None = draw.left
+        self.right: ShownAnswer | None = draw.right
+        self.answers: tuple[ShownAnswer, ...] = draw.answers
         self.said: dict[str, Any] | None = None
         self._holder = holder
 
@@ -286,9 +286,9 @@ def check_concurrency(concurrency: int) -> None:
         )
 
 
-def total(workers: Sequence[Turns]) -> Judged:
+def total(workers: Sequence[Turns]) -> JudgeResult:
     """What several workers did together."""
-    return Judged(
+    return JudgeResult(
         state=workers[-1].state,
         labels=sum(one.labels for one in workers),
         unjudgeable=sum(one.unjudgeable for one in workers),

@@ -18,7 +18,7 @@ from celeus.quoting import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
-    from celeus.readers.pools import Compared, Joined
+    from celeus.readers.pools import JoinedItems, Pairing
     from celeus.readers.rows import Row, Wish
     from celeus.study.backtest import Backtest
 
@@ -51,7 +51,7 @@ Key = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class CommonOptions:
     """What every import may be asked for."""
 
     logs: list[Path]
@@ -106,11 +106,11 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
     ] = 0.05,
     runs: Annotated[int, typer.Option(help="Of the backtest: sessions to simulate.", min=1)] = 10,
     seed: Annotated[int, typer.Option(help="Of the backtest: seed of the sessions.")] = 0,
-) -> Shared:
+) -> CommonOptions:
     """The options as one value."""
     two = None if compare is None else (compare[0], compare[1])
     more = (each_output, backtest, precision, runs, seed)
-    return Shared(logs, model or [], out, truth, two, *more)
+    return CommonOptions(logs, model or [], out, truth, two, *more)
 
 
 Reads = Callable[..., "Wish"]
@@ -246,7 +246,7 @@ def _table(  # noqa: PLR0913 -- one parameter an option
     return Wish(higher=higher, scale=scale, columns=columns)
 
 
-def _import(form: str, wish: "Wish", shared: Shared) -> None:
+def _import(form: str, wish: "Wish", shared: CommonOptions) -> None:
     """Read, join, write, and say what came of it."""
     from celeus.readers.files import check_apart, npz, write
     from celeus.readers.formats import differences, read, sources
@@ -279,7 +279,7 @@ def _import(form: str, wish: "Wish", shared: Shared) -> None:
     _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
 
 
-def _pool(rows: "list[Row]", wish: "Wish", shared: Shared) -> "Joined | Compared":
+def _pool(rows: "list[Row]", wish: "Wish", shared: CommonOptions) -> "JoinedItems | Pairing":
     from celeus.readers.pools import compare, each_output, join
 
     if shared.compare is not None:
@@ -294,7 +294,7 @@ def _print(lines: list[str]) -> None:
         typer.echo(one_line(line))
 
 
-def _check(wish: "Wish", shared: Shared) -> None:
+def _check(wish: "Wish", shared: CommonOptions) -> None:
     """Refuse options that contradict each other."""
     low, high = wish.scale
     if not (low < high and math.isfinite(high - low)):
@@ -324,14 +324,14 @@ def _check(wish: "Wish", shared: Shared) -> None:
         raise InvalidValue(f"out must be {rule}", field="out", rule=rule)
 
 
-def _said(pool: "Joined | Compared") -> list[str]:
+def _said(pool: "JoinedItems | Pairing") -> list[str]:
     """What a pool is made of, a line each."""
-    from celeus.readers.pools import Compared
+    from celeus.readers.pools import Pairing
 
-    return _of_pairs(pool) if isinstance(pool, Compared) else _of_items(pool)
+    return _of_pairs(pool) if isinstance(pool, Pairing) else _of_items(pool)
 
 
-def _of_items(pool: "Joined") -> list[str]:
+def _of_items(pool: "JoinedItems") -> list[str]:
     from celeus.readers.pools import mean_loss
 
     lines = [f"{len(pool.items)} items"]
@@ -351,7 +351,7 @@ def _of_items(pool: "Joined") -> list[str]:
     return [*lines, *_of_guesses(pool)]
 
 
-def _of_guesses(pool: "Joined") -> list[str]:
+def _of_guesses(pool: "JoinedItems") -> list[str]:
     if not pool.guessed:
         return ["no surrogate: give the logs of other models on the same task"]
     own = f"what {pool.truth} left to other choices than its own"
@@ -372,7 +372,7 @@ def _of_guesses(pool: "Joined") -> list[str]:
     return lines
 
 
-def _of_pairs(pool: "Compared") -> list[str]:
+def _of_pairs(pool: "Pairing") -> list[str]:
     same = sum(pair.same for pair in pool.pairs)
     lines = [f"{len(pool.pairs)} items that {pool.a} (a) and {pool.b} (b) both answered"]
     if pool.answers is None:
@@ -388,10 +388,10 @@ def _of_pairs(pool: "Compared") -> list[str]:
     return lines
 
 
-def _backtest(pool: "Joined | Compared", shared: Shared) -> list[str]:
+def _backtest(pool: "JoinedItems | Pairing", shared: CommonOptions) -> list[str]:
     from celeus.core.plans.plan import Claim
     from celeus.readers.files import npz
-    from celeus.readers.pools import Compared, arrays
+    from celeus.readers.pools import Pairing, arrays
     from celeus.study.backtest import backtest
 
     with tempfile.TemporaryDirectory() as folder:
@@ -399,7 +399,7 @@ def _backtest(pool: "Joined | Compared", shared: Shared) -> list[str]:
         file.write_bytes(npz(arrays(pool)))
         claim = Claim(precision=shared.precision)
         done = backtest(file, claim, guessed=pool.guessed, runs=shared.runs, seed=shared.seed)
-    if not isinstance(pool, Compared):
+    if not isinstance(pool, Pairing):
         return _told(done, "mean loss", shared.runs)
     lines = _told(done, "mean difference", shared.runs)
     if pool.guessed:

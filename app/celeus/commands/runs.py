@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from celeus.client.blocking import Session
     from celeus.harnesses.lm_eval_documents import Documents, Machine
     from celeus.harnesses.lm_eval_run import Goal, Test
-    from celeus.readers.pools import Joined
+    from celeus.readers.pools import JoinedItems
 
 UNFINISHED = 3
 """Exit status of a run that goes on when it is started again; 1 is for errors."""
@@ -42,7 +42,7 @@ def _runs() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunTarget:
     """What is to come of a run, and where."""
 
     goal: "Goal"
@@ -184,12 +184,12 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     given = {"precision": precision, "margin": margin, "alpha": alpha, "budget": budget}
     _check_goal(given | {"surrogate": surrogate}, session, write_pool, two=compare is not None)
     goal = Goal(precision, margin, ALPHA if alpha is None else alpha, budget)
-    wanted = Wanted(goal, output_path, surrogate or [], session, write_pool, hold)
+    wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
     _run([Documents(one, wish) for one in models], machine, wanted)
 
 
-def _run(models: "list[Documents]", machine: "Machine", wanted: Wanted) -> None:
+def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> None:
     from celeus.client.blocking import Client
     from celeus.harnesses.lm_eval_run import Test
 
@@ -218,7 +218,7 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: Wanted) -> None:
             _certify(test, session, wanted, kept)
 
 
-def _certify(test: "Test", session: "Session", wanted: Wanted, kept: Path) -> None:
+def _certify(test: "Test", session: "Session", wanted: RunTarget, kept: Path) -> None:
     """Run what is drawn, write what came of it, and say so."""
     from celeus.harnesses.lm_eval_run import Work
     from celeus.judges.verdicts import Verdicts, key_of
@@ -295,7 +295,7 @@ def _build(models: "list[Documents]", machine: "Machine", *, model: bool) -> Non
         )
 
 
-def _guessed(models: "list[Documents]", logs: list[Path]) -> "Joined | None":
+def _guessed(models: "list[Documents]", logs: list[Path]) -> "JoinedItems | None":
     """What logs of other models guess of the documents."""
     from celeus.readers.formats import differences, read, sources
     from celeus.readers.pools import guessed, rows_of

@@ -8,7 +8,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import from_probabilities, scores
 from celeus.demo.digits import Digits
-from celeus.demo.outcome import Certified, Point
+from celeus.demo.outcome import Point, SessionEnd
 from celeus.study.engine.simulation import Truth, simulate
 
 
@@ -24,10 +24,10 @@ def truth_of(digits: Digits) -> Truth:
     return Truth(loss=loss, scores=scores(pool, "A"))
 
 
-def simulated(truth: Truth, policy: str, claim: Claim, seed: bytes) -> Certified:
+def simulated(truth: Truth, policy: str, claim: Claim, seed: bytes) -> SessionEnd:
     """One session with a single judge, who is never ahead of the interval."""
     run, state = simulate(truth, policy_named(policy), claim, seed)
-    return Certified(
+    return SessionEnd(
         policy=policy,
         labels=run.labels,
         sufficed=run.labels,

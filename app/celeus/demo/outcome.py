@@ -15,7 +15,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class SessionEnd:
     """One session's end and its course.
 
     `labels` counts all that judges gave; at the `sufficed`-th the session had reached its

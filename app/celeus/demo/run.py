@@ -14,7 +14,7 @@ from celeus.core.plans.plan import Claim
 from celeus.demo.comparison import simulated, truth_of
 from celeus.demo.digits import TRAINING_IMAGES, Digits, digits
 from celeus.demo.figure import Course, Setting, draw
-from celeus.demo.outcome import Certified, Point
+from celeus.demo.outcome import Point, SessionEnd
 from celeus.demo.screen import Session, count, percent, watch
 from celeus.demo.server import Server, running_server
 from celeus.errors import InvalidValue
@@ -49,8 +49,8 @@ class Summary:
 
     items: int
     risk: float
-    certified: Certified
-    compared: Sequence[Certified]
+    certified: SessionEnd
+    compared: Sequence[SessionEnd]
     figure: Path
 
 
@@ -89,7 +89,7 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
 
 async def _run_session(
     server: Server, material: Digits, options: Options, console: Console
-) -> Certified:
+) -> SessionEnd:
     """A session of the default policy, through the service."""
     async with AsyncClient(server.url, server.key) as client:
         pool = await client.create_pool("handwritten digits", material.items)
@@ -113,7 +113,7 @@ async def _run_session(
         return _certified(final.raw, course)
 
 
-def _compared(material: Digits, options: Options) -> list[Certified]:
+def _compared(material: Digits, options: Options) -> list[SessionEnd]:
     truth = truth_of(material)
     claim = Claim(alpha=options.alpha, precision=options.precision)
     seed = seed_of(options.seed, 0)
@@ -127,10 +127,10 @@ def _courses(summary: Summary) -> list[Course]:
     return [*reversed(beside), Course(certified.policy, "tab:blue", certified.course)]
 
 
-def _certified(final: Session, course: Sequence[Point]) -> Certified:
+def _certified(final: Session, course: Sequence[Point]) -> SessionEnd:
     width = final["precision"]
     narrow = (point.round for point in course if point.upper - point.lower <= width)
-    return Certified(
+    return SessionEnd(
         policy=final["policy"],
         labels=final["rounds"]["judged"],
         sufficed=next(narrow, final["round"]),

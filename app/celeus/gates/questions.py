@@ -177,7 +177,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExtraQuestion:
     """A question the session need not have asked; ``score``: of the score in place of the risk."""
 
     question: Question
@@ -210,7 +210,7 @@ class Asked:
 
 def question_of(
     thresholds: Mapping[str, float | None], compare: str | None, margin: float | None
-) -> Asked | Replacement | None:
+) -> ExtraQuestion | Replacement | None:
     """The question of the options by name, None where none is given; refuses several."""
     given = {name: one for name, one in thresholds.items() if one is not None}
     if len(given) + (compare is not None) > 1:
@@ -227,11 +227,11 @@ def question_of(
         return Replacement(compare, margin)
     for name, threshold in given.items():
         side: Side = "at_most" if name.endswith("at-most") else "at_least"
-        return Asked(Question(side, threshold), name.startswith("--score"))
+        return ExtraQuestion(Question(side, threshold), name.startswith("--score"))
     return None
 
 
-def outcome_of(session: dict[str, Any], question: Asked | Replacement | None) -> Outcome:
+def outcome_of(session: dict[str, Any], question: ExtraQuestion | Replacement | None) -> Outcome:
     """What a session answers to a question, or to its own; raises InvalidValue where to none."""
     if question is not None:
         return Outcome(session, [question.answered(session)])

@@ -13,7 +13,7 @@ from celeus.client.refusals import Problem, Unanswered
 from celeus.client.service import check_session
 from celeus.errors import Refusal
 from celeus.gates.documents import Part, document
-from celeus.gates.questions import Asked, Outcome, Replacement, outcome_of
+from celeus.gates.questions import ExtraQuestion, Outcome, Replacement, outcome_of
 
 POLL_SECONDS = 2.0
 REQUEST_SECONDS = 10.0
@@ -26,7 +26,7 @@ class Gate:
         self._url, self._session, self._part = url.rstrip("/"), session, part
         self._key = key
 
-    def outcome(self, question: Asked | Replacement | None, wait: float = 0.0) -> Outcome:
+    def outcome(self, question: ExtraQuestion | Replacement | None, wait: float = 0.0) -> Outcome:
         """The answers when they are there or cannot come, else after ``wait`` seconds.
 
         Without a question these are the answers to the session's own. Raises Refusal: at once
@@ -48,7 +48,7 @@ class Gate:
         self,
         runner: asyncio.Runner,
         client: AsyncClient,
-        question: Asked | Replacement | None,
+        question: ExtraQuestion | Replacement | None,
         wait: float,
     ) -> Outcome:
         deadline = time.monotonic() + wait

@@ -18,12 +18,12 @@ from typing import Any
 from lm_eval.utils import sanitize_model_name
 
 from celeus.client.blocking import Session
-from celeus.client.results import Judged, Status
+from celeus.client.results import JudgeResult, Status
 from celeus.client.turns import Turn
 from celeus.harnesses.lm_eval_documents import HASHES, Documents
 from celeus.judges.verdicts import Verdicts, key_of
 from celeus.readers.lm_eval import DRAWN_BY
-from celeus.readers.pools import Joined
+from celeus.readers.pools import JoinedItems
 from celeus.readers.rows import refused
 from celeus.runs.certify import certify, compare
 
@@ -54,7 +54,7 @@ class Test:
     guesses: Mapping[str, float | None]
 
     @classmethod
-    def of(cls, models: Sequence[Documents], joined: Joined | None) -> "Test":
+    def of(cls, models: Sequence[Documents], joined: JoinedItems | None) -> "Test":
         """With the guesses that logs of other models make; refuses a model beside itself."""
         first, *others = (one.settings for one in models)
         if first in others:
@@ -174,7 +174,7 @@ class Work:
     test: Test
     kept: Verdicts
 
-    def judge(self, session: Session, hold: int, worker: str) -> Judged:
+    def judge(self, session: Session, hold: int, worker: str) -> JudgeResult:
         """Run what the session draws, ``hold`` documents at once, until it asks for no more."""
 
         def told(turns: Sequence[Turn]) -> list[object]:

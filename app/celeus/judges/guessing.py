@@ -29,7 +29,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Guessed:
+class Guesses:
     """Guesses by how they came about: ``soft`` and ``hard`` ones, and items ``untold``."""
 
     lines: list[dict[str, Any]]
@@ -103,7 +103,7 @@ def opinions(
         return [future.result() for future in futures]
 
 
-def guessed(rows: Sequence[Row], said: Sequence[Opinion]) -> Guessed:
+def guessed(rows: Sequence[Row], said: Sequence[Opinion]) -> Guesses:
     """The lines of the pool with a surrogate each, in place of any they had."""
     known = [one for opinion in said for one in opinion.guesses if one is not None]
     if not known:
@@ -121,7 +121,7 @@ def guessed(rows: Sequence[Row], said: Sequence[Opinion]) -> Guessed:
         lines.append(
             _line(row.line, [_tempered(*one, mean) for one in zip(told, flags, strict=True)])
         )
-    return Guessed(lines, soft, hard, untold, mean)
+    return Guesses(lines, soft, hard, untold, mean)
 
 
 def _tempered(guess: float | None, soft: bool, mean: float) -> float:  # noqa: FBT001 -- a pair that is zipped

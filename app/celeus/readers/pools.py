@@ -46,7 +46,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedItems:
     """The items of several logs.
 
     ``models`` are those whose losses make the guess, ``hard`` says that all of these are 0 or 1;
@@ -100,7 +100,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Pairing:
     """The items that two systems answered; ``left_out`` has one of them no answer, or no row."""
 
     pairs: list[Pair]
@@ -143,7 +143,9 @@ def rows_of(logs: Iterable[Log]) -> list[Row]:
     return [row for log in logs for row in log.rows]
 
 
-def join(rows: Sequence[Row], truth: str | None = None, *, own_confidence: bool = False) -> Joined:
+def join(
+    rows: Sequence[Row], truth: str | None = None, *, own_confidence: bool = False
+) -> JoinedItems:
     """The pool of these rows, with the losses of ``truth`` held out.
 
     Its items are those of ``truth``, or all. Refuses rows of one id and of two items. With
@@ -175,7 +177,7 @@ def join(rows: Sequence[Row], truth: str | None = None, *, own_confidence: bool 
         raise refused(f"no item has a score of {truth}", "truth")
     answers = Counter(row.id for row in rows if row.model == truth)
     repeated = sum(count > 1 for count in answers.values())
-    return Joined(
+    return JoinedItems(
         *(items, others, truth, hard, unguessed, partial),
         repeated=repeated,
         own_confidence=own_confidence,
@@ -201,7 +203,7 @@ def _check_shared(
             raise refused(f"no item of {truth} is in the log of {name}: {how}", "truth")
 
 
-def guessed(items: Sequence[Row], rows: Sequence[Row]) -> Joined:
+def guessed(items: Sequence[Row], rows: Sequence[Row]) -> JoinedItems:
     """The pool of items that nobody has answered yet, guessed by the models of ``rows``.
 
     Refuses rows of other items, and of another version of one.
@@ -218,10 +220,10 @@ def guessed(items: Sequence[Row], rows: Sequence[Row]) -> Joined:
     means |= _means(kept)
     guesses, hard, unguessed = _guesses(names, means, models)
     told = [Item(item, guesses.get(item.id)) for item in items]
-    return Joined(told, models, None, hard, unguessed)
+    return JoinedItems(told, models, None, hard, unguessed)
 
 
-def each_output(rows: Sequence[Row]) -> Joined:
+def each_output(rows: Sequence[Row]) -> JoinedItems:
     """A pool with an item for every output, guessed by its own score: for people who check it.
 
     What has no answer is no output, unless nothing has one. Refuses two outputs of one name.
@@ -242,10 +244,10 @@ def each_output(rows: Sequence[Row]) -> Joined:
     means = {name: {} if row.loss is None else {"": row.loss} for name, row in named.items()}
     guesses, hard, unguessed = _guesses(list(named), means, ("",))
     items = [Item(row, guesses.get(name), id=name) for name, row in named.items()]
-    return Joined(items, models, None, hard, unguessed, left_out=len(rows) - len(given))
+    return JoinedItems(items, models, None, hard, unguessed, left_out=len(rows) - len(given))
 
 
-def compare(rows: Sequence[Row], a: str, b: str) -> Compared:
+def compare(rows: Sequence[Row], a: str, b: str) -> Pairing:
     """The items that both answered, once each, guessed by the models beside them."""
     _check_one_item_each(rows)
     models = tuple(dict.fromkeys(row.model for row in rows))
@@ -273,7 +275,7 @@ def compare(rows: Sequence[Row], a: str, b: str) -> Compared:
     for name in kept:
         losses = means[name].get(a), means[name].get(b)
         pairs.append(Pair(sides[0][name], sides[1][name], losses, guesses.get(name)))
-    return Compared(pairs, a, b, others, len(names) - len(kept))
+    return Pairing(pairs, a, b, others, len(names) - len(kept))
 
 
 def _answered(row: Row) -> bool:
@@ -393,13 +395,13 @@ def mean_loss(items: Iterable[Item]) -> float:
     return math.fsum(losses) / len(losses)
 
 
-def ndjson(joined: Joined | Compared) -> bytes:
+def ndjson(joined: JoinedItems | Pairing) -> bytes:
     """The pool as the service takes it, a line an item."""
-    lines = _pairs(joined) if isinstance(joined, Compared) else lines_of(joined)
+    lines = _pairs(joined) if isinstance(joined, Pairing) else lines_of(joined)
     return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
 
 
-def lines_of(joined: Joined) -> Iterator[dict[str, Any]]:
+def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
     """The items of a pool as the service takes them."""
     own = joined.truth is not None or any(item.id for item in joined.items)
     grouped = all(item.shown.group for item in joined.items)
@@ -417,7 +419,7 @@ def lines_of(joined: Joined) -> Iterator[dict[str, Any]]:
         yield line
 
 
-def _pairs(compared: Compared) -> Iterator[dict[str, Any]]:
+def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
     """What each of two systems answered, its own score the guess of what a judge will say."""
     carried = compared.answers
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
@@ -459,16 +461,16 @@ def _clean(text: str) -> str:
     return printable(text.replace("\0", "\\0"))
 
 
-def arrays(joined: Joined | Compared) -> dict[str, list[Any]]:
+def arrays(joined: JoinedItems | Pairing) -> dict[str, list[Any]]:
     """The known losses as `celeus simulate` reads them, without the items that have none."""
-    if isinstance(joined, Compared):
+    if isinstance(joined, Pairing):
         return _arrays_of_pairs(joined)
     items = joined.judged
     guess = [0.5 if item.guess is None else item.guess for item in items]
     return {"loss": [float(item.loss or 0.0) for item in items], "surrogate": guess}
 
 
-def _arrays_of_pairs(compared: Compared) -> dict[str, list[Any]]:
+def _arrays_of_pairs(compared: Pairing) -> dict[str, list[Any]]:
     """Losses of both, 0 apart where the answers are equal, whatever the scores."""
     pairs = compared.judged
     if not pairs:

@@ -151,7 +151,7 @@ async def test_a_key_that_asks_for_ever_other_levels_leaves_a_place_to_others(
     began, go_on, under_way = asyncio.Event(), asyncio.Event(), list[float]()
     bet_again = operations._bet_again
 
-    async def waiting(batch: Any, level: float, count: int) -> list[operations.Said]:  # noqa: ANN401
+    async def waiting(batch: Any, level: float, count: int) -> list[operations.FamilyClaim]:  # noqa: ANN401
         if level != 0.05:
             under_way.append(level)
             began.set()

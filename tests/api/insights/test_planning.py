@@ -185,6 +185,60 @@ async def test_what_opening_refuses_planning_refuses(
     assert answer.json()["field"].split(".")[-1] == field
 
 
+def partly_known(items: int, known: int, loss: float = 0.0) -> list[dict[str, Any]]:
+    """Items of which the first ``known`` have a loss that nobody has to judge."""
+    told = {"known": {"loss": loss, "reason": "the answer is empty"}}
+    return [
+        {"id": f"{at}", "surrogate": (at % 10) / 10} | (told if at < known else {})
+        for at in range(items)
+    ]
+
+
+async def sealed(client: AsyncClient, items: list[dict[str, Any]]) -> str:
+    body = {"name": "known", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
+    answer = await client.post("/v1/pools", json=body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def test_where_most_is_known_coarse_widths_take_no_label(client: AsyncClient) -> None:
+    """The interval begins at a width of 0.3, below the first ones of the curve."""
+    pool = await sealed(client, partly_known(400, 280))
+    answer = await planned(client, pool, precision=0.1)
+    assert answer.status_code == 200, answer.text
+    for one in answer.json()["policies"]:
+        by_width = {point["precision"]: point["labels"]["median"] for point in one["curve"]}
+        assert by_width[0.4] == 0.0
+        assert 0.0 < by_width[0.1] == one["expected"]["labels"]["median"] <= 120
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"precision": 0.9},
+        {"precision": 0.5, "alpha": 0.999999},
+        {"precision": 0.2, "questions": [{"side": "at_most", "threshold": 0.999}]},
+        {"precision": 0.2, "risk": 1e-300},
+        {"precision": 0.2, "risk": 1 - 1e-16},
+    ],
+    ids=str,
+)
+async def test_what_needs_next_to_nothing_is_planned(
+    client: AsyncClient, body: dict[str, Any]
+) -> None:
+    pool = await sealed(client, partly_known(50, 10))
+    answer = await planned(client, pool, **body, policies=None)
+    assert answer.status_code == 200, answer.text
+
+
+async def test_where_all_is_known_there_is_nothing_to_plan(client: AsyncClient) -> None:
+    pool = await sealed(client, partly_known(5, 5))
+    opening = await client.post("/v1/sessions", json={"pool_id": pool, "precision": 0.3})
+    answer = await planned(client, pool)
+    assert (answer.status_code, answer.json()["code"]) == (422, "nothing_to_judge")
+    assert opening.json()["code"] == "nothing_to_judge"
+
+
 async def test_a_verdict_on_two_systems_is_planned(client: AsyncClient) -> None:
     found = await pair(client, "label", 400)
     body = {"decide": {"margin": 0.05}, "precision": None}

@@ -641,7 +641,7 @@ async def test_what_a_session_leaves_is_read_beside_the_event_loop(
     source, _ = await judged(client, versions, 12)
     here, read = threading.get_ident(), list[bool]()
 
-    class Noted(earlier.Said):
+    class Noted(earlier.LastJudgement):
         def __init__(self, *row: Any) -> None:  # noqa: ANN401 -- as the ledger has it
             super().__init__(*row)
             read.append(threading.get_ident() == here)

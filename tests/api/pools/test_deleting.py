@@ -83,3 +83,40 @@ async def test_of_an_opening_and_a_deletion_at_once_one_succeeds(
             deletion.text,
         )
         assert (rows(database_url, pool) > 0) == (opening.status_code == 201)
+
+
+async def test_instructions_that_come_while_a_pool_is_deleted_find_no_pool(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await archived(client, 30)
+    lock = "SELECT pg_advisory_lock(hashtextextended(%s::uuid::text, 15))"
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with psycopg.connect(database_url, autocommit=True) as db:
+        db.execute(lock, [pool.id.removeprefix("pool_")])
+        told = asyncio.create_task(
+            client.patch(f"/v1/pools/{pool.id}", json={"instructions": "Be strict."})
+        )
+        while db.execute(waiting).fetchone() != (1,):  # noqa: ASYNC110 - as nobody sets an event
+            await asyncio.sleep(0.01)
+        deletion = await client.delete(f"/v1/pools/{pool.id}")
+        assert deletion.status_code == 200, deletion.text
+    answer = await told
+    assert (answer.status_code, answer.json()["code"]) == (404, "pool_not_found")
+
+
+async def test_what_made_the_pool_is_not_answered_again_with_it(client: AsyncClient) -> None:
+    body = {"name": "Ada's exam", "loss": {"kind": "zero_one"}, "items": [{"id": "a"}]}
+    for path, sent, kind in (
+        ("/v1/pools", {"json": body}, "pools"),
+        ("/v1/pool-files?name=Ada&kind=zero_one", {"content": b"id\na\n"}, "files"),
+    ):
+        headers = {"Idempotency-Key": kind, "Content-Type": "application/json"}
+        if kind == "files":
+            headers["Content-Type"] = "text/csv"
+        made = (await client.post(path, **sent, headers=headers)).json()
+        pool = made.get("pool", made)["id"]
+        assert (await client.patch(f"/v1/pools/{pool}", json={"archived": True})).is_success
+        assert (await client.delete(f"/v1/pools/{pool}")).status_code == 200
+        again = await client.post(path, **sent, headers=headers)
+        assert (again.status_code, again.json()["code"]) == (404, "pool_not_found"), again.text
+        assert again.json()["value"] == pool

@@ -17,7 +17,7 @@ import pytest
 from celeus.api.pools import parquet
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.rows import read_rows
-from celeus.core.pools.rows.validation import Malformed
+from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, ProcessEnded
 
 LIMITS = Limits(bytes=1 << 20, rows=1000)
@@ -128,7 +128,7 @@ def test_values_that_json_has_not_are_faults_of_their_row() -> None:
         spooled.write(file.getvalue())
         [(numbers, found)] = read_rows(spooled, "parquet", LIMITS)
     assert numbers == [1, 2]
-    assert ["bytes" in row.text for row in found if isinstance(row, Malformed)] == [True, True]
+    assert ["bytes" in row.text for row in found if isinstance(row, MalformedRow)] == [True, True]
 
 
 def test_a_reader_that_ends_by_itself_is_no_failure_of_the_file(

@@ -10,7 +10,7 @@ import pytest
 from httpx import AsyncClient
 
 from celeus.core.pools.rows import growth
-from celeus.core.pools.rows.assembly import Assembled
+from celeus.core.pools.rows.assembly import Assembly
 from celeus.core.pools.rows.tables import assemble_table
 from tests.factories import drawn
 
@@ -107,7 +107,7 @@ async def test_batches_are_read_few_at_once_and_without_collections(
     """Six uploads of three million lists each stood the service still for 19 s."""
     inside, most = set[int](), 0
 
-    def watched(*args: Any) -> Assembled:  # noqa: ANN401 -- as `assemble` takes them
+    def watched(*args: Any) -> Assembly:  # noqa: ANN401 -- as `assemble` takes them
         nonlocal most
         inside.add(threading.get_ident())
         most = max(most, len(inside))

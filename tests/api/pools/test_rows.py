@@ -20,7 +20,7 @@ from celeus.api.pools.parquet import Limits
 from celeus.api.pools.rows import Rows, read_rows
 from celeus.api.wire.problems import status_of
 from celeus.api.wire.uploads import Format
-from celeus.core.pools.rows.validation import Malformed
+from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 
 NAMED_ONCE = "every name once in an object"
@@ -58,14 +58,14 @@ def test_ndjson_lines_keep_their_numbers_across_empty_ones() -> None:
 def test_an_ndjson_line_that_is_not_json_stands_among_the_others() -> None:
     found = read(b'{"id": "a"}\n{"id": \n{"id": "c"}\n', "ndjson")
     assert [line for line, _ in found] == [1, 2, 3]
-    assert isinstance(found[1][1], Malformed)
+    assert isinstance(found[1][1], MalformedRow)
     assert found[2][1] == {"id": "c"}
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b"\xff\xfe", b'{"a": 1} {"b": 2}', b'"\\ud800'])
 def test_a_hostile_line_is_malformed_and_nothing_worse(line: bytes) -> None:
     ((_, found),) = read(line, "ndjson")
-    assert isinstance(found, Malformed)
+    assert isinstance(found, MalformedRow)
 
 
 def test_nan_in_ndjson_is_read_so_that_its_field_can_be_named() -> None:
@@ -87,18 +87,18 @@ def test_nan_in_ndjson_is_read_so_that_its_field_can_be_named() -> None:
 def test_a_name_twice_in_an_object_is_a_fault_of_its_line(line: bytes, name: str) -> None:
     good = b'{"id": "a: b", "payload": "\\": \\u003a"}'
     found = read(good + b"\n" + line + b"\n" + good, "ndjson")
-    assert found[1] == (2, Malformed(NAMED_ONCE, name))
+    assert found[1] == (2, MalformedRow(NAMED_ONCE, name))
     assert found[0][1] == found[2][1] == orjson.loads(good)
 
 
 def test_a_name_twice_in_a_csv_payload_is_a_fault_of_its_line() -> None:
     ((_, found),) = read(b'id,payload\na,"{""x"": 1, ""x"": 2}"\n', "csv")
-    assert found == Malformed(NAMED_ONCE, "x")
+    assert found == MalformedRow(NAMED_ONCE, "x")
 
 
 def test_a_line_in_utf_16_is_malformed() -> None:
     ((_, found),) = read('{"id": "a"}'.encode("utf-16-le"), "ndjson")
-    assert isinstance(found, Malformed)
+    assert isinstance(found, MalformedRow)
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv"])
@@ -146,7 +146,7 @@ def test_a_csv_payload_is_an_object_or_text(cell: str, payload: object) -> None:
 
 def test_a_csv_line_with_other_cells_than_the_header_is_malformed() -> None:
     found = read(b"id,surrogate\na\nb,0.5\n", "csv")
-    assert isinstance(found[0][1], Malformed)
+    assert isinstance(found[0][1], MalformedRow)
     assert found[1] == (3, {"id": "b", "surrogate": 0.5})
 
 
@@ -297,7 +297,7 @@ def test_a_table_of_too_many_columns_is_refused(form: Format) -> None:
 
 def test_a_row_of_many_members_is_malformed_and_not_named_member_by_member() -> None:
     ((_, found),) = read(orjson.dumps({f"k{i}": i for i in range(100_000)}), "ndjson")
-    assert isinstance(found, Malformed)
+    assert isinstance(found, MalformedRow)
 
 
 @given(st.binary(max_size=200), st.sampled_from(["ndjson", "csv", "parquet"]))

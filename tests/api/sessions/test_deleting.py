@@ -29,6 +29,7 @@ from tests.runs.files import exam
 from tests.versions import Versions, made
 from tests.versions import judged as judged_version
 
+KEYED = {"Idempotency-Key": "another"}
 TABLES = ("sessions", "events", "trajectory", "comments", "leases", "labellers", "shares")
 
 
@@ -349,7 +350,7 @@ async def test_a_file_of_labels_is_broken_off_and_not_cut_short(
     session = await archived(client, pool)
     context = app.state.context
     found = await labels.labels_of(context, UUID(session.removeprefix("ses_")))
-    parts = labels.all_labels(context, found, labels.Wanted())
+    parts = labels.all_labels(context, found, labels.LabelFilter())
     assert await anext(parts)
     await deleted(client, session)
     with pytest.raises(SessionNotFound):
@@ -431,3 +432,31 @@ async def test_an_audit_finds_what_is_left_of_no_session(
     assert [(one.name, one.where) for one in found.findings] == [
         (f"ses_{orphan.hex}", "trajectory")
     ]
+
+
+async def test_what_made_the_session_is_not_answered_again_with_it(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client)
+    others = await client.post("/v1/sessions", json={"pool_id": pool.id}, headers=KEYED)
+    body = {"pool_id": pool.id, "name": "Ada's exam"}
+    keyed = {"Idempotency-Key": "mine"}
+    session = (await client.post("/v1/sessions", json=body, headers=keyed)).json()["id"]
+    guest, inviting = {"name": "Ada", "session_id": session}, {"Idempotency-Key": "guest"}
+    invited = await client.post("/v1/invitations", json=guest, headers=inviting)
+    assert invited.status_code == 201
+    assert (await client.patch(f"/v1/sessions/{session}", json={"archived": True})).is_success
+    await deleted(client, session)
+    again = await client.post("/v1/sessions", json=body, headers=keyed)
+    assert (again.status_code, again.json()["code"]) == (404, "session_not_found"), again.text
+    assert again.json()["value"] == session
+    other = await client.post("/v1/sessions", json=body | {"precision": 0.2}, headers=keyed)
+    assert other.json()["code"] == "idempotency_key_reused"
+    with psycopg.connect(database_url) as db:
+        kept = db.execute("SELECT answer FROM idempotency").fetchall()
+    assert not any(b"Ada's exam" in answer for (answer,) in kept)
+    # What is there is answered as ever
+    same = await client.post("/v1/sessions", json={"pool_id": pool.id}, headers=KEYED)
+    assert (same.status_code, same.content) == (201, others.content)
+    invited = await client.post("/v1/invitations", json=guest, headers=inviting)
+    assert invited.status_code == 201

@@ -15,7 +15,7 @@ from celeus.core.certificates.document import signed
 from celeus.core.certificates.replay import items_digest
 from celeus.core.certificates.schema import header_digest
 from celeus.core.certificates.verify import verify
-from celeus.core.insights.figures import Scaled
+from celeus.core.insights.figures import Figures
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, plan_from
 from celeus.core.pools.score import win_rate
@@ -65,7 +65,7 @@ def test_the_certificate_names_both_and_verifies() -> None:
     assert bare.valid, bare.line
     assert "sides" in bare.checked
     won = win_rate(Interval(**document["claim"]["interval"]))
-    figures = Scaled(Interval(0.0, 1.0), won.width, 2)
+    figures = Figures(Interval(0.0, 1.0), won.width, 2)
     assert bare.sentence is not None
     assert f"{figures.below(won.lower)} to {figures.above(won.upper)}" in bare.sentence
     report = verify(data, world.evidence, items=world.lines)

@@ -6,7 +6,7 @@ from math import ulp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from celeus.core.insights.figures import Scaled
+from celeus.core.insights.figures import Figures
 from celeus.core.pools.losses import LossScale
 
 SCALES = st.sampled_from(
@@ -25,7 +25,7 @@ def test_what_is_shown_of_an_interval_is_never_inside_it(
     lower, upper = scale
     value = min(upper, max(lower, lower + at * (upper - lower)))
     width = share * (upper - lower)
-    figures = Scaled(LossScale.of("bounded", lower, upper), width)
+    figures = Figures(LossScale.of("bounded", lower, upper), width)
     below, above = decimal(figures.below(value)), decimal(figures.above(value))
     # A number means the shortest decimal that reads back as it
     assert below <= Decimal(repr(value)) <= above

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.core.insights.curve import Point, Tempered
+from celeus.core.insights.curve import Point, Tempering
 from celeus.core.insights.forecast import pace
 from celeus.core.insights.lines import (
     Measure,
@@ -263,13 +263,13 @@ def test_of_policies_that_never_reach_the_precision_none_is_called_cheaper() -> 
 
 
 def test_what_is_made_of_certain_guesses_is_said() -> None:
-    found = Tempered(1.0, (0.03, 0.31), (0.04, 0.6))
+    found = Tempering(1.0, (0.03, 0.31), (0.04, 0.6))
     assert tempered(found, whole=True) == (
         "All guesses are at an end of the scale, and none is taken as certain: sessions are"
         " simulated as if between 3 and 31\u202f% of the items guessed 0 had a loss of 1, and"
         " between 4 and 60\u202f% of the items guessed 1 had a loss of 0."
     )
-    part = tempered(Tempered(0.25, (0.03, 0.31), None), whole=False)
+    part = tempered(Tempering(0.25, (0.03, 0.31), None), whole=False)
     assert part == (
         "25\u202f% of the guesses are at an end of the scale, and none is taken as certain."
     )

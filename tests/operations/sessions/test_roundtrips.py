@@ -29,7 +29,7 @@ from celeus.operations.sessions.append import write
 from celeus.operations.sessions.journal import locked
 from celeus.operations.sessions.rounds import Offer
 from celeus.operations.sessions.sessions import Opening
-from celeus.operations.webhooks.endpoints import Wanted, create_webhook, list_deliveries
+from celeus.operations.webhooks.endpoints import WebhookSettings, create_webhook, list_deliveries
 from celeus.settings import Settings
 
 PROMISED = 5
@@ -163,7 +163,9 @@ async def test_a_label_that_decides_sends_the_same_statements_as_any_other(
     wire: Wire, context: Context, redis_url: str
 ) -> None:
     """Else who only labels, and may not know what is decided, could time it."""
-    hook = await create_webhook(context, Wanted("http://127.0.0.1:9/", ["session.decided"]))
+    hook = await create_webhook(
+        context, WebhookSettings("http://127.0.0.1:9/", ["session.decided"])
+    )
     counts: list[list[tuple[int, int]]] = []
     told = []
     for threshold in (0.9, 0.5):

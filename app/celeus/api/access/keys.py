@@ -17,7 +17,7 @@ from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.operations.access import people
 from celeus.operations.access.keys import LONGEST_LIFE, KeyRecord, MadeKey, NewKey
-from celeus.operations.access.people import Chosen
+from celeus.operations.access.people import KeyFilter
 from celeus.operations.runtime.callers import SCOPES, Scope
 from celeus.operations.sessions.ledger import moment
 
@@ -207,7 +207,7 @@ class KeysQuery(BaseModel):
 @router.get("", operation_id="list_keys", summary="List keys")
 async def list_keys(context: Administers, asked: Annotated[KeysQuery, Query()]) -> KeyPage:
     """From the newest on: those of the caller's project, members and programs."""
-    chosen = Chosen(asked.person, asked.usable, asked.pending)
+    chosen = KeyFilter(asked.person, asked.usable, asked.pending)
     found, last = await people.page_of_keys(context, asked.limit, asked.after, chosen)
     return KeyPage(data=[KeyOut.of(record) for record in found], next=last)
 

@@ -132,7 +132,7 @@ async def get_claims(
     }
 
 
-def _claim(answer: insights.Shown, at: int) -> dict[str, Any]:
+def _claim(answer: insights.FamilyPage, at: int) -> dict[str, Any]:
     document, said, count = answer.documents[at], answer.said[at], len(answer.documents)
     least = answer.level / count
     shown = None

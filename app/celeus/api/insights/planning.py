@@ -214,7 +214,7 @@ class PolicyPlanOut(BaseModel):
     expected: PlannedPoint | None = Field(
         None,
         description="The number to plan with, a forecast: the point of `curve` for what was asked."
-        " Null where not even the coarsest was simulated in time, and of a table.",
+        " Null where too little was simulated in time for it, and of a table.",
     )
     curve: list[PlannedPoint] = Field(
         [], description="Labels by precision, from coarse to fine; each is half the one before."

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from celeus import errors
 from celeus.api.access.parameters import NAME, Manages, form_of
-from celeus.api.pools.forms import FORM, Received, received
+from celeus.api.pools.forms import FORM, FormFile, received
 from celeus.api.pools.losses import (
     NORMALISATION,
     BasedOnIn,
@@ -46,7 +46,7 @@ from celeus.api.wire.uploads import Format, format_of_any, media_of, unless_gone
 from celeus.core.pools.bounds import LabelsSeen
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
-from celeus.core.pools.rows.validation import Malformed
+from celeus.core.pools.rows.validation import MalformedRow
 from celeus.core.pools.score import LONGEST_NAME, Better
 from celeus.core.pools.systems import MOST, AnySystems, Normalisation, Systems
 from celeus.operations.pools import mappings, pools
@@ -80,7 +80,7 @@ class RowOut(BaseModel):
         if isinstance(row, dict):
             cells = {_cell(name): _cell(inner) for name, inner in _spread(row)}
             return cls(line=line, cells=cells)
-        return cls(line=line, cells={"": _cell(row.text if isinstance(row, Malformed) else row)})
+        return cls(line=line, cells={"": _cell(row.text if isinstance(row, MalformedRow) else row)})
 
 
 class FirstItem(BaseModel):
@@ -91,7 +91,7 @@ class FirstItem(BaseModel):
 
 
 @dataclass(slots=True)
-class Seen:
+class FileHead:
     """The first rows of a file, noted on their way; of items no more than fits an answer."""
 
     most: int
@@ -145,7 +145,7 @@ class PoolFileOut(BaseModel):
     dry_run: bool = Field(description="Whether the file was only looked at.")
 
     @classmethod
-    def of(cls, done: ImportResult, seen: Seen, look: Look, *, dry_run: bool) -> Self:
+    def of(cls, done: ImportResult, seen: FileHead, look: Look, *, dry_run: bool) -> Self:
         """The import as it travels."""
         return cls(
             pool=None if dry_run else PoolOut.of(done.pool),
@@ -341,6 +341,7 @@ class PoolFileQuery(BaseModel):
         errors.InvalidValue,
         errors.BadRows,
         errors.IdempotencyKeyReused,
+        errors.PoolNotFound,
         errors.SessionNotFound,
         errors.SessionNotClosed,
         errors.EmptyPool,
@@ -371,7 +372,7 @@ async def create_pool_from_file(
         dry_run = params.dry_run
         wanted = _wanted(params, upload.name)
         options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
-        seen, look = Seen(params.preview), Look()
+        seen, look = FileHead(params.preview), Look()
         rows = await _rows(context, upload, params, (form, wanted), look)
 
         def encode(done: ImportResult) -> bytes:
@@ -406,7 +407,7 @@ def _read(name: str, form: TypeAdapter[T], given: str | None) -> T:
         ) from error
 
 
-def _with_members(request: Request, params: PoolFileQuery, upload: Received) -> PoolFileQuery:
+def _with_members(request: Request, params: PoolFileQuery, upload: FormFile) -> PoolFileQuery:
     """The query, and the members of the form under the same names."""
     if not upload.members:
         return params
@@ -452,7 +453,7 @@ def _wanted(params: PoolFileQuery, file_name: str) -> NewPool:
 
 async def _rows(
     context: Manages,
-    upload: Received,
+    upload: FormFile,
     params: PoolFileQuery,
     asked: tuple[Format | None, NewPool],
     look: Look,
@@ -478,7 +479,7 @@ async def _rows(
     return sheet_rows(upload.file, reading, limits, look)
 
 
-def _seen(batches: Generator[Rows, None, None], seen: Seen) -> Generator[Rows, None, None]:
+def _seen(batches: Generator[Rows, None, None], seen: FileHead) -> Generator[Rows, None, None]:
     """The batches as they are; the first rows of them are noted on their way."""
     for lines, rows in batches:
         for line, row in zip(lines, rows, strict=True):

@@ -27,7 +27,7 @@ _HEADER_BYTES = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class FormFile:
     """An upload: the file at its beginning, its name, and the members of the form it was in."""
 
     file: IO[bytes]
@@ -38,7 +38,7 @@ class Received:
 @asynccontextmanager
 async def received(
     request: Request, hashed: Callable[[bytes], object] | None = None
-) -> AsyncIterator[Received]:
+) -> AsyncIterator[FormFile]:
     """The upload, a body of its own or the file in a form; `hashed` sees what was sent.
 
     Of a form that is the file and the members: what parts them is another each time.
@@ -46,7 +46,7 @@ async def received(
     content_type = request.headers.get("content-type", "")
     if not content_type.lower().startswith(FORM):
         async with spooled(request, hashed) as file:
-            yield Received(file)
+            yield FormFile(file)
         return
     boundary = parse_options_header(content_type)[1].get(b"boundary")
     if not boundary:
@@ -55,7 +55,7 @@ async def received(
         form = _Form(boundary, file, hashed)
         await spool_parts(request, form.write)
         await to_thread.run_sync(form.end)
-        yield Received(file, form.file_name, form.members)
+        yield FormFile(file, form.file_name, form.members)
 
 
 class _Form:

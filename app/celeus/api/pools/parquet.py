@@ -14,7 +14,7 @@ from typing import IO
 
 import orjson
 
-from celeus.core.pools.rows.validation import Malformed
+from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, Refusal, UploadTooLarge
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
 
@@ -76,7 +76,7 @@ def rows_in(frame: Frame) -> list[object]:
         rows = _with_nan(text)
     if not isinstance(rows, list):
         raise WorkerFailed("answer", None)
-    return [Malformed(*map(str, row)) if _is_fault(row) else row for row in rows]
+    return [MalformedRow(*map(str, row)) if _is_fault(row) else row for row in rows]
 
 
 def _with_nan(text: bytes) -> object:

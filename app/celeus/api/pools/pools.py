@@ -55,7 +55,7 @@ from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.core.pools.rows.growth import Stated
+from celeus.core.pools.rows.growth import Statements
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool
@@ -168,7 +168,7 @@ class KnownOut(BaseModel):
     bounds: dict[str, int] = Field(description="How many of those, by the reason given.")
 
     @classmethod
-    def of(cls, stated: Stated) -> Self | None:
+    def of(cls, stated: Statements) -> Self | None:
         """What the pool states, None where it is nothing."""
         if not stated.reasons and not stated.bounded:
             return None
@@ -301,6 +301,7 @@ class PoolPage(BaseModel):
         errors.InvalidValue,
         errors.BadRows,
         errors.IdempotencyKeyReused,
+        errors.PoolNotFound,
         errors.SessionNotFound,
         errors.SessionNotClosed,
         errors.EmptyPool,

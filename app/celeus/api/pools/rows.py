@@ -2,7 +2,7 @@
 
 Only the form is looked at here, what a row means is `core.pools.rows`. Memory stays bounded
 whatever is sent: lines and rows have a greatest length, batches a greatest size. A line that cannot
-be read stands in its batch as `Malformed`, so that it is reported with the others.
+be read stands in its batch as `MalformedRow`, so that it is reported with the others.
 """
 
 import csv
@@ -16,7 +16,7 @@ import orjson
 from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole, named
 from celeus.api.pools.parquet import Limits, parquet_rows
 from celeus.core.canonical import named_once
-from celeus.core.pools.rows.validation import DEPTH_RULE, Malformed
+from celeus.core.pools.rows.validation import DEPTH_RULE, MalformedRow
 from celeus.core.pools.systems import SIDES
 from celeus.errors import InvalidValue
 from celeus.readers.formats import tool_of
@@ -107,7 +107,7 @@ def narrow(row: object) -> object:
     if not isinstance(row, dict):
         return row
     if len(row) > MAX_MEMBERS:
-        return Malformed(f"an object of at most {MAX_MEMBERS} members", f"{len(row)} members")
+        return MalformedRow(f"an object of at most {MAX_MEMBERS} members", f"{len(row)} members")
     return named(row)
 
 
@@ -124,7 +124,7 @@ def _parse_one(line: bytes) -> object:
     except InvalidValue as error:
         return _faulty(error)
     except (ValueError, RecursionError):
-        return Malformed(f"a JSON object on one line ({reason})", _start(line))
+        return MalformedRow(f"a JSON object on one line ({reason})", _start(line))
 
 
 def _loads(text: bytes) -> object:
@@ -138,8 +138,8 @@ def _loads(text: bytes) -> object:
     return value
 
 
-def _faulty(error: InvalidValue) -> Malformed:
-    return Malformed(str(error.rule), str(error.value))
+def _faulty(error: InvalidValue) -> MalformedRow:
+    return MalformedRow(str(error.rule), str(error.value))
 
 
 def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -255,7 +255,7 @@ def csv_row(layout: Layout, cells: list[str]) -> object:
     """The row in a line of texts, numbers as numbers; a faulty one of another width."""
     if len(cells) != layout.width:
         rule = f"{layout.width} cells, as in the header"
-        return Malformed(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
+        return MalformedRow(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
     texts = layout.texts
     row = layout.row([cell or ("" if at in texts else None) for at, cell in enumerate(cells)])
     for name in _READERS.keys() & row:

@@ -15,13 +15,13 @@ from celeus.api.pools.columns import Layout
 from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits
 from celeus.api.pools.rows import csv_row, narrow
 from celeus.api.pools.sheets import Look, Reading, are_items
-from celeus.core.pools.rows.validation import Malformed
+from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 from celeus.operations.runtime.workers import Files, Frame, serve
 from celeus.readers.rows import Wish
 from celeus.readers.sheets.columns import Column, columns_of
 from celeus.readers.sheets.items import Items, checked
-from celeus.readers.sheets.opening import Given, opened
+from celeus.readers.sheets.opening import SentFile, opened
 from celeus.readers.sheets.roles import Kind, guessed
 from celeus.readers.sheets.sheet import BadRow, Sheet, SheetRow, refused
 
@@ -52,7 +52,7 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
 
 def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame]:
     wish = Wish(metric=reading.metric, filter=reading.filter)
-    given = Given(reading.name, reading.csv, wish, limits.bytes)
+    given = SentFile(reading.name, reading.csv, wish, limits.bytes)
     for sheet in opened(file, given):
         if sheet is None:
             yield Frame({})
@@ -116,7 +116,7 @@ def _as_they_are(sheet: Sheet, names: list[str]) -> Iterator[Line]:
         elif layout is not None:
             item = layout.row([row[name] for name in names])
         item = narrow(item)
-        if isinstance(item, Malformed):
+        if isinstance(item, MalformedRow):
             yield line, BadRow(item.rule, item.text)
         elif isinstance(item, dict):
             yield line, item

@@ -39,7 +39,7 @@ class CommentPage(BaseModel):
     next: int | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
-class Erased(BaseModel):
+class Erasure(BaseModel):
     """How many comments are gone."""
 
     erased: int = Field(description="Comments that were erased for good.")
@@ -78,12 +78,12 @@ async def erase_comments(
     key: Annotated[
         str | None, Query(max_length=200, pattern=NO_NUL, description="Those said with this key.")
     ] = None,
-) -> Erased:
+) -> Erasure:
     """For good: they may hold personal data. The judgements stay as they are."""
     if round_ is None and key is None:
         rule = "a round, a key, or both"
         raise InvalidValue(f"give {rule}", field="query", rule=rule)
-    return Erased(erased=await comments.erase_comments(context, session_id, round_, key))
+    return Erasure(erased=await comments.erase_comments(context, session_id, round_, key))
 
 
 def _comment(row: dict[str, Any]) -> Comment:

@@ -16,7 +16,7 @@ from celeus.api.wire.problems import responses
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.labelling import labels
-from celeus.operations.sessions.labelling.labels import Labels, Wanted
+from celeus.operations.sessions.labelling.labels import LabelFilter, Labels
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"])
 
@@ -61,7 +61,7 @@ class LabelsQuery(BaseModel):
     )
 
 
-class Said(BaseModel):
+class Statement(BaseModel):
     """What somebody said of an item."""
 
     loss: float | None = Field(
@@ -80,7 +80,7 @@ class Said(BaseModel):
     unjudgeable: str | None = Field(description="Why nobody can judge the item.")
 
 
-class Label(Said):
+class Label(Statement):
     """A judgement as it stands, after its corrections."""
 
     sequence: int = Field(description="Of the event in the ledger by which it was judged first.")
@@ -128,7 +128,7 @@ class LabelPage(BaseModel):
     next: int | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
-class RoundEvent(Said):
+class RoundEvent(Statement):
     """An event of a round."""
 
     sequence: int = Field(description="Place in the ledger.")
@@ -198,7 +198,7 @@ async def list_labels(
     `next`. With `payload` a page ends behind 4 MiB.
     """
     found = await labels.labels_of(context, session_id)
-    wanted = Wanted(
+    wanted = LabelFilter(
         above=params.above,
         person=params.person,
         column=params.column,
@@ -241,7 +241,9 @@ async def get_round(
     return Response(orjson.dumps(body), media_type="application/json")
 
 
-async def _page(context: Context, found: Labels, wanted: Wanted, params: LabelsQuery) -> Response:
+async def _page(
+    context: Context, found: Labels, wanted: LabelFilter, params: LabelsQuery
+) -> Response:
     rows, following = await labels.label_page(context, found, wanted, params.limit, params.after)
     if params.payload and rows:
         shown = await anext(_with_payloads(context, found, rows))
@@ -267,7 +269,7 @@ async def _with_payloads(
 
 
 async def _file(
-    context: Context, found: Labels, wanted: Wanted, params: LabelsQuery
+    context: Context, found: Labels, wanted: LabelFilter, params: LabelsQuery
 ) -> AsyncIterator[bytes]:
     writer = await writer_of(params.format_, found, payload=params.payload)
     yield writer.head

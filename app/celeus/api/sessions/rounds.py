@@ -14,7 +14,7 @@ from celeus.api.sessions.rounds_schema import (
     ObserveAnswer,
     Observed,
     OneObservation,
-    Released,
+    ReleaseAnswer,
     ReleaseRequest,
 )
 from celeus.api.sessions.schema import BlindSession
@@ -62,7 +62,7 @@ async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) 
     "/{session_id}/release",
     operation_id="release_draws",
     summary="Give draws back",
-    response_model=Released,
+    response_model=ReleaseAnswer,
     responses=responses(SessionNotFound),
     openapi_extra={"security": [{"key": ["manage"]}]},
 )

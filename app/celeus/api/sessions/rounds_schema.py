@@ -105,7 +105,7 @@ class ReleaseRequest(BaseModel):
         return self
 
 
-class Released(BaseModel):
+class ReleaseAnswer(BaseModel):
     """What others may take now."""
 
     released: list[int] = Field(description="Rounds that were given back, in order.")

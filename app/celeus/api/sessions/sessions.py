@@ -86,6 +86,7 @@ class SessionsQuery(BaseModel):
         UnreachablePrecision,
         IdempotencyKeyReused,
         PoolNotFound,
+        SessionNotFound,
         PoolNotSealed,
         Busy,
     ),

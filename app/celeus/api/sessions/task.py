@@ -13,8 +13,8 @@ from celeus.core.pools.losses import LossKind, LossScale
 from celeus.core.pools.score import Better
 from celeus.core.pools.systems import Kind, Lineup
 from celeus.errors import SessionNotFound
-from celeus.operations.sessions import task as tasks
-from celeus.operations.sessions.task import Task
+from celeus.operations.sessions.labelling import task as tasks
+from celeus.operations.sessions.labelling.task import Task
 
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 

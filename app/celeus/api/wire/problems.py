@@ -142,7 +142,7 @@ def status_of(refusal: type[Refusal]) -> HTTPStatus:
     return next(STATUS[branch] for branch in refusal.__mro__ if branch in STATUS)
 
 
-class Explained(NamedTuple):
+class Explanation(NamedTuple):
     """A problem in words."""
 
     code: str
@@ -150,14 +150,17 @@ class Explained(NamedTuple):
     meaning: str
 
 
-def explained() -> list[Explained]:
+def explained() -> list[Explanation]:
     """Every problem there is, by status and code: each refusal, and what no refusal stands for."""
     others = [
-        Explained("internal_error", 500, "The service failed. The request may have taken effect."),
-        Explained("method_not_allowed", 405, "The path does not take this method; see `Allow`."),
+        Explanation(
+            "internal_error", 500, "The service failed. The request may have taken effect."
+        ),
+        Explanation("method_not_allowed", 405, "The path does not take this method; see `Allow`."),
     ]
     return sorted(
-        [Explained(one.code, status_of(one), one.title() + ".") for one in _tree(Refusal)] + others,
+        [Explanation(one.code, status_of(one), one.title() + ".") for one in _tree(Refusal)]
+        + others,
         key=lambda one: (one.status, one.code),
     )
 

@@ -97,7 +97,7 @@ SEEN: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Spelled:
+class Pieces:
     """Canonical JSON in pieces: to copy the megabytes of a long session keeps everybody waiting."""
 
     pieces: Sequence[bytes]
@@ -211,7 +211,7 @@ def _after(document: Mapping[str, Any]) -> bytes:
 
 def _member(name: str, value: Any) -> Iterable[bytes]:  # noqa: ANN401 -- JSON
     """A member as canonical JSON has it, in pieces."""
-    pieces = value.pieces if isinstance(value, Spelled) else (canonical_json(value),)
+    pieces = value.pieces if isinstance(value, Pieces) else (canonical_json(value),)
     return (canonical_json(name) + b":", *pieces)
 
 
@@ -225,15 +225,15 @@ def _object(members: Mapping[str, Iterable[bytes]]) -> Iterator[bytes]:
     yield b"}"
 
 
-def _ledger(records: Iterable[bytes]) -> Spelled:
+def _ledger(records: Iterable[bytes]) -> Pieces:
     pieces = [piece for record in records for piece in (b",", record)]
-    return Spelled((b"[", *pieces[1:], b"]"))
+    return Pieces((b"[", *pieces[1:], b"]"))
 
 
-def _columns(columns: dict[str, Any]) -> Spelled:
+def _columns(columns: dict[str, Any]) -> Pieces:
     """An object with these members, which are let go of one by one."""
     names = list(columns)
-    return Spelled(tuple(_object({name: _member(name, columns.pop(name)) for name in names})))
+    return Pieces(tuple(_object({name: _member(name, columns.pop(name)) for name in names})))
 
 
 def digest_of(data: bytes) -> str:

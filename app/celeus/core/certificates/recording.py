@@ -25,7 +25,7 @@ Items = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class FoldRecord:
     """What was fixed before the loss of every folded round; arrays have one number a round.
 
     ``sum`` is that of the surrogates of all items that may be drawn. ``variance`` is None where the
@@ -47,7 +47,7 @@ class RecordedPredictor:
 
     __slots__ = ("_asked", "_plan", "_recorded", "_round")
 
-    def __init__(self, plan: Plan, recorded: Recorded) -> None:
+    def __init__(self, plan: Plan, recorded: FoldRecord) -> None:
         self._plan = plan
         self._recorded = recorded
         self._round = 1
@@ -135,7 +135,7 @@ class RecordedEngine:
     """The engine of a session whose pool is not at hand."""
 
     plan: Plan
-    recorded: Recorded
+    recorded: FoldRecord
     proposal: RecordedProposal = field(default_factory=RecordedProposal)
 
     def fold(self) -> Fold:

@@ -29,7 +29,7 @@ from celeus.core.certificates.parsing import (
     text,
     whole,
 )
-from celeus.core.certificates.recording import Recorded
+from celeus.core.certificates.recording import FoldRecord
 from celeus.core.certificates.table.checks import table_plan_of
 from celeus.core.eprocess.signals import Range
 from celeus.core.plans.plan import METHOD_VERSIONS, Claim, Plan, PoolFacts, make_plan
@@ -244,7 +244,7 @@ def plan_of(value: object, header: Object, scale: LossScale) -> AnyPlan:
     return plan
 
 
-def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> Recorded:
+def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> FoldRecord:
     """The rounds as written down, ``folded`` of them, each number where it may be."""
     columns = members(value, "rounds", (*COLUMNS, "other"))
     width, items = plan.scale.width, plan.drawable
@@ -270,7 +270,7 @@ def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> R
         least, most = min(0.0, least), max(0.0, most)
     _within("rounds.left", arrays["left"], items_left * least, items_left * most)
     whole_pool = number(surrogates, "surrogates", items * least, items * most)
-    return Recorded(
+    return FoldRecord(
         sum=whole_pool,
         surrogate=arrays["guess"],
         surrogates_left=arrays["left"],

@@ -26,7 +26,7 @@ from celeus.core.certificates.chain import chain_heads, chain_start
 from celeus.core.certificates.document import claim_of, digest_of, rounds_of, signs
 from celeus.core.certificates.form import form_of
 from celeus.core.certificates.parsing import Mismatch, Object, equal, listed, members, same
-from celeus.core.certificates.recording import Recorded, RecordedEngine
+from celeus.core.certificates.recording import FoldRecord, RecordedEngine
 from celeus.core.certificates.replay import (
     Evidence,
     check_bounds,
@@ -510,7 +510,7 @@ def _lineup_of(pool: Pool) -> Lineup:
     return pool.lineup
 
 
-def _begun(plan: Plan, recorded: Recorded, seed: bytes | None) -> State:
+def _begun(plan: Plan, recorded: FoldRecord, seed: bytes | None) -> State:
     """The state before the first draw of a session whose pool is not at hand."""
     engine = RecordedEngine(plan, recorded)
     return State(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Scaled, count, sure
+from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Figures, count, sure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
 
@@ -78,7 +78,7 @@ def _label(status: Mapping[str, Any], names: tuple[str, str] | None) -> str:
 def _figures(score: Mapping[str, Any], scale: Interval, *, settled: bool, points: bool) -> str:
     share = score["unit"] == "share"
     sign = (" points" if points else PERCENT_SIGN) if share else ""
-    figures = Scaled(scale, score["upper"] - score["lower"], PERCENT if share else 0)
+    figures = Figures(scale, score["upper"] - score["lower"], PERCENT if share else 0)
     if settled:
         return f"exactly {figures.nearest(score['estimate'])}{sign}"
     low, high = figures.below(score["lower"]), figures.above(score["upper"])

@@ -84,7 +84,7 @@ class Point:
     extrapolated: bool
 
 
-class Tempered(NamedTuple):
+class Tempering(NamedTuple):
     """What sessions suppose of guesses of exactly 0 or 1, which are this ``share`` of all.
 
     ``zeros`` is the least and the largest mean loss of items guessed 0, ``ones`` how far below 1
@@ -97,7 +97,7 @@ class Tempered(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Supposed:
+class Supposition:
     """What may be true of a pool: an assumption, and how far surrogates may be off."""
 
     assumption: Assumption
@@ -105,7 +105,7 @@ class Supposed:
     shift: float
 
     @classmethod
-    def of(cls, assumption: Assumption, *, told: bool) -> "Supposed":
+    def of(cls, assumption: Assumption, *, told: bool) -> "Supposition":
         """Of an assumption; ``told`` says that its mean loss was given."""
         spread = math.sqrt(assumption.variance(UNIT))
         own = float(np.std(assumption.mean))
@@ -127,7 +127,7 @@ class Supposed:
             assumed = replace(assumed, mean=mean, change=change)
         return Case(plan, scores, assumed, "right")
 
-    def tempered(self, plan: Plan, scores: Scores, runs: int) -> "Tempered | None":
+    def tempered(self, plan: Plan, scores: Scores, runs: int) -> "Tempering | None":
         """What is made of guesses that are certain; None where these are few, or all are known."""
         assumed = self.assumption
         free = np.ones(assumed.mean.size, dtype=bool) if assumed.known is None else ~assumed.known
@@ -138,7 +138,7 @@ class Supposed:
         at = [int(end.argmax()) if end.any() else None for end in ends]
         means = [self.case(plan, scores, run).assumption.mean for run in range(runs)]
         first, last = (None if one is None else [mean[one] for mean in means] for one in at)
-        return Tempered(
+        return Tempering(
             share,
             None if first is None else (float(min(first)), float(max(first))),
             None if last is None else (float(1.0 - max(last)), float(1.0 - min(last))),

@@ -36,7 +36,7 @@ def sure(alpha: float) -> str:
     return f"{share.normalize():f}{PERCENT_SIGN}"
 
 
-class Scaled:
+class Figures:
     """Numbers in figures with the decimals a width deserves, by the rules of the pages' format.js.
 
     A share is told in percent where it is a score; what people ask for and what certificates,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from celeus.core.insights.curve import Point, Tempered
-from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Scaled, count
+from celeus.core.insights.curve import Point, Tempering
+from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Figures, count
 from celeus.core.insights.planning import FixedSample
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
@@ -77,14 +77,14 @@ class Measure:
 
     def width(self, width: float) -> str:
         """A width that somebody chose, of a share in points."""
-        figure = Scaled(self.scale, 0.0, self.shift).given(width)
+        figure = Figures(self.scale, 0.0, self.shift).given(width)
         return f"{figure} points" if self.shift else figure
 
     def threshold(self, asked: Mapping[str, Any]) -> str:
         """What a question asks of the score, such as "at most 10 %"."""
         most = (asked["side"] == "at_most") == (self.told.better == "lower")
         at = self.told.at(asked["threshold"], Interval(self.scale.lower, self.scale.upper))
-        threshold = Scaled(self.scale, 0.0, self.shift).given(at)
+        threshold = Figures(self.scale, 0.0, self.shift).given(at)
         return f"{'at most' if most else 'at least'} {threshold}{self.sign}"
 
     def question(self, asked: Mapping[str, Any]) -> str:
@@ -178,7 +178,7 @@ def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> st
     )
 
 
-def tempered(found: Tempered | None, *, whole: bool) -> str | None:
+def tempered(found: Tempering | None, *, whole: bool) -> str | None:
     """What a plan makes of guesses that claim to be certain; ``whole``: losses are 0 or 1."""
     if found is None:
         return None

@@ -91,7 +91,9 @@ class Assumption:
             square = np.where(self.known, self.mean**2, square)
         risk = _mean(self.mean, self.item_weight)
         own = np.ones(1) if self.item_weight is None else self.item_weight**2
-        return scale.width**2 * float((own * (square - 2.0 * risk * self.mean + risk**2)).mean())
+        found = float((own * (square - 2.0 * risk * self.mean + risk**2)).mean())
+        # Of hardly any variance rounding leaves a little less than none
+        return scale.width**2 * max(found, 0.0)
 
 
 def check_risk(risk: float | None, scale: Interval) -> None:
@@ -112,7 +114,7 @@ def assumption_of(
     known = None if bounds is None else bounds.known
     free = np.ones(unit.size, dtype=bool) if known is None else ~known
     told = unit[free] if change is None else np.stack((unit[free], change[free]), axis=1)
-    informed = has_surrogate and bool(np.ptp(told, axis=0).any())
+    informed = has_surrogate and bool(free.any()) and bool(np.ptp(told, axis=0).any())
     if not has_surrogate:
         unit, change = np.full(unit.size, MIDDLE), None
     if bounds is not None:

@@ -12,7 +12,7 @@ from celeus.core.insights.figures import (
     NOTHING_LEFT,
     PERCENT,
     PERCENT_SIGN,
-    Scaled,
+    Figures,
     count,
     sure,
 )
@@ -122,7 +122,7 @@ class Contrast:
         lower, upper, scale = status["lower"], status["upper"], status["scale"]
         nothing = NOTHING_LEFT * (scale["upper"] - scale["lower"])
         inside, settled = status["rounds"]["in_interval"], is_settled(status)
-        figures = Scaled(Interval(**scale), upper - lower, self.shift)
+        figures = Figures(Interval(**scale), upper - lower, self.shift)
         # What lies beside 0 by less than can be computed lies at 0
         lower, upper = (0.0 if abs(end) <= nothing else end for end in (lower, upper))
         body = self._said(lower, upper, status["estimate"], figures, told=not settled)
@@ -138,7 +138,7 @@ class Contrast:
         return f"{self._prefix(status)}{body}, {sure(status['alpha'])} sure at every moment."
 
     def _said(
-        self, lower: float, upper: float, estimate: float, figures: Scaled, *, told: bool
+        self, lower: float, upper: float, estimate: float, figures: Figures, *, told: bool
     ) -> str:
         """The interval in words; ``told`` names its ends beside the estimate."""
         names = {"better": self.b, "worse": self.a, **self.words}
@@ -165,7 +165,7 @@ class Contrast:
         if not self.wins:
             return ""
         won = win_rate(more)
-        figures = Scaled(UNIT, won.width, PERCENT)
+        figures = Figures(UNIT, won.width, PERCENT)
         ends = f"{figures.below(won.lower)} to {figures.above(won.upper)}"
         figure = f"{ends}{PERCENT_SIGN}"
         if estimate is not None:
@@ -294,7 +294,7 @@ def score_figures(
     """Estimate and interval in figures; of what is ``settled`` the one figure, which is exact."""
     lower, upper = values["lower"], values["upper"]
     share = values["unit"] == "share"
-    figures = Scaled(scale, upper - lower, PERCENT if share else 0)
+    figures = Figures(scale, upper - lower, PERCENT if share else 0)
     sign = PERCENT_SIGN if share else ""
     if settled:
         return f"exactly {figures.nearest(values['estimate'])}{sign}"

@@ -93,7 +93,7 @@ class MadeInvitation:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class KeyFilter:
     """Which keys: those of people or of programs, those that work or that do not; None for all.
 
     ``pending``: nobody has signed in yet, and a link for it is open.
@@ -119,7 +119,7 @@ class Chosen:
 
 
 async def page_of_keys(
-    context: Context, limit: int, after: str | None, chosen: Chosen
+    context: Context, limit: int, after: str | None, chosen: KeyFilter
 ) -> tuple[list[KeyRecord], str | None]:
     """Keys of the project, the newest first, and the ``after`` of the next page if there is one."""
     query = TOLD.where(keys.c.project_id == context.project_id, *chosen.conditions)

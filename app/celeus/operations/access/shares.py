@@ -43,7 +43,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class BadgeState:
     """What a link shows as a badge: the session's sentence, and which state of it this is."""
 
     badge: Badge
@@ -110,7 +110,7 @@ async def shared(context: Context, token: str) -> tuple[Context, UUID]:
     return replace(context, project_id=row.project_id), row.session_id
 
 
-async def shared_badge(context: Context, token: str) -> Shown:
+async def shared_badge(context: Context, token: str) -> BadgeState:
     """The badge of the session that a link leads to."""
     inner, session_id = await shared(context, token)
     params = {"session_id": session_id, "project_id": inner.project_id}
@@ -128,7 +128,7 @@ async def shared_badge(context: Context, token: str) -> Shown:
     labels = status.get("words", {}).get("in_interval")
     badge = badge_of(status, labels=labels, promised=promised, names=names)
     sentence = status.get("sentence") or f"{badge.label}: {badge.message}"
-    return Shown(badge, sentence, version_of(status))
+    return BadgeState(badge, sentence, version_of(status))
 
 
 def _no_link() -> ShareNotFound:

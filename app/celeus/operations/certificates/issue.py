@@ -34,7 +34,7 @@ from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
 from celeus.operations.pools.columns import raw_connection
 from celeus.operations.runtime.concurrency import in_thread, paused_collections
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.runtime.memo import Issued, Place
+from celeus.operations.runtime.memo import IssuedCertificate, Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import moment, records_of
@@ -68,7 +68,7 @@ def public_key(context: Context) -> bytes:
     return public_of(_signing_key(context))
 
 
-async def current(context: Context, session_id: UUID) -> Issued:
+async def current(context: Context, session_id: UUID) -> IssuedCertificate:
     """The certificate of the session as it stands.
 
     Of a closed session it is the final one, with the seed, issued now if it was not before; of an
@@ -87,7 +87,7 @@ async def current(context: Context, session_id: UUID) -> Issued:
     return made
 
 
-async def _known(context: Context, session_id: UUID) -> Issued | None:
+async def _known(context: Context, session_id: UUID) -> IssuedCertificate | None:
     """What was made of the session as it stands, by this process or, the final one, by any."""
     async with context.transaction() as db:
         standing = await _standing(db, context.project_id, session_id)
@@ -98,7 +98,7 @@ async def _known(context: Context, session_id: UUID) -> Issued | None:
     return made
 
 
-def _remember(context: Context, session_id: UUID, made: Issued) -> None:
+def _remember(context: Context, session_id: UUID, made: IssuedCertificate) -> None:
     context.certificates.keep(session_id, made.version, made, len(made.body))
     context.digests.keep(session_id, made.version, made.digest)
 
@@ -110,7 +110,7 @@ async def digest_standing(context: Context, session_id: UUID) -> str | None:
     return standing.digest or context.digests.known(session_id, standing.version)
 
 
-async def issue(context: Context, session_id: UUID) -> Issued:
+async def issue(context: Context, session_id: UUID) -> IssuedCertificate:
     """Make the certificate of the session as it stands and keep it; the same once it is kept.
 
     The final one is kept with its bytes, for ever. Of an interim one the digest is kept:
@@ -134,7 +134,7 @@ def _signing_key(context: Context) -> Ed25519PrivateKey:
     return context.signing_key
 
 
-async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> Issued:
+async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> IssuedCertificate:
     async with unlocked(context, session_id) as (session, row):
         # In a thread, as what holds of claims picked after looking takes a fold; nobody else has
         # the state meanwhile
@@ -154,7 +154,7 @@ async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> I
 
 async def _signed(
     context: Context, session_id: UUID, standing: _Snapshot, key: Ed25519PrivateKey
-) -> Issued:
+) -> IssuedCertificate:
     async with context.transaction() as db:
         await one_snapshot(db)
         opened = (await db.execute(_OPENED, {"session_id": session_id})).one_or_none()
@@ -166,7 +166,7 @@ async def _signed(
         # Of a session that ran elsewhere nobody counted those that were thrown away
         siblings = None if opened.origin else await pool_sessions(db, session_id)
 
-    def make() -> Issued:
+    def make() -> IssuedCertificate:
         _check_chain(session_id, standing, records)
         issued_at = last or moment(standing.created_at)
         if opened.origin is not None:
@@ -188,7 +188,7 @@ async def _signed(
         at = datetime.fromisoformat(issued_at)
         stamped = opened.stamp is not None
         version = _version(standing.place, standing.head, siblings or {}, stamped=stamped)
-        return Issued(body, digest_of(body), standing.final, standing.place, version, at)
+        return IssuedCertificate(body, digest_of(body), standing.final, standing.place, version, at)
 
     return await asyncio.to_thread(make)
 
@@ -219,7 +219,9 @@ def _check_chain(session_id: UUID, standing: _Snapshot, records: Sequence[bytes]
         )
 
 
-async def _keep(context: Context, session_id: UUID, issued: Issued) -> Issued | None:
+async def _keep(
+    context: Context, session_id: UUID, issued: IssuedCertificate
+) -> IssuedCertificate | None:
     """Keep a certificate; None when a correction came in between, and it has to be made again."""
     async with context.transaction() as db:
         revision = (await db.execute(_LOCK, {"session_id": session_id})).scalar_one_or_none()
@@ -268,7 +270,7 @@ def _version(place: Place, head: bytes | None, counts: Mapping[str, int], *, sta
     return ".".join(map(str, parts))
 
 
-async def _final(db: AsyncConnection, session_id: UUID, version: str) -> Issued:
+async def _final(db: AsyncConnection, session_id: UUID, version: str) -> IssuedCertificate:
     """The final certificate of a session that has one."""
     raw = raw_connection(db)
     # Binary results: as text every byte would travel as two.
@@ -278,7 +280,7 @@ async def _final(db: AsyncConnection, session_id: UUID, version: str) -> Issued:
         # Deleted since
         raise SessionNotFound.of(session_id)
     body, digest, *place, at = row
-    return Issued(body, digest.hex(), True, Place(*place), version, at)
+    return IssuedCertificate(body, digest.hex(), True, Place(*place), version, at)
 
 
 def _params(session_id: UUID, place: Place) -> Mapping[str, Any]:

@@ -22,13 +22,14 @@ from celeus.errors import (
     SessionNotFound,
 )
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.idempotency import forget
 
 MOST_CERTIFICATES = 100
 """Digests that a tombstone tells, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class CertificateRecord:
     """A certificate that was issued for a session."""
 
     digest: str
@@ -63,7 +64,7 @@ class Tombstone:
     deleted_at: datetime
     deleted_by: str | None
     issued: int
-    certificates: Sequence[Certified]
+    certificates: Sequence[CertificateRecord]
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
@@ -71,7 +72,7 @@ class Tombstone:
         values = {name: row[name] for name in cls.__dataclass_fields__}
         for name in ("pool_digest", "plan_digest", "commitment", "ledger_head"):
             values[name] = None if row[name] is None else bytes(row[name]).hex()
-        values["certificates"] = [Certified.of(one) for one in row["certificates"]]
+        values["certificates"] = [CertificateRecord.of(one) for one in row["certificates"]]
         return cls(**values)
 
 
@@ -102,6 +103,7 @@ async def delete_session(context: Context, session_id: UUID, purge: str | None) 
         await db.execute(_BURY, params | {"key_id": context.key_id})
         for statement in _CLEAR:
             await db.execute(statement, params)
+        await forget(db, context, wire)
         stone = Tombstone.of((await db.execute(_STONE, params)).mappings().one())
         slot.session = None
     await context.cache.forget_status(session_id.hex)

@@ -36,7 +36,7 @@ BOUNDS = Bounds(seconds=120.0, processor_seconds=100.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FamilyClaim:
     """What a session says by itself, and where 1, 2 and so on of the family are shown.
 
     ``rank`` is the least number shown with which it answers all it was asked, None for no number.
@@ -50,20 +50,20 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FamilyPage:
     """The sessions of a family, those ``shown`` among them by their places, and at which level."""
 
     level: float
     shown_level: float | None
     shown: list[int]
     documents: list[dict[str, Any]]
-    said: list[Said]
+    said: list[FamilyClaim]
     promises: Promises
 
 
 async def claims(
     context: Context, family: Sequence[UUID], picked: Sequence[UUID], level: float
-) -> Shown:
+) -> FamilyPage:
     """What holds of these sessions: of one, of all, and of those ``picked`` after looking.
 
     Without any picked: the most sessions that answer all they were asked at the level of so many.
@@ -81,7 +81,7 @@ async def claims(
     held = _promises(level, count, len(places))
     if pushed:
         held = held._replace(one=f"{held.one} {_elsewhere(pushed, count)}")
-    return Shown(level, own, places, documents, said, held)
+    return FamilyPage(level, own, places, documents, said, held)
 
 
 def _check(family: Sequence[UUID], picked: Sequence[UUID]) -> None:
@@ -116,10 +116,10 @@ def _no_interval(name: str) -> InvalidValue:
 
 async def _said(
     context: Context, family: Sequence[UUID], documents: Sequence[dict[str, Any]], level: float
-) -> list[Said]:
+) -> list[FamilyClaim]:
     """What every session says, from memory where it stands where it stood."""
     versions = dict(zip(family, map(_version, documents), strict=True))
-    count, said = len(family), dict[UUID, Said]()
+    count, said = len(family), dict[UUID, FamilyClaim]()
 
     def missing() -> list[UUID]:
         for one, version in versions.items():
@@ -182,7 +182,7 @@ def _part(plan: Plan, pool: Pool, rounds: Rounds) -> Part:
 
 async def _bet_again(
     batch: dict[UUID, tuple[str, dict[str, Any], Part]], level: float, count: int
-) -> list[Said]:
+) -> list[FamilyClaim]:
     parts = [part for _, _, part in batch.values()]
     frames, failure = await gather(MODULE, lambda: job_of(parts, level, count), BOUNDS)
     if failure is not None:
@@ -196,7 +196,7 @@ async def _bet_again(
             value=name,
         )
     return [
-        Said(
+        FamilyClaim(
             alone,
             frame.values["at"],
             frame.values["rank"],

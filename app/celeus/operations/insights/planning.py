@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from celeus.core.insights import lines
-from celeus.core.insights.curve import Point, Suggestion, Tempered, points, suggested, widths
+from celeus.core.insights.curve import Point, Suggestion, Tempering, points, suggested, widths
 from celeus.core.insights.planning import (
     FixedSample,
     Floor,
@@ -204,7 +204,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
         head, results = await _simulated(context, job)
     planned = _summarise(prepared, head, results)
     fixed_sample = None if head["fixed_sample"] is None else FixedSample(*head["fixed_sample"])
-    tempered = None if head["tempered"] is None else Tempered(*head["tempered"])
+    tempered = None if head["tempered"] is None else Tempering(*head["tempered"])
     both = [planned[name].expected if name in planned else None for name in ("sharp", "uniform")]
     notes = (
         lines.cheaper(*both, informed=head["informed"]),
@@ -418,11 +418,12 @@ def _summarise(
         }
         floor, ladder = Floor(*head["floors"][at]), prepared.ladders[name]
         curve = points(ladder, floor.assumed, _climbed(results, at))
+        asked = ladder.index(plan)
         summaries[name] = PolicyPlan(
             name,
             warning=precision_warning(plan, plan.precision),
             floor=floor,
-            expected=curve[ladder.index(plan)] if curve else None,
+            expected=curve[asked] if asked < len(curve) else None,
             curve=curve,
             # A policy that uses no scores needs the same, whatever the surrogate is worth.
             right=by_scenario.get("right", by_scenario["useless"]) if head["informed"] else None,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Self
 
-from celeus.core.insights.curve import Supposed
+from celeus.core.insights.curve import Supposition
 from celeus.core.insights.planning import (
     Case,
     Scenario,
@@ -209,7 +209,7 @@ class _Ladder(_Course):
 
     follows = False
 
-    def __init__(self, number: int, share: float, job: Job, supposed: Supposed) -> None:
+    def __init__(self, number: int, share: float, job: Job, supposed: Supposition) -> None:
         super().__init__({"plan": number, "at": 0}, share, job.runs)
         self._plans = job.ladders[number]
         self._asked = job.asked[number]
@@ -272,7 +272,7 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
     )
     risk = assumption.risk(scale)
     floors = [floor_of(plan, risk) for plan in plans]
-    supposed = Supposed.of(assumption, told=job.risk is not None)
+    supposed = Supposition.of(assumption, told=job.risk is not None)
     yield {
         "risk": risk,
         "informed": assumption.informed,

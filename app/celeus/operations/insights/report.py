@@ -51,7 +51,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Certified:
+class CertificateRecord:
     """The certificate of the session as it stands."""
 
     digest: str
@@ -82,7 +82,7 @@ class Account:
     pool_sessions: Mapping[str, int] | None
     stamped: bool
     answered: bool
-    certified: Certified | None
+    certified: CertificateRecord | None
     uncertified: str | None
     public_key: str | None
     at: datetime
@@ -153,7 +153,7 @@ async def report(context: Context, session_id: UUID, points: int) -> tuple[Accou
         except Busy:
             break
         if made.place == account.place:
-            certified = Certified(made.digest, made.final, made.issued_at)
+            certified = CertificateRecord(made.digest, made.final, made.issued_at)
             account = replace(account, certified=certified, uncertified=None)
         else:
             account = await _look(context, session_id, points)
@@ -220,10 +220,10 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
         )
 
 
-async def _certified(db: AsyncConnection, params: dict[str, Any]) -> Certified | None:
+async def _certified(db: AsyncConnection, params: dict[str, Any]) -> CertificateRecord | None:
     """The final certificate, once issued: only its bytes are kept."""
     row = (await db.execute(_CERTIFIED, params)).one_or_none()
-    return None if row is None else Certified(bytes(row.digest).hex(), True, row.issued_at)
+    return None if row is None else CertificateRecord(bytes(row.digest).hex(), True, row.issued_at)
 
 
 def _why_not(context: Context, document: dict[str, Any]) -> str:

@@ -14,7 +14,7 @@ from celeus.core.plans.plan import plan_from
 from celeus.core.pools.bounds import Basis, LabelsSeen, foreign
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.rows.earlier import Earlier, Judged, OldItem, loss_of, version_of
+from celeus.core.pools.rows.earlier import Earlier, EarlierRound, OldItem, loss_of, version_of
 from celeus.core.pools.rows.validation import is_text
 from celeus.core.pools.systems import SIDES, Lineup, Side, Systems
 from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
@@ -43,7 +43,7 @@ class BasedOn:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LastJudgement:
     """The last judgement of a round, as the ledger has it; of two systems, who was ``left``."""
 
     round: int
@@ -224,12 +224,12 @@ async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
 def _with_judged(earlier: Earlier, rows: str) -> Earlier:
     """With the judged rounds as the ledger ends, but for those that nobody could judge."""
     basis, pool = earlier.basis, earlier.pool
-    said = [Said(*row) for row in orjson.loads(rows)]
+    said = [LastJudgement(*row) for row in orjson.loads(rows)]
     side = next((one for one in SIDES if one == basis.system), None)
     if side is not None:
         pool = version_of(pool, side)
         said = [one for row in said if (one := _of_side(row, side, pool)) is not None]
-    judged = [Judged(one.round, one.item, one.loss, one.detail.get("label")) for one in said]
+    judged = [EarlierRound(one.round, one.item, one.loss, one.detail.get("label")) for one in said]
     return replace(earlier, pool=pool, judged=judged)
 
 
@@ -246,7 +246,7 @@ async def old_items(
     }
 
 
-def _of_side(said: Said, side: Side, pool: Pool) -> Said | None:
+def _of_side(said: LastJudgement, side: Side, pool: Pool) -> LastJudgement | None:
     """The same of one of two systems, if it says anything of its loss."""
     prediction = int(pool.columns["prediction"][said.item]) if "prediction" in pool.columns else -1
     loss = loss_of(said.detail, side, said.left, prediction)

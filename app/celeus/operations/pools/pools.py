@@ -41,7 +41,7 @@ from celeus.operations.pools.imports import (
 )
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
+from celeus.operations.runtime.idempotency import Once, forget, keep, peek, transaction_of
 from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.store.database import planned_rows
 from celeus.store.tables import pools
@@ -206,6 +206,7 @@ async def delete_pool(context: Context, pool_id: UUID) -> PoolRecord:
             await db.execute(_DELETE_ITEMS, part | {"pool_id": pool_id})
         await db.execute(_DELETE_CHUNKS, {"pool_id": pool_id})
         await db.execute(_DELETE, {"pool_id": pool_id})
+        await forget(db, context, wire)
     context.states.forget_pool(context.project_id, pool_id)
     return record
 

@@ -13,7 +13,7 @@ from celeus.core.pools.levels import Level
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.rows.growth import Stated
+from celeus.core.pools.rows.growth import Statements
 from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.systems import AnySystems, Systems, systems_from
 from celeus.operations.pools.columns import Columns
@@ -32,7 +32,7 @@ class PoolRecord:
     classes: int | None
     columns: tuple[str, ...]
     groups: tuple[str, ...]
-    stated: Stated
+    stated: Statements
     named: AnySystems | None
     based_on: Basis | None
     declared: Score | None
@@ -68,7 +68,7 @@ class PoolRecord:
             classes=row.classes,
             columns=tuple(row.columns),
             groups=tuple(row.groups),
-            stated=Stated.of(row.stated),
+            stated=Statements.of(row.stated),
             named=None if row.systems is None else systems_from(row.systems),
             based_on=None if row.based_on is None else Basis(**row.based_on),
             declared=None if row.score is None else Score(**row.score),

@@ -5,7 +5,7 @@ from typing import IO
 
 import orjson
 
-from celeus.core.pools.rows.validation import Malformed
+from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue
 
 LONGEST_LINE = 16 << 20
@@ -60,4 +60,6 @@ def _row(line: bytes) -> object:
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        return Malformed(f"a JSON object on one line ({error})", line[:60].decode(errors="replace"))
+        return MalformedRow(
+            f"a JSON object on one line ({error})", line[:60].decode(errors="replace")
+        )

@@ -35,7 +35,7 @@ COPY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class PushResult:
     """The session's document, and whether it was made just now."""
 
     document: dict[str, Any]
@@ -56,7 +56,7 @@ class _Run:
         return UUID(hex=self.values["session"])
 
 
-async def push(context: Context, file: IO[bytes]) -> Pushed:
+async def push(context: Context, file: IO[bytes]) -> PushResult:
     """The session of a run's file, closed, with its pool; the same once it is there.
 
     Refuses by its line a file that does not lead to what it says, one whose session is open,
@@ -76,7 +76,7 @@ async def push(context: Context, file: IO[bytes]) -> Pushed:
     # Also of one that was there: whoever kept it may have been killed before
     warnings = await uncertified(context, run.session_id)
     document |= {"warnings": document["warnings"] + warnings}
-    return Pushed(document, created=known is None)
+    return PushResult(document, created=known is None)
 
 
 async def _checked(context: Context, at: datetime, files: list[IO[bytes]]) -> dict[str, Any]:

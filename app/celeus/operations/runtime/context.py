@@ -19,7 +19,7 @@ from celeus.operations.runtime.admission import Admission
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.groups import Groups
-from celeus.operations.runtime.memo import Issued, Memo, News
+from celeus.operations.runtime.memo import IssuedCertificate, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.webhooks.deliveries import Deliveries
 from celeus.settings import Settings
@@ -68,7 +68,7 @@ class Context:
     worths: Memo[dict[str, Any]] = field(
         default_factory=lambda: Memo("other surrogates are being analysed")
     )
-    certificates: Memo[Issued] = field(
+    certificates: Memo[IssuedCertificate] = field(
         default_factory=lambda: Memo("other certificates are being made", CERTIFICATE_BYTES)
     )
     earlier: Memo[Earlier] = field(

@@ -9,12 +9,14 @@ gets its answer. What was refused keeps nothing, so that it may be repeated.
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Generic, TypeVar
+from uuid import UUID
 
 from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.errors import Busy, IdempotencyKeyReused
+from celeus.errors import Busy, IdempotencyKeyReused, PoolNotFound, SessionNotFound
 from celeus.operations.runtime.context import Context
 
 KEPT_HOURS = 24
@@ -109,6 +111,15 @@ async def claim(db: AsyncConnection, context: Context, once: Once[T] | None) -> 
     _replay(row, once)
 
 
+async def forget(db: AsyncConnection, context: Context, wire: str) -> None:
+    """Forget the answers about a session or pool that is deleted: from now on they refuse it.
+
+    Only its id is left of them, so that a repetition does not make another.
+    """
+    params = {"project_id": context.project_id, "wire": wire, "status": HTTPStatus.NOT_FOUND}
+    await db.execute(_FORGET, params | {"told": f'"id":"{wire}"'})
+
+
 async def _find(db: AsyncConnection, context: Context, once: Once[T]) -> RowMapping | None:
     params = {"project_id": context.project_id, "key": once.key, "hours": KEPT_HOURS}
     return (await db.execute(_FIND, params)).mappings().one_or_none()
@@ -122,6 +133,9 @@ def _replay(row: RowMapping, once: Once[T]) -> None:
             rule=f"one key, one request, for {KEPT_HOURS} hours",
             value=once.key,
         )
+    if row["status"] == HTTPStatus.NOT_FOUND:
+        kind, _, number = bytes(row["answer"]).decode().partition("_")
+        raise (SessionNotFound if kind == "ses" else PoolNotFound).of(UUID(number))
     raise Replay(row["status"], bytes(row["answer"]))
 
 
@@ -155,5 +169,17 @@ _KEEP = text(
     )
     UPDATE idempotency SET status = :status, answer = :answer
     WHERE project_id = :project_id AND key = :key
+    """
+)
+# Whoever has a row locked gives it another answer
+_FORGET = text(
+    """
+    WITH about AS (
+        SELECT project_id, key FROM idempotency
+        WHERE project_id = :project_id AND position(convert_to(:told, 'UTF8') IN answer) > 0
+        FOR UPDATE SKIP LOCKED
+    )
+    UPDATE idempotency SET status = :status, answer = convert_to(:wire, 'UTF8') FROM about
+    WHERE idempotency.project_id = about.project_id AND idempotency.key = about.key
     """
 )

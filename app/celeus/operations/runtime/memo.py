@@ -23,7 +23,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedCertificate:
     """A certificate's bytes, their digest in hexadecimal, and the place it speaks of.
 
     ``issued_at`` is the time of the last event before it, or of the session's opening; ``version``

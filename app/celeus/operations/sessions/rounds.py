@@ -185,7 +185,7 @@ def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> boo
 
 async def _looked_at(
     db: AsyncConnection, journal: Journal, judgements: Sequence[Judgement], rater: str | None
-) -> tuple[list[panel.Rated] | None, dict[int, Loss]]:
+) -> tuple[list[panel.RaterJudgement] | None, dict[int, Loss]]:
     """What a rater of a panel says, and the losses of rounds not judged before; all is checked."""
     ratings = panel.ratings_in(journal)
     if ratings is not None and rater is not None:

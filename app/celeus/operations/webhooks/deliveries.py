@@ -48,7 +48,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DueMessage:
     """A message that this process is to send, and where to."""
 
     delivery_id: UUID
@@ -62,7 +62,7 @@ class Taken:
     attempts: int
 
     @classmethod
-    def of(cls, row: RowMapping) -> "Taken":
+    def of(cls, row: RowMapping) -> "DueMessage":
         """That of a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "keys"}
         keys = (row["secret"], row["former_secret"])
@@ -113,7 +113,7 @@ class Deliveries:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def send(self, taken: Taken) -> Outcome:
+    async def send(self, taken: DueMessage) -> Outcome:
         """Send a message that was taken, signed now."""
         told = message(taken.event, taken.created_at, taken.data, self.address)
         sent = body(told, taken.format)
@@ -153,7 +153,7 @@ class Deliveries:
             params = {"most": free, "lease": LEASE_SECONDS, "share": AT_ONCE_OF_PROJECT}
             rows = (await db.execute(_TAKE, params)).mappings().all()
         for row in rows:
-            task = asyncio.create_task(self._deliver(Taken.of(row)))
+            task = asyncio.create_task(self._deliver(DueMessage.of(row)))
             self._under_way.add(task)
             task.add_done_callback(self._end)
         return len(rows)
@@ -164,14 +164,14 @@ class Deliveries:
         if not task.cancelled() and (error := task.exception()) is not None:
             _logger.error("a delivery failed", exc_info=error)
 
-    async def _deliver(self, taken: Taken) -> None:
+    async def _deliver(self, taken: DueMessage) -> None:
         outcome = await self.send(taken)
         try:
             await self.settle(taken, outcome)
         except Refusal as refusal:
             _logger.warning("delivery msg_%s not noted: %s", taken.delivery_id.hex, refusal)
 
-    async def settle(self, taken: Taken, outcome: Outcome, *, again: bool = True) -> None:
+    async def settle(self, taken: DueMessage, outcome: Outcome, *, again: bool = True) -> None:
         """Note what came of an attempt, and when to try ``again``."""
         more = again and not outcome.gone and taken.attempts <= len(WAITS)
         wait = WAITS[taken.attempts - 1] * random.uniform(1, 1 + JITTER) if more else 0.0  # noqa: S311

@@ -19,7 +19,7 @@ from celeus.errors import (
     WebhookNotFound,
 )
 from celeus.operations.runtime.context import Context
-from celeus.operations.webhooks.deliveries import LEASE_SECONDS, Taken
+from celeus.operations.webhooks.deliveries import LEASE_SECONDS, DueMessage
 from celeus.operations.webhooks.messages import message, new_secret, written
 
 MOST_WEBHOOKS = 50
@@ -29,7 +29,7 @@ TEST_SENTENCE = "This is a test: nothing has happened."
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WebhookSettings:
     """A webhook to make; ``session_id`` None: every session of the project."""
 
     url: str
@@ -87,7 +87,7 @@ class Delivery:
         return cls(**fields, message=told)
 
 
-async def create_webhook(context: Context, wanted: Wanted) -> Webhook:
+async def create_webhook(context: Context, wanted: WebhookSettings) -> Webhook:
     """Make a webhook; its secret is told now and never again.
 
     Refuses an address that leads inside or nowhere, and a session of another project.
@@ -191,7 +191,7 @@ async def try_webhook(context: Context, webhook_id: UUID) -> Delivery:
                 "lease": LEASE_SECONDS,
             }
             row = (await db.execute(_TEST, params)).mappings().one()
-        taken = Taken.of(row)
+        taken = DueMessage.of(row)
         outcome = await context.deliveries.send(taken)
         await context.deliveries.settle(taken, outcome, again=False)
         return await _delivery(context, webhook_id, taken.delivery_id)

@@ -15,7 +15,7 @@ _TABLES = frozenset({".csv", ".tsv", ".tab", ".txt"})
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class SentFile:
     """A file as it was sent: what it is called, whether its type says CSV, and what is asked."""
 
     name: str
@@ -24,7 +24,7 @@ class Given:
     limit_bytes: int = 1 << 30
 
 
-def opened(file: IO[bytes], given: Given) -> Iterator[Sheet | None]:
+def opened(file: IO[bytes], given: SentFile) -> Iterator[Sheet | None]:
     """None now and then while the file is unpacked, and then what it holds."""
     path = PurePath(given.name)
     for plain in unpacked(file, given.limit_bytes):
@@ -38,7 +38,7 @@ def opened(file: IO[bytes], given: Given) -> Iterator[Sheet | None]:
         yield Sheet(sheet.form, sheet.rows, told, sheet.roles, sheet.cells)
 
 
-def _sheet(file: IO[bytes], name: str, given: Given) -> Sheet:
+def _sheet(file: IO[bytes], name: str, given: SentFile) -> Sheet:
     file.seek(0)
     head = file.read(HEAD_BYTES)
     if head.startswith(documents.PARQUET):

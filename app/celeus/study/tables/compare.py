@@ -233,7 +233,7 @@ def _judged(name: str, folder: Path, labels: int, seed: bytes) -> NDArray[np.boo
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class ComparisonOutcome:
     """Of a session in which all was judged: the first verdict and where, and what went wrong."""
 
     labels: int
@@ -242,7 +242,7 @@ class Watched:
     wrong: bool
 
 
-def to_exhaustion(truth: Truth, claim: Claim, seed: bytes) -> Watched:
+def to_exhaustion(truth: Truth, claim: Claim, seed: bytes) -> ComparisonOutcome:
     """Judge every item of a difference, whatever has been said before."""
     plan = make_plan(claim, truth.facts, policy_named("sharp"), commitment(seed))
     state = begin(plan, truth.scores, seed)
@@ -251,7 +251,7 @@ def to_exhaustion(truth: Truth, claim: Claim, seed: bytes) -> Watched:
     verdict = state.verdict or Verdict(0.0)
     missed = ever_missed(state, float(truth.loss.mean()))
     labels = state.folded if verdict.round is None else verdict.round
-    return Watched(labels, verdict.answer, missed, _is_wrong(verdict, truth))
+    return ComparisonOutcome(labels, verdict.answer, missed, _is_wrong(verdict, truth))
 
 
 def _is_wrong(verdict: Verdict, truth: Truth) -> bool:
@@ -259,7 +259,7 @@ def _is_wrong(verdict: Verdict, truth: Truth) -> bool:
     return verdict.contradicted(Interval(mean, mean), 1e-12)
 
 
-def _watched(one: Watched) -> Values:
+def _watched(one: ComparisonOutcome) -> Values:
     values = {"labels": one.labels, "answer": one.answer, "missed": one.missed, "wrong": one.wrong}
     return values | {"same": 0.0, "mean": 0.0, "fixed": 0}
 

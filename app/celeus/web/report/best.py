@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from celeus.core.insights.figures import Scaled, count
+from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.sentences import best_sentence
 from celeus.operations.insights.report import Account
 from celeus.operations.pools.record import PoolRecord
@@ -32,7 +32,7 @@ class BestWording(Words):
     def __init__(self, account: Account, pool: PoolRecord) -> None:
         super().__init__(account)
         self._scale, self._score = pool.scale, pool.score
-        self.figures = Scaled(pool.scale, 0.0)
+        self.figures = Figures(pool.scale, 0.0)
 
     @property
     def quantity(self) -> str:

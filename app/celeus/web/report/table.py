@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from celeus.core.insights.figures import Scaled, count
+from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.sentences import score_figures, table_sentence
 from celeus.core.interval import Interval
 from celeus.core.plans.table import TablePlan
@@ -46,7 +46,7 @@ class TableWording(Words):
     def __init__(self, account: Account, pool: PoolRecord, plan: TablePlan) -> None:
         super().__init__(account)
         self._plan = plan
-        self.figures = Scaled(pool.scale, 0.0)
+        self.figures = Figures(pool.scale, 0.0)
         # A judgement may say of one metric that nobody can tell it
         self.judged = self._status["rounds"]["judged"]
         self.labels_in_interval = self.in_interval

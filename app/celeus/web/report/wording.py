@@ -5,7 +5,7 @@ from typing import Any
 
 from celeus.core.certificates.document import stated
 from celeus.core.certificates.report import pool_sessions_line
-from celeus.core.insights.figures import PERCENT_SIGN, Scaled, count, sure
+from celeus.core.insights.figures import PERCENT_SIGN, Figures, count, sure
 from celeus.core.insights.lines import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
@@ -27,7 +27,7 @@ _STATES = {
 class Words:
     """The words of a session's report that do not depend on what it claims."""
 
-    figures: Scaled
+    figures: Figures
 
     def __init__(self, account: Account) -> None:
         self._told = account
@@ -84,7 +84,7 @@ class Wording(Words):
         status = self._status
         self._now = self._image(status["lower"], status["upper"])
         self.shift = self._measure.shift
-        self.figures = Scaled(pool.scale, status["upper"] - status["lower"], self.shift)
+        self.figures = Figures(pool.scale, status["upper"] - status["lower"], self.shift)
         self.sign = self._measure.sign
 
     def _image(self, lower: float, upper: float) -> Interval:

@@ -2,7 +2,7 @@
 
 from fastapi import Response
 
-from celeus.operations.sessions.task import list_tasks
+from celeus.operations.sessions.labelling.task import list_tasks
 from celeus.web.pages import View
 
 MOST_SESSIONS = 100

@@ -6,8 +6,8 @@ from fastapi import Response
 from celeus.api.access.parameters import SessionId
 from celeus.api.sessions.task import TaskAnswer
 from celeus.operations.sessions.labelling.labels import labels_of
+from celeus.operations.sessions.labelling.task import get_task
 from celeus.operations.sessions.sessions import get_session
-from celeus.operations.sessions.task import get_task
 from celeus.web.pages import ReadsPage, page_router
 from celeus.web.views.labelling import ITEMS
 

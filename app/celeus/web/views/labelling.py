@@ -6,7 +6,7 @@ from fastapi import Response
 
 from celeus.api.access.parameters import SessionId
 from celeus.api.sessions.task import TaskAnswer
-from celeus.operations.sessions.task import get_task
+from celeus.operations.sessions.labelling.task import get_task
 from celeus.web.pages import LabelsPage, page_router
 
 # Payloads may name pictures and sounds anywhere; nothing else comes from elsewhere.

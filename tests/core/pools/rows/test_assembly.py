@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.rows.assembly import Assembled, assemble, encode_groups
+from celeus.core.pools.rows.assembly import Assembly, assemble, encode_groups
 from celeus.core.pools.rows.validation import (
     MAX_PAYLOAD_BYTES,
     MAX_PAYLOAD_VALUES,
-    Malformed,
+    MalformedRow,
     Shape,
     encode_payload,
     row_faults,
@@ -34,7 +34,7 @@ def nested(levels: int) -> object:
     return {"a": nested(levels - 1)} if levels else 1
 
 
-def assembled(*rows: object, scale: LossScale = ZERO_ONE, shape: Shape | None = None) -> Assembled:
+def assembled(*rows: object, scale: LossScale = ZERO_ONE, shape: Shape | None = None) -> Assembly:
     return assemble(range(1, len(rows) + 1), rows, scale, shape)
 
 
@@ -130,7 +130,7 @@ def test_probabilities_within_the_tolerance_are_divided_by_their_sum() -> None:
         ({"id": "a", "colour": 3}, "colour", 3),
         (["a"], "", ["a"]),
         (None, "", None),
-        (Malformed("a JSON object", "{"), "", "{"),
+        (MalformedRow("a JSON object", "{"), "", "{"),
     ],
 )
 def test_a_bad_row_is_told_by_line_field_and_value(row: object, field: str, value: object) -> None:

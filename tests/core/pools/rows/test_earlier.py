@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.rows.earlier import Judged, OldItem, loss_of
+from celeus.core.pools.rows.earlier import EarlierRound, OldItem, loss_of
 from tests.core.earlier import BASIS, PAIR, TEXT, carried, earlier_of, judged_as, rows_of
 
 PROBABILITIES = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
@@ -29,7 +29,7 @@ def with_probabilities(table: list[list[float]]) -> list[dict[str, Any]]:
 )
 def test_an_unchanged_answer_is_what_the_loss_takes(scale: LossScale, known: list[bool]) -> None:
     old = with_probabilities(PROBABILITIES)
-    judged = [Judged(at + 1, at, 1.0, None) for at in range(3)]
+    judged = [EarlierRound(at + 1, at, 1.0, None) for at in range(3)]
     earlier = earlier_of(old, judged, scale=scale)
     new = with_probabilities([PROBABILITIES[0], [0.2, 0.7, 0.1], [0.4, 0.3, 0.3]])
     rows = carried(earlier, old, new).rows
@@ -39,7 +39,7 @@ def test_an_unchanged_answer_is_what_the_loss_takes(scale: LossScale, known: lis
 def test_a_label_gives_a_cross_entropy_of_other_probabilities() -> None:
     old = with_probabilities(PROBABILITIES)
     scale = LossScale.of("cross_entropy", upper=4.0)
-    earlier = earlier_of(old, [Judged(1, 2, 0.9, 2)], scale=scale)
+    earlier = earlier_of(old, [EarlierRound(1, 2, 0.9, 2)], scale=scale)
     made = carried(earlier, old, with_probabilities(PROBABILITIES[::-1]))
     assert made.rows[2] == with_probabilities(PROBABILITIES[::-1])[2] | {
         "known": {"label": 2, "reason": BASIS.true_label}
@@ -101,7 +101,7 @@ def test_an_item_of_two_systems_is_taken_apart() -> None:
     assert OldItem.of(4, whole, basis) == OldItem(4, "why?", "so", {"trace": "t"})
     assert OldItem.of(4, None, basis) == OldItem(4, None, None, None)
     assert OldItem.of(4, {"question": 1, "answer": "so"}, TEXT) == OldItem(4, {"question": 1}, "so")
-    assert np.isnan(earlier_of(rows_of([1, 2]), [Judged(1, 0, 1.0, 0)]).loss[1])
+    assert np.isnan(earlier_of(rows_of([1, 2]), [EarlierRound(1, 0, 1.0, 0)]).loss[1])
 
 
 def test_an_answer_that_was_judged_with_more_beside_it_is_judged_anew() -> None:
@@ -115,10 +115,10 @@ def test_an_answer_that_was_judged_with_more_beside_it_is_judged_anew() -> None:
 
 
 def test_rounds_are_looked_through_a_few_times_however_many_rows_there_are() -> None:
-    class Counted(list[Judged]):
+    class Counted(list[EarlierRound]):
         passes = 0
 
-        def __iter__(self) -> Iterator[Judged]:
+        def __iter__(self) -> Iterator[EarlierRound]:
             self.passes += 1
             return super().__iter__()
 

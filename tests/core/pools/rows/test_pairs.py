@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.core.pools.rows.assembly import Assembled
+from celeus.core.pools.rows.assembly import Assembly
 from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.rows.validation import Shape
 from celeus.core.pools.systems import Systems
@@ -14,7 +14,7 @@ CLASSES = Systems.of(("one", "two"), ("zero_one", None, None), "exact")
 TEXTS = Systems.of(("one", "two"), ("preference", None, None), "whitespace")
 
 
-def assembled(systems: Systems, *rows: object, shape: Shape | None = None) -> Assembled:
+def assembled(systems: Systems, *rows: object, shape: Shape | None = None) -> Assembly:
     return assemble_pairs(range(1, len(rows) + 1), rows, systems, shape)
 
 

@@ -84,7 +84,7 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembled:
+class Assembly:
     """What became of some rows; ``shape`` is None while no row was good."""
 
     batch: Batch
@@ -94,14 +94,14 @@ class Assembled:
 
 def assemble(
     lines: Sequence[int], rows: Sequence[object], scale: LossScale, shape: Shape | None
-) -> Assembled:
+) -> Assembly:
     """Columns of the good rows and the faults of the others, by line.
 
     ``shape`` is that of the rows already in the pool, None before the first. Duplicates are found
     within these rows only.
     """
     if not rows:
-        return Assembled(_empty(), [], shape)
+        return Assembly(_empty(), [], shape)
     try:
         return _assemble_regular(lines, rows, scale, shape)
     except _Irregular:
@@ -122,7 +122,7 @@ def encode_groups(names: Sequence[str], existing: Mapping[str, int]) -> dict[str
 
 def _assemble_regular(
     lines: Sequence[int], rows: Sequence[object], scale: LossScale, shape: Shape | None
-) -> Assembled:
+) -> Assembly:
     """All rows at once; _Irregular when any of them breaks any rule."""
     if set(map(type, rows)) != {dict}:
         raise _Irregular
@@ -145,7 +145,7 @@ def _assemble_regular(
         groups=_texts([row["group"] for row in items]) if expected.group else [],
         reasons=reasons,
     )
-    return Assembled(batch, [], expected)
+    return Assembly(batch, [], expected)
 
 
 def _stated(
@@ -175,7 +175,7 @@ def _stated(
 
 def _assemble_one_by_one(
     lines: Sequence[int], rows: Sequence[object], scale: LossScale, shape: Shape | None
-) -> Assembled:
+) -> Assembly:
     faults: list[Fault] = []
     good: list[Row] = []
     good_lines: list[int] = []
@@ -192,7 +192,7 @@ def _assemble_one_by_one(
                 good_lines.append(line)
         faults += [Fault.of(line, *one) for one in violations]
     if not good:
-        return Assembled(_empty(), faults, shape)
+        return Assembly(_empty(), faults, shape)
     return replace(_assemble_regular(good_lines, good, scale, shape), faults=faults)
 
 

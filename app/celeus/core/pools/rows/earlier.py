@@ -57,7 +57,7 @@ class OldItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class EarlierRound:
     """A judged round of the session as its ledger ends: the item, its loss, and its true label."""
 
     round: int
@@ -67,7 +67,7 @@ class Judged:
 
 
 @dataclass(slots=True)
-class Carried:
+class Carryover:
     """Rows with what is carried over to them, and the faults of the others.
 
     ``rounds`` and ``labels`` are by line, where there are any: an id may stand in several.
@@ -104,7 +104,7 @@ class Earlier:
 
     basis: Basis
     pool: Pool
-    judged: Sequence[Judged]
+    judged: Sequence[EarlierRound]
     systems: Systems | None = None
     believed: bool = True
 
@@ -171,9 +171,9 @@ class Earlier:
 
     def carry(
         self, lines: Sequence[int], rows: Sequence[object], old: Mapping[str, OldItem]
-    ) -> Carried:
+    ) -> Carryover:
         """The rows with what is carried over; ``old`` are items of the session's pool by id."""
-        carried = Carried()
+        carried = Carryover()
         for line, row in zip(lines, rows, strict=True):
             made = row
             if isinstance(row, dict) and isinstance(row.get("id"), str):
@@ -192,7 +192,7 @@ class Earlier:
         own = OldItem.of(old.index, payload, replace(self.basis, system=system))
         return _same(own.question, old.question) and (not answer or _same(own.answer, old.answer))
 
-    def _row(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def _row(self, line: int, row: Row, old: OldItem | None, carried: Carryover) -> Row:
         present = {name: value for name, value in row.items() if value is not None}
         self._check_stated(present)
         if self.systems is None:
@@ -206,7 +206,7 @@ class Earlier:
             rule = "another reason: what is carried over is found out here"
             raise _Unfit("known.reason", rule, reason)
 
-    def _version(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def _version(self, line: int, row: Row, old: OldItem | None, carried: Carryover) -> Row:
         """A row of the new version alone."""
         guess = self._mean
         question, _ = _parted(row.get("payload"), self.basis.answer)
@@ -233,7 +233,7 @@ class Earlier:
             return {"loss": float(loss), "reason": self.basis.unchanged}
         return {"loss": float(before), "reason": self.basis.known_before}
 
-    def _state(self, line: int, row: Row, known: Row, carried: Carried) -> None:
+    def _state(self, line: int, row: Row, known: Row, carried: Carryover) -> None:
         if "known" in row:
             rule = f"left out: it is known by {self.basis.session}"
             raise _Unfit("known", rule, row["known"])
@@ -241,7 +241,7 @@ class Earlier:
         if "label" in known:
             carried.labels[line] = known["label"]
 
-    def _pair(self, line: int, row: Row, old: OldItem | None, carried: Carried) -> Row:
+    def _pair(self, line: int, row: Row, old: OldItem | None, carried: Carryover) -> Row:
         """A row that compares the old version, as A, with the new one, as B."""
         where = f"the pool of {self.basis.session}"
         if "a" in row:

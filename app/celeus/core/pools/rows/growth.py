@@ -14,7 +14,7 @@ from celeus.core.pools.bounds import Bounds
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool, chain, dtype_of
-from celeus.core.pools.rows.assembly import Assembled, Batch, encode_groups
+from celeus.core.pools.rows.assembly import Assembly, Batch, encode_groups
 from celeus.core.pools.rows.earlier import Earlier, OldItem
 from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.rows.pairs import assemble_pairs
@@ -41,7 +41,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class Statements:
     """What is stated of single losses, and of how much the items count.
 
     ``reasons`` counts known ones by reason, in the order of the reasons' numbers, those of bounds
@@ -103,7 +103,7 @@ class Growth:
     groups: dict[str, int] = field(default_factory=dict)
     metrics: tuple[Metric, ...] = ()
     group_columns: dict[str, dict[str, int]] = field(default_factory=dict)
-    stated: Stated = field(default_factory=Stated)
+    stated: Statements = field(default_factory=Statements)
     columns: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     faulty: int = 0
@@ -113,7 +113,7 @@ class Growth:
     unstated: int = 0
     earlier: Earlier | None = None
 
-    def assemble(self, lines: Sequence[int], rows: Sequence[object]) -> Assembled:
+    def assemble(self, lines: Sequence[int], rows: Sequence[object]) -> Assembly:
         """What becomes of some rows."""
         if isinstance(self.named, Lineup):
             return assemble_lineup(lines, rows, self.named, self.shape)
@@ -123,7 +123,7 @@ class Growth:
 
     def compare(
         self, earlier: Earlier, lines: list[int], rows: list[object], old: Mapping[str, OldItem]
-    ) -> Assembled:
+    ) -> Assembly:
         """What becomes of some rows with what is carried over to them."""
         carried = earlier.carry(lines, rows, old)
         made = self.assemble(carried.lines, carried.rows)

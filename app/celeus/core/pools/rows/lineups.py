@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.rows.assembly import Assembled, Row, assemble
+from celeus.core.pools.rows.assembly import Assembly, Row, assemble
 from celeus.core.pools.rows.pairs import OWN, side_faults, without_nulls
 from celeus.core.pools.rows.validation import PAYLOAD_RULE, Fault, Shape, Violation, not_an_object
 from celeus.core.pools.systems import Lineup
@@ -27,7 +27,7 @@ SHOWN = ("answer", "payload")
 
 def assemble_lineup(
     lines: Sequence[int], rows: Sequence[object], lineup: Lineup, shape: Shape | None
-) -> Assembled:
+) -> Assembly:
     """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
     faults: list[Fault] = []
     kept: dict[int, Row] = {}
@@ -55,7 +55,7 @@ def assemble_lineup(
         reasons = [reason if one else "" for one in same]
     batch = replace(done.batch, columns=done.batch.columns | columns, reasons=reasons)
     known = done.shape if done.shape is None else replace(done.shape, of_systems=own)
-    return Assembled(batch, sorted(faults, key=lambda one: one.line), known)
+    return Assembly(batch, sorted(faults, key=lambda one: one.line), known)
 
 
 def all_same(code: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from celeus.core.interval import Interval
 from celeus.core.pools.comparison import surrogate_columns
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.rows.assembly import Assembled, assemble
+from celeus.core.pools.rows.assembly import Assembly, assemble
 from celeus.core.pools.rows.validation import (
     MAX_INT,
     PAYLOAD_RULE,
@@ -46,7 +46,7 @@ ANSWERS = ("prediction", "answer")
 
 def assemble_pairs(
     lines: Sequence[int], rows: Sequence[object], systems: Systems, shape: Shape | None
-) -> Assembled:
+) -> Assembly:
     """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
     faults: list[Fault] = []
     kept: dict[int, Row] = {}
@@ -77,7 +77,7 @@ def assemble_pairs(
         columns = _columns(good, systems, own, [same[line] for line in done.batch.lines])
     batch = replace(done.batch, columns=done.batch.columns | columns)
     known = done.shape if done.shape is None else replace(done.shape, of_systems=own or frozenset())
-    return Assembled(batch, sorted(faults, key=lambda one: one.line), known)
+    return Assembly(batch, sorted(faults, key=lambda one: one.line), known)
 
 
 def composed(row: Mapping[str, Any]) -> Row | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.rows.assembly import Assembled, Row, assemble
+from celeus.core.pools.rows.assembly import Assembly, Row, assemble
 from celeus.core.pools.rows.validation import (
     TEXT_RULE,
     Fault,
@@ -38,7 +38,7 @@ def assemble_table(
     scale: LossScale,
     metrics: Sequence[Metric],
     shape: Shape | None,
-) -> Assembled:
+) -> Assembly:
     """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
     if not metrics and not _grouped(rows, shape):
         return assemble(lines, rows, scale, shape)
@@ -69,7 +69,7 @@ def assemble_table(
     batch = replace(done.batch, columns=done.batch.columns | columns, values=values)
     known = done.shape if done.shape is None else replace(done.shape, of_table=carried)
     faults = sorted([*faults, *done.faults], key=lambda one: one.line)
-    return Assembled(batch, faults, known)
+    return Assembly(batch, faults, known)
 
 
 def _grouped(rows: Sequence[object], shape: Shape | None) -> bool:

@@ -154,7 +154,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedRow:
     """Stands for a row that could not be read at all."""
 
     rule: str
@@ -163,7 +163,7 @@ class Malformed:
 
 def not_an_object(row: object) -> Violation:
     """What is wrong with something uploaded that is no row at all."""
-    if isinstance(row, Malformed):
+    if isinstance(row, MalformedRow):
         return "", row.rule, row.text
     return "", "a JSON object", row
 

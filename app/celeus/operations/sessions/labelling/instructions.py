@@ -151,14 +151,14 @@ async def _versions(
 
 
 _POOL = text("SELECT true FROM pools WHERE pool_id = :pool_id AND project_id = :project_id")
-# What others kept while the lock was waited for is seen by the statement after it. It is no lock on
-# the pool's row, which an import of items holds for long.
+# What others kept while the lock was waited for is seen by the statement after it. An import of
+# items, which holds the pool's row for long, lets its key be shared: nobody deletes the pool now.
 _LOCK = text(
     """
     SELECT true FROM pools CROSS JOIN LATERAL (
         SELECT pg_advisory_xact_lock(hashtextextended(CAST(pool_id AS text), 15))
     ) AS alone
-    WHERE pool_id = :pool_id AND project_id = :project_id
+    WHERE pool_id = :pool_id AND project_id = :project_id FOR KEY SHARE OF pools
     """
 )
 _SESSION = text(

@@ -36,7 +36,7 @@ PLACES = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LabelFilter:
     """Which judgements are asked for; None, and False, leave nothing out.
 
     ``above``: a loss above this one. ``person``: the name of a key, worker or rater.
@@ -88,7 +88,7 @@ class Labels:
         codes: NDArray[Any] = self.pool.columns["group" if own else f"group_{column}"]
         return codes
 
-    def in_group(self, wanted: Wanted) -> NDArray[np.bool_] | None:
+    def in_group(self, wanted: LabelFilter) -> NDArray[np.bool_] | None:
         """Whether each item is of the group that is asked for; None where none is."""
         if wanted.value is None:
             if wanted.column is None:
@@ -125,7 +125,7 @@ async def labels_of(context: Context, session_id: UUID) -> Labels:
 
 
 async def label_page(
-    context: Context, labels: Labels, wanted: Wanted, limit: int, after: int | None
+    context: Context, labels: Labels, wanted: LabelFilter, limit: int, after: int | None
 ) -> tuple[list[dict[str, Any]], int | None]:
     """At most ``limit`` judgements behind the one of event ``after``, and the next page's.
 
@@ -145,7 +145,7 @@ async def label_page(
 
 
 async def all_labels(
-    context: Context, labels: Labels, wanted: Wanted
+    context: Context, labels: Labels, wanted: LabelFilter
 ) -> AsyncIterator[list[dict[str, Any]]]:
     """All judgements that fit the filter, some at a time, none of these lists empty."""
     async for rows, _ in _parts(context, labels, wanted, None, EVENTS_AT_ONCE):
@@ -217,7 +217,7 @@ def _event(labels: Labels, row: Mapping[str, Any], left: str | None) -> dict[str
 
 
 async def _parts(
-    context: Context, labels: Labels, wanted: Wanted, after: int | None, most: int
+    context: Context, labels: Labels, wanted: LabelFilter, after: int | None, most: int
 ) -> AsyncIterator[tuple[list[dict[str, Any]], int | None]]:
     """Judgements part by part, and the event up to which the ledger was looked at: None at its end.
 
@@ -249,7 +249,7 @@ async def _parts(
 async def _window(
     db: AsyncConnection,
     labels: Labels,
-    wanted: Wanted,
+    wanted: LabelFilter,
     statement: TextClause,
     window: tuple[int, int],
 ) -> list[dict[str, Any]]:
@@ -365,7 +365,7 @@ _FILTERS = {
 }
 
 
-def _statement(wanted: Wanted) -> TextClause:
+def _statement(wanted: LabelFilter) -> TextClause:
     """The statement that reads a part of the ledger."""
     filters = [clause for name, clause in _FILTERS.items() if _asks(getattr(wanted, name))]
     where = f" WHERE {' AND '.join(filters)}" if filters else ""

@@ -38,7 +38,7 @@ NOBODY = "The raters came to no judgement."
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
+class RaterJudgement:
     """A judgement of a rater: its ``rating`` where it is new, else the ``sequence`` it has already.
 
     Without both it stands before in the same request.
@@ -80,7 +80,7 @@ async def look_at(
     ratings: Ratings,
     judgements: Sequence[Judgement],
     rater: str,
-) -> tuple[list[Rated], dict[int, Loss]]:
+) -> tuple[list[RaterJudgement], dict[int, Loss]]:
     """These judgements, each checked, and the losses of the rounds that they decide.
 
     The same judgement again is known by its first sequence. Refuses another one than the first,
@@ -95,7 +95,7 @@ async def look_at(
         first.setdefault(
             (row["round"], row["detail"].get("turn", 1)), (said, row["sequence"], mine)
         )
-    rated: list[Rated] = []
+    rated: list[RaterJudgement] = []
     outcomes: dict[int, Loss] = {}
     for judgement in judgements:
         round_, turn = judgement.round, judgement.turn or 1
@@ -103,7 +103,7 @@ async def look_at(
         if words is not None and mine:
             if words_of(detail_of(judgement), checked_loss(journal, judgement)) != words:
                 raise _conflict(journal, round_)
-            rated.append(Rated(judgement, None, sequence))
+            rated.append(RaterJudgement(judgement, None, sequence))
             continue
         awaited = ratings.is_open(round_) and (rater, turn) in _awaited(ratings, round_)
         if not mine or not awaited:
@@ -117,7 +117,7 @@ async def look_at(
         loss = checked_loss(journal, judgement)
         first[round_, turn] = words_of(detail_of(judgement), loss), None, True
         rating = Rating(round_, rater, loss, turn)
-        rated.append(Rated(judgement, rating))
+        rated.append(RaterJudgement(judgement, rating))
         result = ratings.with_rating(rating)
         if result.decided:
             outcomes[round_] = result.loss
@@ -127,7 +127,7 @@ async def look_at(
 
 
 def take(
-    journal: Journal, rated: Sequence[Rated], worker: str, ready: Ahead | None = None
+    journal: Journal, rated: Sequence[RaterJudgement], worker: str, ready: Ahead | None = None
 ) -> list[Receipt]:
     """Append what is new, and the outcomes it leads to; ``ready`` spares these their fold."""
     receipts = []

@@ -42,8 +42,9 @@ export function labelsAt(points, precision) {
   if (same) return { ...fine, simulated: !fine.extrapolated };
   const coarse = points[next - 1];
   const part = Math.log(coarse.precision / precision) / Math.log(coarse.precision / fine.precision);
+  // No label is next to one on such a scale
   const between = (/** @type {keyof Labels} */ of) =>
-    Math.round(coarse.labels[of] ** (1 - part) * fine.labels[of] ** part);
+    Math.round(Math.max(coarse.labels[of], 1) ** (1 - part) * Math.max(fine.labels[of], 1) ** part);
   return {
     labels: { median: between("median"), low: between("low"), high: between("high") },
     reached: Math.min(coarse.reached, fine.reached),
