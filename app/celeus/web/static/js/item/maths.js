@@ -138,24 +138,41 @@ export function formulaAt(text, at) {
   if (delimiter === undefined) return null;
   const [open, close, display] = delimiter;
   const begin = at + open.length;
-  const end = closing(text.slice(begin, begin + LONGEST), close);
-  if (end < 0) return null;
-  const tex = text.slice(begin, begin + end);
-  const after = begin + end + close.length;
+  const end = closing(text, begin, close);
+  const after = end + close.length;
+  if (end < 0 || after - begin > LONGEST) return null;
+  const tex = text.slice(begin, end);
   if (tex.trim() === "") return null;
   if (open === "$" && /[A-Za-z0-9]/.test(text[at - 1] ?? "")) return null;
   if (open.startsWith("$") && !isFormula(tex, text, after, display)) return null;
   return { source: text.slice(at, after), tex: tex.trim(), display };
 }
 
+/** The ends found last, by delimiter: those that begin before one of them are not sought again. */
+const ends = {
+  text: "",
+  /** @type {Map<string, { from: number, at: number }>} */
+  found: new Map(),
+};
+
 /**
+ * Where a formula that begins at a place ends; -1 where it does not.
+ *
  * @param {string} text
+ * @param {number} begin
  * @param {string} close
  */
-function closing(text, close) {
-  let at = text.indexOf(close);
-  if (!close.startsWith("$")) return at;
-  while (at > 0 && text[at - 1] === "\\") at = text.indexOf(close, at + 1);
+function closing(text, begin, close) {
+  if (ends.text !== text) {
+    ends.text = text;
+    ends.found.clear();
+  }
+  const last = ends.found.get(close);
+  if (last && last.from <= begin && (begin <= last.at || last.at < 0)) return last.at;
+  let at = text.indexOf(close, begin);
+  if (close.startsWith("$"))
+    while (at > begin && text[at - 1] === "\\") at = text.indexOf(close, at + 1);
+  ends.found.set(close, { from: begin, at });
   return at;
 }
 
