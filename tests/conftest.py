@@ -103,10 +103,30 @@ def postgres_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def lone_postgres_url() -> Iterator[str]:
+    """Another one, for webhooks: a service that tests share would deliver their messages."""
+    with running_postgres() as url:
+        yield url
+
+
+def _emptying(url: str) -> psycopg.Connection:
+    return psycopg.connect(url, autocommit=True, options="-c lock_timeout=60s")
+
+
+@pytest.fixture(scope="session")
 def emptying(postgres_url: str) -> Iterator[psycopg.Connection]:
     """The connection that empties the tables."""
-    with psycopg.connect(postgres_url, autocommit=True, options="-c lock_timeout=60s") as db:
+    with _emptying(postgres_url) as db:
         yield db
+
+
+@pytest.fixture
+def lone_database_url(lone_postgres_url: str) -> Iterator[str]:
+    """A database as `database_url`, which nobody else has open."""
+    with _emptying(lone_postgres_url) as db:
+        add_key(db)
+        yield lone_postgres_url
+        db.execute(EMPTY)
 
 
 @pytest.fixture

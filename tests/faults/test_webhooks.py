@@ -27,6 +27,12 @@ COMMIT = b"COMMIT\x00"
 INSIDE = {"CELEUS_WEBHOOK_INTERNAL": "127.0.0.0/8", "CELEUS_WEBHOOK_HTTP": "true"}
 
 
+@pytest.fixture
+def database_url(lone_database_url: str) -> str:
+    """One that only the test's own services deliver for."""
+    return lone_database_url
+
+
 class KilledAtTheCommit:
     """Kills the worker that changes a session when it asks for the COMMIT, or is answered."""
 

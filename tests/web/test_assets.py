@@ -37,7 +37,7 @@ async def test_a_file_is_kept_for_ever_under_the_name_of_its_version(
         assert packed.headers["Vary"] == "Accept-Encoding"
         assert gzip.decompress(raw) == answer.content
         assert len(raw) < len(answer.content) / 2
-    told = app.state.metrics.rendered().decode()
+    told = (await app.state.metrics.rendered(app.state.context)).decode()
     assert 'method="GET",route="/static/{version}/{path:path}",status="200"' in told
 
 

@@ -646,7 +646,7 @@ async def test_what_a_session_leaves_is_read_beside_the_event_loop(
             super().__init__(*row)
             read.append(threading.get_ident() == here)
 
-    monkeypatch.setattr(earlier, "Said", Noted)
+    monkeypatch.setattr(earlier, "LastJudgement", Noted)
     body = {"name": "new", "loss": ZERO_ONE, "based_on": based(source)}
     pool = (await client.post("/v1/pools", json=body)).json()["id"]
     assert read == []

@@ -108,6 +108,8 @@ class ReleaseRequest(BaseModel):
 class ReleaseAnswer(BaseModel):
     """What others may take now."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"released": [412, 413]}]})
+
     released: list[int] = Field(description="Rounds that were given back, in order.")
 
 
