@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.celeus-ready
 ARGS ?=
 # Many tests wait: it takes five to keep two cores busy
-WORKERS ?= 5
+WORKERS ?= 3
 EVALDATA ?= ../shared/evaldata
 OUT ?= study
 PICTURES ?= pictures
