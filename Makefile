@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.celeus-ready
 ARGS ?=
-# Many tests wait: it takes five to keep two cores busy
+# Some tests wait: three keep two cores busy
 WORKERS ?= 3
 EVALDATA ?= ../shared/evaldata
 OUT ?= study
