@@ -481,7 +481,6 @@ function source() {
 /* Whoever follows a link from a pool has chosen already; whoever has no pool brings a file. */
 async function begin() {
   const wanted = new URLSearchParams(location.search).get("pool");
-  only(document, "input[name=source][value=pool]", HTMLInputElement).checked = true;
   source();
   const some = await list.begin();
   if (wanted !== null) {
