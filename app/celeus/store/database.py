@@ -13,7 +13,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import psycopg
 from psycopg.rows import namedtuple_row
@@ -188,6 +188,14 @@ class Database:
         return bool(current == self._head)
 
 
+def raw_connection(db: AsyncConnection) -> psycopg.AsyncConnection[Any]:
+    """The driver's own connection, for COPY and binary results; same transaction."""
+    if db.sync_connection is None:
+        message = "a connection that was never opened"
+        raise ValueError(message)
+    return cast("psycopg.AsyncConnection[Any]", db.sync_connection.connection.driver_connection)
+
+
 async def planned_rows(db: AsyncConnection, statement: ClauseElement) -> list[Any]:
     """Rows of a statement that PostgreSQL plans for the values it has now.
 
@@ -195,11 +203,7 @@ async def planned_rows(db: AsyncConnection, statement: ClauseElement) -> list[An
     100 000 sessions would read them all to list the three of another.
     """
     compiled = statement.compile(dialect=db.dialect)
-    connection = (await db.get_raw_connection()).driver_connection
-    if not isinstance(connection, psycopg.AsyncConnection):
-        message = "a connection that is not the driver's"
-        raise TypeError(message)
-    cursor = connection.cursor(row_factory=namedtuple_row)
+    cursor = raw_connection(db).cursor(row_factory=namedtuple_row)
     await cursor.execute(str(compiled), compiled.params, prepare=False)
     return await cursor.fetchall()
 

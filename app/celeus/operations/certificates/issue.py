@@ -31,7 +31,6 @@ from celeus.core.certificates.document import (
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.pools.pool import Pool
 from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
-from celeus.operations.pools.columns import raw_connection
 from celeus.operations.runtime.concurrency import in_thread, paused_collections
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.memo import IssuedCertificate, Place
@@ -39,6 +38,7 @@ from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import moment, records_of
 from celeus.operations.webhooks.outbox import Message, tell
+from celeus.store.database import raw_connection
 
 ATTEMPTS = 5
 

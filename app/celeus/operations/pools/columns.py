@@ -6,17 +6,17 @@ back in one read.
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import numpy as np
 from anyio import to_thread
 from numpy.typing import NDArray
-from psycopg import AsyncConnection as RawConnection
 from sqlalchemy import delete, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.pools.pool import MATRICES
+from celeus.store.database import raw_connection
 from celeus.store.tables import chunks
 
 CHUNK_BYTES = 1 << 20
@@ -64,14 +64,6 @@ async def gather_small_chunks(
         return
     await db.execute(delete(chunks).where(chunks.c.pool_id == pool_id))
     await write_chunks(db, project_id, pool_id, columns, start=0)
-
-
-def raw_connection(db: AsyncConnection) -> RawConnection[Any]:
-    """The driver's own connection, for COPY and binary results; same transaction."""
-    if db.sync_connection is None:
-        message = "a connection that was never opened"
-        raise ValueError(message)
-    return cast("RawConnection[Any]", db.sync_connection.connection.driver_connection)
 
 
 def _pieces(column: NDArray[Any]) -> Iterator[tuple[int, NDArray[Any]]]:

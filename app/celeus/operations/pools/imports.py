@@ -16,11 +16,12 @@ from celeus.core.pools.rows.assembly import Batch
 from celeus.core.pools.rows.growth import Growth
 from celeus.core.pools.rows.validation import Fault, Shape
 from celeus.errors import BadRows
-from celeus.operations.pools.columns import CHUNK_BYTES, raw_connection, write_chunks
+from celeus.operations.pools.columns import CHUNK_BYTES, write_chunks
 from celeus.operations.pools.earlier import kept_earlier, old_items
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.concurrency import paused_collections
 from celeus.operations.runtime.context import Context
+from celeus.store.database import raw_connection
 from celeus.store.tables import items, pools
 
 MOST_FAULTY = 10_000

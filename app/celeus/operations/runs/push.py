@@ -18,7 +18,6 @@ from celeus.core.certificates.chain import chain_start
 from celeus.core.runs.form import PoolForm
 from celeus.errors import LedgerBroken, RunTooCostly, SessionDeleted, SessionDiffers
 from celeus.operations.insights.lists import words_of
-from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool, create_sealed_pool
 from celeus.operations.runs.lines import numbered, row_batches
@@ -29,6 +28,7 @@ from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import minute
 from celeus.operations.sessions.ledger import head_of, moment
 from celeus.operations.sessions.sessions import uncertified
+from celeus.store.database import raw_connection
 
 MODULE = "celeus.operations.runs.push_worker"
 COPY_BYTES = 1 << 20

@@ -14,11 +14,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.insights.forecast import MOST_TIMES, TOGETHER, pace
 from celeus.core.pools.item import Item
 from celeus.core.sessions.points import Points
-from celeus.operations.pools.columns import raw_connection
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import row_of, with_kinds
 from celeus.operations.webhooks.outbox import POST, Standing, posted
+from celeus.store.database import raw_connection
 
 POINTS_AT_ONCE = 500
 

@@ -28,7 +28,7 @@ from celeus.core.ledger import (
     Unjudgeable,
 )
 from celeus.errors import SessionNotFound
-from celeus.operations.pools.columns import raw_connection
+from celeus.store.database import raw_connection
 
 KINDS: dict[type, int] = {
     Draw: 1,

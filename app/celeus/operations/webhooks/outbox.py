@@ -18,7 +18,7 @@ from celeus.core.sessions.best.state import BestState
 from celeus.core.sessions.either import AnyState
 from celeus.core.sessions.state import State
 from celeus.core.sessions.table.state import TableState
-from celeus.operations.pools.columns import raw_connection
+from celeus.store.database import raw_connection
 
 EventType = Literal[
     "session.stopped",
