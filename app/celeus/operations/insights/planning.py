@@ -418,12 +418,11 @@ def _summarise(
         }
         floor, ladder = Floor(*head["floors"][at]), prepared.ladders[name]
         curve = points(ladder, floor.assumed, _climbed(results, at))
-        asked = ladder.index(plan)
         summaries[name] = PolicyPlan(
             name,
             warning=precision_warning(plan, plan.precision),
             floor=floor,
-            expected=curve[asked] if asked < len(curve) else None,
+            expected=curve[ladder.index(plan)] if curve else None,
             curve=curve,
             # A policy that uses no scores needs the same, whatever the surrogate is worth.
             right=by_scenario.get("right", by_scenario["useless"]) if head["informed"] else None,
