@@ -5,10 +5,10 @@ certificate, and has the digests by which a certificate issued before can be rec
 nothing of a judgement, a name or a seed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 from sqlalchemy import RowMapping, text
@@ -23,23 +23,10 @@ from celeus.errors import (
 )
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import forget
+from celeus.operations.runtime.memo import CertificateRecord
 
 MOST_CERTIFICATES = 100
 """Digests that a tombstone tells, the latest ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateRecord:
-    """A certificate that was issued for a session."""
-
-    digest: str
-    final: bool
-    issued_at: datetime
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """That of an entry of the statement below."""
-        return cls(told["digest"], told["final"], datetime.fromisoformat(told["issued_at"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +59,10 @@ class Tombstone:
         values = {name: row[name] for name in cls.__dataclass_fields__}
         for name in ("pool_digest", "plan_digest", "commitment", "ledger_head"):
             values[name] = None if row[name] is None else bytes(row[name]).hex()
-        values["certificates"] = [CertificateRecord.of(one) for one in row["certificates"]]
+        values["certificates"] = [
+            CertificateRecord(it["digest"], it["final"], datetime.fromisoformat(it["issued_at"]))
+            for it in row["certificates"]
+        ]
         return cls(**values)
 
 

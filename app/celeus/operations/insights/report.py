@@ -25,7 +25,7 @@ from celeus.operations.insights.table import table_claims
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.runtime.memo import Place
+from celeus.operations.runtime.memo import CertificateRecord, Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.labelling.instructions import instructions_of
 from celeus.operations.sessions.ledger import with_kinds
@@ -48,15 +48,6 @@ class Point:
     estimate: float
     lower: float
     upper: float
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateRecord:
-    """The certificate of the session as it stands."""
-
-    digest: str
-    final: bool
-    issued_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

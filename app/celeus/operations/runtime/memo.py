@@ -23,6 +23,15 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateRecord:
+    """A certificate that was issued for a session; the digest in hexadecimal."""
+
+    digest: str
+    final: bool
+    issued_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class IssuedCertificate:
     """A certificate's bytes, their digest in hexadecimal, and the place it speaks of.
 
