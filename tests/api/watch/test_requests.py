@@ -4,11 +4,13 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from celeus.api.watch.requests import WithRequest
 from celeus.api.watch.watched import LOGGER
@@ -40,6 +42,20 @@ def lines() -> Iterator[list[dict[str, Any]]]:
     yield found
     logger.setLevel(level)
     logger.removeHandler(handler)
+
+
+@asynccontextmanager
+async def slow_from(
+    settings: Settings, seconds: float
+) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient]]:
+    """A service that warns of requests from so many seconds on, and a client of it."""
+    app = create_app(settings.model_copy(update={"slow_request_seconds": seconds}))
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://it", headers=bearer()) as client,
+    ):
+        yield app, client
 
 
 async def test_a_request_has_one_line_with_its_id_key_session_and_time(
@@ -108,12 +124,7 @@ async def test_a_request_is_called_what_its_sender_calls_it_if_that_is_a_plain_n
 async def test_a_slow_request_is_warned_of_with_where_its_time_went(
     settings: Settings, lines: list[dict[str, Any]]
 ) -> None:
-    app = create_app(settings.model_copy(update={"slow_request_seconds": 1e-9}))
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://it", headers=bearer()) as client,
-    ):
+    async with slow_from(settings, 1e-9) as (_, client):
         session = await opened(client, await known_pool(client))
         await drawn(client, session)
     line = lines[-1]
@@ -127,12 +138,7 @@ async def test_a_slow_request_is_warned_of_with_where_its_time_went(
 async def test_requests_taken_together_know_each_where_their_time_went(
     settings: Settings, lines: list[dict[str, Any]]
 ) -> None:
-    app = create_app(settings.model_copy(update={"slow_request_seconds": 1e-9}))
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://it", headers=bearer()) as client,
-    ):
+    async with slow_from(settings, 1e-9) as (_, client):
         session = await opened(client, await known_pool(client))
         lines.clear()
         await asyncio.gather(*(drawn(client, session, worker=f"w{it}") for it in range(12)))
@@ -145,12 +151,7 @@ async def test_requests_taken_together_know_each_where_their_time_went(
 async def test_waiting_for_a_session_is_the_lock_of_a_slow_request(
     settings: Settings, lines: list[dict[str, Any]]
 ) -> None:
-    app = create_app(settings.model_copy(update={"slow_request_seconds": 0.3}))
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app) as _,
-        httpx.AsyncClient(transport=transport, base_url="http://it", headers=bearer()) as client,
-    ):
+    async with slow_from(settings, 0.3) as (app, client):
         session = await opened(client, await known_pool(client))
         lines.clear()
         context = app.state.context
