@@ -8,6 +8,7 @@ how many labels it took; 80 % of forecasts should hold those that were left betw
 """
 
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -57,8 +58,9 @@ DISTANCES = (0.02, 0.15)
 """Of a threshold from the risk."""
 ENDS = (0.7, 0.9)
 """What shares within the range are meant to be; 80 % is its level."""
-FIELDS = ("labels", "told")
-"""``told``: round, low, median and high of the forecast at every stage."""
+FIELDS = ("labels", "told", "microseconds")
+"""``told``: round, low, median and high of the forecast at every stage; ``microseconds`` are the
+processor's for one forecast, over those after every label."""
 
 TEXT = f"""Sessions at alpha {ALPHA:g}, each to a width from {WIDTHS[0]:g} to {WIDTHS[1]:g} \
 (from {COARSER["population"]:g} for the population, {COARSER["published"]:g} with published \
@@ -69,7 +71,8 @@ the labels that the session took in the end. A forecast's range should hold the 
 """
 BY_STAGE = """Forecasts whose range holds the labels left, by stage: first of all policies, then \
 of all pools. *Off*: by how much the median is wrong, either way, in half of them. *Range*: its \
-width, in labels left, median. Both after the first label – at the last stage.
+width, in labels left, median. Both after the first label – at the last stage. *µs*: of the \
+processor, for one forecast.
 """
 BY_POOL = """The same by pool, all stages together. """
 
@@ -100,13 +103,16 @@ def run(folder: Path, job: Values) -> Values:
     """Run one session to its stop; all forecasts are made, those at the stages are kept."""
     truth, claim, seed = session(folder, job)
     plan, state = opened(truth, policy_named(job["policy"]), claim, seed)
-    made = [
-        (one.round, one.low, one.labels_left, one.high)
-        for _ in rounds(plan, state, truth.loss_of)
-        if (one := forecast(plan, state)) is not None
-    ]
+    made, seconds = [], 0.0
+    for _ in rounds(plan, state, truth.loss_of):
+        began = time.thread_time()
+        one = forecast(plan, state)
+        if one is not None:
+            seconds += time.thread_time() - began
+            made.append((one.round, one.low, one.labels_left, one.high))
     told = [made[place] for place in places(len(made))] if made else []
-    return {"labels": state.folded, "told": told}
+    each = round(1e6 * seconds / max(len(made), 1), 2)
+    return {"labels": state.folded, "told": told, "microseconds": each}
 
 
 def places(count: int) -> list[int]:
@@ -145,7 +151,8 @@ def page(rows: Rows) -> str:
     for (part,), runs in rows.by("part").items():
         told = foretold(runs)
         stages: Columns = {stage: partial(_share, "stage", stage) for stage in STAGES}
-        by_stage: Columns = {**stages, "off": partial(_both, off), "range": partial(_both, width)}
+        ends: Columns = {"off": partial(_both, off), "range": partial(_both, width), "µs": cost}
+        by_stage: Columns = {**stages, **ends}
         by_pool: Columns = {pool: partial(_share, "pool", pool) for (pool,) in told.by("pool")}
         keys = ("policy", "claim")
         parts += [
@@ -185,6 +192,11 @@ def width(told: Rows) -> float:
     """Width of the range, in labels left; median."""
     left, low, high = (np.array(told.of(name), dtype=float) for name in ("left", "low", "high"))
     return float(np.median((high - low) / left))
+
+
+def cost(told: Rows) -> str:
+    """Microseconds of the processor for one forecast; the median of sessions."""
+    return f"{np.median(told.of('microseconds')):.0f}"
 
 
 def _share(name: str, value: str, told: Rows) -> str:

@@ -177,7 +177,7 @@ def test_an_outcome_survives_its_way_through_a_process() -> None:
     supposed = Supposition.of(assumed(soft()), told=False)
     *_, end = supposed.case(plan, scores_of(soft()), 0).run(0, 0)
     assert isinstance(end, SimulationOutcome)
-    assert end.way is not None
+    assert end.finer is not None
     assert SimulationOutcome.of(json.loads(json.dumps(astuple(end)))) == end
 
 

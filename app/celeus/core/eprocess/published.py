@@ -115,15 +115,44 @@ class Wealth:
 
         Then the same of wealth- and the cell of ``upper``; 0 of cells that are out.
         """
-        at = int(np.searchsorted(self._upper, lower))
+        at = int(self._upper.searchsorted(lower))
         above = self._need(self._theta, self._above, at) if at < self.cells else 0.0
-        at = int(np.searchsorted(self._lower, upper, side="right")) - 1
+        at = int(self._lower.searchsorted(upper, side="right")) - 1
         return above, self._need(1.0 - self._theta, self._below, at) if at >= 0 else 0.0
 
+    def nearest(self, width: float) -> tuple[float, float, float]:
+        """Lower end of the interval of this width that is first to be all that is left.
+
+        Then what wealth+ misses to reject the cells below it, and wealth- those above it.
+        """
+        cells, needs = self.cells, (self._whole(self._theta), self._whole(1.0 - self._theta))
+        wide = math.ceil(width / float(self._upper[0] - self._lower[0]) - 1e-9)
+
+        def beside(at: int) -> tuple[float, float]:
+            end = at + wide
+            return (
+                max(needs[0] - self._above.item(at - 1), 0.0) if at else 0.0,
+                max(needs[1] - self._below.item(end), 0.0) if end < cells else 0.0,
+            )
+
+        first, last = 0, max(cells - wide, 0)
+        while first < last:
+            middle = (first + last) // 2
+            above, below = beside(middle)
+            if above < below:
+                first = middle + 1
+            else:
+                last = middle
+        # An end that is there already misses nothing, the cell beside it much
+        at = min((max(first - 1, 0), first), key=lambda one: max(beside(one)))
+        return float(self._lower[min(at, cells - 1)]), *beside(at)
+
+    def _whole(self, share: float) -> float:
+        """Log wealth of one side that rejects a cell by itself."""
+        return -math.log(self._level * share) if share > 0.0 else math.inf
+
     def _need(self, share: float, wealth: Floats, at: int) -> float:
-        if share <= 0.0:
-            return math.inf
-        return max(-math.log(self._level * share) - float(wealth[at]), 0.0)
+        return max(self._whole(share) - float(wealth[at]), 0.0)
 
     def bet(self, round_: int, plus: SideBet, minus: SideBet) -> None:
         """Bet on round ``round_`` with every cell and drop those that are rejected."""
@@ -235,6 +264,11 @@ class CellSequence(PoolRiskSequence):
     def estimate(self) -> float:
         """LURE's midpoint of the two completions."""
         return (self._plus.lure.value + self._minus.lure.value) / 2.0
+
+    @property
+    def scatter(self) -> float:
+        """Sum of squares of the numbers bet on about the estimate, of the plus side."""
+        return self._plus.bettor.scatter(self._plus.lure.value)
 
     def bets_per_round(self, precision: float | None) -> int:
         """Bets of a round drawn at ``precision``, two a cell; and the items of an exact range."""

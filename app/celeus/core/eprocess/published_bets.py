@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 LEAST_VARIANCE = 1e-6
 LEAST_FACTOR = 0.02
 """Least factor of a round that ``expected_growth`` reckons with."""
+STEP = 2.0
+"""By what the odds of an item to have been drawn grow in a step of ``expected_path``."""
 
 
 class Bet(NamedTuple):
@@ -38,13 +40,6 @@ class Bet(NamedTuple):
         return np.asarray((candidates - self.offset) / self.scale)
 
 
-class Largest(NamedTuple):
-    """What sizes a fraction beside the past: the level, and the c of its cap."""
-
-    alpha1: float
-    c: float
-
-
 class Bettor(Protocol):
     """A betting strategy: fractions for the coming round from rounds before it."""
 
@@ -55,6 +50,9 @@ class Bettor(Protocol):
 
     def record(self, value: float, bet: Bet) -> None:
         """Record the signal of a round, after its bet."""
+
+    def scatter(self, centre: float) -> float:
+        """Sum of squares of the numbers bet on, in all rounds, about the candidate ``centre``."""
 
 
 class OwnVariance:
@@ -99,6 +97,12 @@ class OwnVariance:
         constant += weight * value * value
         self._sums.append((constant, linear, square))
 
+    def scatter(self, centre: float) -> float:
+        """Sum of squares about ``centre``, of the three sums."""
+        constant, linear, square = self._sums.newest
+        v = centre - self._origin
+        return max((square * v - 2.0 * linear) * v + constant - 0.25, 0.0)
+
 
 class CommonVariance:
     """Fractions of the ``evalue`` policy: one variance, of the scaled losses, for all."""
@@ -124,6 +128,11 @@ class CommonVariance:
         mean = (0.5 + self._total) / (self._rounds + 1.0)
         self._deviations.append(self._deviations.newest + (scaled - mean) ** 2)
 
+    def scatter(self, centre: float) -> float:
+        """Sum of squares about the means so far, whatever the ``centre``."""
+        del centre
+        return self._deviations.newest
+
 
 def fraction_above(fraction: Floats | float, centre: Floats, c: float) -> Floats:
     """lam+: bets that the mean lies above the candidate."""
@@ -140,19 +149,68 @@ def fraction_below(fraction: Floats | float, centre: Floats, c: float) -> Floats
     return np.minimum(fraction, most, out=most)
 
 
-def expected_growth(  # noqa: PLR0913, PLR0917 -- a number, a candidate, and the rounds
-    mean: Floats, variance: Floats, away: Floats, prior: Floats, rounds: Floats, bet: Largest
-) -> tuple[Floats, Floats]:
-    """Mean and variance of what a round adds to log wealth+ at candidates ``away`` below the mean.
+class Stakes(NamedTuple):
+    """What sizes the fractions to come: level, cap and own variance, and the items to draw from."""
 
-    Arrays broadcast. The number bet on is taken to have two values, as 0-1 losses have, at a
-    distance that gives it its ``variance``; ``prior`` is what sig2 holds beside that.
+    alpha1: float
+    c: float
+    own: bool
+    drawable: int
+
+
+class Path(NamedTuple):
+    """Rounds until log wealth has risen as far as asked for, as bets may expect it.
+
+    ``gained`` is what the distance brings by then, the rest being what variance takes;
+    ``scattered`` is the variance of log wealth.
+    """
+
+    rounds: float
+    gained: float
+    scattered: float
+
+
+def expected_growth(
+    mean: float, variance: float, away: float, past: float, c: float
+) -> tuple[float, float]:
+    """Mean of what a round adds to log wealth+ at a candidate ``away`` below the mean; fraction.
+
+    The number bet on is taken to have two values, as 0-1 losses have, at a distance that gives it
+    its ``variance``; ``past`` is 1 / lam^2, uncapped.
     """
     other = 1.0 - mean
-    spread = np.sqrt(variance / (mean * other))
-    past = (variance + prior) * (rounds * np.log(rounds + 1.0))
-    fraction = np.sqrt(2.0 * math.log(2.0 / bet.alpha1) / past)
-    fraction = fraction_above(fraction, np.maximum(mean - away, 0.0), bet.c)
-    up = np.log(np.maximum(1.0 + fraction * (spread * other + away), LEAST_FACTOR))
-    down = np.log(np.maximum(1.0 + fraction * (away - spread * mean), LEAST_FACTOR))
-    return mean * up + other * down, fraction * fraction * variance
+    spread = math.sqrt(variance / (mean * other))
+    fraction = 1.0 / max(math.sqrt(past), max(mean - away, 0.0) + c)
+    up = math.log(1.0 + fraction * (spread * other + away))
+    down = math.log(max(1.0 + fraction * (away - spread * mean), LEAST_FACTOR))
+    return mean * up + other * down, fraction
+
+
+def expected_path(  # noqa: PLR0913, PLR0917 -- a number, a candidate, and a session
+    mean: float, variance: float, away: float, needed: float, rounds: int, stakes: Stakes
+) -> Path:
+    """From so many ``rounds`` until log wealth+ has risen by ``needed``; as long as items last.
+
+    ``away`` is the distance of the candidate in a whole pool. The rounds are looked at in steps
+    over which the odds of an item to be drawn by then grow by ``STEP``.
+    """
+    alpha1, c, own, drawable = stakes
+    first = 2.0 * math.log(2.0 / alpha1)
+    prior = away * away + variance if own else variance
+    edge, end = rounds + 0.5, drawable + 0.5
+    wealth = gained = scattered = 0.0
+    while wealth < needed and edge < drawable:
+        before, edge = edge, min(STEP * edge * end / (end + (STEP - 1.0) * edge), end)
+        length = edge - before
+        middle = before + 0.45 * length
+        apart = away * end / (end - middle)
+        past = (prior + 0.25 / middle) * middle * math.log(middle + 1.0) / first
+        growth, fraction = expected_growth(mean, variance, apart, past, c)
+        if wealth + growth * length >= needed:
+            length = (needed - wealth) / growth
+            edge = before + length
+        wealth += growth * length
+        gained += fraction * apart * length
+        scattered += fraction * fraction * length
+    gained += max(needed - wealth, 0.0)
+    return Path(edge - rounds - 0.5, gained, scattered * variance)

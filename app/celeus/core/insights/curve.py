@@ -17,9 +17,9 @@ difference the chances that there is one are drawn towards their mean as well.
 A session bets for the width it is to stop at, and passes coarser ones late. So every run is
 simulated anew at each of several widths, coarse ones first, every next one half as wide. Where one
 was not, its labels follow from the information that its rounds brought at the width before
-(`forecast.Way`), since coarse sessions pay for padding and learning that fine ones hardly feel. Of
-a published policy, which has no goal, they follow from the labels n' there, with N items and the
-width f that is left when all are judged:
+(`forecast.Extrapolation`), since coarse sessions pay for padding and learning that fine ones
+hardly feel. Of a published policy, which has no goal, they follow from the labels n' there, with N
+items and the width f that is left when all are judged:
 
     1/n - 1/N = (w^2 - f^2) / (w'^2 - f^2) (1/n' - 1/N)
 
@@ -212,14 +212,14 @@ def _finer(one: SimulationOutcome, before: Plan, plan: Plan, floor: float) -> Si
         # Narrower from the beginning: the first label is counted from there
         one, old = replace(one, labels=1), one.width
     part = max(new**2 - floor**2, 0.0) / (old**2 - floor**2) if old > floor else 0.0
-    way = None if one.way is None or part == 0.0 else one.way.narrowed(part)
-    if way is not None:
-        labels = way.labels
+    finer = None if one.finer is None or part == 0.0 else one.finer.narrowed(part)
+    if finer is not None:
+        labels = finer.labels
     else:
         left = 1.0 / one.labels - 1.0 / plan.drawable if one.labels < plan.drawable else 0.0
         labels = 1.0 / (1.0 / plan.drawable + part * left)
     reached = part > 0.0 and labels <= plan.budget
-    return SimulationOutcome(math.ceil(min(labels, plan.budget)), reached, new, way)
+    return SimulationOutcome(math.ceil(min(labels, plan.budget)), reached, new, finer)
 
 
 def _mean_ratio(ratios: list[float]) -> float:
@@ -230,9 +230,9 @@ def _mean_ratio(ratios: list[float]) -> float:
 def _times(one: SimulationOutcome, factor: float, plan: Plan) -> SimulationOutcome:
     if not one.reached:
         return one
-    way = None if one.way is None else one.way.times(factor)
-    labels = math.ceil(one.labels * factor if way is None else way.labels)
-    return replace(one, labels=min(labels, plan.budget), reached=labels <= plan.budget, way=way)
+    finer = None if one.finer is None else one.finer.times(factor)
+    labels = math.ceil(one.labels * factor if finer is None else finer.labels)
+    return replace(one, labels=min(labels, plan.budget), reached=labels <= plan.budget, finer=finer)
 
 
 def _not_below(before: SimulationOutcome, one: SimulationOutcome) -> SimulationOutcome:

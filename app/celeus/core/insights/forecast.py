@@ -9,7 +9,7 @@ as A x^2 + B x with the share x of them that is still left (A the variance, B it
 and k follows from what is missing in closed form. Where a width is wanted, the stop comes near I*;
 where answers are, near what a z-test needs for the distance of the estimate from the threshold. A
 published policy has no goal: what is missing is log wealth at the two candidates between which the
-interval would be narrow enough, and a round brings what its bets may expect. How far sessions
+interval would first be narrow enough, and a round brings what its bets may expect. How far sessions
 depart from this was measured once, by simulation: the constants below are fitted to that
 (docs/method.md#22-forecasts).
 
@@ -22,15 +22,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from celeus.core.eprocess.base import Outlook
 from celeus.core.eprocess.moments import LEAST_RATIO, PRIOR_ROUNDS
 from celeus.core.eprocess.pool_target import LatticeSequence, half_width
 from celeus.core.eprocess.population_target import PairSequence
-from celeus.core.eprocess.published import CellSequence, Wealth
-from celeus.core.eprocess.published_bets import Largest, expected_growth
+from celeus.core.eprocess.published import CellSequence
+from celeus.core.eprocess.published_bets import Stakes, expected_path
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import rounding
@@ -41,19 +40,19 @@ TAILS = (-1.28, 0.0, 1.28)
 """Shares of sessions that need fewer labels, and the normal quantiles of these."""
 PRIOR = 10.0
 """Rounds that the prediction of the variance counts for, beside what the signals scattered."""
-SPREAD = 1.8
-SPREAD_AFTER = 1.3
-SPREAD_SKEW = 0.12
+SPREAD = 0.89
+SPREAD_AFTER = 0.28
+SPREAD_SKEW = 0.045
+SPREAD_SKEW_UNIFORM = 0.26
+SPREAD_LEARNT = 0.48
 MOST_SKEW = 2.0
 """Variance of the logarithm of the variance to come; see ``_spread``."""
-ONE_SIDED = 0.3
+SKEWED = 0.026
+"""By how much the goal grows with the logarithm of one and the skew."""
+ONE_SIDED = 0.37
 """Where the end on one side is a fixed one, the goal is divided by this power of the distance."""
 
-Floats = NDArray[np.float64]
 Distances = tuple[float, float, float]
-
-LOOKED_BACK = 1000
-"""Rounds whose signals tell the variance of a published policy."""
 
 LEAST_LEFT = 0.05
 """Share of the pool that has to be left to tell what more rounds would bring."""
@@ -77,43 +76,45 @@ class Stops(NamedTuple):
         return float(self.median * odds ** (1.0 / self.shape))
 
 
-POOL = Stops(1.06, 24.0)
-POPULATION = Stops(1.11, 22.0)
-ANSWER = Stops(1.4, 3.6)
-OFF = (0.48, 0.0, -0.77)
-OFF_SQUARED = 0.26
-"""Of the distance from a threshold: how many standard errors it may be off, and the square of that
-in the middle."""
+POOL = Stops(1.02, 32.0)
+POPULATION = Stops(1.09, 38.0)
+REACH = (1.11, 1.55, 1.79)
+DRIFT = (0.5, 0.37, -0.89)
+DRIFT_PRIOR = 0.3
+"""Of an answer: at how many quantiles from the threshold it comes, the luck until then, and how
+much is known of the distance before any label; the first two for 10 %, 50 % and 90 %."""
+CROSSINGS = (-7.0, 9.0)
+HALVINGS = 11
+"""Between which logarithms of the information that is there an answer is looked for, how often."""
 
 
 class Bets(NamedTuple):
     """How published bets are foretold; the three numbers are for 10 %, 50 % and 90 %.
 
     ``prior`` rounds of a fair coin count with those seen, ``half`` of them a mean of one half.
-    ``luck`` are standard deviations of log wealth, of which two open ends leave ``shared``;
+    ``luck`` are standard deviations of log wealth, ``luck_shared`` those of two open ends;
     ``spread`` over ``spread_after`` and the labels is the variance of the variance's logarithm. The
     distance of a threshold may be ``off`` standard errors more, or ``off_less`` less, and
     ``off_first`` over the labels.
     """
 
-    prior: float = 1.8
-    prior_rounds: float = 2.4
-    half: float = 0.3
-    mean_off: float = 0.6
-    spread: float = 2.1
-    spread_after: float = 1.5
-    luck: tuple[float, float, float] = (2.5, 0.4, -0.95)
-    shared: float = 0.3
-    off: float = 0.6
-    off_squared: float = 0.3
-    off_less: float = 0.5
-    off_first: float = 0.2
+    prior: float = 0.84
+    prior_rounds: float = 0.3
+    half: float = 0.36
+    mean_off: float = 0.69
+    spread: float = 0.49
+    spread_after: float = 0.7
+    luck: tuple[float, float, float] = (1.0, 0.25, -1.9)
+    luck_shared: tuple[float, float, float] = (0.75, 0.2, -0.35)
+    off: float = 0.73
+    off_squared: float = 0.08
+    off_less: float = 0.44
+    off_first: float = 0.3
 
 
 BETS = Bets()
-LUCK = np.array(2 * BETS.luck)[:, None]
-STEPS = np.linspace(0.0, 1.0, 25)
-"""Where the rounds to come are looked at, on a logarithmic scale."""
+LEAST_NEEDED = 0.02
+"""Share of what log wealth has to gain that luck leaves at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,11 @@ class Range(NamedTuple):
 
     def middle(self, other: "Range") -> "Range":
         """Half-way between the two."""
-        return Range(*((one + two) / 2.0 for one, two in zip(self, other, strict=True)))
+        return Range(
+            (self.low + other.low) / 2.0,
+            (self.median + other.median) / 2.0,
+            (self.high + other.high) / 2.0,
+        )
 
 
 class Course(NamedTuple):
@@ -166,7 +171,7 @@ class Course(NamedTuple):
         return self.left * (1.0 - rest)
 
 
-class Way(NamedTuple):
+class Extrapolation(NamedTuple):
     """What the rounds of a session that stopped at a width tell of finer ones.
 
     ``goal`` is its I*, ``course`` that of its rounds with the whole pool left, and ``lag`` by how
@@ -179,10 +184,10 @@ class Way(NamedTuple):
     lag: float
 
     @classmethod
-    def of(cls, plan: Plan, state: State) -> "Way | None":
+    def of(cls, plan: Plan, state: State) -> "Extrapolation | None":
         """That of a session; None of a published policy, and where hardly anything is left."""
         judged = state.folded - state.rounds.unjudgeable(state.folded)
-        at = _Here(plan, state, judged) if judged else None
+        at = _Outset(plan, state, judged) if judged else None
         course = None if at is None else at.course
         share = 0.0 if course is None else course.left / plan.drawable
         if at is None or at.outlook is None or course is None or share < LEAST_LEFT:
@@ -191,12 +196,14 @@ class Way(NamedTuple):
         lag = math.sqrt(state.folded / max(whole.rounds(at.outlook.accrued), 1.0))
         return cls(at.outlook.goal, whole, lag)
 
-    def narrowed(self, part: float) -> "Way":
+    def narrowed(self, part: float) -> "Extrapolation":
         """The same at the root of ``part`` of its width."""
         left, variance, padding = self.course
-        return Way(self.goal / part, Course(left, variance, padding * math.sqrt(part)), self.lag)
+        return Extrapolation(
+            self.goal / part, Course(left, variance, padding * math.sqrt(part)), self.lag
+        )
 
-    def times(self, factor: float) -> "Way":
+    def times(self, factor: float) -> "Extrapolation":
         """The same with so much more information to be had."""
         return self._replace(lag=self.lag * factor)
 
@@ -215,7 +222,7 @@ def forecast(plan: Plan, state: State) -> Forecast | None:
     judged = folded - state.rounds.unjudgeable(folded)
     if not rule.can_stop_early or state.stop_reason is not None or not judged:
         return None
-    at = _Here(plan, state, judged)
+    at = _Outset(plan, state, judged)
     expected = [at.to_width(rule.precision)] if rule.precision is not None else []
     if rule.stop_when_decided and plan.asks:
         expected.append(at.to_answers())
@@ -223,7 +230,8 @@ def forecast(plan: Plan, state: State) -> Forecast | None:
     for other in expected[1:]:
         first = first.sooner(other)
     most = min(rule.budget, state.drawable) - folded
-    low, median, high = (min(max(math.ceil(one), 1), most) for one in first)
+    # The lines of little and of much luck may cross where one loss is known and little is missing
+    low, median, high = sorted(min(max(math.ceil(one), 1), most) for one in first)
     return Forecast(folded, median, low, high)
 
 
@@ -240,7 +248,7 @@ def pace(times: Sequence[float]) -> float | None:
     return taken if taken > 0.0 else None
 
 
-class _Here:
+class _Outset:
     """A session as it stands, on the unit scale."""
 
     def __init__(self, plan: Plan, state: State, judged: int) -> None:
@@ -281,7 +289,9 @@ class _Here:
         # The outlook is for the precision of the last bets, which may have been changed since
         goal = outlook.goal * (outlook.half / half) ** 2 / self._one_sided(half) ** ONE_SIDED
         course = self._course(outlook, half)
-        deviation = self._spread(course.variance)
+        skew = (self._above - self._below) ** 2 / max(course.variance, 1e-12)
+        goal *= 1.0 + SKEWED * math.log1p(skew)
+        deviation = self._spread(skew, outlook.ratio)
         stops = POPULATION if population else POOL
         return Range(
             *(
@@ -300,11 +310,18 @@ class _Here:
         upper = (self._estimate + half) - (interval.upper - scale.lower) / scale.width
         return min(1.0 + max(lower, upper, 0.0) / half, 2.0)
 
-    def _spread(self, variance: float) -> float:
-        """Deviation of the logarithm of the variance to come; larger where signals are skewed."""
-        skew = (self._above - self._below) ** 2 / max(variance, 1e-12)
-        own = SPREAD_SKEW * min(skew, MOST_SKEW * self._judged) / (self._judged + 1.0)
-        return math.sqrt(SPREAD / (SPREAD_AFTER + self._judged) + own)
+    def _spread(self, skew: float, ratio: float) -> float:
+        """Deviation of the logarithm of the variance to come.
+
+        It is larger where signals are skewed, and where they scatter by another ``ratio`` than was
+        predicted from scores.
+        """
+        judged, skew = self._judged, min(skew, MOST_SKEW * self._judged) / (self._judged + 1.0)
+        if self._plan.policy.uses_scores:
+            own = SPREAD_SKEW * skew + SPREAD_LEARNT * math.log(ratio) ** 2
+        else:
+            own = SPREAD_SKEW_UNIFORM * skew
+        return math.sqrt(SPREAD / (SPREAD_AFTER + judged) + own)
 
     def to_answers(self) -> Range:
         """Labels until all that is asked has its answer."""
@@ -335,20 +352,14 @@ class _Here:
         outlook = self.outlook
         if outlook is None:
             return self._published_end(threshold)
-        course = self._course(outlook, away)
-        deviation = 1.0 / math.sqrt(outlook.information + 4.0)
-        distances = [away + off * deviation for off in OFF]
-        distances[1] = math.sqrt(away * away + OFF_SQUARED * deviation * deviation)
+        course, seen = self._course(outlook, away), outlook.information
         quantile = float(ndtri(1.0 - self._plan.alpha1 / 2.0))
-        labels = []
-        for distance, share in zip(distances, SHARES, strict=True):
-            if distance <= 0.0:
-                labels.append(self._left)
-                continue
-            goal = (quantile / distance) ** 2
-            stop = ANSWER.at(share, outlook.information / goal) * goal
-            labels.append(course.rounds(stop - outlook.information))
-        return Range(*labels)
+        return Range(
+            *(
+                course.rounds(_crossing(away, seen, quantile * reach, luck) - seen)
+                for reach, luck in zip(REACH, DRIFT, strict=True)
+            )
+        )
 
     def _course(self, outlook: Outlook, half: float) -> Course:
         rounds = self._state.folded
@@ -358,11 +369,11 @@ class _Here:
         return Course(self._left, variance, half / 3.0 * max(self._below, self._above))
 
     @property
-    def _wealth(self) -> Wealth:
+    def _sequence(self) -> CellSequence:
         sequence = self._state.fold.confidence_sequence
         if not isinstance(sequence, CellSequence):
             raise TypeError(sequence)
-        return sequence.wealth
+        return sequence
 
     def _published_width(self, precision: float) -> Range:
         """Until both candidates are out between which the interval is as narrow as asked for."""
@@ -382,12 +393,13 @@ class _Here:
                 upper += spare
             elif widened.upper >= scale.upper:
                 lower -= spare
-        missing = self._wealth.missing(lower, upper)
-        slack = rounding(scale)
-        above = 0.0 if lower <= pool.lower + slack else missing[0]
-        below = 0.0 if upper >= pool.upper - slack else missing[1]
+        wide, wealth = upper - lower, self._sequence.wealth
+        if not wealth.cells:
+            return Range(self._left, self._left, self._left)
+        lower, above, below = wealth.nearest(wide)
+        upper = lower + wide
         up, down = self._settled((estimate - lower) / scale.width, (upper - estimate) / scale.width)
-        luck = BETS.shared if above and below else 1.0
+        luck = BETS.luck_shared if above and below else BETS.luck
         ends = self._until((above, below), ((up,) * 3, (down,) * 3), self._scatter, luck)
         if not ends:
             return Range(0.0, 0.0, 0.0)
@@ -403,21 +415,22 @@ class _Here:
         middle = math.sqrt(away * away + BETS.off_squared * error * error)
         nearest = away - BETS.off_less * error - BETS.off_first / self._judged
         distances = away + BETS.off * error, middle, max(nearest, 0.0)
-        above, below = self._wealth.missing(threshold, threshold)
+        above, below = self._sequence.wealth.missing(threshold, threshold)
         missing = (above, 0.0) if ahead > 0.0 else (0.0, below)
-        ends = self._until(missing, (distances, distances), scatter, 1.0)
+        ends = self._until(missing, (distances, distances), scatter, BETS.luck)
         return ends[0] if ends else Range(0.0, 0.0, 0.0)
 
     @property
     def _scatter(self) -> float:
         """Sum of squares of signals about their mean, in a whole pool, and of the prior rounds."""
-        plan, stop = self._plan, len(self._state.points)
-        first = max(stop - LOOKED_BACK, 0)
-        residual = self._state.points.residuals(first) / plan.scale.width
-        residual *= plan.items / (plan.drawable - np.arange(first, stop))
-        mean = float(residual.sum()) / residual.size
-        squares = float(residual @ residual) / residual.size - mean * mean
-        return squares * stop + BETS.prior / 4.0
+        return self._sequence.scatter * self._scale**2 + BETS.prior / 4.0
+
+    @property
+    def _scale(self) -> float:
+        """Width of the range of a signal, in a whole pool."""
+        plan, rounds = self._plan, len(self._state.points)
+        spread = max(self._below + self._above, 1e-12)
+        return spread * plan.items / (plan.drawable - rounds + 1.0)
 
     def _settled(self, above: float, below: float) -> tuple[float, float]:
         """The distances from an estimate that begins in the middle where nothing else is known."""
@@ -431,69 +444,83 @@ class _Here:
         return above + move, below - move
 
     def _until(
-        self, missing: tuple[float, float], away: Sequence[Distances], scatter: float, luck: float
+        self,
+        missing: tuple[float, float],
+        away: Sequence[Distances],
+        scatter: float,
+        luck: Distances,
     ) -> list[Range]:
         """Labels until wealth+ and wealth- have what is ``missing``, at the distances ``away``.
 
-        One for every side that misses any.
-        ``luck`` is a factor of that of ``BETS``.
+        One for every side that misses any. ``luck`` is that of ``BETS``. The middle is
+        that of ``expected_path``; from it low and high follow by what they have to gain, and by
+        their rates, on the scale of atanh(sqrt(t / N)): on that log wealth grows evenly.
         """
         if not any(missing):
             return []
-        plan, rounds = self._plan, len(self._state.points)
-        spread, drawable = self._below + self._above, float(plan.drawable)
-        scale = spread * plan.items / (drawable - rounds + 1.0)
-        first = math.log(rounds + 0.5)
-        edges = np.exp(first + (math.log(drawable + 0.5) - first) * STEPS)
-        step = edges[1:] - edges[:-1]
-        middle = edges[:-1] + step / 2.0
-        signals = self._signals(self._below / max(spread, 1e-12), scatter / scale**2)
-        open_ = [side for side, need in enumerate(missing) if need > 0.0]
-        rows = [
-            (1.0 - mean if side else mean, variance, far / scale)
-            for side in open_
-            for (mean, variance), far in zip(signals, away[side], strict=True)
-        ]
-        mean, variance, distance = np.array(rows).T[:, :, None]
-        prior = 0.25 / middle
-        if plan.policy.fraction == "own":
-            prior = prior + distance * distance
-        bettor = Largest(plan.alpha1, plan.policy.c)
-        away_now = distance * (drawable / (drawable + 0.25 - middle))
-        brought, scattered = expected_growth(mean, variance, away_now, prior, middle, bettor)
-        wealth = np.cumsum(brought * step, axis=1)
-        wealth += luck * LUCK[: len(rows)] * np.sqrt(np.cumsum(scattered * step, axis=1))
-        needed = [missing[side] for side in open_ for _ in SHARES]
-        labels = _reached(wealth, needed, edges)
-        return [Range(*labels[at : at + 3]) for at in range(0, len(labels), 3)]
+        plan, rounds, scale = self._plan, len(self._state.points), self._scale
+        own = plan.policy.fraction == "own"
+        stakes = Stakes(plan.alpha1, plan.policy.c, own, plan.drawable)
+        place = self._below / max(self._below + self._above, 1e-12)
+        mean, variances = self._signals(place, scatter / scale**2)
+        start = math.atanh(math.sqrt(rounds / (plan.drawable + 1.0)))
+        found = []
+        for side, (need, distances) in enumerate(zip(missing, away, strict=True)):
+            if need <= 0.0:
+                continue
+            middle, variance = distances[1] / scale, variances[1]
+            below = 1.0 - mean if side else mean
+            path = expected_path(below, variance, middle, need, rounds, stakes)
+            end = math.atanh(math.sqrt((rounds + path.rounds) / (plan.drawable + 1.0)))
+            chance = math.sqrt(path.scattered) / path.gained
+            spent = variance + middle * middle if own else variance
+            labels = []
+            for one, far, lucky in zip(variances, distances, luck, strict=True):
+                if far <= 0.0:
+                    labels.append(self._left)
+                    continue
+                apart = far / scale
+                slower = math.sqrt((one + apart * apart if own else one) / spent) * middle / apart
+                slower *= max(1.0 - lucky * chance, LEAST_NEEDED)
+                root = math.tanh(start + (end - start) * slower)
+                labels.append((plan.drawable + 1.0) * root * root - rounds)
+            found.append(Range(*labels))
+        return found
 
-    def _signals(self, place: float, scatter: float) -> list[tuple[float, float]]:
-        """Mean and variance of signals in their range: low, middle and high."""
+    def _signals(self, place: float, scatter: float) -> tuple[float, Distances]:
+        """Mean of signals in their range; their variance, low, middle and high."""
         judged = self._judged
         if not self._plan.policy.uses_scores:
             place = (place * judged + 0.5 * BETS.half) / (judged + BETS.half)
         mean = min(max(place, 1e-3), 1.0 - 1e-3)
-        variance = scatter / (judged + BETS.prior_rounds)
-        share = min(max(variance, 1e-6) / (mean * (1.0 - mean)), 1.0)
-        error = math.sqrt(share * mean * (1.0 - mean) / (judged + BETS.half)) * BETS.mean_off
+        whole = mean * (1.0 - mean)
+        variance = max(scatter / (judged + BETS.prior_rounds), 1e-6)
+        share = min(variance / whole, 1.0)
+        error = math.sqrt(share * whole / (judged + BETS.half)) * BETS.mean_off
         deviation = math.sqrt(BETS.spread / (BETS.spread_after + judged))
-        low, high = sorted(
-            (0.5, 0.125 / (judged + 3.0) if mean < 0.5 else 1.0 - 0.125 / (judged + 3.0))
-        )
-        found = []
-        for tail in TAILS:
-            own = min(max(mean + math.copysign(error, 0.5 - mean) * tail, low), high)
-            found.append((own, min(share * math.exp(tail * deviation), 1.0) * own * (1.0 - own)))
-        return found
+        rarer, least = min(mean, 1.0 - mean), 0.125 / (judged + 3.0)
+
+        def at(tail: float) -> float:
+            own = min(max(rarer + error * tail, least), 0.5)
+            return min(share * math.exp(tail * deviation), 1.0) * own * (1.0 - own)
+
+        low, middle, high = map(at, TAILS)
+        return mean, (low, middle, high)
 
 
-def _reached(wealth: Floats, needed: list[float], edges: Floats) -> list[float]:
-    """Rounds until each row has what it needs, a value at every upper edge; all if it never has."""
-    places = (wealth >= np.array(needed)[:, None]).argmax(axis=1).tolist()
-    times, found = edges.tolist(), []
-    for row, at, need in zip(wealth.tolist(), places, needed, strict=True):
-        before = row[at - 1] if at else 0.0
-        part = min(max((need - before) / max(row[at] - before, 1e-12), 0.0), 1.0)
-        upper = times[at] + part * (times[at + 1] - times[at])
-        found.append((times[-1] if row[at] < need else upper) - times[0])
-    return found
+def _crossing(away: float, seen: float, reach: float, luck: float) -> float:
+    """The information at which an estimate ``away`` from a threshold is so many errors from it.
+
+    ``luck`` is how many deviations the sum of signals to come lies above what is expected of it.
+    """
+    known = seen + DRIFT_PRIOR
+    low, high = CROSSINGS
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        more = known * math.exp(middle)
+        later = seen + more
+        if away * later + luck * math.sqrt(more * (1.0 + more / known)) < reach * math.sqrt(later):
+            low = middle
+        else:
+            high = middle
+    return seen + known * math.exp(high)

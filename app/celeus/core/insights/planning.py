@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from celeus.core.insights.forecast import Course, Way
+from celeus.core.insights.forecast import Course, Extrapolation
 from celeus.core.interval import Interval
 from celeus.core.plans.claim import LEAST_DISTANCE, require
 from celeus.core.plans.pairs import narrowest
@@ -218,22 +218,22 @@ class Losses:
 class SimulationOutcome:
     """Where a simulated session stopped; ``reached`` unless budget or pool ended it.
 
-    ``way`` tells what finer widths would take; None where that is not known.
+    ``finer`` tells what finer widths would take; None where that is not known.
     """
 
     labels: int
     reached: bool
     width: float
-    way: Way | None = None
+    finer: Extrapolation | None = None
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> Self:
         """The outcome that was sent as `astuple`."""
-        labels, reached, width, way = values
-        if way is not None:
-            goal, course, lag = way
-            way = Way(goal, Course(*course), lag)
-        return cls(labels, reached, width, way)
+        labels, reached, width, finer = values
+        if finer is not None:
+            goal, course, lag = finer
+            finer = Extrapolation(goal, Course(*course), lag)
+        return cls(labels, reached, width, finer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,8 +262,8 @@ class Case:
         for _ in rounds(plan, state, loss):
             if state.folded % ROUNDS_BETWEEN_LOOKS == 0:
                 yield state.folded
-        reached, way = state.stop_reason in REACHED, Way.of(plan, state)
-        yield SimulationOutcome(state.folded, reached, state.interval.width, way)
+        reached, finer = state.stop_reason in REACHED, Extrapolation.of(plan, state)
+        yield SimulationOutcome(state.folded, reached, state.interval.width, finer)
 
 
 @dataclass(frozen=True, slots=True)

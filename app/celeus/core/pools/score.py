@@ -13,7 +13,7 @@ of an interval move outwards.
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, Literal, get_args
 
@@ -72,7 +72,7 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return asdict(self)
+        return {"name": self.name, "better": self.better, "unit": self.unit}
 
     def _exact(self, loss: float, scale: Interval) -> Decimal:
         exact = _decimal(loss)
