@@ -41,6 +41,12 @@ class Settings(BaseSettings):
     verification_seconds: float = Field(
         default=60.0, gt=0, description="How long the verification of a certificate may take."
     )
+    background_processes: int = Field(
+        default=4,
+        ge=1,
+        description="Processes at low priority a worker may have at once, for plans, claims,"
+        " verifications, pushed runs and files; half of them for one key.",
+    )
     planning_seconds: float = Field(
         default=6.0, gt=0, le=600, description="How long the sessions of a plan are simulated."
     )

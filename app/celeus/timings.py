@@ -12,9 +12,9 @@ from time import perf_counter
 from types import TracebackType
 from typing import Literal, NamedTuple
 
-Part = Literal["connection", "lock", "fold", "statement", "commit"]
-"""A wait for a place at the database; for a session, in the process and for its row; folding
-rounds and proposing draws; a statement; the end of a transaction."""
+Part = Literal["background", "connection", "lock", "fold", "statement", "commit"]
+"""A wait for a place in the background, or at the database; for a session, in the process and for
+its row; folding rounds and proposing draws; a statement; the end of a transaction."""
 
 MOST_SPANS = 500
 """Spans kept of a request: a large one sends thousands of statements."""

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from tests.clients import serving
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.pairs import pair
+from tests.servers import children
 
 JSON = {"Content-Type": "application/json"}
 
@@ -530,20 +530,6 @@ async def test_a_key_has_one_verification_from_its_upload_on(
     assert gates.verifications_of_keys.taken == 0
 
 
-async def test_label_keys_together_leave_a_verification_to_the_others(
-    client: AsyncClient, app: FastAPI, final: tuple[bytes, Path], database_url: str
-) -> None:
-    body, _ = final
-    gates = app.state.context.gates
-    eve, bob = (bearer(key_in(database_url, "label")) for _ in range(2))
-    assert (await _verified(client, content=body, headers=JSON | eve)).json()["valid"]
-    async with gates.verifications_of_labels, gates.verifications:
-        busy = await _verified(client, content=body, headers=JSON | bob)
-        assert (busy.status_code, busy.json()["code"]) == (503, "verification_busy")
-        assert (await _verified(client, content=body, headers=JSON)).json()["valid"]
-    assert (await _verified(client, content=body, headers=JSON | bob)).json()["valid"]
-
-
 async def test_a_verification_whose_client_leaves_gives_its_place_back(
     settings: Settings, final: tuple[bytes, Path]
 ) -> None:
@@ -555,15 +541,15 @@ async def test_a_verification_whose_client_leaves_gives_its_place_back(
         )
         head += "Content-Type: application/json\r\n"
         head += f"Authorization: {bearer()['Authorization']}\r\n\r\n"
-        known = _children()
+        known = children()
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(head.encode() + body)
         await writer.drain()
-        await _until(lambda: _children() - known)
-        (child,) = _children() - known
+        await _until(lambda: children() - known)
+        (child,) = children() - known
         os.kill(child, signal.SIGSTOP)
         writer.close()
-        await _until(lambda: child not in _children())
+        await _until(lambda: child not in children())
         async with AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=bearer()) as client:
             answer = await _verified(client, content=body, headers=JSON, timeout=60)
         assert answer.json()["valid"]
@@ -573,17 +559,6 @@ async def _until(happened: Callable[[], object]) -> None:
     async with asyncio.timeout(60):
         while not happened():  # noqa: ASYNC110 - another process or task, without an event
             await asyncio.sleep(0.01)
-
-
-def _children() -> set[int]:
-    """Processes that this one has started and that run."""
-    found = set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
-            if int(parent) == os.getpid() and state != "Z":
-                found.add(int(stat.parent.name))
-    return found
 
 
 async def test_a_verification_that_takes_too_long_is_given_up(

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import IO, Annotated, Any, Literal
 from uuid import UUID
 
@@ -13,10 +13,12 @@ from pydantic.config import JsonDict
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
+from celeus.api.access.auth import context_of
 from celeus.api.access.parameters import CallerOf, Manages, OpenContext, Reads, SessionId
 from celeus.api.pools.schema import BYTES
 from celeus.api.sessions.schema import Origin, Time
 from celeus.api.wire.etags import KnownTags, still_holds
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.uploads import spooled, too_large, unless_gone
 from celeus.core.certificates.ed25519 import ALGORITHM, public_to_pem
@@ -34,10 +36,11 @@ from celeus.errors import (
 )
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.signing_keys import public_key_in
+from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.memo import IssuedCertificate
 from celeus.operations.runtime.verifications import bounds_of, report_on
 
-router = APIRouter(tags=["certificates"])
+router = APIRouter(tags=["certificates"], route_class=JsonRoute)
 
 LARGEST_KEY_BYTES = 1 << 16
 FILES = ("certificate", "pool", "items", "timestamp_roots")
@@ -332,7 +335,6 @@ async def get_signing_key(context: OpenContext, caller: CallerOf) -> PublicKey:
     ),
 )
 async def verify_certificate(
-    context: OpenContext,
     caller: CallerOf,
     request: Request,
     key: Annotated[
@@ -346,21 +348,23 @@ async def verify_certificate(
     `key` if you like. An answer 200 is a report; read its `valid`. A key has one verification at a
     time, from the first byte of its upload on.
     """
-    settings = context.settings
+    context = context_of(request, caller)
     async with (
         context.gates.verifications_of_keys.of(caller.key_id),
-        _received(request, settings.certificate_limit_bytes) as (files, own_key),
+        _received(request, context.settings.certificate_limit_bytes) as (files, own_key),
     ):
         trusted = None if key is None else bytes.fromhex(key)
         if own_key is not None:
             trusted = public_key_in(own_key, "the form's key")
-        async with AsyncExitStack() as places:
-            if caller.blind:
-                await places.enter_async_context(context.gates.verifications_of_labels)
-            await places.enter_async_context(context.gates.verifications)
-            bounds = bounds_of(settings.verification_seconds)
-            report = await unless_gone(request, report_on(files, trusted, bounds))
+        report = await unless_gone(request, _verified(context, files, trusted))
     return JSONResponse(report)
+
+
+async def _verified(
+    context: Context, files: Mapping[str, IO[bytes]], trusted: bytes | None
+) -> dict[str, Any]:
+    async with context.process(VerificationBusy):
+        return await report_on(files, trusted, bounds_of(context.settings.verification_seconds))
 
 
 Received = tuple[Mapping[str, IO[bytes]], bytes | None]

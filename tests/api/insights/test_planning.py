@@ -1,6 +1,5 @@
 """Plans of sessions over the wire: what they tell, what they refuse, how long they take."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -8,7 +7,6 @@ from uuid import UUID
 import httpx
 import psycopg
 import pytest
-from fastapi import FastAPI
 from httpx import AsyncClient
 
 from celeus.settings import Settings
@@ -276,31 +274,6 @@ async def test_planning_needs_the_scope_manage_and_a_pool_of_the_project(
     client.headers.update(bearer(key_in(database_url, "manage", project="another")))
     answer = await planned(client, pool.id)
     assert (answer.status_code, answer.json()["code"]) == (404, "pool_not_found")
-
-
-async def test_two_plans_at_once_are_made_and_a_third_is_told_to_wait(
-    client: AsyncClient, app: FastAPI
-) -> None:
-    pool = await known_pool(client, 300)
-    answers = await asyncio.gather(*(planned(client, pool.id) for _ in range(3)))
-    busy = [one for one in answers if one.status_code == 503]
-    made = [one for one in answers if one.status_code == 200]
-    assert (len(busy), len(made)) == (1, 2)
-    assert busy[0].json()["code"] == "planning_busy"
-    assert int(busy[0].headers["Retry-After"]) > 0
-    assert made[0].json() == made[1].json()
-    assert (await planned(client, pool.id)).status_code == 200
-    assert app.state.context.gates.plannings.taken == 0
-
-
-async def test_a_plan_beyond_those_under_way_reads_no_pool(
-    client: AsyncClient, app: FastAPI
-) -> None:
-    gate = app.state.context.gates.plannings
-    async with gate, gate:
-        answers = await asyncio.gather(*(planned(client, f"pool_{0:032x}") for _ in range(20)))
-    assert {one.json()["code"] for one in answers} == {"planning_busy"}
-    assert (await planned(client, f"pool_{0:032x}")).json()["code"] == "pool_not_found"
 
 
 @pytest.fixture

@@ -29,8 +29,8 @@ def _sent(port: int, key: str, body: bytes) -> socket.socket:
 
 def _waited(app: FastAPI, taken: int) -> None:
     end = time.monotonic() + 30
-    while app.state.context.gates.imports.taken != taken:
-        assert time.monotonic() < end, app.state.context.gates.imports.taken
+    while app.state.context.background.running != taken:
+        assert time.monotonic() < end, app.state.context.background.running
         time.sleep(0.05)
 
 
@@ -40,7 +40,7 @@ def test_a_dry_run_ends_with_its_client_and_a_key_has_half_of_the_places(
     other = key_in(database_url, "manage", project="other")
     app = create_app(settings)
     body = gzip.compress(b"\n".join([b'{"question": "a"}'] * ROWS))
-    half = settings.database_pool_size // 4
+    half = settings.background_processes // 2
     with served(settings, app=app) as port:
         connections = [_sent(port, ADMIN, body) for _ in range(half + 2)]
         _waited(app, half)

@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from celeus.errors import Overloaded
 from celeus.operations.runtime.admission import Admission
+from celeus.operations.runtime.context import Context
 
 PATIENCE_SECONDS = 30.0
 
@@ -103,3 +105,22 @@ async def test_a_caller_who_is_cancelled_takes_no_place() -> None:
     assert next_one.cancelled()
     assert visits.inside == ["one", "four", "five"]
     assert visits.most == 1
+
+
+async def test_a_key_is_looked_up_before_all_requests_of_a_large_project(context: Context) -> None:
+    """Whose it is nobody knows yet: it is not the default project's turn that it waits for."""
+    narrow = replace(context, admission=Admission(1, 100, PATIENCE_SECONDS))
+    caller = replace(narrow, key_id="known")
+    order: list[str] = []
+
+    async def asks(who: Context, name: str) -> None:
+        async with who.transaction():
+            order.append(name)
+
+    async with narrow.transaction():
+        tasks = [asyncio.create_task(asks(caller, "project")) for _ in range(8)]
+        await until(lambda: narrow.admission.waiting == 8)
+        tasks.append(asyncio.create_task(asks(narrow, "stranger")))
+        await until(lambda: narrow.admission.waiting == 9)
+    await asyncio.gather(*tasks)
+    assert order[:3] == ["project", "stranger", "project"]

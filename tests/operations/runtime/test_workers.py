@@ -146,6 +146,21 @@ def test_a_child_has_neither_secrets_nor_a_folder_of_the_parents(
     assert frame.values["at"] == "/"
 
 
+def test_a_child_comes_after_judges_who_wait(child: Child) -> None:
+    """Also where the kernel gives every session of processes the same share."""
+    [frame] = answers(
+        child(
+            "group = open('/proc/self/autogroup').read()",
+            "yield Frame({'at': [os.nice(0), group]})",
+        ),
+        Frame({}),
+        BOUNDS,
+    )
+    niceness, group = frame.values["at"]
+    assert niceness == min(19, os.nice(0) + workers.NICENESS)
+    assert group.endswith(f" nice {workers.NICENESS}\n")
+
+
 async def test_a_child_ends_with_a_caller_who_is_cancelled(child: Child, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     module = child(

@@ -1,8 +1,8 @@
 """A file that becomes a sealed pool, in one request; or, as a dry run, is looked at only."""
 
 import re
-from collections.abc import Generator, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import asynccontextmanager, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -41,6 +41,7 @@ from celeus.api.pools.schema import FILE_BODY
 from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
 from celeus.api.sessions.schema import Markdown
 from celeus.api.wire.idempotency import StreamedAttempt
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import Format, format_of_any, media_of, unless_gone
 from celeus.core.pools.bounds import LabelsSeen
@@ -63,7 +64,7 @@ _METRICS: TypeAdapter[dict[str, MetricIn]] = TypeAdapter(MetricsIn)
 _LEVELS: TypeAdapter[list[LevelIn]] = TypeAdapter(LevelsIn)
 MOST_SPREAD = 8
 
-router = APIRouter(prefix="/v1/pool-files", tags=["pools"])
+router = APIRouter(prefix="/v1/pool-files", tags=["pools"], route_class=JsonRoute)
 
 
 class RowOut(BaseModel):
@@ -373,12 +374,11 @@ async def create_pool_from_file(
         wanted = _wanted(params, upload.name)
         options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
         seen, look = FileHead(params.preview), Look()
-        rows = await _rows(context, upload, params, (form, wanted), look)
 
         def encode(done: ImportResult) -> bytes:
             return PoolFileOut.of(done, seen, look, dry_run=dry_run).model_dump_json().encode()
 
-        with closing(rows):
+        async with _rows(context, upload, params, (form, wanted), look) as rows:
             answering = attempt.answer(
                 200 if dry_run else 201,
                 encode,
@@ -451,20 +451,23 @@ def _wanted(params: PoolFileQuery, file_name: str) -> NewPool:
     )
 
 
+@asynccontextmanager
 async def _rows(
     context: Manages,
     upload: FormFile,
     params: PoolFileQuery,
     asked: tuple[Format | None, NewPool],
     look: Look,
-) -> Generator[Rows, None, None]:
+) -> AsyncIterator[Generator[Rows, None, None]]:
     """The rows of the file: of items as they stand, else by what its columns mean."""
     form, wanted = asked
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
     mapping = mapping_of(params.mapping)
     plain = form is not None and form != "parquet" and mapping is None
     if plain and form is not None and await to_thread.run_sync(holds_items, upload.file, form):
-        return read_rows(upload.file, form, limits)
+        with closing(read_rows(upload.file, form, limits)) as rows:
+            yield rows
+        return
     reading = Reading(
         name=upload.name,
         csv=form == "csv",
@@ -476,7 +479,9 @@ async def _rows(
         metric=params.metric,
         filter=params.filter,
     )
-    return sheet_rows(upload.file, reading, limits, look)
+    async with context.process(of_file=True):
+        with closing(sheet_rows(upload.file, reading, limits, look)) as rows:
+            yield rows
 
 
 def _seen(batches: Generator[Rows, None, None], seen: FileHead) -> Generator[Rows, None, None]:

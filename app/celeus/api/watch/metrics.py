@@ -108,6 +108,8 @@ class Metrics:
         self._process.streams.set(self._streams)
         self._process.queue.set(context.states.waiting + context.groups.waiting)
         self._process.admission.set(context.admission.waiting)
+        self._process.running.set(context.background.running)
+        self._process.waiting.set(context.background.waiting)
         self._process.warm.set(len(context.states))
         for kind, count in DONE.items():
             if kind == FOLDED:
@@ -151,6 +153,14 @@ class _Process:
         )
         self.admission = Level(
             "database_queue", "Requests that wait for a place at the database.", registry
+        )
+        self.running = Level(
+            "background_processes",
+            "Plans, verifications and files in processes.",
+            registry,
+        )
+        self.waiting = Level(
+            "background_queue", "Requests that wait for a process to work for them.", registry
         )
         self.warm = Level("sessions_warm", "Sessions whose state is in memory.", registry)
         self.events = Count("events", "Events committed.", registry, "kind")

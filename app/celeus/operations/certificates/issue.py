@@ -77,7 +77,7 @@ async def current(context: Context, session_id: UUID) -> IssuedCertificate:
     """
     made = await _known(context, session_id)
     if made is None:
-        async with context.certificates.gate:
+        async with context.gates.certificates:
             made = await _known(context, session_id)
             if made is None:
                 made = await _made(context, session_id, _signing_key(context))

@@ -129,8 +129,7 @@ async def _said(
         return [one for one in family if one not in said]
 
     if missing():
-        own = context.gates.claims_of_keys.of(context.key_id or "")
-        async with own, context.claims.gate:
+        async with context.process():
             while left := missing():
                 batch = await _batch(context, left)
                 fresh = await _bet_again(batch, level, count)

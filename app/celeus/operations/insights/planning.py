@@ -168,7 +168,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     for; one claim without an end is planned with the precision suggested. Takes `planning_seconds`
     at most and answers with what was simulated until then.
     """
-    async with context.gates.plannings:
+    async with context.process(PlanningBusy):
         pool = await sealed_pool(context, pool_id)
         if pool.lineup is not None:
             raise InvalidValue(

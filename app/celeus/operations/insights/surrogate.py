@@ -50,7 +50,7 @@ async def surrogate(context: Context, session_id: UUID) -> tuple[dict[str, Any],
     result = context.worths.known(session_id, version)
     if result is not None:
         return result, version
-    async with context.worths.gate:
+    async with context.gates.surrogates:
         result = context.worths.known(session_id, version)
         if result is None:
             result, version = await _compute(context, session_id)

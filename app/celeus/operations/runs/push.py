@@ -16,7 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificates.chain import chain_start
 from celeus.core.runs.form import PoolForm
-from celeus.errors import LedgerBroken, RunTooCostly, SessionDeleted, SessionDiffers
+from celeus.errors import (
+    LedgerBroken,
+    RunTooCostly,
+    SessionDeleted,
+    SessionDiffers,
+    VerificationBusy,
+)
 from celeus.operations.insights.lists import words_of
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool, create_sealed_pool
@@ -67,7 +73,7 @@ async def push(context: Context, file: IO[bytes]) -> PushResult:
         at: datetime = (await db.execute(text("SELECT clock_timestamp()"))).scalar_one()
     with ExitStack() as stack:
         events, trajectory = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-        async with context.gates.verifications:
+        async with context.process(VerificationBusy):
             values = await _checked(context, at, [file, events, trajectory])
         run = _Run(values, file, events, trajectory)
         async with context.gates.importing(context.key_id or ""), context.transaction() as db:

@@ -1,14 +1,18 @@
-"""Who is let to the database next: the projects that wait, by turns."""
+"""Who is let to the database, or to a process, next: the projects that wait, by turns."""
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Hashable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 
-from celeus.errors import Overloaded
-from celeus.timings import timed
+from celeus.errors import Overloaded, Unavailable
+from celeus.operations.runtime.concurrency import PATIENCE_SECONDS, GatesOfKeys
+from celeus.timings import Part, timed
 
 RETRY_SECONDS = 1
+BACKGROUND_RETRY_SECONDS = 5
+MOST_WAITING = 256
+"""Callers that wait for a place in the background: each may hold an upload."""
 
 Waiting = deque[asyncio.Future[None]]
 
@@ -20,10 +24,14 @@ class Admission:
     of them waiting. Nobody waits longer than ``patience_seconds``.
     """
 
-    def __init__(self, places: int, queue: int, patience_seconds: float) -> None:
+    def __init__(
+        self, places: int, queue: int, patience_seconds: float, part: Part = "connection"
+    ) -> None:
+        """``part`` of a request is how long it waits."""
         self._free = places
         self._most = queue
         self._patience = patience_seconds
+        self._part: Part = part
         self._queues: OrderedDict[Hashable, Waiting] = OrderedDict()
         self.waiting = 0
         """How many wait now."""
@@ -34,7 +42,7 @@ class Admission:
         if self._free and not self._queues:
             self._free -= 1
         else:
-            with timed("connection"):
+            with timed(self._part):
                 await self._wait(project)
         try:
             yield
@@ -90,6 +98,48 @@ class Admission:
         if queue:
             self._queues[project] = queue
         place.set_result(None)
+
+
+class Background:
+    """``places`` for the processes of work that takes long, of every kind and any project.
+
+    Those who wait take turns by project, for ``patience_seconds`` at most. A key has half of the
+    places; work of a ``kind`` that may be much leaves one place to all others.
+    """
+
+    def __init__(self, places: int, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self._places = Admission(places, MOST_WAITING, patience_seconds, "background")
+        self._keys = GatesOfKeys(max(1, places // 2), overloaded, patience=patience_seconds)
+        self._kinds = GatesOfKeys(max(1, places - 1), overloaded, patience=patience_seconds)
+        self._patience = patience_seconds
+        self.running = self.waiting = 0
+        """Places taken, and how many callers wait, now."""
+
+    @asynccontextmanager
+    async def of(
+        self, project: Hashable, key: str, kinds: Iterable[str], refusal: type[Unavailable]
+    ) -> AsyncIterator[None]:
+        """A place for one process, while the block runs; ``refusal`` where none comes in time."""
+        async with AsyncExitStack() as stack:
+            self.waiting += 1
+            try:
+                async with asyncio.timeout(self._patience):
+                    await stack.enter_async_context(self._keys.of(key))
+                    for kind in kinds:
+                        await stack.enter_async_context(self._kinds.of(kind))
+                    await stack.enter_async_context(self._places.of(project))
+            except (Overloaded, TimeoutError) as error:
+                raise refusal(
+                    "Other plans, verifications or files are at work; try again.",
+                    retry_after=BACKGROUND_RETRY_SECONDS,
+                ) from error
+            finally:
+                self.waiting -= 1
+            self.running += 1
+            try:
+                yield
+            finally:
+                self.running -= 1
 
 
 def overloaded() -> Overloaded:

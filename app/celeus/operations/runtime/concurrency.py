@@ -15,7 +15,6 @@ from celeus.core.pause import PAUSE
 from celeus.errors import (
     Busy,
     DatabaseUnavailable,
-    PlanningBusy,
     RateLimited,
     Refusal,
     VerificationBusy,
@@ -27,9 +26,6 @@ T = TypeVar("T")
 
 PATIENCE_SECONDS = 10.0
 """How long a reader waits for what takes long to make, before it is refused."""
-PLANNINGS_AT_ONCE = 2
-VERIFICATIONS_AT_ONCE = 2
-"""Of as many keys: each has one, from its upload on."""
 STREAMS_OF_A_KEY = 64
 """Each looks at the database again and again."""
 STREAM_RETRY_SECONDS = 5
@@ -75,7 +71,6 @@ class Gates:
     """The gates of this process, by what is done behind them."""
 
     def __init__(self, settings: Settings) -> None:
-        seconds = settings.planning_seconds
         # An import holds a connection as long as it lasts, and others need some, too.
         imports = max(1, settings.database_pool_size // 2)
         patience = settings.lock_timeout_ms / 1000
@@ -90,16 +85,6 @@ class Gates:
             lambda: Busy("Other imports of this key are running; try again."),
             patience=patience,
         )
-        self.verifications = Gate(VERIFICATIONS_AT_ONCE, 0.0, _verifying)
-        # A place is left to those who do more than label
-        self.verifications_of_labels = Gate(VERIFICATIONS_AT_ONCE - 1, 0.0, _verifying)
-        self.plannings = Gate(
-            PLANNINGS_AT_ONCE,
-            0.0,
-            lambda: PlanningBusy(
-                "Other plans are being simulated; try again.", retry_after=math.ceil(seconds)
-            ),
-        )
         # Whoever waits for its answer waits here, and not with a connection to the database
         self.idempotency_keys = GatesOfKeys(
             1,
@@ -111,11 +96,10 @@ class Gates:
             lambda: Busy("Another correction of this key is being folded; try again."),
             patience=settings.lock_timeout_ms / 1000,
         )
-        self.claims_of_keys = GatesOfKeys(
-            1,
-            lambda: Busy("Other sessions are being bet on again for this key; try again."),
-            patience=PATIENCE_SECONDS,
-        )
+        # However many people ask for one, no more processors are busy with it
+        self.surrogates = _one("Other surrogates are being analysed; try again.")
+        self.certificates = _one("Other certificates are being made; try again.")
+        self.news = _one("Other news are being read; try again.")
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
         self.webhooks_of_keys = GatesOfKeys(
@@ -165,14 +149,14 @@ class GatesOfKeys:
                 del self._callers[key], self._gates[key]
 
 
+def _one(detail: str) -> Gate:
+    return Gate(1, PATIENCE_SECONDS, lambda: Busy(detail))
+
+
 def _many_strangers() -> RateLimited:
     return RateLimited(
         "Too many requests without a key; try again.", retry_after=STRANGERS_RETRY_SECONDS
     )
-
-
-def _verifying() -> VerificationBusy:
-    return VerificationBusy("Other keys' certificates are being verified; try again.")
 
 
 def _too_many_streams() -> RateLimited:

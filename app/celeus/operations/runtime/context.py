@@ -1,7 +1,7 @@
 """The context of every operation: database, caches, limits, caller and settings."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -11,11 +11,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.pools.rows.earlier import Earlier
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, Overloaded, Unavailable
 from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
 from celeus.operations.deletion.remains import Remains
-from celeus.operations.runtime.admission import Admission
+from celeus.operations.runtime.admission import Admission, Background
 from celeus.operations.runtime.callers import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.groups import Groups
@@ -55,6 +55,7 @@ class Context:
     callers: CallerCache
     rates: Rates
     admission: Admission
+    background: Background
     gates: Gates
     groups: Groups
     stamps: Stamps
@@ -65,30 +66,33 @@ class Context:
     blind: bool = False
     browser: Browser | None = None
     signing_key: Ed25519PrivateKey | None = None
-    worths: Memo[dict[str, Any]] = field(
-        default_factory=lambda: Memo("other surrogates are being analysed")
-    )
-    certificates: Memo[IssuedCertificate] = field(
-        default_factory=lambda: Memo("other certificates are being made", CERTIFICATE_BYTES)
-    )
-    earlier: Memo[Earlier] = field(
-        default_factory=lambda: Memo("an earlier session is being read", EARLIER_BYTES)
-    )
-    news: Memo[News] = field(default_factory=lambda: Memo("other news are being read", NEWS_BYTES))
-    claims: Memo[Any] = field(
-        # A key has one place, and leaves one to the others
-        default_factory=lambda: Memo("other sessions are being bet on again", places=2)
-    )
-    digests: Memo[str] = field(default_factory=lambda: Memo("other certificates are being made"))
+    worths: Memo[dict[str, Any]] = field(default_factory=Memo)
+    certificates: Memo[IssuedCertificate] = field(default_factory=lambda: Memo(CERTIFICATE_BYTES))
+    earlier: Memo[Earlier] = field(default_factory=lambda: Memo(EARLIER_BYTES))
+    news: Memo[News] = field(default_factory=lambda: Memo(NEWS_BYTES))
+    claims: Memo[Any] = field(default_factory=Memo)
+    digests: Memo[str] = field(default_factory=Memo)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:
         """Open a transaction: committed on leaving, rolled back on an error.
 
-        Refuses as `Overloaded` where too many requests wait for one.
+        Refuses as `Overloaded` where too many requests wait for one. The projects take turns;
+        callers whose key is not known yet have a turn of their own.
         """
-        async with self.admission.of(self.project_id), self.database.transaction() as db:
+        flow = None if self.key_id is None else self.project_id
+        async with self.admission.of(flow), self.database.transaction() as db:
             yield db
+
+    def process(
+        self, refusal: type[Unavailable] = Overloaded, *, of_file: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        """A place for a child process, for this caller; refused if its turn does not come in time.
+
+        ``of_file``: it reads a file that somebody sent, which may take minutes.
+        """
+        kinds = ["blind"] * self.blind + ["files"] * of_file
+        return self.background.of(self.project_id, self.key_id or "", kinds, refusal)
 
 
 @asynccontextmanager
@@ -136,6 +140,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                     settings.queue_limit,
                     settings.lock_timeout_ms / 1000,
                 ),
+                Background(settings.background_processes),
                 Gates(settings),
                 Groups(settings.lock_timeout_ms / 1000, settings.queue_limit),
                 stamps,

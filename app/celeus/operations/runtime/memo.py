@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from celeus.errors import Busy
-from celeus.operations.runtime.concurrency import PATIENCE_SECONDS, Gate
-
 MOST_KEPT = 256
 
 T = TypeVar("T")
@@ -62,15 +59,13 @@ class News:
 
 
 class Memo(Generic[T]):
-    """The last one made of each session, or other key; ``gate`` lets ``places`` be made at a time.
+    """The last one made of each session, or other key.
 
-    However many people ask, no more processors are busy with it. Beside the last one, at most
-    ``most_bytes`` are kept.
+    Beside the last of all, at most ``most_bytes`` are kept.
     """
 
-    def __init__(self, what: str, most_bytes: int = 0, places: int = 1) -> None:
-        """``what`` is being made when somebody is refused."""
-        self.gate = Gate(places, PATIENCE_SECONDS, lambda: Busy(f"{what}; try again"))
+    def __init__(self, most_bytes: int = 0) -> None:
+        """Know none."""
         self._most_bytes = most_bytes
         self._bytes = 0
         self._kept: OrderedDict[Hashable, tuple[str, T, int]] = OrderedDict()

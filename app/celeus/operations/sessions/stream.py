@@ -102,7 +102,7 @@ async def _shared(
     key = (session_id, since)
     made = context.news.known(key, version)
     if made is None:
-        async with context.news.gate:
+        async with context.gates.news:
             made = context.news.known(key, version)
             if made is None:
                 made = await _read(context, session_id, since)
