@@ -2,18 +2,20 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Generator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import exc, insert, select, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
-from celeus.store.database import Database, async_url, plain_url
+from celeus.store.database import Database, async_url, plain_url, raw_connection
 from celeus.store.tables import pools, projects
 from tests.servers import free_port, running_postgres
 
@@ -242,7 +244,7 @@ async def _close_all_connections(database: Database) -> None:
     async with database.transaction() as db:
         await db.execute(
             text(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
                 " WHERE application_name = 'celeus' AND pid <> pg_backend_pid()"
             )
         )
@@ -260,6 +262,138 @@ async def _end_itself(database: Database) -> None:
     async with database.transaction() as db:
         await db.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
         await db.execute(text("SELECT 1"))
+
+
+async def test_whatever_the_driver_says_of_a_lost_connection_it_is_unavailable(
+    database: Database,
+) -> None:
+    """Not all of its errors say that the connection is lost: some have neither state nor kind."""
+
+    async def asks_on() -> None:
+        async with database.transaction() as db:
+            raw = raw_connection(db)
+            cursor = raw.cursor()
+            raw.pgconn.finish()
+            await cursor.fetchone()
+
+    with pytest.raises(DatabaseUnavailable):
+        await asks_on()
+    assert await database.reachable()
+
+
+async def _ask(db: AsyncConnection, what: str, *, raw: bool) -> None:
+    """By SQLAlchemy, or past it."""
+    await (raw_connection(db).execute(what.encode()) if raw else db.execute(text(what)))
+
+
+@pytest.mark.parametrize("raw", [False, True])
+async def test_a_refusal_stands_though_the_connection_was_lost_meanwhile(
+    impatient: Database, *, raw: bool
+) -> None:
+    async def refused() -> None:
+        async with impatient.transaction() as db:
+            await _ask(db, "SELECT 1", raw=raw)
+            await asyncio.to_thread(_terminate, impatient, raw_connection(db).info.backend_pid)
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        await refused()
+    assert await impatient.reachable()
+
+
+def _terminate(database: Database, backend: int) -> None:
+    with psycopg.connect(
+        database._engine.url.set(drivername="postgresql").render_as_string()
+    ) as db:
+        # Until it has ended: its last word is on its way before
+        assert db.execute("SELECT pg_terminate_backend(%s, 30000)", [backend]).fetchone() == (True,)
+
+
+@pytest.mark.parametrize("raw", [False, True])
+async def test_what_was_broken_off_within_a_transaction_is_nobody_elses_connection(
+    impatient: Database, *, raw: bool
+) -> None:
+    async def breaks_off() -> None:
+        async with impatient.transaction() as db, asyncio.timeout(0.05):
+            await _ask(db, "SELECT pg_sleep(5)", raw=raw)
+
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await breaks_off()
+        assert await impatient.reachable()
+
+
+async def test_a_connection_at_work_when_all_are_closed_is_closed_after_it(
+    impatient: Database,
+) -> None:
+    async with impatient.transaction() as db:
+        driver = raw_connection(db)
+        await impatient.close()
+        assert await db.scalar(text("SELECT 1")) == 1
+    assert driver.closed
+    async with impatient.transaction(), impatient.transaction():
+        assert not await impatient.reachable()
+
+
+class _Cancelled:
+    """A coroutine whose task is cancelled where it waits for the ``at``-th time."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, None], at: int) -> None:
+        self._coroutine, self._left = coroutine, at
+
+    @property
+    def done(self) -> bool:
+        """Whether it ended before it was cancelled."""
+        return self._left >= 0
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        error: BaseException | None = None
+        task = asyncio.current_task()
+        assert task is not None
+        while True:
+            try:
+                step = self._coroutine.throw(error) if error else self._coroutine.send(None)
+            except StopIteration:
+                return
+            if self._left == 0:
+                task.cancel()
+            self._left -= 1
+            error = None
+            try:
+                yield step
+            except BaseException as thrown:  # noqa: BLE001 - passed on
+                error = thrown
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("before", ["none", "open", "terminated"])
+async def test_wherever_a_transaction_is_cancelled_no_connection_is_lost_to_others(
+    impatient: Database, before: str, *, raw: bool
+) -> None:
+    async def work() -> None:
+        async with impatient.transaction() as db:
+            await _ask(db, "SELECT 1", raw=raw)
+            await _ask(db, "SELECT pg_sleep(0.001)", raw=raw)
+
+    async def wait_for(one: _Cancelled) -> None:
+        await one
+
+    for at in range(40):
+        await impatient.close()
+        if before != "none":
+            async with impatient.transaction() as db, impatient.transaction():
+                backend = raw_connection(db).info.backend_pid
+            if before == "terminated":
+                await asyncio.to_thread(_terminate, impatient, backend)
+        one = _Cancelled(work(), at)
+        with suppress(asyncio.CancelledError):
+            await asyncio.create_task(wait_for(one))
+        async with impatient.transaction(), impatient.transaction():
+            pass
+        if one.done:
+            break
+    assert one.done
+    assert at > 2
 
 
 async def test_a_database_that_is_gone_is_unavailable_and_comes_back() -> None:

@@ -88,9 +88,12 @@ def plain_url(url: str) -> str:
 class Database:
     """A pool of connections to one PostgreSQL; made by `connect`, ended by `close`."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, *, pooler: bool) -> None:
         """Wrap an engine; callers use `connect`."""
         self._engine = engine
+        self._pooler = pooler
+        self._idle: list[AsyncConnection] = []
+        self._waiting = 0
         self._head: str | None = None
 
     @classmethod
@@ -132,10 +135,12 @@ class Database:
         event.listen(engine.sync_engine, "checkout", _refuse_closed_connection)
         if pooler:
             event.listen(engine.sync_engine, "begin", partial(_set_for_transaction, limits))
-        return cls(engine)
+        return cls(engine, pooler=pooler)
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection: one at work when its transaction has ended."""
+        idle, self._idle = self._idle, []
+        await _drop_all(idle)
         await self._engine.dispose()
 
     @asynccontextmanager
@@ -147,18 +152,61 @@ class Database:
         connection whose transaction was cancelled is closed.
         """
         with _refusals():
-            async with self._engine.begin() as db:
-                try:
-                    yield db
-                except (asyncio.CancelledError, psycopg.Error):
-                    # Left in the middle of a pipeline, or by an error that went past SQLAlchemy:
-                    # answers may still be on their way, and none may reach the next transaction.
-                    await db.invalidate()
-                    raise
-                except exc.DBAPIError as error:
-                    if isinstance(error.orig, psycopg.Error) and _outlived(error.orig):
-                        await db.invalidate()
-                    raise
+            idle = self._idle
+            db = await self._connection()
+            try:
+                if self._pooler:
+                    await db.begin()
+                yield db
+                await _end(db, commit=True)
+            except BaseException as error:
+                await self._give_up(db, error, idle)
+                raise
+            await self._put_back(db, idle)
+
+    async def _connection(self) -> AsyncConnection:
+        """The connection used last, or one that waits in the engine's pool, or a new one."""
+        while self._idle:
+            db = self._idle.pop()
+            if _is_open(raw_connection(db)):
+                return db
+            await _drop(db)
+        self._waiting += 1
+        try:
+            return await self._engine.connect()
+        except exc.InvalidRequestError as error:
+            # A new one, too, was closed before it was used
+            raise DatabaseUnavailable("the database does not answer; try again") from error
+        finally:
+            self._waiting -= 1
+
+    async def _put_back(self, db: AsyncConnection, idle: list[AsyncConnection]) -> None:
+        """Keep a connection at hand, which spares the next one what the engine's pool costs.
+
+        Whoever waits for one waits at that pool. ``idle`` were those at hand when it was taken:
+        others are since everything was closed.
+        """
+        if idle is not self._idle:
+            await _drop(db)
+        elif self._waiting:
+            await db.close()
+        else:
+            idle.append(db)
+
+    async def _give_up(
+        self, db: AsyncConnection, error: BaseException, idle: list[AsyncConnection]
+    ) -> None:
+        """Roll back what has failed; the connection goes with it where answers may be under way."""
+        if not _breaks(error) and await _rolled_back(db):
+            await self._put_back(db, idle)
+            return
+        lost = db.invalidated or raw_connection(db).closed
+        await _drop(db)
+        if lost:
+            # Most likely they all are
+            await _drop_all(self._idle)
+        if isinstance(error, psycopg.Error):
+            _refuse(error, error, lost=lost)
 
     async def reachable(self) -> bool:
         """Whether PostgreSQL answers now."""
@@ -324,14 +372,64 @@ def _refuse_closed_connection(
     is a system call, where asking the server would be a round trip.
     """
     driver = connection.driver_connection
-    if not isinstance(driver, psycopg.AsyncConnection):
-        return
-    if driver.closed:
+    if isinstance(driver, psycopg.AsyncConnection) and not _is_open(driver):
         raise exc.DisconnectionError
+
+
+def _is_open(driver: psycopg.AsyncConnection[Any]) -> bool:
+    """Whether an idle connection is there: the server has not said goodbye, nor anything else."""
+    if driver.closed:
+        return False
     poll = select.poll()
     poll.register(driver.fileno(), select.POLLIN)
-    if poll.poll(0):
-        raise exc.DisconnectionError
+    return not poll.poll(0)
+
+
+async def _end(db: AsyncConnection, *, commit: bool) -> None:
+    """End the transaction, by SQLAlchemy where it knows of one: its way there costs more."""
+    if db.in_transaction():
+        await (db.commit() if commit else db.rollback())
+    else:
+        raw = raw_connection(db)
+        await (raw.commit() if commit else raw.rollback())
+
+
+async def _drop(db: AsyncConnection) -> None:
+    """Close a connection, whatever is under way on it."""
+    await db.invalidate()
+    await db.close()
+
+
+async def _drop_all(idle: list[AsyncConnection]) -> None:
+    while idle:
+        await _drop(idle.pop())
+
+
+async def _rolled_back(db: AsyncConnection) -> bool:
+    """Whether a transaction was rolled back and left its connection; else that is lost, with it."""
+    if db.invalidated:
+        return False
+    try:
+        await _end(db, commit=False)
+    except (exc.DBAPIError, psycopg.Error):
+        return False
+    except BaseException:
+        await _drop(db)
+        raise
+    return True
+
+
+def _breaks(error: BaseException) -> bool:
+    """Whether a connection may not be used again after an error in its transaction.
+
+    Left in the middle of a pipeline, or by an error that went past SQLAlchemy, answers may still be
+    on their way, and none may reach the next transaction.
+    """
+    if isinstance(error, exc.DBAPIError):
+        cause = error.orig
+        outlived = isinstance(cause, psycopg.Error) and _outlived(cause)
+        return error.connection_invalidated or outlived
+    return isinstance(error, asyncio.CancelledError | psycopg.Error)
 
 
 @contextmanager
@@ -344,10 +442,6 @@ def _refusals() -> Iterator[None]:
     except exc.DBAPIError as error:
         cause = error.orig if isinstance(error.orig, psycopg.Error) else None
         _refuse(error, cause, lost=error.connection_invalidated)
-        raise
-    except psycopg.Error as error:
-        # COPY goes past SQLAlchemy, straight to the driver
-        _refuse(error, error, lost=False)
         raise
 
 
