@@ -13,8 +13,8 @@ from pathlib import Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from celeus.api.watch.metrics import Metrics
+from celeus.api.watch.middleware import LOGGER, Watch
 from celeus.api.watch.requests import WithRequest
-from celeus.api.watch.watched import LOGGER, Watched
 from celeus.commands.service.logs import BackgroundHandler, JsonLines, ShortTarget
 from celeus.settings import Settings
 from celeus.timings import timed
@@ -68,7 +68,7 @@ def watch_lines(*, quick: bool) -> list[Line]:
     """Microseconds a request, without its line in the log and with it."""
     repeats = 20 if quick else REPEATS
     bare = asyncio.run(_microseconds(answered, repeats))
-    watched = Watched(timed_and_answered, Metrics(), Settings())
+    watched = Watch(timed_and_answered, Metrics(), Settings())
     logger = logging.getLogger(LOGGER)
     logger.setLevel(logging.WARNING)
     silent = asyncio.run(_microseconds(watched, repeats))

@@ -121,10 +121,37 @@ async def test_a_put_wakes_the_waiters_of_its_session_in_every_process(
         wakes.subscribe(OTHER) as other,
     ):
         await _listening(mine)
-        other.clear()
+        await _listening(other)
         await elsewhere.put_status(SESSION, 1, "v", b"one")
         await asyncio.wait_for(mine.wait(), 5)
         assert not other.is_set()
+
+
+async def test_a_process_hears_only_of_sessions_that_somebody_waits_for_there(
+    cache: Cache, redis_url: str
+) -> None:
+    """Else each process would have to take in the news of all the others."""
+    with redis.Redis.from_url(redis_url) as client:
+
+        def heard(session: str) -> int:
+            count = client.publish(f"celeus:wake:{session}", "1")
+            assert isinstance(count, int)
+            return count
+
+        async with cache.listen() as wakes:
+            async with wakes.subscribe(OTHER) as other:
+                await _listening(other)
+                assert (heard(SESSION), heard(OTHER)) == (0, 1)
+                async with wakes.subscribe(SESSION) as mine, wakes.subscribe(SESSION) as again:
+                    await _listening(mine)
+                    await _listening(again)
+                    assert (heard(SESSION), heard(OTHER)) == (1, 1)
+            async with wakes.subscribe(SESSION) as mine:
+                await _listening(mine)
+                async with asyncio.timeout(5):
+                    while heard(OTHER):  # noqa: ASYNC110 - nobody tells that somebody has left
+                        await asyncio.sleep(0.01)
+                assert heard(SESSION) == 1
 
 
 @pytest.mark.usefixtures("patient")

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Self, TypeVar
 
 from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
@@ -57,6 +58,17 @@ class Wakes:
     def __init__(self) -> None:
         """Nobody waits yet."""
         self._waiting: dict[str, set[asyncio.Event]] = {}
+        self._others = asyncio.Event()
+
+    @property
+    def sessions(self) -> set[str]:
+        """The sessions that somebody waits for."""
+        return set(self._waiting)
+
+    async def other_sessions(self) -> None:
+        """Wait until these may be others than when this was last waited for."""
+        await self._others.wait()
+        self._others.clear()
 
     @asynccontextmanager
     async def subscribe(self, session_id: str) -> AsyncIterator[asyncio.Event]:
@@ -67,23 +79,19 @@ class Wakes:
         event = asyncio.Event()
         waiting = self._waiting.setdefault(session_id, set())
         waiting.add(event)
+        self._others.set()
         try:
             yield event
         finally:
             waiting.discard(event)
             if not waiting and self._waiting.get(session_id) is waiting:
                 del self._waiting[session_id]
+                self._others.set()
 
     def wake(self, session_id: str) -> None:
         """Wake those who wait for this session."""
         for event in self._waiting.get(session_id, ()):
             event.set()
-
-    def wake_all(self) -> None:
-        """Wake everyone, as after a time in which wakes may have been missed."""
-        for waiting in self._waiting.values():
-            for event in waiting:
-                event.set()
 
 
 class Cache:
@@ -193,21 +201,39 @@ class Cache:
         """Listen until cancelled; when Redis is lost, retry after a pause."""
         while True:
             try:
-                async with client.pubsub() as channels:
-                    await channels.psubscribe(_CHANNEL + "*")
-                    async for message in channels.listen():
-                        self._dispatch(message)
-            except _FAILURES as error:
-                _logger.warning("redis: wakes are not heard: %s", error)
+                async with client.pubsub() as channels, asyncio.TaskGroup() as both:
+                    # One that nobody speaks on: without any, there is nothing to listen to
+                    await channels.subscribe(_CHANNEL)
+                    both.create_task(self._dispatch_all(channels))
+                    both.create_task(self._follow(channels))
+            except* _FAILURES as errors:
+                _logger.warning("redis: wakes are not heard: %s", errors.exceptions[0])
             await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _follow(self, channels: PubSub) -> None:
+        """Hear of the sessions that somebody here waits for: the others' news are for others."""
+        heard: set[str] = set()
+        while True:
+            wanted = self.wakes.sessions
+            if more := wanted - heard:
+                await channels.subscribe(*(_CHANNEL + one for one in more))
+            if less := heard - wanted:
+                await channels.unsubscribe(*(_CHANNEL + one for one in less))
+            heard = wanted
+            # Python 3.11's `wait_for`, by which the client sends, may swallow a cancellation
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise asyncio.CancelledError
+            await self.wakes.other_sessions()
+
+    async def _dispatch_all(self, channels: PubSub) -> None:
+        async for message in channels.listen():
+            self._dispatch(message)
 
     def _dispatch(self, message: dict[str, object]) -> None:
         """Wake whom the message concerns."""
         channel = message["channel"]
-        if message["type"] == "psubscribe":
-            # Whatever was said while nobody listened
-            self.wakes.wake_all()
-        elif message["type"] == "pmessage" and isinstance(channel, bytes):
+        # Whatever was said while nobody listened is no less news
+        if message["type"] in {"subscribe", "message"} and isinstance(channel, bytes):
             self.wakes.wake(channel.decode().removeprefix(_CHANNEL))
 
     def _may_ask(self) -> bool:
