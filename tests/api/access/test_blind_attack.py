@@ -22,7 +22,6 @@ import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
-from sqlalchemy import event
 
 from celeus.main import create_app
 from celeus.operations.sessions.blinding import RoundNumbers
@@ -30,7 +29,7 @@ from celeus.settings import Settings
 from tests.api.contract import client_with
 from tests.attacks.tally import TRIES
 from tests.keys import key_in
-from tests.operations.sessions.test_roundtrips import Wire
+from tests.operations.wire import Wire, listening, quiet
 
 FULL = os.environ.get("CELEUS_ATTACKS") == "full"
 REQUESTS = 10_000 if FULL else 200
@@ -142,21 +141,16 @@ def settings(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-async def app(settings: Settings, wire: Wire) -> AsyncIterator[FastAPI]:
+async def app(settings: Settings) -> AsyncIterator[FastAPI]:
     app = create_app(settings)
-    async with app.router.lifespan_context(app):
-        # Looks for what is due by the clock, whatever is asked
-        await app.state.context.deliveries.close()
-        await app.state.context.remains.close()
-        engine = app.state.context.database._engine
-        event.listen(engine.sync_engine, "connect", wire.listen)
-        await engine.dispose()
+    async with quiet(app):
         yield app
 
 
 @pytest.fixture
-def wire(tmp_path: Path) -> Wire:
-    return Wire(tmp_path / "wire")
+async def wire(app: FastAPI, tmp_path: Path) -> AsyncIterator[Wire]:
+    async with listening(app.state.context.database, tmp_path / "wire") as wire:
+        yield wire
 
 
 @pytest.fixture

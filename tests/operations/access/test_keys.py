@@ -10,7 +10,6 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from sqlalchemy import event
 
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
@@ -42,7 +41,7 @@ from celeus.operations.sessions import rounds, sessions, stream
 from celeus.settings import Settings
 from celeus.store.schema import any_key
 from celeus.store.tables import DEFAULT_PROJECT
-from tests.operations.sessions.test_roundtrips import Wire
+from tests.operations.wire import listening
 
 HOUR = timedelta(hours=1)
 NEW = NewKey("test", ("read",))
@@ -222,38 +221,34 @@ async def test_of_many_first_starts_at_once_one_makes_a_key(
 async def test_every_key_that_does_not_work_costs_the_same_work(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with open_context(Settings(database_url=database_url)) as context:
-        wire = Wire(tmp_path / "wire")
-        engine = context.database._engine.sync_engine
-        event.listen(engine, "connect", wire.listen)
-        try:
-            good, ended, gone = [await create_key(context, NEW) for _ in range(3)]
-            await revoke_key(context, ended.record.key_id)
-            with psycopg.connect(database_url) as db:
-                ending = "UPDATE keys SET expires_at = now() WHERE key_id = %s"
-                db.execute(ending, [gone.record.key_id])
-            for _ in range(2):
-                await admit(context, *parts(good))
-            wire.round_trips()
+    async with (
+        open_context(Settings(database_url=database_url)) as context,
+        listening(context.database, tmp_path / "wire") as wire,
+    ):
+        good, ended, gone = [await create_key(context, NEW) for _ in range(3)]
+        await revoke_key(context, ended.record.key_id)
+        with psycopg.connect(database_url) as db:
+            ending = "UPDATE keys SET expires_at = now() WHERE key_id = %s"
+            db.execute(ending, [gone.record.key_id])
+        for _ in range(2):
             await admit(context, *parts(good))
-            assert wire.round_trips() == 0, "remembered"
-            trips = []
-            for key_id, secret in (
-                (good.record.key_id, "x" * 43),
-                ("0" * 16, parts(good)[1]),
-                parts(ended),
-                parts(gone),
-            ):
-                with pytest.raises(Unauthenticated) as refused:
-                    await admit(context, key_id, secret)
-                trips.append((wire.round_trips(), refused.value.detail, refused.value.rule))
-            assert len(set(trips)) == 1
-            assert trips[0][0] == 3, "begin, one statement, commit"
-            await admit(context, *parts(good))
-            assert wire.round_trips() == 0, "a guess makes nobody forgotten"
-        finally:
-            event.remove(engine, "connect", wire.listen)
-            wire.close()
+        wire.round_trips()
+        await admit(context, *parts(good))
+        assert wire.round_trips() == 0, "remembered"
+        trips = []
+        for key_id, secret in (
+            (good.record.key_id, "x" * 43),
+            ("0" * 16, parts(good)[1]),
+            parts(ended),
+            parts(gone),
+        ):
+            with pytest.raises(Unauthenticated) as refused:
+                await admit(context, key_id, secret)
+            trips.append((wire.round_trips(), refused.value.detail, refused.value.rule))
+        assert len(set(trips)) == 1
+        assert trips[0][0] == 3, "begin, one statement, commit"
+        await admit(context, *parts(good))
+        assert wire.round_trips() == 0, "a guess makes nobody forgotten"
 
 
 async def test_without_a_database_a_key_is_neither_right_nor_wrong() -> None:

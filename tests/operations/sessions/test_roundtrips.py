@@ -1,18 +1,13 @@
 """What an observation asks of PostgreSQL: how often, and what if it does not answer."""
 
-import os
 from collections.abc import AsyncIterator
-from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
 
 import psycopg
 import pytest
 import redis
-from psycopg.pq import Trace
-from sqlalchemy import event
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.pool import ConnectionPoolEntry
+from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 from celeus.core.ledger import Observation
 from celeus.core.plans.opening import SessionRequest
@@ -25,71 +20,18 @@ from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions
-from celeus.operations.sessions.append import write
+from celeus.operations.sessions.append import _APPEND, write
 from celeus.operations.sessions.journal import locked
 from celeus.operations.sessions.rounds import Offer
 from celeus.operations.sessions.sessions import Opening
 from celeus.operations.webhooks.endpoints import WebhookSettings, create_webhook, list_deliveries
 from celeus.settings import Settings
+from celeus.store.database import raw_connection
+from tests.operations.wire import Wire, listening
 
 PROMISED = 5
 ITEMS = 200
 LABELS = 80
-
-
-class Wire:
-    """The messages between this process and PostgreSQL, as the driver's library traces them."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self._traced: list[psycopg.AsyncConnection] = []
-        self._read = 0
-
-    def listen(self, connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
-        """Write down what goes over a connection from now on."""
-        driver = connection.driver_connection
-        assert isinstance(driver, psycopg.AsyncConnection)
-        self._trace(driver)
-        self._traced.append(driver)
-
-    def round_trips(self) -> int:
-        """How often something was sent and then an answer awaited, since the last time asked."""
-        directions = [line[0] for line in self._lines() if line[:1] in {"F", "B"}]
-        return sum(pair == ("F", "B") for pair in pairwise(directions))
-
-    def statements(self) -> int:
-        """How many statements were executed since the last time asked.
-
-        After a rollback the driver forgets what PostgreSQL prepared, if anything was.
-        """
-        sent = ("\tExecute\t", "\tQuery\t")
-        return sum(
-            any(kind in line for kind in sent) and "DEALLOCATE" not in line
-            for line in self._lines()
-        )
-
-    def _lines(self) -> list[str]:
-        """What went to and fro since the last time asked."""
-        for driver in self._traced:
-            # Its lines are on disk when the library lets go of the file
-            driver.pgconn.untrace()
-            self._trace(driver)
-        with self._path.open() as traced:
-            traced.seek(self._read)
-            lines = traced.read().splitlines()
-            self._read = traced.tell()
-        return lines
-
-    def _trace(self, driver: psycopg.AsyncConnection) -> None:
-        driver.pgconn.trace(self._file)
-        driver.pgconn.set_trace_flags(Trace.SUPPRESS_TIMESTAMPS)
-
-    def close(self) -> None:
-        """Stop writing, before the file's number may become another's."""
-        for driver in self._traced:
-            driver.pgconn.untrace()
-        os.close(self._file)
 
 
 @pytest.fixture
@@ -111,12 +53,8 @@ async def wire(context: Context, tmp_path: Path) -> AsyncIterator[Wire]:
     """Record what every connection of the context executes."""
     # What sends messages to webhooks asks the database too, in its own time
     await context.deliveries.close()
-    listening = Wire(tmp_path / "wire")
-    engine = context.database._engine.sync_engine
-    event.listen(engine, "connect", listening.listen)
-    yield listening
-    event.remove(engine, "connect", listening.listen)
-    listening.close()
+    async with listening(context.database, tmp_path / "wire") as wire:
+        yield wire
 
 
 @pytest.fixture
@@ -157,6 +95,27 @@ async def test_an_observation_with_the_next_draw_takes_few_round_trips(
     assert min(counts) >= 2, "nothing was heard"
     # The driver has PostgreSQL prepare a statement when it comes often: also then
     assert max(counts) <= PROMISED, counts
+
+
+def test_the_driver_reads_the_longest_statement_once() -> None:
+    """A longer one it would take apart anew for each label."""
+    assert len(_APPEND) <= MAX_CACHED_STATEMENT_LENGTH
+
+
+async def test_an_observation_is_planned_once_for_all(context: Context, session: UUID) -> None:
+    """To plan it takes PostgreSQL as long as to execute it."""
+    offer = await rounds.next_draws(context, session, "ada", 1)
+    for _ in range(30):
+        offer = (await rounds.observe(context, session, _judgement(offer), "ada", 1)).offer
+    async with context.transaction() as db:
+        found = await raw_connection(db).execute(
+            "SELECT sum(generic_plans), sum(custom_plans) FROM pg_prepared_statements"
+            " WHERE statement ~ 'INSERT INTO events'"
+        )
+        row = await found.fetchone()
+    assert row is not None
+    generic, custom = row
+    assert generic > custom
 
 
 async def test_a_label_that_decides_sends_the_same_statements_as_any_other(
@@ -203,7 +162,7 @@ async def test_connections_cut_are_unavailable_once_and_then_replaced(
 ) -> None:
     offer = await rounds.next_draws(context, session, "ada", 1)
     cutting = (
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
         " WHERE application_name = 'celeus' AND state = 'idle in transaction'"
     )
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as other:
