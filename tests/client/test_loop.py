@@ -208,13 +208,13 @@ def test_a_blind_key_passes_on_what_a_batch_holds(
     passed: set[int] = set()
     with Client(service.url, key_in(database_url, "label")) as client:
         for item in client.session(session).draws("ada"):
-            if item.index % 2 and item.index not in passed:
+            if len(passed) < 3 and item.index not in passed:
                 passed.add(item.index)
                 item.pass_on()
             else:
                 item.observe(known(item))
     with Client(service.url, ADMIN) as client:
-        assert passed
+        assert len(passed) == 3
         assert passed < told(client.session(session)).keys()
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
-from celeus.errors import BadRows, Busy, IdempotencyKeyReused
+from celeus.errors import BadRows, Busy, IdempotencyKeyReused, PoolNotFound
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions, ImportResult, Rows
 from celeus.operations.pools.pools import NewPool
@@ -262,3 +262,16 @@ async def test_a_session_under_a_key_is_opened_once(context: Context, database: 
     assert await count(database, "sessions") == 1
     # What did not come to be holds no place among the warm states.
     assert len(context.states) == 1
+
+
+async def test_an_answer_that_is_being_repeated_is_forgotten_all_the_same(context: Context) -> None:
+    wire = "pool_" + 32 * "0"
+    told = f'{{"id":"{wire}"}}'.encode()
+    request: Once[PoolRecord] = Once("k", b"f", 201, lambda _: told)
+    await created(context, request)
+    async with context.transaction() as repetition:
+        assert await idempotency._find(repetition, context, request) is not None
+        async with context.transaction() as db:
+            await idempotency.forget(db, context, wire)
+    with pytest.raises(PoolNotFound):
+        await created(context, request)

@@ -1,12 +1,15 @@
 """Requests that wait for one session: one transaction for all, each answered as if alone."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
 from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.plans.opening import SessionRequest
@@ -15,13 +18,14 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.sessions.judgements import Judgement
 from celeus.errors import LossOutsideScale, Overloaded, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools import pools
-from celeus.operations.pools.pools import NewPool
+from celeus.operations.pools.pools import PAGE_BYTES, NewPool
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.groups import Groups
 from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.sessions import Opening
-from celeus.operations.sessions.together import Answering, together
+from celeus.operations.sessions.together import TURN_SECONDS, Answering, together
+from tests.operations.wire import Wire, listening
 
 ITEMS = 400
 MANY = 40
@@ -30,23 +34,25 @@ MANY = 40
 @pytest.fixture
 async def session(context: Context) -> UUID:
     """A session of which nobody has asked for anything."""
+    return await opened(context, Claim(precision=0.1))
+
+
+async def opened(context: Context, claim: Claim) -> UUID:
+    """A new session on a new pool."""
     scale = LossScale.of("zero_one", None, None)
     items: list[object] = [{"id": f"item-{i}", "surrogate": i / ITEMS} for i in range(ITEMS)]
     rows = list(range(1, ITEMS + 1)), items
     pool = await pools.create_pool(context, NewPool("known", scale, rows, sealed=True))
-    asked = Opening(pool.pool_id, SessionRequest(Claim(precision=0.1)))
+    asked = Opening(pool.pool_id, SessionRequest(claim))
     return UUID((await sessions.open_session(context, asked))["id"].removeprefix("ses_"))
 
 
-class Commits:
-    """How many transactions a context has committed."""
-
-    def __init__(self, context: Context) -> None:
-        self.count = 0
-        event.listen(context.database._engine.sync_engine, "commit", self._note)
-
-    def _note(self, _connection: object) -> None:
-        self.count += 1
+@pytest.fixture
+async def wire(context: Context, tmp_path: Path) -> AsyncIterator[Wire]:
+    """What the context says to PostgreSQL."""
+    await context.deliveries.close()
+    async with listening(context.database, tmp_path / "wire") as wire:
+        yield wire
 
 
 async def held(context: Context, session: UUID, count: int = MANY) -> list[int]:
@@ -65,16 +71,18 @@ async def judged(
     return await rounds.observe(context, session, [Judgement(round_, loss=loss)], f"judge-{at}", 1)
 
 
-async def test_many_judges_at_once_share_a_transaction(context: Context, session: UUID) -> None:
-    commits = Commits(context)
+async def test_many_judges_at_once_share_a_transaction(
+    context: Context, session: UUID, wire: Wire
+) -> None:
+    wire.commits()
     drawn = await held(context, session)
     assert sorted(drawn) == list(range(1, MANY + 1))
-    assert commits.count <= 4, "the first alone, the rest together; the pool and the state before"
-    commits.count = 0
+    # The first alone, the rest together; the pool and the state before
+    assert 1 <= wire.commits() <= 4
     answers = await asyncio.gather(
         *(judged(context, session, at, one) for at, one in enumerate(drawn))
     )
-    assert commits.count <= 3
+    assert 1 <= wire.commits() <= 3
     receipts = [answer.receipts[0] for answer in answers]
     assert [one.round for one in receipts] == drawn
     assert len({one.sequence for one in receipts}) == MANY
@@ -110,6 +118,42 @@ async def test_the_same_sent_twice_at_once_has_one_receipt(context: Context, ses
         assert sum(not one.replayed for one in mine) == 1
 
 
+async def test_a_draw_that_is_judged_late_is_not_left_to_who_got_it_meanwhile(
+    context: Context, session: UUID, wire: Wire
+) -> None:
+    """A lease that ended, given to another judge and judged by the first: all in one group."""
+    drawn = await held(context, session, 8)
+    async with context.transaction() as db:
+        await db.execute(text("UPDATE leases SET expires_at = now() - interval '1 second'"))
+    others = [rounds.next_draws(context, session, f"other-{at}", 1) for at in range(9)]
+    late = [judged(context, session, at, one) for at, one in enumerate(drawn)]
+    offers = await asyncio.gather(*others)
+    assert {offer.draws[0]["round"] for offer in offers} == {*drawn, len(drawn) + 1}
+    async with context.transaction() as db:
+        await db.execute(text("UPDATE leases SET expires_at = now() - interval '1 second'"))
+    wire.commits()
+    again = [rounds.next_draws(context, session, f"third-{at}", 1) for at in range(9)]
+    await asyncio.gather(*again, *late)
+    assert 1 <= wire.commits() <= 2
+    async with context.transaction() as db:
+        left = await db.scalars(
+            text("SELECT round FROM leases JOIN events USING (session_id, round) WHERE kind = 2")
+        )
+    assert left.all() == []
+
+
+async def test_a_judge_who_asks_twice_at_once_has_the_same_draw(
+    context: Context, session: UUID, wire: Wire
+) -> None:
+    (first,) = await held(context, session, 1)
+    wire.commits()
+    offers = await asyncio.gather(
+        *(rounds.next_draws(context, session, "judge-0", 1) for _ in range(6))
+    )
+    assert {offer.draws[0]["round"] for offer in offers} == {first}
+    assert 1 <= wire.commits() <= 2
+
+
 async def test_a_blind_key_that_asks_twice_at_once_gets_the_first_receipt(
     context: Context, session: UUID
 ) -> None:
@@ -132,6 +176,24 @@ async def test_a_blind_key_that_asks_twice_at_once_gets_the_first_receipt(
     mine = [answer.receipts[0] for answer in answers[-3:]]
     assert {one.round for one in mine} == {round_}
     assert sorted(one.replayed for one in mine) == [False, True, True]
+
+
+async def test_raters_of_a_panel_ask_the_database_no_more_the_more_they_are(
+    context: Context, wire: Wire
+) -> None:
+    many = 24
+    raters = tuple(f"judge-{at}" for at in range(many))
+    session = await opened(
+        context,
+        Claim(precision=0.1, raters="assigned", protocol="two_then_third", panel=raters),
+    )
+    offers = [await rounds.next_draws(context, session, rater, 1) for rater in raters]
+    wire.statements()
+    answers = await asyncio.gather(
+        *(judged(context, session, at, offer.draws[0]["round"]) for at, offer in enumerate(offers))
+    )
+    assert not any(answer.receipts[0].replayed for answer in answers)
+    assert many <= wire.statements() <= 8 * many
 
 
 async def test_what_spoils_a_group_is_tried_alone(context: Context, session: UUID) -> None:
@@ -177,3 +239,41 @@ async def test_more_than_may_wait_for_a_session_are_refused_at_once(
     for at in refused:
         again = await judged(narrow, session, at, drawn[at])
         assert not again.receipts[0].replayed
+
+
+async def test_each_of_a_group_gets_an_item_however_large_they_are(context: Context) -> None:
+    """As many as fill an answer are sent to each of them, and not to all of them together."""
+    scale = LossScale.of("zero_one", None, None)
+    payload = {"text": "x" * (PAGE_BYTES // 8)}
+    items: list[object] = [{"id": f"item-{i}", "payload": payload} for i in range(MANY)]
+    pool = await pools.create_pool(
+        context, NewPool("large", scale, (list(range(1, MANY + 1)), items), sealed=True)
+    )
+    asked = Opening(pool.pool_id, SessionRequest(Claim(precision=0.1)))
+    session = UUID((await sessions.open_session(context, asked))["id"].removeprefix("ses_"))
+    assert sorted(await held(context, session, 24)) == list(range(1, 25))
+
+
+async def test_others_have_their_turn_between_the_requests_of_a_group(
+    context: Context, session: UUID
+) -> None:
+    turns = 0
+
+    async def takes_long(_journal: Journal, _db: AsyncConnection) -> Answering[int]:
+        began = perf_counter()
+        while perf_counter() - began < TURN_SECONDS:
+            pass
+        before = turns
+        return lambda _document, _items: before
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    await rounds.next_draws(context, session, "judge-0", 1)
+    beside = asyncio.create_task(others())
+    answers = await asyncio.gather(*(together(context, session, takes_long) for _ in range(MANY)))
+    beside.cancel()
+    assert len(set(answers)) == MANY

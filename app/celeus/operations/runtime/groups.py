@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
+from contextvars import Context
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Generic, TypeVar
@@ -78,7 +79,9 @@ class Groups:
         request = Request(asked, asyncio.get_running_loop().create_future())
         queue.waiting.append(request)
         if queue.task is None:
-            queue.task = asyncio.create_task(self._serve(place, queue, run))
+            # In a context of its own: what it logs is not of whoever came first
+            serving = self._serve(place, queue, run)
+            queue.task = asyncio.create_task(serving, context=Context())
         try:
             await asyncio.wait({request.answer}, timeout=self._patience)
             if not request.answer.done() and not request.begun:

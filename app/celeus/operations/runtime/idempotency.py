@@ -171,13 +171,13 @@ _KEEP = text(
     WHERE project_id = :project_id AND key = :key
     """
 )
-# Whoever has a row locked gives it another answer
+# Whoever changes a row gives it another answer; whoever repeats one is not in the way
 _FORGET = text(
     """
     WITH about AS (
         SELECT project_id, key FROM idempotency
         WHERE project_id = :project_id AND position(convert_to(:told, 'UTF8') IN answer) > 0
-        FOR UPDATE SKIP LOCKED
+        FOR NO KEY UPDATE SKIP LOCKED
     )
     UPDATE idempotency SET status = :status, answer = convert_to(:wire, 'UTF8') FROM about
     WHERE idempotency.project_id = about.project_id AND idempotency.key = about.key

@@ -5,18 +5,20 @@ statements.
 """
 
 import asyncio
+import re
 from typing import Any
 
 import orjson
-from psycopg.rows import class_row
+from psycopg.rows import class_row, scalar_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.forecast import MOST_TIMES, TOGETHER, pace
+from celeus.core.ledger import Observation, Unjudgeable
 from celeus.core.pools.item import Item
 from celeus.core.sessions.points import Points
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
-from celeus.operations.sessions.ledger import row_of, with_kinds
+from celeus.operations.sessions.ledger import KINDS, row_of
 from celeus.operations.webhooks.outbox import POST, Standing, posted
 from celeus.store.database import raw_connection
 
@@ -29,7 +31,8 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
     Whether there is anything to tell changes nothing about the statements sent: who only labels
     may not know what is decided, and could time one more.
 
-    Returns the wanted items by index, in their order until PAGE_BYTES are full: one at least.
+    Returns the wanted items by index, in the order of each caller until PAGE_BYTES are full: one at
+    least.
     """
     journal.settle()
     state = journal.state
@@ -60,9 +63,9 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
             "seconds_per_label": journal.seconds_per_label,
             "entries": _json([row_of(entry) for entry in journal.entries]),
             "points": rows,
-            "leases": _json(journal.new_leases),
+            "leases": _json(journal.standing_leases),
             "judged": journal.judged,
-            "wanted": list(dict.fromkeys(journal.wanted)),
+            "wanted": _json(_wanted(journal)),
             "page_bytes": PAGE_BYTES,
             "messages": posted(news, status),
             "tallies": _json(_tallies(journal)),
@@ -78,8 +81,9 @@ async def finish(db: AsyncConnection, journal: Journal) -> tuple[dict[str, Any],
     what another request has yet to commit.
     """
     if _pace_is_due(journal):
-        found = await db.execute(_TIMES, {"session_id": journal.session_id, "most": MOST_TIMES})
-        journal.seconds_per_label = pace(list(found.scalars()))
+        cursor = raw_connection(db).cursor(row_factory=scalar_row)
+        await cursor.execute(_TIMES, {"session_id": journal.session_id, "most": MOST_TIMES})
+        journal.seconds_per_label = pace(await cursor.fetchall())
     journal.settle()
     document = journal.status()
     writes = journal.changed or bool(journal.wanted)
@@ -117,12 +121,29 @@ def _tallies(journal: Journal) -> list[dict[str, Any]]:
     ]
 
 
+def _wanted(journal: Journal) -> list[dict[str, int]]:
+    """The items that each caller is to be sent, in their order."""
+    return [
+        {"caller": caller, "place": place, "index": index}
+        for caller, indices in enumerate(journal.wanted)
+        for place, index in enumerate(dict.fromkeys(indices), start=1)
+    ]
+
+
+def _short(statement: str) -> str:
+    """The statement without its indentation: the driver keeps what it has read of 4 096 bytes."""
+    return re.sub(r"\n\s+", "\n", statement)
+
+
 def _json(value: object) -> str:
     """JSON for a statement: floats keep every digit on the way there."""
     return orjson.dumps(value).decode()
 
 
-_APPEND = f"""
+# Lists come as JSON: what PostgreSQL sees the length of it plans anew each time, which takes it as
+# long as to execute it
+_APPEND = _short(
+    f"""
     WITH RECURSIVE appended AS (
         INSERT INTO events
             (project_id, session_id, sequence, kind, round, item, q, strata_q, seen, loss, losses,
@@ -167,13 +188,16 @@ _APPEND = f"""
         WHERE session_id = %(session_id)s
     ), posted AS ({POST}
     ), wanted AS (
-        SELECT * FROM unnest(%(wanted)s::int[]) WITH ORDINALITY AS one(index, place)
+        SELECT * FROM json_to_recordset(%(wanted)s::json) AS one(caller int, place int, index int)
     ), page AS (
-        SELECT 0::bigint AS place, NULL::int AS index, NULL::text AS id, NULL::text AS payload,
+        SELECT caller, 0 AS place, NULL::int AS index, NULL::text AS id, NULL::text AS payload,
                0::bigint AS bytes
+        FROM wanted WHERE place = 1
         UNION ALL
-        SELECT wanted.place, item.*, page.bytes + coalesce(octet_length(item.payload), 0)
-        FROM page JOIN wanted ON wanted.place = page.place + 1 CROSS JOIN LATERAL (
+        SELECT wanted.caller, wanted.place, item.*,
+               page.bytes + coalesce(octet_length(item.payload), 0)
+        FROM page JOIN wanted ON wanted.caller = page.caller AND wanted.place = page.place + 1
+        CROSS JOIN LATERAL (
             SELECT index, id, payload::text AS payload FROM items
             WHERE pool_id = %(pool_id)s AND items.index = wanted.index OFFSET 0
         ) AS item
@@ -181,12 +205,11 @@ _APPEND = f"""
     )
     SELECT index, id, payload FROM page WHERE place > 0
     """  # noqa: S608 -- our own words
-
-
-_TIMES = with_kinds(
-    """
-    SELECT CAST(extract(epoch FROM at) AS double precision) FROM events
-    WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
-    ORDER BY sequence DESC LIMIT :most
-    """
 )
+
+
+_TIMES = f"""
+    SELECT extract(epoch FROM at)::float8 FROM events
+    WHERE session_id = %(session_id)s AND kind IN ({KINDS[Observation]}, {KINDS[Unjudgeable]})
+    ORDER BY sequence DESC LIMIT %(most)s
+    """  # noqa: S608 -- our own words

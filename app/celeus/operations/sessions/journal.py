@@ -92,8 +92,8 @@ class Journal:
     ``labelled`` are the rounds that it gave a label for (of a panel each of its raters),
     ``item_indices`` the items that it is to be sent, and ``turns`` those of draws handed out to it
     where the same is asked again. ``stood`` is how the session stood before, ``judged`` are the
-    rounds that all of them judged, ``wanted`` the items and ``tallies`` the labels of those before,
-    these by key.
+    rounds that all of them judged, ``wanted`` the items of each of those before, and ``tallies``
+    their labels by key.
     """
 
     project_id: UUID
@@ -119,7 +119,7 @@ class Journal:
     labelled: list[int] = field(default_factory=list)
     turns: dict[int, int] = field(default_factory=dict)
     item_indices: list[int] = field(default_factory=list)
-    wanted: list[int] = field(default_factory=list)
+    wanted: list[list[int]] = field(default_factory=list)
     tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -185,15 +185,16 @@ class Journal:
         """Let another caller append; what the one before did is kept for writing."""
         self.settle()
         self.key_id, self.blind = context.key_id, context.blind
-        self.item_indices, self.turns = [], {}
+        self.turns = {}
 
     def settle(self) -> None:
         """Keep for writing what the present caller did."""
-        self.wanted += self.item_indices
+        if self.item_indices:
+            self.wanted.append(self.item_indices)
         if self.labelled and self.key_id is not None:
             before, _ = self.tallies.get(self.key_id, (0, 0))
             self.tallies[self.key_id] = (before + len(self.labelled), self.labelled[-1])
-        self.labelled = []
+        self.item_indices, self.labelled = [], []
 
     async def step(self, rounds: int, append: Callable[[], T]) -> T:
         """What ``append`` returns; it appends events that have ``rounds`` rounds drawn or played.
@@ -245,6 +246,12 @@ class Journal:
         for entry in self.entries:
             DONE[KINDS[type(entry.event)]] += 1
         DONE[FOLDED] += self.state.folded - self.folded_before
+
+    @property
+    def standing_leases(self) -> list[Lease]:
+        """Of the new leases the last of each round, without rounds that somebody then judged."""
+        rounds = dict.fromkeys(lease.round for lease in self.new_leases)
+        return [self.leases[round_] for round_ in rounds if round_ in self.leases]
 
     @property
     def changed(self) -> bool:

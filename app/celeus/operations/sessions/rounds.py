@@ -141,13 +141,13 @@ async def _observed(
 
     async def work(journal: Journal, db: AsyncConnection) -> Answering[Answer | asyncio.Task[None]]:
         said = judgements
-        rater = await _rater(db, journal, worker)
         if journal.blind:
             said = [replace(it, round=journal.round_of(it.round)) for it in said]
             if journal.session.pool.named is not None:
                 check_blind(said)
-        if journal.entries and (rater is not None or _reads_what_is_new(journal, said)):
+        if journal.entries and _reads_what_is_new(journal, said):
             raise AfterOthers
+        rater = await _rater(db, journal, worker)
         rated, fresh = await _looked_at(db, journal, said, rater)
         ready = None
         if is_replay(journal.state, fresh):
@@ -178,9 +178,13 @@ async def _observed(
 
 
 def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> bool:
-    """Whether others of this transaction judged a round whose judge the ledger is asked for."""
+    """Whether the ledger is asked for what others of this transaction appended to it.
+
+    Of a panel for ratings, else by blind keys for who judged a round.
+    """
     new = set(journal.judged)
-    return journal.blind and any(it.round in new for it in judgements)
+    blind = journal.blind and any(it.round in new for it in judgements)
+    return blind or panel.ratings_in(journal) is not None
 
 
 async def _looked_at(

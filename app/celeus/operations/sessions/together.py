@@ -5,8 +5,10 @@ alone; where that is not so, or anything else fails, what all of them did is rol
 is tried by itself.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from time import perf_counter
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -22,6 +24,9 @@ from celeus.operations.sessions.journal import Journal, locked
 
 T = TypeVar("T")
 
+TURN_SECONDS = 0.005
+"""How long a group keeps the process to itself; then others have their turn."""
+
 Answering = Callable[[dict[str, Any], dict[int, Item]], T]
 """Makes an answer of the session's status after all of the group, and of the items wanted."""
 Work = Callable[[Journal, AsyncConnection], Awaitable[Answering[T]]]
@@ -33,7 +38,7 @@ class AfterOthers(Exception):
     """The request has to see in the database what others of its group have yet to write."""
 
 
-class _Spoilt(Exception):
+class _PartialChange(Exception):
     """A request was refused after it had appended something."""
 
 
@@ -53,7 +58,7 @@ async def _run(session_id: UUID, group: list[Request[_Asked]]) -> list[Request[_
     except Exception as error:  # noqa: BLE001 - told to whoever asked
         if len(group) == 1 or isinstance(error, Refusal):
             # Alone, or refused by the session or the database as such
-            told = error.__cause__ if isinstance(error, _Spoilt) else error
+            told = error.__cause__ if isinstance(error, _PartialChange) else error
             for request in group:
                 request.refuse(told or error)
             return []
@@ -67,7 +72,11 @@ async def _at_once(session_id: UUID, group: list[Request[_Asked]]) -> list[Reque
     made: list[tuple[Request[_Asked], Any]] = []
     refused: list[tuple[Request[_Asked], Refusal]] = []
     async with locked(context, session_id) as (journal, db):
+        began = perf_counter()
         for request in group:
+            if perf_counter() - began >= TURN_SECONDS:
+                await asyncio.sleep(0)
+                began = perf_counter()
             caller, work = request.asked
             journal.take_over(caller)
             before = len(journal.entries), len(journal.new_leases)
@@ -75,7 +84,7 @@ async def _at_once(session_id: UUID, group: list[Request[_Asked]]) -> list[Reque
                 made.append((request, await work(journal, db)))
             except (Refusal, AfterOthers) as refusal:
                 if (len(journal.entries), len(journal.new_leases)) != before:
-                    raise _Spoilt from refusal
+                    raise _PartialChange from refusal
                 if isinstance(refusal, AfterOthers):
                     later.append(request)
                 else:
