@@ -5,18 +5,17 @@ import os
 import re
 import sys
 import threading
-from contextlib import suppress
+import time
 from copy import deepcopy
 from datetime import UTC, datetime
-from queue import Full, Queue
 from typing import Any, TextIO
 
 import orjson
 from opentelemetry.trace import format_span_id, format_trace_id, get_current_span
 from uvicorn.config import LOGGING_CONFIG
 
+from celeus.api.watch.middleware import LOGGER
 from celeus.api.watch.requests import Exchange, WithRequest
-from celeus.api.watch.watched import LOGGER
 from celeus.settings import LogFormat
 
 MOST_LINES = 10_000
@@ -26,12 +25,14 @@ TARGET = 2
 """Where the target of a request is among what uvicorn logs of it."""
 MOST_TARGET = 500
 _SECRET = re.compile(r"^(/s/)[^/?]+")
+PAUSE_SECONDS = 0.02
+"""Between lines that are written together."""
 FLUSH_SECONDS = 0.5
 """How long the end of a process waits for its last lines to be read."""
 
 
 class BackgroundHandler(logging.StreamHandler[TextIO]):
-    """Writes lines in a thread of its own.
+    """Writes lines in a thread of its own, all that have come in `PAUSE_SECONDS` at once.
 
     Lines beyond `MOST_LINES` or `MOST_CHARACTERS` that nobody has read are dropped, and their
     number is written as soon as somebody reads again.
@@ -39,64 +40,75 @@ class BackgroundHandler(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
-        self._lines: Queue[str] = Queue(MOST_LINES)
-        self._waiting = 0
+        self._lines: list[str] = []
+        self._writing = 0
+        self._characters = 0
         self._dropped = 0
+        self._some, self._none = threading.Event(), threading.Event()
+        self._none.set()
         threading.Thread(target=self._write, args=[stream.fileno()], daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Have the line written."""
         try:
-            line = self.format(record)
-            if self._waiting + len(line) > MOST_CHARACTERS:
-                raise Full
-            self._lines.put_nowait(line)
-            self._waiting += len(line)
-        except Full:
-            self._dropped += 1
+            self._keep(self.format(record))
         except Exception:  # noqa: BLE001 -- as every handler does with what cannot be formatted
             self.handleError(record)
 
     def flush(self) -> None:
         """Wait until all lines are written, but not for long."""
-        with self._lines.all_tasks_done:
-            self._lines.all_tasks_done.wait_for(
-                lambda: not self._lines.unfinished_tasks, FLUSH_SECONDS
-            )
+        self._none.wait(FLUSH_SECONDS)
+
+    def _keep(self, line: str) -> None:
+        """Keep a line for the thread; the caller has the handler's lock."""
+        characters = self._characters + len(line)
+        if len(self._lines) + self._writing >= MOST_LINES or characters > MOST_CHARACTERS:
+            self._dropped += 1
+            return
+        self._characters = characters
+        self._lines.append(line)
+        if len(self._lines) == 1:
+            self._none.clear()
+            self._some.set()
 
     def _write(self, file: int) -> None:
         while True:
-            line = self._lines.get()
+            self._some.wait()
             self.acquire()
-            self._waiting -= len(line)
+            self._some.clear()
+            lines, self._lines = self._lines, []
+            self._writing = len(lines)
             self.release()
-            text = line + self.terminator
+            text = "".join(line + self.terminator for line in lines)
             # Not through the stream, whose lock a line that nobody reads would hold at the end
             data = text.encode(errors="replace")
             while data:
                 try:
                     data = data[os.write(file, data) :]
                 except OSError:
-                    self._dropped += 1
                     break
-            self._lines.task_done()
-            if self._dropped and not data:
+            self.acquire()
+            self._characters -= sum(map(len, lines))
+            self._writing = 0
+            if data:
+                self._dropped += data.count(self.terminator.encode())
+            elif self._dropped:
                 self._tell()
+            if not self._lines:
+                self._none.set()
+            self.release()
+            # To wake up for each line would take the interpreter from requests again and again
+            time.sleep(PAUSE_SECONDS)
 
     def _tell(self) -> None:
         """Have it written how many lines were dropped, now that there is room."""
-        self.acquire()
         told = "%d lines of the log were dropped: nobody read them"
         record = logging.makeLogRecord(
             {"msg": told, "args": (self._dropped,), "levelname": "WARNING", "levelno": 30}
         )
+        self._dropped = 0
         self.filter(record)
-        line = self.format(record)
-        with suppress(Full):
-            self._lines.put_nowait(line)
-            self._waiting += len(line)
-            self._dropped = 0
-        self.release()
+        self._keep(self.format(record))
 
 
 class ShortTarget(logging.Filter):
@@ -169,6 +181,8 @@ def log_config(level: str = "info", form: LogFormat = "auto") -> dict[str, Any]:
 
     ``form`` ``auto``: lines of text on a terminal, JSON elsewhere.
     """
+    # No line tells of these, and each record would look them up
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     config = deepcopy(LOGGING_CONFIG)
     config["filters"] = {"request": {"()": WithRequest}, "target": {"()": ShortTarget}}
     for handler in config["handlers"].values():
