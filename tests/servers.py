@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 import httpx
@@ -39,6 +40,17 @@ class RedisServer:
         """Kill it, as a crash would."""
         self.process.kill()
         self.process.wait()
+
+
+def children() -> set[int]:
+    """Processes that this one has started and that run."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == os.getpid() and state != "Z":
+                found.add(int(stat.parent.name))
+    return found
 
 
 @contextmanager
@@ -214,10 +226,12 @@ def started_service(
     redis_url: str | None = None,
     environment: Mapping[str, str] | None = None,
     port: int | None = None,
+    log: BinaryIO | None = None,
 ) -> Service:
     """A server process on a port of loopback, ready to answer whoever has the tests' key.
 
-    ``environment`` is added to this process's own, without its settings of Celeus.
+    ``environment`` is added to this process's own, without its settings of Celeus; what the service
+    logs goes to ``log``, but for its requests.
     """
     port = port or free_port()
     own = {name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")}
@@ -230,7 +244,7 @@ def started_service(
         command,
         env=own | dict(environment or {}),
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=log or subprocess.DEVNULL,
     )
     service = Service(f"http://127.0.0.1:{port}", process)
     try:
@@ -268,18 +282,29 @@ def running_services(
     database_url: str | None,
     redis_url: str | None = None,
     environment: Mapping[str, str] | None = None,
+    *,
+    show_log: bool = True,
 ) -> Iterator[list[Service]]:
-    """Server processes on one database; those that still run are ended on leaving."""
+    """Server processes on one database; those that still run are ended on leaving.
+
+    With ``show_log`` their log is then printed: pytest shows it where the test has failed.
+    """
     services: list[Service] = []
-    try:
-        # One by one: what has started is ended even when the next one does not
-        services.extend(started_service(database_url, redis_url, environment) for _ in range(count))
-        yield services
-    finally:
-        for service in services:
-            service.process.terminate()
-        for service in services:
-            service.process.wait(60)
+    with tempfile.TemporaryFile() as log:
+        try:
+            # One by one: what has started is ended even when the next one does not
+            services.extend(
+                started_service(database_url, redis_url, environment, log=log) for _ in range(count)
+            )
+            yield services
+        finally:
+            for service in services:
+                service.process.terminate()
+            for service in services:
+                service.process.wait(60)
+            log.seek(0)
+            if show_log:
+                print(log.read().decode(errors="replace"))  # noqa: T201 - for who reads the failure
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from celeus.api.wire import connections
-from celeus.api.wire.connections import MOST_BYTES, Answers, Connection
+from celeus.api.wire.connections import MOST_BYTES, PLACES, Answers, Connection, admit
 from celeus.settings import Settings
 from tests.api.serving import served
 
@@ -23,7 +23,10 @@ AHEAD = 5_000
 
 
 class Slow:
-    """Answers with path and body, once it may; tells how much waits meanwhile."""
+    """Answers with path and body, once it may; tells how much waits meanwhile.
+
+    Every key works, and is of the same project.
+    """
 
     def __init__(self) -> None:
         self.began, self.go_on = threading.Event(), threading.Event()
@@ -35,6 +38,8 @@ class Slow:
         assert scope["type"] == "http", "it has nothing to start"
         self.asked += 1
         self.began.set()
+        if b"authorization" in dict(scope["headers"]):
+            admit(scope, "of the key")
         while not self.go_on.is_set():  # noqa: ASYNC110 -- of another thread
             await asyncio.sleep(0.01)
         said = scope["path"].encode()
@@ -97,14 +102,13 @@ def test_one_request_of_a_connection_is_parsed_at_a_time(settings: Settings) -> 
         assert answers(line, 16) == [b"/%d" % at for at in range(16)]
 
 
-@pytest.mark.parametrize(("place_seconds", "begun"), [(60.0, 9), (0.05, 41)])
+@pytest.mark.parametrize(("place_seconds", "begun"), [(60.0, PLACES + 1), (0.05, 41)])
 def test_few_requests_of_a_key_are_under_way_at_once_and_anothers_go_on(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, place_seconds: float, begun: int
 ) -> None:
     """What hundreds wait for comes for all at once; a stream leaves its place to the next one."""
     monkeypatch.setattr(connections, "PLACE_SECONDS", place_seconds)
     slow = Slow()
-    slow.go_on.clear()
     with served(settings, app=Answers(slow)) as port, ExitStack() as lines:
 
         def ask(key: str) -> socket.socket:
@@ -112,6 +116,11 @@ def test_few_requests_of_a_key_are_under_way_at_once_and_anothers_go_on(
             line.sendall(asked(key, f"Authorization: Bearer {key}", method="GET"))
             return line
 
+        # Only keys that work have places of their own
+        for key in ("many", "other"):
+            assert answers(ask(key), 1) == [b"/" + key.encode()]
+        slow.asked = 0
+        slow.go_on.clear()
         many = [ask("many") for _ in range(40)]
         other = ask("other")
         deadline = time.monotonic() + 30

@@ -10,12 +10,13 @@ import asyncio
 import resource
 import socket
 import time
-from collections import Counter, deque
-from collections.abc import Callable
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import httptools
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -45,8 +46,15 @@ SPARE_FILES = 256
 
 BEGIN_AT_ONCE = 2
 """Requests that begin in one turn of the event loop: a page takes up to 10 ms of it."""
-PLACES = 8
-"""Requests under way of one client with one key: what they wait for may come for all at once."""
+PLACES = 16
+"""Requests under way of one client with one key: what they wait for may come for all at once. So
+many at most wait for a session together."""
+PLACES_BESIDE = 8
+"""Of one project, while another one asks as well."""
+PLACE_OF_PROJECT_SECONDS = 1.0
+"""How long at most it has one of those, if it has no answer before."""
+ASKS_SECONDS = 1.0
+"""How long a project counts as asking after a request."""
 PLACE_SECONDS = 0.1
 """How long a request may keep its place: a stream, or what waits for a lock, is in nobody's way."""
 READ_SECONDS = 0.002
@@ -57,12 +65,27 @@ PART_BYTES = 16 << 10
 OPEN = frozenset({"/healthz", "/readyz", "/version"})
 """Paths that need no key; they have turns of their own."""
 
-Flow: TypeAlias = tuple[object, ...]
-"""Whose requests take turns with those of others: an address, kinds of paths, and what it shows."""
+MOST_KNOWN = 10_000
+"""Keys and cookies whose project is remembered."""
+_OPEN_TO_ALL, _STRANGERS = "open", "strangers"
+"""Stand for a project where no key is needed, and where none was shown that worked lately."""
+
+
+Shown: TypeAlias = tuple[bytes, ...]
+"""Values of the header by which a request says whose it is."""
+
+
+class Flow(NamedTuple):
+    """Whose requests take turns with those of others: of a project, of an address with a key."""
+
+    project: Hashable
+    client: tuple[object, ...]
+
 
 _END = b"\r\n\r\n"
 """Of a head, and of a body in chunks."""
 _SHOWN = {b"authorization", b"cookie", b"x-forwarded-for"}
+"""Headers that tell whose a request is."""
 _STATE = "celeus.connection"
 
 
@@ -75,8 +98,10 @@ class Connections:
     that has been without a request for longest.
 
     A turn of the event loop takes everything that is ready: a thousand connections of one client
-    would hold up everybody else. So few are read, and few requests begin, in each turn: those of
-    one client with one key by turns with those of others, however many connections it has.
+    would hold up everybody else. So few are read, and few requests begin, in each turn: the
+    projects by turns, and of each those of one client with one key by turns with those of others,
+    however many connections it has. Who has not been let in by a key lately is of no project,
+    whatever the key: else everybody could have as many turns as there are wrong ones.
     """
 
     patience_seconds: float
@@ -88,6 +113,9 @@ class Connections:
     page: bytearray = field(default_factory=lambda: bytearray(MOST_BYTES))
     taken: Counter[Flow] = field(default_factory=Counter)
     queues: dict[Flow, deque[Callable[[], bool]]] = field(default_factory=dict)
+    lines: dict[Hashable, "_Line"] = field(default_factory=dict)
+    asking: OrderedDict[Hashable, float] = field(default_factory=OrderedDict)
+    known: OrderedDict[int, Hashable] = field(default_factory=OrderedDict)
 
     def __call__(
         self,
@@ -109,23 +137,72 @@ class Connections:
         return min(1.0, self.patience_seconds / 4)
 
     def begin(self, flow: Flow, do: Callable[[], bool]) -> None:
-        """Call ``do`` once the flow has a place for it, and it is its turn; then `leave`."""
+        """Call ``do`` once the flow and its project have a place for it, and it is its turn.
+
+        Then `leave` and `leave_project`.
+        """
+        if flow.project not in {_STRANGERS, _OPEN_TO_ALL}:
+            self.asking[flow.project] = asyncio.get_running_loop().time()
+            self.asking.move_to_end(flow.project)
         if self.taken[flow] < PLACES:
             self.taken[flow] += 1
-            self.begins.ask(flow, do)
+            self._line_up(flow, do)
         else:
             self.queues.setdefault(flow, deque()).append(do)
 
     def leave(self, flow: Flow) -> None:
         """Give a place to the next one of the flow."""
         if queue := self.queues.get(flow):
-            self.begins.ask(flow, queue.popleft())
+            self._line_up(flow, queue.popleft())
             if not queue:
                 del self.queues[flow]
             return
         self.taken[flow] -= 1
         if not self.taken[flow]:
             del self.taken[flow]
+
+    def leave_project(self, project: Hashable) -> None:
+        """Give a place to the next one of a project."""
+        self.lines[project].under_way -= 1
+        self._go_on(project)
+
+    def _line_up(self, flow: Flow, do: Callable[[], bool]) -> None:
+        line = self.lines.setdefault(flow.project, _Line())
+        line.flows.setdefault(flow, deque()).append(do)
+        line.waiting += 1
+        self._go_on(flow.project)
+
+    def _go_on(self, project: Hashable) -> None:
+        """Have so many of a project begin as there are places for; forget it where none is left."""
+        line = self.lines[project]
+        while line.waiting and (line.under_way < PLACES_BESIDE or not self._others_ask(project)):
+            line.waiting -= 1
+            line.under_way += 1
+            self.begins.ask(project, partial(self._begin_next, line))
+        if not line.waiting and not line.under_way:
+            del self.lines[project]
+
+    def _begin_next(self, line: "_Line") -> bool:
+        """Do what is the next flow's turn, as often as was asked for."""
+        flow, asked = line.flows.popitem(last=False)
+        do = asked.popleft()
+        if asked:
+            line.flows[flow] = asked
+        return do()
+
+    def _others_ask(self, project: Hashable) -> bool:
+        """Whether another project has asked for something lately; forgets those that have not."""
+        late = asyncio.get_running_loop().time() - ASKS_SECONDS
+        while self.asking and next(iter(self.asking.values())) < late:
+            self.asking.popitem(last=False)
+        return len(self.asking) > (project in self.asking)
+
+    def know(self, shown: Shown, project: Hashable) -> None:
+        """Remember whose requests are that show this, by what Python makes of it: no key stays."""
+        self.known[hash(shown)] = project
+        self.known.move_to_end(hash(shown))
+        if len(self.known) > MOST_KNOWN:
+            self.known.popitem(last=False)
 
     def make_place(self, now: float) -> None:
         """Make place for a connection: end those that have been without a request for longest."""
@@ -137,19 +214,37 @@ class Connections:
 
 
 @dataclass(slots=True)
+class _Line:
+    """The requests of a project: by flow those to begin, of which so many wait for a place."""
+
+    flows: OrderedDict[Flow, deque[Callable[[], bool]]] = field(default_factory=OrderedDict)
+    waiting: int = 0
+    under_way: int = 0
+
+
+@dataclass(slots=True)
 class _Head:
     """A head as far as it has come: its bytes, what it asks for, and what shows who asks."""
 
     content: bytearray = field(default_factory=bytearray)
     path: bytes = b""
-    shown: list[bytes] = field(default_factory=list)
+    said: dict[bytes, Shown] = field(default_factory=dict)
     headers: int = 0
     hosts: int = 0
 
-    def flow(self, client: str | None) -> Flow:
+    @property
+    def shown(self) -> Shown:
+        """The key, else the cookie."""
+        return self.said.get(b"authorization") or self.said.get(b"cookie", ())
+
+    def flow(self, client: str | None, known: Mapping[int, Hashable]) -> Flow:
         """Of whose requests it is one."""
-        path = self.path.split(b"?")[0].decode("latin-1")
-        return client, path in OPEN, *self.shown
+        forwarded = self.said.get(b"x-forwarded-for", ())
+        if self.path.split(b"?")[0].decode("latin-1") in OPEN:
+            return Flow(_OPEN_TO_ALL, (client, forwarded, self.shown))
+        project = known.get(hash(self.shown), _STRANGERS)
+        # Anybody may say anything of where a request comes from, and show any key
+        return Flow(project, (client, forwarded if project == _STRANGERS else self.shown))
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -178,6 +273,7 @@ class Connection(asyncio.BufferedProtocol):
         self._before = b""
         self._head = _Head()
         self._in_head = False
+        self._shown: Shown = ()
         self._begun = True
         self._whole = True
         self._body_left: int | None = None
@@ -192,6 +288,7 @@ class Connection(asyncio.BufferedProtocol):
         self._paused = False
         self._deadline = inf
         self._place: asyncio.TimerHandle | None = None
+        self._place_of_project: asyncio.TimerHandle | None = None
         self._unread = Unread(shared.patience_seconds)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -207,8 +304,8 @@ class Connection(asyncio.BufferedProtocol):
         self._deadline = now + shared.patience_seconds
         client = transport.get_extra_info("peername")
         self._client = client and client[0]
-        self._flow: Flow = (self._client,)
-        self._protocol.connection_made(_Line(self, transport))
+        self._flow = Flow(_STRANGERS, (self._client,))
+        self._protocol.connection_made(_Written(self, transport))
         self._tick()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -217,6 +314,7 @@ class Connection(asyncio.BufferedProtocol):
         self._forget()
         self.lost.set()
         self._leave()
+        self._leave_project()
         self._protocol.connection_lost(exc)
         # What refers to each other here would wait for the garbage collector
         self._state.clear()
@@ -282,13 +380,14 @@ class Connection(asyncio.BufferedProtocol):
         elif name == b"content-length":
             self._body_left = int(value)
         elif name in _SHOWN:
-            head.shown.append(value)
+            head.said[name] = *head.said.get(name, ()), value
 
     def on_headers_complete(self) -> None:
         """A request goes to the application, which has all the time it needs once it is whole."""
         self._in_head = False
         self._unanswered = True
-        self._flow = self._head.flow(self._client)
+        self._shown = self._head.shown
+        self._flow = self._head.flow(self._client, self._shared.known)
         old = self._parser.get_http_version() == "1.0"
         if self._head.hosts != 1 and not (old and self._head.hosts == 0):
             self._fault = ("400 Bad Request", "A request has one header Host.")
@@ -306,13 +405,16 @@ class Connection(asyncio.BufferedProtocol):
         self._whole = True
         self._wait()
 
-    def admitted(self) -> None:
+    def admitted(self, project: Hashable) -> None:
         """The request has a key that works: whoever sent it may take their time for its body."""
+        self._shared.know(self._shown, project)
         self._admitted = True
         self._wait()
 
     def sends(self, message: Message) -> None:
         """A part of an answer was given to the transport."""
+        if not self._speaking:
+            self._leave_project()
         self._speaking = True
         self._unread.written += len(message.get("body", b""))
 
@@ -322,6 +424,7 @@ class Connection(asyncio.BufferedProtocol):
         self._unanswered = False
         self._admitted = False
         self._leave()
+        self._leave_project()
         self._wait()
         self._ask_to_be_read()
 
@@ -422,8 +525,12 @@ class Connection(asyncio.BufferedProtocol):
         """Give the request to uvicorn, which makes a task of it."""
         self._to_begin = False
         self._place = self._loop.call_later(PLACE_SECONDS, self._leave)
+        self._place_of_project = self._loop.call_later(
+            PLACE_OF_PROJECT_SECONDS, self._leave_project
+        )
         if self.lost.is_set() or self._transport.is_closing():
             self._leave()
+            self._leave_project()
             return False
         self._begun = True
         self._wait()
@@ -437,6 +544,12 @@ class Connection(asyncio.BufferedProtocol):
             self._place.cancel()
             self._place = None
             self._shared.leave(self._flow)
+
+    def _leave_project(self) -> None:
+        if self._place_of_project is not None:
+            self._place_of_project.cancel()
+            self._place_of_project = None
+            self._shared.leave_project(self._flow.project)
 
     def _refuse(self) -> None:
         # Only where nothing but this can be meant: no other answer is under way, none was given
@@ -479,7 +592,7 @@ class Connection(asyncio.BufferedProtocol):
         self._timer = self._loop.call_later(self._shared.tick_seconds, self._tick)
 
 
-class _Line(asyncio.Transport):
+class _Written(asyncio.Transport):
     """What uvicorn writes to: nothing more once the connection is gone."""
 
     def __init__(self, connection: Connection, transport: asyncio.Transport) -> None:
@@ -572,11 +685,11 @@ class Answers:
                 connection.answered()
 
 
-def admit(scope: Scope) -> None:
-    """Tell the connection of a request, where there is one, that its key works."""
+def admit(scope: Scope, project: Hashable) -> None:
+    """Tell the connection of a request, where there is one, that its key works, and whose it is."""
     connection: Connection | None = scope.get("state", {}).get(_STATE)
     if connection is not None:
-        connection.admitted()
+        connection.admitted(project)
 
 
 async def _heard_or_lost(receive: Receive, connection: Connection) -> Message:
