@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import orjson
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
@@ -15,7 +16,6 @@ from starlette.types import ASGIApp
 from celeus.api import certificates, deletion, system, webhooks
 from celeus.api.access import invitations, keys
 from celeus.api.access.auth import Door
-from celeus.api.access.parameters import only_known
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
 from celeus.api.sessions import (
@@ -31,8 +31,8 @@ from celeus.api.sessions import (
 )
 from celeus.api.sessions import files as session_files
 from celeus.api.watch.metrics import Metrics
+from celeus.api.watch.middleware import Watch
 from celeus.api.watch.spans import untraced
-from celeus.api.watch.watched import Watched
 from celeus.api.wire import links, problems
 from celeus.api.wire.connections import Answers
 from celeus.api.wire.head_requests import HeadRequests
@@ -56,6 +56,7 @@ ROUTES: tuple[APIRouter, ...] = (
     files.router,
     planning.router,
     sessions.router,
+    sessions.status_router,
     deletion.router,
     session_files.router,
     rounds.router,
@@ -124,11 +125,18 @@ the key's is not found.
 """
 
 
+_BUILDING = Lock()
+
+
 class Service(FastAPI):
     """The application, with an OpenAPI document that describes problems as they are sent."""
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document, built once."""
+        """The OpenAPI document, built once, which takes 0.2 s: others wait for it in threads."""
+        with _BUILDING:
+            return self._built()
+
+    def _built(self) -> dict[str, Any]:
         if self.openapi_schema is None:
             found = links.linked(problems.described(super().openapi()))
             routes = (route for router in ROUTES for route in router.routes)
@@ -139,13 +147,13 @@ class Service(FastAPI):
 
     @cached_property
     def contract(self) -> bytes:
-        """The same as JSON: together they take 0.2 s to make."""
+        """The same as JSON."""
         return orjson.dumps(self.openapi())
 
     def build_middleware_stack(self) -> ASGIApp:
         """The same for every answer, the one to a failure of our own included."""
         inner = problems.RefusesWhenStopping(super().build_middleware_stack(), self.state.under_way)
-        return Answers(Watched(HeadRequests(inner), self.state.metrics, self.state.settings))
+        return Answers(Watch(HeadRequests(inner), self.state.metrics, self.state.settings))
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -188,10 +196,10 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.under_way = set()
     problems.install(app)
-    # Routes are tried one after the other, and those of a label cycle are asked for most
-    for router in sorted(ROUTES, key=lambda one: one is not rounds.router):
-        # Not so the pages: their scripts read what the pages do not
-        app.include_router(router, dependencies=[Depends(only_known)])
+    # Routes are tried one after the other, and judges and dashboards ask most
+    asked_most = (sessions.status_router, rounds.router)
+    for router in (*asked_most, *(one for one in ROUTES if one not in asked_most)):
+        app.include_router(router)
     assets = Assets()
     app.state.templates = Templates(assets)
     serve(app, assets)

@@ -19,11 +19,12 @@ from celeus.api.access.parameters import (
     pool_id_of,
 )
 from celeus.api.sessions.schema import Time
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.operations.deletion import sessions
 from celeus.operations.sessions.ledger import moment
 
-router = APIRouter(prefix="/v1", tags=["sessions"])
+router = APIRouter(prefix="/v1", tags=["sessions"], route_class=JsonRoute)
 
 DIGEST = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
 

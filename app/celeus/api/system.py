@@ -10,10 +10,11 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import Administers, CallerOf, OpenContext
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import BEHIND, responses
 from celeus.errors import DatabaseUnavailable, SchemaBehind
 
-router = APIRouter(tags=["system"])
+router = APIRouter(tags=["system"], route_class=JsonRoute)
 
 
 class Health(BaseModel):

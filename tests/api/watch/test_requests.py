@@ -12,8 +12,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from celeus.api.watch.middleware import LOGGER
 from celeus.api.watch.requests import WithRequest
-from celeus.api.watch.watched import LOGGER
 from celeus.commands.service.logs import JsonLines, ShortTarget
 from celeus.main import create_app
 from celeus.settings import Settings

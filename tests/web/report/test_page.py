@@ -234,12 +234,15 @@ async def test_the_table_behind_the_chart_holds_its_last_point(client: AsyncClie
 
 async def test_questions_are_told_with_their_answers(client: AsyncClient) -> None:
     pool = await known_pool(client)
-    asked = [{"side": "at_most", "threshold": 0.9}, {"side": "at_least", "threshold": 0.501}]
+    asked = [{"side": "at_most", "threshold": 0.9}, {"side": "at_least", "threshold": 0.901}]
     session = await opened(client, pool, questions=asked)
+    page = await report(client, session)
+    assert "Is the error rate at most 90 %?Undecided so far" in page.text
+    assert "Is the error rate at least 90.1 %?Undecided so far" in page.text
     await labelled(client, session, pool, 60)
     page = await report(client, session)
     assert re.search(r"Is the error rate at most 90 %\?Yes, since label \d+", page.text)
-    assert re.search(r"Is the error rate at least 50\.1 %\?(Undecided so far|No, )", page.text)
+    assert re.search(r"Is the error rate at least 90\.1 %\?No, since label \d+", page.text)
 
 
 async def test_what_could_not_be_judged_and_what_was_corrected_is_told(

@@ -69,7 +69,7 @@ class Door:
             await answer(scope, receive, send)
             return
         scope.setdefault("state", {})["caller"] = caller
-        connections.admit(scope)
+        connections.admit(scope, caller.project_id)
         await self.app(scope, receive, send if caller.browser is None else kept_private(send))
 
     async def _open(self, context: Context, scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,7 +139,7 @@ def key_parts(token: str) -> tuple[str, str]:
 
 
 class _Key(SecurityBase):
-    """Has the contract tell that a route needs a key, and the route know whose it is."""
+    """Has the contract tell that a route needs a key."""
 
     def __init__(self) -> None:
         self.scheme_name = "key"
@@ -148,17 +148,36 @@ class _Key(SecurityBase):
             description="`Authorization: Bearer ce_…`; keys are made by `celeus keys create`.",
         )
 
+
+class _CallerOfKey(_Key):
+    """Has the route know whose the key is."""
+
     async def __call__(self, request: Request) -> Caller:
         """The caller the door has let in."""
-        caller: Caller | None = getattr(request.state, "caller", None)
-        if caller is None:
-            raise unauthenticated()
-        return caller
+        return _caller(request)
 
 
-_KEY = _Key()
-CallerOf = Annotated[Caller, Security(_KEY)]
-"""The caller, whatever its scopes."""
+class _Scope(_Key):
+    """Has the route be bound to the caller, whose scopes suffice; ``instead`` does as well."""
+
+    def __init__(self, instead: str | None = None) -> None:
+        super().__init__()
+        self._instead = instead
+
+    async def __call__(self, request: Request, needed: SecurityScopes) -> Context:
+        """The context of the caller the door has let in."""
+        caller = _caller(request)
+        if self._instead not in caller.scopes:
+            for scope in needed.scopes:
+                caller.require(scope)
+        return context_of(request, caller)
+
+
+def _caller(request: Request) -> Caller:
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None:
+        raise unauthenticated()
+    return caller
 
 
 def context_of(request: Request, caller: Caller) -> Context:
@@ -173,31 +192,19 @@ def context_of(request: Request, caller: Caller) -> Context:
     )
 
 
-async def _context(request: Request, needed: SecurityScopes, caller: CallerOf) -> Context:
-    """The same, if the caller's scopes suffice."""
-    for scope in needed.scopes:
-        caller.require(scope)
-    return context_of(request, caller)
-
-
-async def _correcting(request: Request, needed: SecurityScopes, caller: CallerOf) -> Context:
-    """The same for who corrects: scope ``manage`` in place of what is needed suffices as well."""
-    if "manage" in caller.scopes:
-        return context_of(request, caller)
-    return await _context(request, needed, caller)
-
-
 async def admit_to(route: Dependant, request: Request) -> None:
     """Refuse a caller whose scopes do not suffice for a route, before its body is read."""
     for inner in route.dependencies:
-        for admitted in (_context, _correcting):
-            if inner.call is admitted:
-                scopes = [*(inner.parent_oauth_scopes or ()), *(inner.own_oauth_scopes or ())]
-                await admitted(request, SecurityScopes(scopes), await _KEY(request))
+        if isinstance(inner.call, _Scope):
+            scopes = [*(inner.parent_oauth_scopes or ()), *(inner.own_oauth_scopes or ())]
+            await inner.call(request, SecurityScopes(scopes))
 
 
-Reads = Annotated[Context, Security(_context, scopes=["read"])]
-Labels = Annotated[Context, Security(_context, scopes=["label"])]
-Manages = Annotated[Context, Security(_context, scopes=["manage"])]
-Administers = Annotated[Context, Security(_context, scopes=["admin"])]
-Corrects = Annotated[Context, Security(_correcting, scopes=["label"])]
+_SCOPE = _Scope()
+CallerOf = Annotated[Caller, Security(_CallerOfKey())]
+"""The caller, whatever its scopes."""
+Reads = Annotated[Context, Security(_SCOPE, scopes=["read"])]
+Labels = Annotated[Context, Security(_SCOPE, scopes=["label"])]
+Manages = Annotated[Context, Security(_SCOPE, scopes=["manage"])]
+Administers = Annotated[Context, Security(_SCOPE, scopes=["admin"])]
+Corrects = Annotated[Context, Security(_Scope(instead="manage"), scopes=["label"])]

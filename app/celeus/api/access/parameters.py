@@ -1,13 +1,12 @@
 """Parameters of routes: the context, the scope they need, ids in the path, known query names."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, cast
 from uuid import UUID
 
 from fastapi import Depends, Path, Query, Request
 from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute
-from pydantic import BaseModel
+from pydantic import BaseModel, PlainValidator
 
 from celeus.api.access.auth import Administers, CallerOf, Corrects, Labels, Manages, Reads
 from celeus.api.wire.ids import parsed
@@ -116,15 +115,12 @@ def _in_path(noun: str, prefix: str) -> Any:  # noqa: ANN401 -- what FastAPI's P
     )
 
 
-async def _pool_of_path(pool_id: Annotated[str, _in_path("pool", "pool")]) -> UUID:
-    return pool_id_of(pool_id)
+def _read_by(of: Callable[[str], UUID]) -> PlainValidator:
+    """Read by a function that refuses; a dependency of its own would cost each request more."""
+    return PlainValidator(of, json_schema_input_type=str)
 
 
-async def _session_of_path(session_id: Annotated[str, _in_path("session", "ses")]) -> UUID:
-    return session_id_of(session_id)
-
-
-async def _webhook_of_path(webhook_id: Annotated[str, _in_path("webhook", "hook")]) -> UUID:
+def _webhook_id_of(webhook_id: str) -> UUID:
     found = parsed("hook", webhook_id)
     if found is None:
         raise WebhookNotFound(
@@ -136,7 +132,7 @@ async def _webhook_of_path(webhook_id: Annotated[str, _in_path("webhook", "hook"
     return found
 
 
-async def _delivery_of_path(delivery_id: Annotated[str, _in_path("delivery", "msg")]) -> UUID:
+def _delivery_id_of(delivery_id: str) -> UUID:
     found = parsed("msg", delivery_id)
     if found is None:
         raise DeliveryNotFound(
@@ -149,10 +145,10 @@ async def _delivery_of_path(delivery_id: Annotated[str, _in_path("delivery", "ms
 
 
 OpenContext = Annotated[Context, Depends(_open_context)]
-PoolId = Annotated[UUID, Depends(_pool_of_path)]
-SessionId = Annotated[UUID, Depends(_session_of_path)]
-WebhookId = Annotated[UUID, Depends(_webhook_of_path)]
-DeliveryId = Annotated[UUID, Depends(_delivery_of_path)]
+PoolId = Annotated[UUID, _in_path("pool", "pool"), _read_by(pool_id_of)]
+SessionId = Annotated[UUID, _in_path("session", "ses"), _read_by(session_id_of)]
+WebhookId = Annotated[UUID, _in_path("webhook", "hook"), _read_by(_webhook_id_of)]
+DeliveryId = Annotated[UUID, _in_path("delivery", "msg"), _read_by(_delivery_id_of)]
 AfterPool = Annotated[
     str | None, Query(description="`next` of the page before.", json_schema_extra=form_of("pool"))
 ]
@@ -163,15 +159,14 @@ Archived = Annotated[bool, Query(description="List archived ones, too.")]
 Limit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Entries of a page.")]
 
 
-async def only_known(request: Request) -> None:
+def only_known(request: Request, route: Dependant) -> None:
     """Refuse a query with a parameter that the route does not have.
 
     A misspelt one would otherwise have its default: `?dryrun=true` would not be a dry run.
     """
     if not request.query_params:
         return
-    route = request.scope["route"]
-    known = set(_query_names(route.dependant)) if isinstance(route, APIRoute) else set()
+    known = set(_query_names(route))
     for name in request.query_params:
         if name not in known:
             raise InvalidValue(

@@ -7,11 +7,12 @@ from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import Reads, session_id_of
 from celeus.api.sessions.schema import QuestionSide
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import Busy, InvalidValue, SessionNotFound
 from celeus.operations.insights import claims as insights
 
-router = APIRouter(prefix="/v1/claims", tags=["insights"])
+router = APIRouter(prefix="/v1/claims", tags=["insights"], route_class=JsonRoute)
 
 
 class ClaimDecision(BaseModel):

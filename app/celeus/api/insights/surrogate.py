@@ -9,12 +9,13 @@ from pydantic import BaseModel, Field
 from celeus.api.access.parameters import NO_NUL, Reads, SessionId
 from celeus.api.sessions.schema import Time
 from celeus.api.wire.etags import KnownTags, still_holds, weak
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import Busy, InvalidValue, SessionNotFound
 from celeus.operations.insights import surrogate as insights
 from celeus.operations.sessions.ledger import moment
 
-router = APIRouter(prefix="/v1/sessions", tags=["insights"])
+router = APIRouter(prefix="/v1/sessions", tags=["insights"], route_class=JsonRoute)
 
 
 class SurrogatePart(BaseModel):

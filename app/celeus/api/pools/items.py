@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from typing import IO, Annotated, Any, Literal, Self
 
 import numpy as np
@@ -127,7 +127,9 @@ async def add_items(  # noqa: PLR0913 - one parameter each of the request
         pools.check_open(record)
     options = ImportOptions(skip_bad_rows=on_error == "skip", dry_run=dry_run)
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
-    async with spooled(request, attempt.hashed) as file:
+    async with spooled(request, attempt.hashed) as file, AsyncExitStack() as stack:
+        if form == "parquet":
+            await stack.enter_async_context(context.process(of_file=True))
         with closing(read_rows(file, form, limits)) as rows:
             return await attempt.answer(
                 200,

@@ -126,7 +126,13 @@ class MetricIn(BaseModel):
 
 MetricsIn = Annotated[
     dict[MetricName, MetricIn],
-    Field(min_length=1, max_length=MOST_METRICS, description=METRICS),
+    Field(
+        min_length=1,
+        max_length=MOST_METRICS,
+        description=METRICS,
+        # Else the contract allows names of any other form
+        json_schema_extra={"additionalProperties": False},
+    ),
 ]
 
 

@@ -7,12 +7,13 @@ from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import NO_NUL, Limit, Manages, Reads, SessionId
 from celeus.api.sessions.schema import Time
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import InvalidValue, SessionNotFound
 from celeus.operations.sessions.labelling import comments
 from celeus.operations.sessions.ledger import moment
 
-router = APIRouter(prefix="/v1/sessions", tags=["history"])
+router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 
 MOST_ROUNDS = 2**31 - 1
 

@@ -9,11 +9,12 @@ from celeus import errors
 from celeus.api.access.parameters import Manages
 from celeus.api.pools.schema import BYTES
 from celeus.api.sessions.schema import Session
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.uploads import FORMATS, spooled, unless_gone
 from celeus.operations.runs.push import push
 
-router = APIRouter(prefix="/v1/session-files", tags=["sessions"])
+router = APIRouter(prefix="/v1/session-files", tags=["sessions"], route_class=JsonRoute)
 
 MEDIA = "application/x-ndjson"
 BODY: dict[str, Any] = {

@@ -7,12 +7,13 @@ from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import Reads, SessionId
 from celeus.api.sessions.schema import Time
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import history
 from celeus.operations.sessions.ledger import KIND_NAMES, moment
 
-router = APIRouter(prefix="/v1/sessions", tags=["history"])
+router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 
 Most = Annotated[int, Query(ge=1, le=10_000, description="Entries of a page.")]
 
@@ -21,7 +22,7 @@ class TrajectoryPoint(BaseModel):
     """The answer after a folded round."""
 
     round: int = Field(description="Rounds folded so far.")
-    sequence: int = Field(description="Number of the ledger's event that brought it.")
+    sequence: int = Field(description="Number of the last event of the request that brought it.")
     estimate: float = Field(description="Of the mean loss.")
     lower: float = Field(description="Lower end of the interval.")
     upper: float = Field(description="Upper end of the interval.")

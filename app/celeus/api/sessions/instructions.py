@@ -7,13 +7,14 @@ from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import Reads, SessionId
 from celeus.api.sessions.schema import Time
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions.labelling import instructions
 from celeus.operations.sessions.labelling.instructions import Instructions
 from celeus.operations.sessions.ledger import moment
 
-router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
 
 
 class InstructionsVersion(BaseModel):

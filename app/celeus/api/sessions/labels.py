@@ -12,13 +12,14 @@ from celeus.api.access.parameters import NO_NUL, PAGE_DEFAULT, PAGE_MOST, Reads,
 from celeus.api.pools.items import ItemOut, item_members, whole_item
 from celeus.api.sessions.label_files import FORMATS, writer_of
 from celeus.api.sessions.schema import Time
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.labelling import labels
 from celeus.operations.sessions.labelling.labels import LabelFilter, Labels
 
-router = APIRouter(prefix="/v1/sessions", tags=["history"])
+router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 
 MOST = 2**31 - 1
 

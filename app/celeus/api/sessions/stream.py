@@ -8,13 +8,14 @@ from fastapi import APIRouter, Depends, Header, Query
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from celeus.api.access.parameters import Reads, SessionId
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import sessions, stream
 
 ALIVE_SECONDS = 3.0
 
-router = APIRouter(prefix="/v1/sessions", tags=["history"])
+router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 
 
 async def _place(context: Reads, session_id: SessionId) -> AsyncIterator[None]:

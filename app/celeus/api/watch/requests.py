@@ -55,7 +55,7 @@ class Exchange:
 _current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 
-def begun(scope: Scope) -> Exchange:
+def begin_exchange(scope: Scope) -> Exchange:
     """The exchange that begins with a request, and that all of this task belongs to from now on.
 
     It is never taken back: the server logs what escapes from here in the same task, afterwards.

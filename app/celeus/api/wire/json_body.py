@@ -14,6 +14,7 @@ from fastapi import Request, Response, params
 from fastapi.routing import APIRoute
 
 from celeus.api.access.auth import admit_to
+from celeus.api.access.parameters import only_known
 from celeus.core.canonical import named_once
 from celeus.errors import InvalidValue, UnsupportedFormat
 
@@ -28,14 +29,15 @@ INLINE_BYTES = 1 << 16
 
 
 class JsonRoute(APIRoute):
-    """A route whose body, where it takes one, is bounded JSON."""
+    """A route that knows its query, and whose JSON, where it takes any, is bounded."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler, given a request whose JSON is read and checked already."""
-        handle = super().get_route_handler()
+        handle, takes_json = super().get_route_handler(), self._takes_json()
 
         async def checked(request: Request) -> Response:
-            if not self._takes_json():
+            only_known(request, self.dependant)
+            if not takes_json:
                 return await handle(request)
             await admit_to(self.dependant, request)
             bounded = _JsonRequest(request.scope, request.receive)

@@ -366,9 +366,10 @@ def install(app: FastAPI) -> None:
         if not isinstance(error, HTTPException):
             return _unexpected()
         answer = _of_http(error)
-        if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED and (known := _methods(request)):
+        if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             # The framework names those of one route only, of the several that a path may have.
-            answer.headers["Allow"] = ", ".join(known)
+            allowed = await asyncio.to_thread(_methods, request)
+            answer.headers.update({"Allow": allowed} if allowed else {})
         return answer
 
     async def of_system(_: Request, error: Exception) -> JSONResponse:
@@ -425,11 +426,11 @@ def _of_http(error: HTTPException) -> JSONResponse:
     return answer
 
 
-def _methods(request: Request) -> list[str]:
-    """What may be asked at the path of a request, as the contract tells it."""
+def _methods(request: Request) -> str:
+    """What may be asked at the path of a request, as the contract tells it, if it does."""
     path = getattr(request.scope.get("route"), "path", None)
     known = {method.upper() for method in request.app.openapi()["paths"].get(path, ())}
-    return sorted(known | {"HEAD"} if "GET" in known else known)
+    return ", ".join(sorted(known | {"HEAD"} if "GET" in known else known))
 
 
 def _unexpected() -> JSONResponse:

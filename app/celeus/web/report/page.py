@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from celeus.api.access.parameters import Reads, SessionId
 from celeus.api.system import service_version
+from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.core.insights.sentences import Contrast, sentence
 from celeus.core.plans.best import BestPlan
@@ -36,7 +37,7 @@ from celeus.web.report.chart import Chart, ChartData, Mark, chart, thin
 from celeus.web.report.table import TableWording
 from celeus.web.report.wording import Wording, Words
 
-router = APIRouter(prefix="/v1/sessions", tags=["history"])
+router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 
 POINTS = 400
 ROWS = 24

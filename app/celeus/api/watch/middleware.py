@@ -8,7 +8,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from celeus.api.watch.metrics import Metrics
-from celeus.api.watch.requests import HEADER, Exchange, begun
+from celeus.api.watch.requests import HEADER, Exchange, begin_exchange
 from celeus.api.watch.spans import database_of, name_caller, tell_parts
 from celeus.settings import Settings
 
@@ -20,7 +20,7 @@ the process."""
 _logger = logging.getLogger(LOGGER)
 
 
-class Watched:
+class Watch:
     """Watch over requests; those slower than the settings say are warned of, with their parts."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, settings: Settings) -> None:
@@ -34,7 +34,7 @@ class Watched:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        exchange = begun(scope)
+        exchange = begin_exchange(scope)
         self._metrics.begin()
 
         async def told(message: Message) -> None:
