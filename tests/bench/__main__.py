@@ -13,6 +13,7 @@ import uvloop
 from rich.console import Console
 
 from tests.bench.attacks import attack_lines
+from tests.bench.background import background_lines
 from tests.bench.certificates import certificate_lines
 from tests.bench.comparisons import comparison_lines
 from tests.bench.cycles import cycle_lines
@@ -39,6 +40,7 @@ class Part(StrEnum):
     COMPARE = "compare"
     CYCLE = "cycle"
     LOAD = "load"
+    BACKGROUND = "background"
     POLL = "poll"
     ATTACKS = "attacks"
     GAPS = "gaps"
@@ -54,6 +56,7 @@ SERVED: dict[Part, tuple[str, Callable[..., AsyncIterator[Line]]]] = {
     Part.COMPARE: ("A comparison beside one system", comparison_lines),
     Part.CYCLE: ("Label cycles", cycle_lines),
     Part.LOAD: ("Label cycles offered at a steady rate", load_lines),
+    Part.BACKGROUND: ("Label cycles while long work goes on", background_lines),
     Part.POLL: ("Status polls from Redis", poll_lines),
     Part.ATTACKS: ("Attacks: memory, and answers to others", attack_lines),
     Part.GAPS: ("Answers to others while one session works", gap_lines),

@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -17,11 +18,11 @@ import orjson
 from tests.keys import ADMIN
 
 
+@cache
 def _head(key: str) -> str:
     return f"Host: bench\r\nAuthorization: Bearer {key}\r\n"
 
 
-_HEAD = _head(ADMIN)
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _ETAG = re.compile(rb"\r\netag: *([^\r]+)", re.IGNORECASE)
 
@@ -69,10 +70,12 @@ class Connection:
         self._writer.write(f"GET {path} HTTP/1.1\r\n{_head(key)}{headers}\r\n".encode())
         return await self._answer()
 
-    async def post(self, path: str, body: bytes, media: str = "application/json") -> Answer:
+    async def post(
+        self, path: str, body: bytes, media: str = "application/json", *, key: str = ADMIN
+    ) -> Answer:
         """Send a body."""
         head = (
-            f"POST {path} HTTP/1.1\r\n{_HEAD}Content-Type: {media}\r\n"
+            f"POST {path} HTTP/1.1\r\n{_head(key)}Content-Type: {media}\r\n"
             f"Content-Length: {len(body)}\r\n\r\n"
         )
         self._writer.write(head.encode() + body)

@@ -116,7 +116,7 @@ async def gap_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
     """Pairs that start; a long session labelled, corrected, certified, and met by a new process."""
     repeats, rounds = (1, 8_000) if quick else (3, 40_000)
     truth, gaps = synthetic(ITEMS), Gaps()
-    with _environment() as environment:
+    with signing() as environment:
         async with (
             world.services(environment=environment) as urls,
             Connection.to(urls[0]) as connection,
@@ -151,7 +151,7 @@ async def gap_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
 
 
 @contextmanager
-def _environment() -> Iterator[dict[str, str]]:
+def signing() -> Iterator[dict[str, str]]:
     """Settings of the servers: certificates signed with a fresh key."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "key.pem"

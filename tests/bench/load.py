@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tests.bench.connection import Connection
 from tests.bench.judges import Judge
 from tests.bench.results import Goal, Line
 from tests.bench.truths import synthetic
-from tests.bench.worlds import World, opened, sealed
+from tests.bench.worlds import COMMON, LONG, World, opened, sealed
 
 ITEMS = 50_000
 CLIENTS = 64
@@ -26,24 +27,56 @@ LONGEST_P99 = {100: 25.0, 200: 60.0}
 """Milliseconds that 99 of 100 cycles may take, with a session for every client."""
 SHARES = (50.0, 95.0, 99.0, 100.0)
 REST_SECONDS = 1.0
+DASHBOARDS = 8
+"""They poll one of the sessions at the second process, each as soon as it has its answer."""
+LEAST_POLLS = Goal.least(2500, "/s")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Cycles offered: to how many sessions, how many a second, for how long."""
+
+    sessions: int
+    rate: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Seconds from the moment each cycle was due to its answer, and polls a second meanwhile."""
+
+    cycles: list[float]
+    polls: float = 0.0
+
+    @property
+    def shares(self) -> list[float]:
+        """What so many of 100 cycles took at most."""
+        return [float(np.percentile(self.cycles, it)) for it in SHARES]
 
 
 async def load_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
     """Waiting times by rate, with a session for every client and with one for all."""
     repeats, seconds = (1, 3.0) if quick else (3, 8.0)
     truth = synthetic(ITEMS, risk=0.5, vagueness=20.0)
-    async with world.services() as urls:
+    async with world.services(2) as urls:
         async with Connection.to(urls[0]) as connection:
             pool = await sealed(connection, truth)
         for sessions in (CLIENTS, 1):
             found: dict[int, list[list[float]]] = {rate: [] for rate in RATES}
             for _ in range(repeats):
                 for rate in RATES:
-                    waits = await offered(urls[0], pool, truth, sessions, rate, seconds)
-                    found[rate].append([float(np.percentile(waits, it)) for it in SHARES])
+                    offer = Offer(sessions, rate, seconds)
+                    found[rate].append((await offered(urls[0], pool, truth, offer)).shares)
             for rate, runs in found.items():
                 for line in _lines(rate, sessions, runs):
                     yield line
+        for rate in RATES:
+            offer = Offer(CLIENTS, rate, seconds)
+            polled = [await offered(urls[0], pool, truth, offer, urls[1]) for _ in range(repeats)]
+            beside = f"beside {rate} cycles/s, {CLIENTS} clients and sessions"
+            polls = [run.polls for run in polled]
+            yield Line(f"polls a second {beside}", polls, "/s", LEAST_POLLS)
+            yield Line(f"… {beside}: p99", [1000.0 * run.shares[2] for run in polled], "ms")
 
 
 def _lines(rate: int, sessions: int, runs: Sequence[Sequence[float]]) -> list[Line]:
@@ -58,30 +91,43 @@ def _lines(rate: int, sessions: int, runs: Sequence[Sequence[float]]) -> list[Li
     return lines
 
 
-async def offered(  # noqa: PLR0913, PLR0917 - what is measured, where and how long
-    url: str, pool: str, truth: Truth, sessions: int, rate: int, seconds: float
-) -> list[float]:
-    """Seconds from the moment each cycle was due to its answer."""
+async def offered(
+    url: str, pool: str, truth: Truth, offer: Offer, polled: str | None = None
+) -> Waits:
+    """How long cycles take at ``url``, while dashboards poll at another process, if any do."""
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(Connection.to(url))
-        names = [await opened(first, pool) for _ in range(sessions)]
+        precision = COMMON if offer.sessions > 1 else LONG
+        names = [await opened(first, pool, precision) for _ in range(offer.sessions)]
         judges = []
         for number in range(CLIENTS):
             connection = await stack.enter_async_context(Connection.to(url))
-            name = names[number % sessions]
+            name = names[number % offer.sessions]
             judges.append(Judge(connection, name, f"judge-{number}", truth))
         for judge in judges:
             await judge.begin()
         await asyncio.sleep(REST_SECONDS)
-        began, total = time.perf_counter(), int(rate * seconds)
+        began, total = time.perf_counter(), int(offer.rate * offer.seconds)
         waits: list[float] = []
 
         async def work(judge: Judge, number: int) -> None:
             for at in range(number, total, CLIENTS):
-                due = began + at / rate
+                due = began + at / offer.rate
                 await asyncio.sleep(max(0.0, due - time.perf_counter()))
                 await judge.cycle()
                 waits.append(time.perf_counter() - due)
 
-        await asyncio.gather(*(work(judge, at) for at, judge in enumerate(judges)))
-    return waits
+        async def poll(url: str) -> int:
+            done = 0
+            async with Connection.to(url) as connection:
+                while time.perf_counter() < began + offer.seconds:
+                    (await connection.get(f"/v1/sessions/{names[0]}")).json()
+                    done += 1
+            return done
+
+        polling = [] if polled is None else [poll(polled) for _ in range(DASHBOARDS)]
+        counts, _ = await asyncio.gather(
+            asyncio.gather(*polling),
+            asyncio.gather(*(work(judge, at) for at, judge in enumerate(judges))),
+        )
+    return Waits(waits, sum(counts) / offer.seconds)

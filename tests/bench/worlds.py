@@ -41,7 +41,9 @@ class World:
     ) -> AsyncIterator[list[str]]:
         """Addresses of as many `celeus serve` processes, ended on leaving."""
         own = _COUNTED | dict(environment or {})
-        running = running_services(processes, self.database_url, self.redis_url, own)
+        running = running_services(
+            processes, self.database_url, self.redis_url, own, show_log=False
+        )
         services = await asyncio.to_thread(running.__enter__)
         try:
             yield [service.url for service in services]
@@ -86,7 +88,13 @@ async def sealed(connection: Connection, truth: Truth) -> str:
     return pool
 
 
-async def opened(connection: Connection, pool: str, precision: float | None = 0.05) -> str:
-    """Id of a session, if not told otherwise with the precision most people ask for."""
+COMMON = 0.05
+"""The precision most people ask for."""
+LONG = 0.02
+"""One that takes so many labels that no session ends while it is measured."""
+
+
+async def opened(connection: Connection, pool: str, precision: float | None = COMMON) -> str:
+    """Id of a session."""
     asked = {"pool_id": pool, "precision": precision}
     return str((await connection.send("/v1/sessions", asked))["id"])

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import numpy as np
 
 from tests.bench.connection import Connection
-from tests.bench.load import CLIENTS, RATES, offered
+from tests.bench.load import CLIENTS, RATES, Offer, offered
 from tests.bench.results import Line
 from tests.bench.scale.costs import MEASURED, Costs
 from tests.bench.scale.footprint import footprint_of
@@ -37,11 +37,11 @@ async def scale_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
             pool = await sealed(connection, truth)
         for sessions in (CLIENTS, 1):
             for rate in RATES:
-                waits = await offered(urls[0], pool, truth, sessions, rate, seconds)
+                found = await offered(urls[0], pool, truth, Offer(sessions, rate, seconds))
                 model = Service(Plant(), costs, sessions).offered(rate, CLIENTS, seconds)
                 for share in SHARES:
                     what = f"{rate} cycles/s offered, sessions: {sessions}; p{share} measured"
-                    yield Line(what, [_milliseconds(waits, share)], "ms")
+                    yield Line(what, [_milliseconds(found.cycles, share)], "ms")
                     yield Line("… modelled", [_milliseconds(model.waits, share)], "ms")
 
 
