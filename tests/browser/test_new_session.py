@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Complaints, Site
@@ -436,6 +436,28 @@ def test_a_file_of_two_systems_becomes_a_comparison(
     assert (session["precision"], session["known"]) == (None, 0)
     [made] = kept(server)
     assert made["systems"]["normalisation"] == "casefold"
+
+
+def test_a_file_is_not_looked_at_again_while_it_becomes_a_pool(
+    signed_in: SignedIn, server: Site
+) -> None:
+    """It is, half a second after the last letter of a name, which gave up the pool under way."""
+    page = signed_in("manage", "read")
+    with_file(page, "exam.csv", csv())
+    expect(page.locator("#checked")).to_contain_text("every row is a valid item")
+    held: list[Route] = []
+
+    def hold(creating: Route) -> None:
+        held.append(creating)
+
+    page.route(re.compile("/v1/pool-files.*on_error"), hold)
+    page.get_by_label("What the score is called").fill("accuracy")
+    page.get_by_role("button", name="Create the pool").click()
+    page.wait_for_timeout(1000)
+    held.pop().continue_()
+    expect(page.locator("#chosen-name")).to_have_text("exam")
+    [made] = kept(server)
+    assert made["score"]["name"] == "accuracy"
 
 
 def test_a_verdict_without_margin_is_planned_and_opened(signed_in: SignedIn, server: Site) -> None:

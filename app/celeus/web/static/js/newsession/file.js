@@ -75,6 +75,7 @@ export class PoolFile {
     this.found = null;
     this.whole = false;
     this.supposed = false;
+    this.creating = false;
     this.keyOf = keyring();
     this.mapping = new Mapping(() => this.checkAgain());
     this.looks = new Looks();
@@ -208,13 +209,15 @@ export class PoolFile {
   async checkAgain() {
     showLimits();
     this.levels.offer(picked("kind"), picked("subject"));
-    if (this.file === null) return;
+    if (this.file === null) return undefined;
+    // A look would give up the pool that is being created
+    if (this.creating) return this.checkSoon();
     clear(byId("file-details"));
     fill(byId("file-problem"));
     this.unchecked();
     const file = this.file;
     const part = await this.part(file);
-    if (this.file !== file) return;
+    if (this.file !== file) return undefined;
     let query;
     try {
       query = this.query({ name: "checked", dry_run: "true", preview: String(SHOWN_ROWS) });
@@ -224,7 +227,7 @@ export class PoolFile {
       return this.tell(wrong);
     }
     const found = await this.send(part, query, "Checking the file");
-    if (found === null || this.file !== file) return;
+    if (found === null || this.file !== file) return undefined;
     if (this.supposed && found.items === 0) {
       // What looked like two systems is none
       this.supposed = false;
@@ -232,7 +235,7 @@ export class PoolFile {
     }
     this.found = found;
     this.whole = part === file;
-    this.show(found);
+    return this.show(found);
   }
 
   /**
@@ -426,7 +429,9 @@ export class PoolFile {
       "Idempotency-Key": this.keyOf([String(query), file.name, size, lastModified]),
     };
     byId("loss-kind", HTMLFieldSetElement).disabled = true;
+    this.creating = true;
     const made = await this.send(file, query, "Creating the pool", headers);
+    this.creating = false;
     byId("loss-kind", HTMLFieldSetElement).disabled = false;
     if (made === null || made.pool === null) return this.allow();
     this.forget();
