@@ -12,6 +12,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
+from hypothesis.errors import FlakyStrategyDefinition
 from schemathesis import Case, CheckContext, CheckFunction, GenerationMode, Response
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.config import SchemathesisConfig
@@ -57,7 +58,6 @@ CONFIG: dict[str, Any] = {
         "positive_data_acceptance": {
             "expected-statuses": ["2xx", "304", "404", "409", "415", "422", "503"]
         },
-        "max_response_time": 10.0,
     },
 }
 
@@ -217,16 +217,24 @@ class Walk(schema.include(operation_id=WALKED).as_state_machine()):  # type: ign
 def test_any_walk_along_the_links_keeps_the_contract(service: Service) -> None:
     Walk.url = service.url
     Walk.reached.clear()
-    Walk.run(
-        settings=settings(
-            max_examples=200 if FULL else 10,
-            stateful_step_count=50 if FULL else 30,
-            derandomize=True,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        )
+    chosen = settings(
+        max_examples=200 if FULL else 10,
+        stateful_step_count=50 if FULL else 30,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
     )
+    # A server gives other ids and other times each time, so a walk cannot be repeated to the
+    # letter, as Hypothesis now and then wants to: another one is made then
+    for last in (False, False, True):
+        try:
+            Walk.run(settings=chosen)
+        except FlakyStrategyDefinition:
+            if last:
+                raise
+        else:
+            break
     session = "/v1/sessions/{session_id}"
     # A short walk comes as far as draws; a long one judges them
     deepest = (f"POST {session}/observe",) if FULL else ()
