@@ -16,7 +16,7 @@ from tests.servers import Service, running_services
 @pytest.fixture
 def service(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     monkeypatch.setenv("CELEUS_KEY", ADMIN)
-    environment = {"CELEUS_PLANNING_SECONDS": "20"}
+    environment = {"CELEUS_PLANNING_SECONDS": "10"}
     with running_services(1, database_url, environment=environment) as services:
         yield services[0]
 
