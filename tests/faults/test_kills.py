@@ -12,6 +12,8 @@ import httpx
 import pytest
 from httpx import AsyncClient
 
+from celeus.core.ledger import Observation
+from celeus.operations.sessions.ledger import KINDS
 from tests.faults.loads import assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
 from tests.faults.proxies import Cut, Link, Proxy, before_port, before_postgres
@@ -20,6 +22,7 @@ from tests.runs.files import exam
 from tests.servers import data_folder, running_redis, started_service
 
 COMMIT = b"COMMIT\x00"
+OBSERVATION = f'"kind":{KINDS[Observation]},'.encode()
 COMMITS_CUT = 5
 ANNOUNCEMENTS_CUT = 2
 ANSWERS_DROPPED = 40
@@ -47,10 +50,15 @@ class KilledBetweenCommitAndAnswer:
         proxy.asked, proxy.answered = self.asked, self.answered
 
     async def asked(self, link: Link, piece: bytes) -> None:
+        if OBSERVATION in piece:
+            link.notes.add("observed")
         if COMMIT not in piece or len(self.killed) == COMMITS_CUT:
             return
         self.wait -= 1
-        if self.wait == 0:
+        observed = "observed" in link.notes
+        link.notes.discard("observed")
+        # The first one is of an observation, the others as they come
+        if self.wait <= 0 and (observed or self.killed):
             self.wait = self.rng.randint(8, 16)
             link.notes.add("cut")
 

@@ -41,7 +41,8 @@ class KilledAtTheCommit:
         proxy.asked, proxy.answered = self.asked, self.answered
 
     async def asked(self, link: Link, piece: bytes) -> None:
-        if self.armed and b"UPDATE sessions" in piece:
+        # By an append, not by who looks for sessions that have gone quiet
+        if self.armed and b"UPDATE sessions SET sequence" in piece:
             link.notes.add(self.armed.pop())
         self._kill("asked", link, piece)
 
