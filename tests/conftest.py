@@ -7,6 +7,7 @@ import asyncio
 import gc
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -116,11 +117,9 @@ def empty(db: psycopg.Connection) -> None:
     of the two, and after the other has ended there is nobody left to wait for.
     """
     for _ in range(5):
-        try:
+        with suppress(psycopg.errors.DeadlockDetected):
             db.execute(EMPTY)
-        except psycopg.errors.DeadlockDetected:
-            continue
-        return
+            return
     db.execute(EMPTY)
 
 

@@ -56,7 +56,7 @@ def running_site(
     make_key(signing_key)
     environment = {
         "CELEUS_SIGNING_KEY_FILE": str(signing_key),
-        # Small pools take far less; a machine with other work gets the time it needs
+        # Small pools mostly take less; a machine with other work gets the time it needs
         "CELEUS_PLANNING_SECONDS": "16",
         # Webhooks of the tests lead to loopback
         "CELEUS_WEBHOOK_INTERNAL": "127.0.0.0/8",
