@@ -5,8 +5,8 @@ import pkgutil
 
 import celeus
 
-OTHER = ("celeus.demo", "celeus.study", "celeus.store.migrations.")
-"""What needs other extras, and scripts that alembic runs."""
+OTHER = ("celeus.demo", "celeus.study")
+"""What needs other extras."""
 
 for module in pkgutil.walk_packages(celeus.__path__, "celeus."):
     if not module.name.startswith(OTHER):

@@ -97,25 +97,6 @@ def running_postgres() -> Iterator[str]:
         yield url
 
 
-OLDER = "16"
-"""A version before the private database's own, whose programs the wheel brings, too."""
-
-
-def older_programs() -> Path:
-    """Where they lie."""
-    return embedded.programs_folder().parents[1] / "pginstall" / "bin"
-
-
-def older_cluster(folder: Path) -> None:
-    """Make a database of the older version in a data folder, as an older Celeus would have."""
-    cluster, owner = folder / "postgres", account()
-    cluster.mkdir(mode=0o700)
-    owner.give(cluster)
-    options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
-    made = owner.run([str(older_programs() / "initdb"), *options, "-D", str(cluster)], cluster)
-    assert made.returncode == 0, made.stderr
-
-
 class RestartablePostgres:
     """A durable private PostgreSQL in one folder, stopped and started while others use it."""
 

@@ -17,7 +17,7 @@ from celeus.commands.judges import guess, judge
 from celeus.commands.plan import plan
 from celeus.commands.push import push
 from celeus.commands.runs import runs
-from celeus.commands.service.database import PASS_ON, database_tool, upgrade_database
+from celeus.commands.service.database import PASS_ON, database_tool
 from celeus.commands.service.keys import keys
 from celeus.commands.service.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
@@ -42,7 +42,6 @@ cli.add_typer(runs, name="run")
 cli.command()(serve)
 cli.command()(migrate)
 cli.command("database", context_settings=PASS_ON)(database_tool)
-cli.command("upgrade-database")(upgrade_database)
 cli.command()(openapi)
 cli.command(cls=GateCommand)(gate)
 cli.command()(claims)

@@ -10,15 +10,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from alembic import command
-from alembic.util import CommandError
 from httpx import AsyncClient
 
 from celeus.core.certificates.stamps import roots_in
 from celeus.core.certificates.verify import verify
 from celeus.operations.certificates.signing_keys import key_of_folder
 from celeus.settings import Settings
-from celeus.store import migrations
 from tests.clients import serving
 from tests.factories import known_pool, labelled, opened
 from tests.servers import free_port
@@ -57,7 +54,7 @@ def stamped(client: AsyncClient, session: str) -> Callable[[], Awaitable[bool]]:
 
 
 async def test_an_opening_is_stamped_and_every_certificate_carries_it(
-    settings: Settings, authority: Authority, database_url: str
+    settings: Settings, authority: Authority
 ) -> None:
     roots = roots_in(authority.roots.read_bytes())
     with answering(authority) as url:
@@ -82,9 +79,6 @@ async def test_an_opening_is_stamped_and_every_certificate_carries_it(
         assert "timestamp" in report.checked
         assert report.stamped_at == told["stamped_at"]
     assert (refused.status_code, refused.json()["field"]) == (422, "timestamp_roots")
-    configuration = migrations.configuration(database_url)
-    with pytest.raises(CommandError, match="would lose time stamps;"):
-        await asyncio.to_thread(command.downgrade, configuration, "9a3f51c7e6d2")
 
 
 async def test_a_session_opens_without_its_stamp_and_the_next_start_asks_again(

@@ -60,28 +60,3 @@ def test_the_private_database_is_joined_or_started(run: Run, tmp_path: Path) -> 
         assert run(*tool, folder / "second").status == 0
         assert server.pid(data) is None
     assert run("database", "--data-dir", tmp_path / "none", "pg_dump").status == 1
-
-
-def test_an_upgrade_of_a_named_database_or_of_none_is_refused(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with data_folder() as folder:
-        answer = run("upgrade-database", "--data-dir", folder)
-        assert answer.status == 1
-        assert f"{folder}/postgres holds no database" in answer.err
-        assert run("upgrade-database", "--data-dir", folder / "none").status == 1
-        assert not (folder / "none").exists()
-    monkeypatch.setenv("CELEUS_DATABASE_URL", "postgresql://somewhere/else")
-    answer = run("upgrade-database")
-    assert answer.status == 1
-    assert "CELEUS_DATABASE_URL names a database" in answer.err
-
-
-def test_an_upgrade_of_this_versions_database_changes_nothing(run: Run) -> None:
-    with data_folder() as folder:
-        put_cluster(folder)
-        answer = run("upgrade-database", "--data-dir", folder)
-        assert (answer.status, answer.out) == (
-            0,
-            f"celeus: the database is one of PostgreSQL {server.MAJOR} already\n",
-        )

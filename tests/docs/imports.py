@@ -15,7 +15,7 @@ import numpy as np
 ROOMS = ("commands", "web", "api", "operations", "core", "store", "root")
 NOUNS = (
     *("views", "documents", "report", "certificates", "insights", "sessions", "sampling"),
-    *("eprocess", "plans", "pools", "access", "runtime", "wire", "embedded", "migrations", ""),
+    *("eprocess", "plans", "pools", "access", "runtime", "wire", "embedded", ""),
 )
 BESIDE = tuple(
     f"celeus.{room}"

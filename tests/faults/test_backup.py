@@ -13,7 +13,6 @@ import psycopg
 from httpx import AsyncClient
 
 from celeus.store.embedded import server
-from celeus.store.schema import migrate
 from tests.factories import known_pool, opened
 from tests.faults.loads import Load, assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
@@ -22,8 +21,6 @@ from tests.operations.replays import Kept, kept
 from tests.servers import (
     Service,
     data_folder,
-    older_cluster,
-    older_programs,
     put_cluster,
     started_service,
 )
@@ -142,25 +139,6 @@ async def test_the_private_database_is_restored_into_a_new_folder(tally: Tally) 
             await going_on.judged(judges=4)
             await assert_nothing_lost(going_on, url)
     tally.count("private database dumped under load, restored into a new folder", 1)
-
-
-async def test_a_session_is_the_same_after_an_upgrade_of_postgresql(
-    tally: Tally,
-) -> None:
-    with data_folder() as folder:
-        older_cluster(folder)
-        with server.postgres(folder, durable=False, programs=older_programs()) as url:
-            migrate(url)
-            async with serving(1, url) as (service,), loaded([service.url], 20) as load:
-                await load.judged(judges=4)
-                before = kept(url, load.session)
-        await run("upgrade-database", "--data-dir", folder)
-        audit = await run("audit", "--data-dir", folder)
-        assert f"1 sessions, {len(before.events)} events" in audit
-        assert "0 differ" in audit
-        with server.postgres(folder, durable=False) as url:
-            assert kept(url, load.session) == before
-    tally.count("private database brought from PostgreSQL 16 to 18 with a session in it", 1)
 
 
 async def test_servers_that_ran_through_a_restore_follow_the_restored_ledger(

@@ -88,7 +88,8 @@ def _at_head(url: str, current: str | None) -> bool:
     if current is not None and current not in revisions():
         raise SchemaBehind(
             f"{_name_of(url)} has schema {current!r}, which this version does not know: it belongs"
-            " to a newer version or to another program"
+            " to a newer version, to another program, or to a version before 0.1.0, whose databases"
+            " are not migrated. Name an empty database in CELEUS_DATABASE_URL"
         )
     return current == head()
 

@@ -1,20 +1,15 @@
 """Pools of two systems over the wire: every format, what is known, refused and bound."""
 
-import asyncio
 import io
 import json
 from typing import Any
 
 import httpx
-import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from alembic import command
-from alembic.util import CommandError
 
 from celeus.operations.certificates.npz import read_archive
-from celeus.store import migrations
 from tests.pairs import A, B, body_of, exchanged
 
 TEXTS = {
@@ -219,23 +214,6 @@ async def test_a_file_names_both_systems_or_none(client: httpx.AsyncClient) -> N
         params = {"name": "two", **query}
         answer = await client.post("/v1/pool-files", params=params, content=CSV, headers=media)
         assert (answer.status_code, answer.json()["field"]) == (422, field)
-
-
-async def test_the_way_back_would_lose_the_systems_and_is_refused(
-    client: httpx.AsyncClient, database_url: str
-) -> None:
-    plain = {"name": "plain", "loss": {"kind": "difference"}, "items": [{"id": "a"}]}
-    kept = await created(client, plain | {"sealed": True})
-    pool = await created(client, TEXTS)
-    configuration = migrations.configuration(database_url)
-    with pytest.raises(CommandError, match="would lose pools of two systems;"):
-        await asyncio.to_thread(command.downgrade, configuration, "9d3b61f7ae02")
-    assert (await client.get(f"/v1/pools/{pool['id']}")).json() == pool
-    with psycopg.connect(database_url) as db:
-        db.execute("DELETE FROM pools WHERE systems IS NOT NULL")
-    await asyncio.to_thread(command.downgrade, configuration, "9d3b61f7ae02")
-    await asyncio.to_thread(command.upgrade, configuration, "head")
-    assert (await client.get(f"/v1/pools/{kept['id']}")).json() == kept
 
 
 async def test_rows_of_two_systems_are_no_items_of_one(client: httpx.AsyncClient) -> None:

@@ -178,8 +178,9 @@ def later_version(folder: Path) -> dict[str, str]:
     """
     package = Path(celeus.__file__).parent
     shutil.copytree(package, folder / "celeus", ignore=shutil.ignore_patterns("__pycache__"))
-    scripts = folder / "celeus" / "store" / "migrations" / "versions"
-    (scripts / "later.py").write_text(MIGRATION)
+    scripts = folder / "celeus" / "_alembic"
+    shutil.copytree(migrations.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
+    (scripts / "versions" / "later.py").write_text(MIGRATION)
     return {"PYTHONPATH": str(folder)}
 
 

@@ -1,7 +1,6 @@
 """`celeus database`: PostgreSQL's own tools on the service's database, and its next version."""
 
 import os
-import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -54,37 +53,6 @@ def database_tool(
             [program, *tool[1:]], env=os.environ | _environment(plain_url(url)), check=False
         )
     raise SystemExit(result.returncode)
-
-
-def upgrade_database(
-    data_dir: DataDir = None,
-    programs: Annotated[
-        Path | None, typer.Option(help="Folder that holds the older PostgreSQL, at any depth.")
-    ] = None,
-) -> None:
-    """Bring the private database to this version's PostgreSQL, by dump and restore.
-
-    The older cluster stays beside the new one, unchanged, until you remove it. It takes room for
-    both and for a dump. Stop `celeus serve` first.
-    """
-    settings = settings_of(data_dir=data_dir)
-    if settings.database_url is not None:
-        raise InvalidValue(
-            "CELEUS_DATABASE_URL names a database, which is for its own administrator to upgrade",
-            field="CELEUS_DATABASE_URL",
-        )
-    from celeus.store.embedded.server import MAJOR
-    from celeus.store.embedded.upgrade import upgrade
-
-    kept = upgrade(settings.data_dir, programs)
-    if kept is None:
-        typer.echo(f"celeus: the database is one of PostgreSQL {MAJOR} already")
-        return
-    typer.echo(
-        f"celeus: the database is now one of PostgreSQL {MAJOR}; the older one is kept in {kept}.\n"
-        f"Look whether all is well, then remove it: "
-        f"celeus audit --data-dir {shlex.quote(str(settings.data_dir))}"
-    )
 
 
 def _tools(settings: "Settings") -> Path | None:

@@ -11,8 +11,6 @@ lock shared by all users of the machine, and stops servers by counting handles.
 import fcntl
 import logging
 import os
-import re
-import shlex
 import shutil
 import signal
 import threading
@@ -40,8 +38,6 @@ from celeus.store.embedded.supervisor import STOP, Supervisor
 
 MAJOR = "18"
 """The PostgreSQL that private databases are made and served with."""
-UPGRADED = "postgres.upgraded"
-"""Name of a cluster beside the one whose place it is about to take."""
 _SOCKET = ".s.PGSQL.5432"
 _END_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
@@ -62,22 +58,18 @@ _logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def postgres(
-    data_dir: Path, *, durable: bool = True, keep: bool = False, programs: Path | None = None
-) -> Iterator[str]:
+def postgres(data_dir: Path, *, durable: bool = True, keep: bool = False) -> Iterator[str]:
     """Run the private PostgreSQL of a folder; every process of this user can use its address.
 
     Refuses with `DataFolderBusy` while another process runs it, and with `DataFolderUnusable`
     when the folder cannot hold it. Without `durable` a crash of the machine may lose data, which
     suits tests only. With `keep` it is started again when it ends by itself; where that cannot be
     done, this process gets SIGTERM. Stops on SIGTERM and SIGHUP too where those were not handled.
-    ``programs`` of another version serve the cluster of that version.
     """
     folder = data_dir.absolute()
     _require_one_line(folder)
     owner = account()
-    version = MAJOR if programs is None else major_of(programs)
-    programs = programs or programs_folder()
+    programs = programs_folder()
     existing = next(step for step in (folder, *folder.parents) if step.exists())
     owner.require_passage([existing, programs / "postgres"])
     _make_folder(folder)
@@ -87,7 +79,7 @@ def postgres(
         hold(folder) as lock,
         _socket_folder(cluster, owner) as sockets,
     ):
-        _ensure_cluster(cluster, owner, programs, version, lock)
+        _ensure_cluster(cluster, owner, programs, lock)
         _end_left_over(cluster)
         supervisor = _supervisor(cluster, owner, programs, sockets, [] if durable else _FORGETFUL)
         starter = os.getpid()
@@ -132,51 +124,21 @@ def programs_folder() -> Path:
     )
 
 
-def major_of(programs: Path) -> str:
-    """The major version of these programs; refuses a folder without them."""
-    with suppress(OSError):
-        said = account().run([str(programs / "postgres"), "--version"], Path("/")).stdout
-        if (version := re.search(r"\) (\d+)", said)) is not None:
-            return version[1]
-    raise DataFolderUnusable(
-        f"{programs} holds no PostgreSQL that {account().name} can run", field="programs"
-    )
-
-
-def version_of(cluster: Path) -> str:
-    """The major version that a cluster was made by."""
+def _require_version(cluster: Path) -> None:
+    """Refuse a cluster of another PostgreSQL, and say how its data are brought over."""
     try:
-        return (cluster / "PG_VERSION").read_text().strip()
+        made = (cluster / "PG_VERSION").read_text().strip()
     except OSError as error:
         raise DataFolderUnusable(
             f"{cluster} holds no database: {error.strerror}", field="data_dir", value=str(cluster)
         ) from error
-
-
-def finish_upgrade(cluster: Path) -> None:
-    """Give an upgraded cluster its place, where the older one has left it."""
-    upgraded = cluster.with_name(UPGRADED)
-    if upgraded.exists() and not cluster.exists():
-        upgraded.rename(cluster)
-
-
-def require_version(cluster: Path, version: str) -> None:
-    """Refuse a cluster of another version, with the command that brings it to this one."""
-    made = version_of(cluster)
-    if made == version:
-        return
-    upgrade = f": run `celeus upgrade-database --data-dir {shlex.quote(str(cluster.parent))}`"
-    raise DataFolderUnusable(
-        f"{cluster} was made by PostgreSQL {made}; this is {version}"
-        f"{upgrade if is_older(made) else ''}",
-        field="data_dir",
-        value=made,
-    )
-
-
-def is_older(version: str) -> bool:
-    """Whether a cluster of this version can be upgraded."""
-    return version.isdigit() and int(version) < int(MAJOR)
+    if made != MAJOR:
+        raise DataFolderUnusable(
+            f"{cluster} was made by PostgreSQL {made}; this is {MAJOR}: dump it with the Celeus"
+            " that made it (`celeus database pg_dump`), and restore the dump into a new folder",
+            field="data_dir",
+            value=made,
+        )
 
 
 def _require_one_line(folder: Path) -> None:
@@ -246,12 +208,11 @@ def _take(lock: int, folder: Path) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def _ensure_cluster(cluster: Path, owner: Account, programs: Path, version: str, lock: int) -> None:
+def _ensure_cluster(cluster: Path, owner: Account, programs: Path, lock: int) -> None:
     """Make the cluster on the first start, all or nothing; refuse one that is not ours.
 
     Until it is made its maker has the lock, too: nobody else begins while it is at work.
     """
-    finish_upgrade(cluster)
     if cluster.exists():
         if not owner.owns(cluster):
             raise DataFolderUnusable(
@@ -260,7 +221,7 @@ def _ensure_cluster(cluster: Path, owner: Account, programs: Path, version: str,
                 field="data_dir",
                 value=str(cluster),
             )
-        require_version(cluster, version)
+        _require_version(cluster)
         return
     unfinished = cluster.with_name("postgres.new")
     if unfinished.exists():

@@ -7,16 +7,17 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import text
-
 if TYPE_CHECKING:
     from alembic.config import Config
 
-SCRIPTS = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
+_INSTALLED = _PACKAGE / "_alembic"
+SCRIPTS = _INSTALLED if _INSTALLED.is_dir() else _PACKAGE.parents[1] / "alembic"
+"""The folder of migrations: inside an installed package, or at the top of a checkout."""
 MIGRATION_LOCK = 7_306_513_217
 """Any number that nothing else in a database locks."""
-_REVISION = re.compile(r'^revision = "(\w+)"$', re.MULTILINE)
-_FOLLOWED = re.compile(r'^down_revision = "(\w+)"$', re.MULTILINE)
+_REVISION = re.compile(r'^revision = "(.+)"$', re.MULTILINE)
+_FOLLOWED = re.compile(r'^down_revision = "(.+)"$', re.MULTILINE)
 
 
 def configuration(url: str | None = None) -> "Config":
@@ -46,29 +47,10 @@ def _scripts() -> str:
 
 
 def upgrade(url: str) -> None:
-    """Bring the database to head; two callers at once do it one after the other.
+    """Run the migrations that the database has not seen; two callers at once, one after the other.
 
-    An empty one gets its tables at once. Blocking: call it from a thread where a loop runs.
+    Blocking: call it from a thread where a loop runs.
     """
-    from celeus.store.migrations import fresh
-
-    if not fresh.make(url):
-        migrate(url)
-
-
-def migrate(url: str) -> None:
-    """Run the migrations that the database has not seen, from the first one on if need be."""
     from alembic import command
 
     command.upgrade(configuration(url), "head")
-
-
-def refuse_to_lose(what: str, rows: str) -> None:
-    """In a way back: refuse it where there are such ``rows`` (a table and its condition)."""
-    from alembic import op
-    from alembic.util import CommandError
-
-    found = text(f"SELECT EXISTS (SELECT FROM {rows})")  # noqa: S608 -- written in a migration
-    if op.get_bind().execute(found).scalar_one():
-        message = f"this way back would lose {what}; restore the backup of before instead"
-        raise CommandError(message)

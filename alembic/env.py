@@ -1,4 +1,4 @@
-"""How a migration runs: alone, in one transaction, and never queueing behind a busy table.
+"""Run migrations: alone, in one transaction, and never queueing behind a busy table.
 
 The address comes from whoever calls (`celeus.store.migrations`), or else from the settings.
 """
