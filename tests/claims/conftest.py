@@ -1,11 +1,10 @@
 """How many sessions are run, by how many processes, and where the figures go.
 
-``make test`` runs enough to notice an engine that is broken; ``make claims`` (CELEUS_CLAIMS=full)
-runs the full counts and writes them into docs/coverage.md.
+``make test`` runs enough to notice an engine that is broken; ``make nightly`` runs the full counts
+and writes them into docs/coverage.md.
 """
 
 import multiprocessing
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -18,11 +17,11 @@ import pytest
 
 from tests.claims.counted import FURTHER, POOLS, keep, row_of
 from tests.claims.sessions import Case, Tally, tally
+from tests.nightly import NIGHTLY
 from tests.workers import number
 
 Counted = TypeVar("Counted")
 
-FULL = os.environ.get("CELEUS_CLAIMS") == "full"
 PROCESSES = max(1, 2 // number()[1])
 """In each worker of a run: together as many as the smallest machine has cores."""
 PIECES = 8
@@ -49,13 +48,13 @@ class Runner:
     def keep(self, case: Case, sessions: int | None = None) -> Tally:
         """The tally of this case, which full counts write into the page."""
         counted = self.run(case, sessions)
-        if FULL:
+        if NIGHTLY:
             keep(POOLS, row_of(case, counted))
         return counted
 
     def note(self, claim: str, pools: str, items: int, sessions: int, counted: str) -> None:
         """Write what full counts found of a claim on these pools into the page."""
-        if FULL:
+        if NIGHTLY:
             keep(FURTHER, (claim, pools, items, sessions, counted))
 
     def sum(self, count: Callable[..., Counted], sessions: int, *case: object) -> Counted:
@@ -74,4 +73,4 @@ def runner() -> Iterator[Runner]:
     """Sessions by the hundred."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, context, initializer=_be_strict) as pool:
-        yield Runner(pool, *((1200, 200) if FULL else (QUICK, 100)))
+        yield Runner(pool, *((1200, 200) if NIGHTLY else (QUICK, 100)))

@@ -5,14 +5,14 @@ import math
 import pytest
 
 from tests.claims.accounting import PROMISES, broken
-from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.conftest import PIECES, Runner
 from tests.claims.test_coverage import credible
+from tests.nightly import NIGHTLY
 
-ITEMS = 120 if FULL else 60
-SESSIONS = 1600 if FULL else 8
+ITEMS = 120 if NIGHTLY else 60
+SESSIONS = 1600 if NIGHTLY else 8
 
 
-@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("promise", PROMISES)
 def test_every_account_keeps_its_promise(promise: str, runner: Runner) -> None:
     size = SESSIONS // PIECES

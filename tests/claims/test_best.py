@@ -2,15 +2,15 @@
 
 import pytest
 
-from tests.claims.conftest import FULL, Runner
+from tests.claims.conftest import Runner
 from tests.claims.contests import WORLDS, lost_best
 from tests.claims.test_coverage import credible
+from tests.nightly import NIGHTLY
 
-ITEMS = 300 if FULL else 50
-SESSIONS = 2000 if FULL else 32
+ITEMS = 300 if NIGHTLY else 50
+SESSIONS = 2000 if NIGHTLY else 32
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_best_is_lost_in_at_most_alpha_of_the_sessions(world: str, runner: Runner) -> None:
     counted = runner.sum(lost_best, SESSIONS, world, ITEMS)

@@ -4,17 +4,17 @@ import pytest
 
 from celeus.study.pools.differences import WORLDS
 from tests.claims.comparing import at_border, lost
-from tests.claims.conftest import FULL, Runner
+from tests.claims.conftest import Runner
 from tests.claims.test_coverage import credible
+from tests.nightly import NIGHTLY
 
-ITEMS = 300 if FULL else 100
-SESSIONS = 2000 if FULL else 40
+ITEMS = 300 if NIGHTLY else 100
+SESSIONS = 2000 if NIGHTLY else 40
 MARGIN = 12
 BORDERS = [(0, MARGIN), (1, MARGIN), (-1, MARGIN), (MARGIN, MARGIN), (MARGIN + 1, MARGIN)]
 FURTHER = [(-MARGIN - 1, MARGIN), (1, 0), (-1, 0)]
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> None:
     counted = runner.sum(lost, SESSIONS, world, ITEMS)
@@ -22,8 +22,7 @@ def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> N
     assert credible(counted.missed, counted.sessions), counted
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("beside", [*BORDERS, *FURTHER] if FULL else BORDERS, ids=str)
+@pytest.mark.parametrize("beside", [*BORDERS, *FURTHER] if NIGHTLY else BORDERS, ids=str)
 def test_first_verdicts_at_the_border_are_right(beside: tuple[int, int], runner: Runner) -> None:
     counted = runner.sum(at_border, SESSIONS, beside, ITEMS)
     mean, margin = beside

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binomtest
 
 from celeus.core.eprocess.signals import RangeLeft
-from tests.claims.conftest import FULL, Runner
+from tests.claims.conftest import Runner
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, HARDEST, WORLDS, Case, Tally, tally
+from tests.nightly import NIGHTLY
 from tests.study import broken
 
 REJECTED_AT = 1e-3
@@ -23,8 +24,7 @@ def credible(missed: int, sessions: int, alpha: float = ALPHA) -> bool:
     return bool(binomtest(missed, sessions, alpha, alternative="greater").pvalue >= REJECTED_AT)
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("world", WORLDS if FULL else QUICK_WORLDS)
+@pytest.mark.parametrize("world", WORLDS if NIGHTLY else QUICK_WORLDS)
 @pytest.mark.parametrize("target", ["pool", "population"])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_at_most_alpha_of_the_sessions_ever_lose_the_risk(
@@ -38,12 +38,11 @@ def test_at_most_alpha_of_the_sessions_ever_lose_the_risk(
 
 BY_GOAL = [
     *(("sharp", "pool", world) for world in ALL_WORLDS),
-    *(("sharp", "population", world) for world in (ALL_WORLDS if FULL else QUICK_WORLDS)),
+    *(("sharp", "population", world) for world in (ALL_WORLDS if NIGHTLY else QUICK_WORLDS)),
     *(("uniform", target, "informative surrogate") for target in ("pool", "population")),
 ]
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(("policy", "target", "world"), BY_GOAL)
 def test_at_most_alpha_of_the_sessions_with_a_goal_ever_lose_the_risk(
     policy: str, target: str, world: str, runner: Runner
@@ -53,8 +52,7 @@ def test_at_most_alpha_of_the_sessions_with_a_goal_ever_lose_the_risk(
     assert credible(counted.missed_ever, counted.sessions), counted
 
 
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("world", ALL_WORLDS if FULL else HARDEST)
+@pytest.mark.parametrize("world", ALL_WORLDS if NIGHTLY else HARDEST)
 @pytest.mark.parametrize("target", ["pool", "population"])
 def test_at_most_alpha_lose_it_when_the_precision_is_changed_twice_by_looking(
     target: str, world: str, runner: Runner
@@ -66,7 +64,7 @@ def test_at_most_alpha_lose_it_when_the_precision_is_changed_twice_by_looking(
 
 def goal_sessions(runner: Runner, target: str) -> int:
     """Full counts are larger, since the level is nearly used up; else pairs take their time."""
-    if FULL:
+    if NIGHTLY:
         return 1500
     return runner.sessions if target == "pool" else 24
 

@@ -8,28 +8,28 @@ import pytest
 from celeus.core.eprocess.lattice import Candidates, ThresholdDesign
 from celeus.core.interval import Interval
 from celeus.core.plans.stopping import Answer, Question, Side
-from tests.claims.conftest import FULL, Runner
+from tests.claims.conftest import Runner
 from tests.claims.deciding import Asking, Told, told
 from tests.claims.sessions import FURTHER_WORLDS, HARDEST, WORLDS
 from tests.claims.test_coverage import credible
+from tests.nightly import NIGHTLY
 
 SIDES: tuple[Side, ...] = ("at_most", "at_least")
 POOLS = [
-    *(("sharp", "pool", world) for world in ((*WORLDS, *FURTHER_WORLDS) if FULL else HARDEST)),
+    *(("sharp", "pool", world) for world in ((*WORLDS, *FURTHER_WORLDS) if NIGHTLY else HARDEST)),
     ("uniform", "pool", "informative surrogate"),
     ("sharp", "population", "informative surrogate"),
     ("celeus", "pool", "more than half drawn"),
-    *((policy, "pool", "rare losses") for policy in ("no_surrogate", "evalue") if FULL),
+    *((policy, "pool", "rare losses") for policy in ("no_surrogate", "evalue") if NIGHTLY),
 ]
 CASES = [(*pools, side, beside) for pools in POOLS for side in SIDES for beside in (False, True)]
 
 
 def run(runner: Runner, case: Asking) -> Told:
     """The case in several processes; the counts do not depend on how many."""
-    return runner.sum(told, 1500 if FULL else 32, case)
+    return runner.sum(told, 1500 if NIGHTLY else 32, case)
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_at_most_alpha_of_the_sessions_say_anything_wrong(
     case: tuple[str, str, str, Side, bool], runner: Runner
@@ -39,7 +39,6 @@ def test_at_most_alpha_of_the_sessions_say_anything_wrong(
     assert credible(counted.anything, counted.sessions), counted
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("beside", [False, True], ids=["on the risk", "just beside it"])
 @pytest.mark.parametrize("side", SIDES)
 def test_stakes_that_add_up_to_more_than_alpha_are_caught(
@@ -59,7 +58,6 @@ def test_stakes_that_add_up_to_more_than_alpha_are_caught(
     assert not credible(counted.wrong, counted.sessions), counted
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("side", SIDES)
 def test_an_answer_before_the_interval_is_past_the_threshold_is_caught(
     side: Side, monkeypatch: pytest.MonkeyPatch

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.conftest import PIECES, Runner
 from tests.claims.skipping import Skipping, Skips, skips
 from tests.claims.test_coverage import credible
+from tests.nightly import NIGHTLY
 
 ITEMS = 600
 WORLDS = ["informative surrogate", "three quarters drawn"]
@@ -15,12 +16,11 @@ def run(runner: Runner, case: Skipping, sessions: int) -> Skips:
     return runner.sum(skips, sessions, case)
 
 
-@pytest.mark.timeout(0 if FULL else 3600)
-@pytest.mark.parametrize("world", WORLDS if FULL else WORLDS[:1])
+@pytest.mark.parametrize("world", WORLDS if NIGHTLY else WORLDS[:1])
 def test_the_best_of_27_rules_to_skip_what_was_seen_gains_nothing(
     world: str, runner: Runner
 ) -> None:
-    counted = run(runner, Skipping("sharp", world, ITEMS), 500 if FULL else PIECES)
+    counted = run(runner, Skipping("sharp", world, ITEMS), 500 if NIGHTLY else PIECES)
     found = f"missed ever {counted.best}, without skips {counted.honest}"
     runner.note("skips by the best of 27 rules", world, ITEMS, counted.sessions, found)
     assert credible(counted.best, counted.sessions), counted

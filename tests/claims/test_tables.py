@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.conftest import PIECES, Runner
 from tests.claims.tables import WORLDS, lost_claims
 from tests.claims.test_coverage import credible
+from tests.nightly import NIGHTLY
 
-ITEMS = 300 if FULL else 100
-SESSIONS = 1600 if FULL else 16
+ITEMS = 300 if NIGHTLY else 100
+SESSIONS = 1600 if NIGHTLY else 16
 
 
-@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_claim_is_lost_in_at_most_alpha_of_the_sessions(world: str, runner: Runner) -> None:
     size = SESSIONS // PIECES

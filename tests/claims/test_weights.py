@@ -5,15 +5,15 @@ from operator import add
 
 import pytest
 
-from tests.claims.conftest import FULL, PIECES, Runner
+from tests.claims.conftest import PIECES, Runner
 from tests.claims.test_coverage import credible
 from tests.claims.weighing import WORLDS, lost
+from tests.nightly import NIGHTLY
 
-ITEMS = 300 if FULL else 100
-SESSIONS = 2000 if FULL else 40
+ITEMS = 300 if NIGHTLY else 100
+SESSIONS = 2000 if NIGHTLY else 40
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_interval_holds_the_weighted_mean(world: str, runner: Runner) -> None:
     size = SESSIONS // PIECES

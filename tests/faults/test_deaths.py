@@ -22,9 +22,10 @@ from tests import lineups, pairs
 from tests.faults import loads
 from tests.faults.loads import Load, assert_nothing_lost, client_of, loaded, until
 from tests.faults.tally import Tally
+from tests.nightly import NIGHTLY
 from tests.servers import Service, data_folder, put_cluster, started_service
 
-TRIES = 20 if os.environ.get("CELEUS_ATTACKS") == "full" else 2
+TRIES = 20 if NIGHTLY else 2
 FIRST_START_SECONDS = 6.0
 """About how long a first start takes."""
 MOST_SECONDS = 60.0

@@ -30,7 +30,6 @@ def quick(methods: list[str], targets: list[str], kept: Path) -> Verdict:
     return Verdict.of(measure(options.series, options.jobs, kept, 1), QUICK.alpha)
 
 
-@pytest.mark.timeout(300)
 def test_the_engine_as_it_is_passes(kept: Path) -> None:
     found = quick(
         ["celeus", "no_surrogate", "evalue", "oracle", "sharp", "uniform"], ["pool"], kept
