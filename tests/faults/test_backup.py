@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import psycopg
+import pytest
 from httpx import AsyncClient
 
 from celeus.store.embedded import server
@@ -27,6 +28,8 @@ from tests.servers import (
     put_cluster,
     started_service,
 )
+
+pytestmark = pytest.mark.nightly
 
 ROUNDS = 120
 RESTORE = ["pg_restore", "--single-transaction", "-d"]

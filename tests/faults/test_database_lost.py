@@ -6,6 +6,7 @@ import signal
 import time
 
 import psycopg
+import pytest
 
 from celeus.store import migrations
 from tests.faults.loads import (
@@ -19,6 +20,8 @@ from tests.faults.processes import serving
 from tests.faults.routes import EVERY_ROUTE, asked
 from tests.faults.tally import Tally
 from tests.servers import RestartablePostgres, data_folder, restartable_postgres
+
+pytestmark = pytest.mark.nightly
 
 ROUNDS = 120
 SLOWEST_SECONDS = 30.0
