@@ -31,6 +31,8 @@ from tests.keys import bearer
 from tests.nightly import NIGHTLY
 from tests.servers import Service
 
+pytestmark = pytest.mark.nightly
+
 MOST_QUERY = 8_000
 CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 LEAKS = re.compile(
