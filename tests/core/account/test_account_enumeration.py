@@ -172,7 +172,10 @@ LATE = {
 """Claims added later at a level that is felt, with surrogates that mislead."""
 
 
-@pytest.mark.parametrize("name", LATE)
+@pytest.mark.parametrize(
+    "name",
+    [name if name != "a group" else pytest.param(name, marks=pytest.mark.nightly) for name in LATE],
+)
 def test_whenever_a_claim_is_added_it_is_lost_with_at_most_its_level(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

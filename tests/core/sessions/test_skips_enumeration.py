@@ -239,7 +239,10 @@ def test_skips_gain_nothing_of_a_pair(loss: tuple[int, ...], *, above: bool) -> 
         assert best_of_held(game, rounds, []) <= 1.0 + EXACT
 
 
-@pytest.mark.parametrize("truth", [EVEN, UNEVEN], ids=["even", "uneven"])
+@pytest.mark.parametrize(
+    "truth",
+    [pytest.param(EVEN, id="even", marks=pytest.mark.nightly), pytest.param(UNEVEN, id="uneven")],
+)
 @pytest.mark.parametrize("name", SUPERMARTINGALES)
 def test_skips_gain_nothing_of_a_published_policy(name: str, truth: Truth) -> None:
     """Of wealth in the cell that holds the risk; mixed, and of either side alone."""
