@@ -5,8 +5,15 @@ import pkgutil
 
 import celeus
 
-OTHER = ("celeus.demo", "celeus.study", "celeus.store.migrations.")
-"""What needs other extras, and scripts that alembic runs."""
+OTHER = (
+    "celeus.demo",
+    "celeus.gates.plugin",
+    "celeus.harnesses",
+    "celeus.inspect",
+    "celeus.study",
+    "celeus.store.migrations.",
+)
+"""Modules that need other extras or tools of others, and scripts that alembic runs."""
 
 for module in pkgutil.walk_packages(celeus.__path__, "celeus."):
     if not module.name.startswith(OTHER):
