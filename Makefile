@@ -11,7 +11,7 @@ OUT ?= study
 PICTURES ?= pictures
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve ruff style lint lint-js check test claims attack faults bench bench-labels study pictures imports packaging ecosystem image lock
+.PHONY: help env demo serve ruff style lint lint-js check test nightly bench bench-labels study pictures imports ecosystem lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,24 +89,17 @@ QUICK := tests/core tests/golden tests/api/test_certificates.py
 
 check: WORKERS := 3
 check: ruff ## What to run before a commit: style, types, and the tests that take no time
-	$(call tested,lint lint-js,$(QUICK) -m "fast or smoke" $(ARGS))
+	$(call tested,lint lint-js,$(QUICK) -m "(fast or smoke) and not nightly" $(ARGS))
 
 # Else all workers of a first run compile all modules, each for itself and at the same time
 COMPILED := .venv/.celeus-compiled
 compile = test $(COMPILED) -nt $(READY) || { $(BIN)/pytest --collect-only -q >/dev/null && touch $(COMPILED); };
 
-test: ruff ## All checks and all tests (options: ARGS="-k cache", WORKERS=0 for one process)
-	$(call tested,lint,$(ARGS),$(compile))
+test: ruff ## All checks, and all tests but the long ones (options: ARGS="-k cache", WORKERS=0)
+	$(call tested,lint,-m "not nightly" $(ARGS),$(compile))
 
-claims: env ## The statistical claims with their full counts; takes long
-	CELEUS_CLAIMS=full $(BIN)/pytest tests/claims --timeout=0 $(ARGS)
-
-attack: env ## Attack a real server much longer than the tests do
-	CELEUS_ATTACKS=full $(BIN)/pytest tests/attacks tests/api/access/test_blind_attack.py \
-		tests/faults/test_deaths.py --timeout=0 $(ARGS)
-
-faults: env ## Fail the database over, roll out a version, balance and pool: root, apt and minutes
-	CELEUS_FAULTS=full $(BIN)/pytest tests/faults/machines --timeout=0 $(ARGS)
+nightly: env ## What takes long, job after job, and a table of them (options: JOBS="claims faults")
+	$(BIN)/python -m tests.nightly $(JOBS)
 
 bench: env ## Measure time, and print it beside its goals (options: ARGS="--quick")
 	$(BIN)/python -m tests.bench $(ARGS)
@@ -122,9 +115,6 @@ pictures: env ## Take a picture of every page: into PICTURES, and docs/pictures/
 
 imports: env ## Draw the picture of the imports in docs/architecture.md
 	$(BIN)/python -m tests.docs.imports docs/pictures/imports.svg
-
-packaging: env ## Install the wheel bare and with [engine], and try it
-	$(BIN)/pytest tests/packaging $(ARGS)
 
 # The tools our users live in, in environments of their own: they need what we must not, and not
 # what each other does
@@ -144,9 +134,6 @@ ecosystem: env $(ONLY:%=$(ECOSYSTEM)/%/.celeus-ready) ## Try the real tools of o
 	@for name in $(ONLY); do echo "$$name:"; CELEUS_ECOSYSTEM=$$name \
 		HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 $(ECOSYSTEM)/$$name/bin/python -m pytest \
 		-c tests/ecosystem/pytest.ini --rootdir . tests/ecosystem/$$name $(ARGS) || exit; done
-
-image: env ## Build the image for real and try it: root, apt, and minutes
-	CELEUS_IMAGE=build $(BIN)/pytest tests/docker --timeout=0 $(ARGS)
 
 COMPILE = $(BIN)/pip-compile --quiet --upgrade --strip-extras --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \

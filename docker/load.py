@@ -5,8 +5,14 @@ import pkgutil
 
 import celeus
 
-OTHER = ("celeus.demo", "celeus.study")
-"""What needs other extras."""
+OTHER = (
+    "celeus.demo",
+    "celeus.gates.plugin",
+    "celeus.harnesses",
+    "celeus.inspect",
+    "celeus.study",
+)
+"""Modules that need other extras, or tools of others."""
 
 for module in pkgutil.walk_packages(celeus.__path__, "celeus."):
     if not module.name.startswith(OTHER):

@@ -1,6 +1,5 @@
 """One real server that the attacks of a run share, with nothing in its database before each."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.attacks.world import client_of
+from tests.nightly import NIGHTLY
 from tests.servers import Service, running_services
-
-FULL = os.environ.get("CELEUS_ATTACKS") == "full"
-"""`make attack`: many more tries of everything that is drawn at random."""
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +36,7 @@ def running_service(
         "CELEUS_KEY_CACHE_SECONDS": "0",
         "CELEUS_SIGNING_KEY_FILE": str(signing_key),
         # A plan takes what it is given, and is refused or answered the same
-        "CELEUS_PLANNING_SECONDS": "6" if FULL else "2",
+        "CELEUS_PLANNING_SECONDS": "6" if NIGHTLY else "2",
     }
     with running_services(1, postgres_url, shared_redis_url, environment) as [service]:
         yield service

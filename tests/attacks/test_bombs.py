@@ -223,7 +223,6 @@ def packed_tables() -> dict[str, bytes]:
     }
 
 
-@pytest.mark.timeout(300)
 def test_a_parquet_bomb_is_refused_within_bounds(service: Service, client: httpx.Client) -> None:
     for name, content in packed_tables().items():
         assert len(content) < 8 * MEGABYTE, name

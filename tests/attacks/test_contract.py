@@ -24,12 +24,14 @@ from schemathesis.specs.openapi.checks import negative_data_rejection
 
 from celeus.api.wire.links import linked
 from tests.api.contract import ROUTES, Route, every
-from tests.attacks.conftest import FULL
 from tests.attacks.hostile import ENCODERS, SCALES, uploads
 from tests.attacks.tally import TRIES
 from tests.attacks.world import World, build, client_of
 from tests.keys import bearer
+from tests.nightly import NIGHTLY
 from tests.servers import Service
+
+pytestmark = pytest.mark.nightly
 
 MOST_QUERY = 8_000
 CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
@@ -46,10 +48,10 @@ CONFIG: dict[str, Any] = {
     # All examples of an operation meet one server: it has to stand them all
     "suppress-health-check": ["all"],
     "generation": {
-        "max-examples": 400 if FULL else 12,
+        "max-examples": 400 if NIGHTLY else 12,
         "deterministic": True,
         "database": "none",
-        "no-shrink": not FULL,
+        "no-shrink": not NIGHTLY,
         # Every route refuses names it does not know; `tests/api` has a test of each
         "allow-extra-parameters": False,
     },
@@ -214,13 +216,12 @@ class Walk(schema.include(operation_id=WALKED).as_state_machine()):  # type: ign
         )
 
 
-@pytest.mark.timeout(0 if FULL else 300)
 def test_any_walk_along_the_links_keeps_the_contract(service: Service) -> None:
     Walk.url = service.url
     Walk.reached.clear()
     chosen = settings(
-        max_examples=200 if FULL else 10,
-        stateful_step_count=50 if FULL else 30,
+        max_examples=200 if NIGHTLY else 10,
+        stateful_step_count=50 if NIGHTLY else 30,
         derandomize=True,
         database=None,
         deadline=None,
@@ -236,6 +237,6 @@ def test_any_walk_along_the_links_keeps_the_contract(service: Service) -> None:
         Walk.run(settings=chosen)
     session = "/v1/sessions/{session_id}"
     # A short walk comes as far as draws; a long one judges them
-    deepest = (f"POST {session}/observe",) if FULL else ()
+    deepest = (f"POST {session}/observe",) if NIGHTLY else ()
     for step in ("POST /v1/sessions", f"POST {session}/next", *deepest):
         assert Walk.reached[step], Walk.reached

@@ -21,10 +21,10 @@ from celeus.core.randomness import commitment
 from celeus.errors import Refusal
 from celeus.operations.certificates.npz import read_archive
 from tests.api.contract import MISSING, ROUTES
-from tests.attacks.conftest import FULL
 from tests.attacks.tally import TRIES
 from tests.attacks.world import World, build, judge, made
 from tests.keys import ADMIN, bearer
+from tests.nightly import NIGHTLY
 
 STRANGER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 Document = dict[str, Any]
@@ -149,7 +149,7 @@ def signed_by_stranger(document: Document) -> bytes:
 
 
 def verified(
-    client: httpx.Client, certificate: bytes, pool: bytes | None, *, over_http: bool = FULL
+    client: httpx.Client, certificate: bytes, pool: bytes | None, *, over_http: bool = NIGHTLY
 ) -> Document:
     """The report of the service, or at once what its process would find: each takes its time."""
     if not over_http:
@@ -260,7 +260,7 @@ def test_hostile_archives_are_refused_and_execute_nothing(
     archives = hostile_archives(str(place))
     for name, content in archives.items():
         TRIES["hostile archives"] += 1
-        over_http = FULL or name == "an array of objects"
+        over_http = NIGHTLY or name == "an array of objects"
         assert not verified(client, true, content, over_http=over_http)["valid"], name
         assert not place.exists(), name
 

@@ -8,17 +8,16 @@ from contextlib import suppress
 from typing import Any
 
 import httpx
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from celeus.api.pools import parquet_worker
 from celeus.api.pools.parquet import Limits
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
-from tests.attacks.conftest import FULL
 from tests.attacks.hostile import SCALES, coherent_rows, limits, losses, tables, uploads
 from tests.attacks.tally import TRIES
 from tests.attacks.world import made
+from tests.nightly import NIGHTLY
 
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
 TARGETS = ("pool", "population")
@@ -58,8 +57,7 @@ def check_refusal(answer: httpx.Response) -> None:
         assert problem["rule"]
 
 
-@pytest.mark.timeout(0 if FULL else 120)
-@settings(tries, max_examples=3000 if FULL else 60)
+@settings(tries, max_examples=3000 if NIGHTLY else 60)
 @given(
     st.sampled_from(sorted(SCALES)).flatmap(lambda scale: st.tuples(st.just(scale), uploads(scale)))
 )
@@ -82,8 +80,7 @@ def test_a_hostile_upload_is_taken_whole_or_refused_by_line_with_nothing_kept(
         judged_to_the_end(client, pool, scale, itertools.cycle(limits(scale)), {})
 
 
-@pytest.mark.timeout(0 if FULL else 120)
-@settings(tries, max_examples=1500 if FULL else 25)
+@settings(tries, max_examples=1500 if NIGHTLY else 25)
 @given(st.data())
 def test_whatever_was_accepted_is_judged_to_the_end_and_covers_its_true_mean(
     client: httpx.Client, data: st.DataObject
@@ -109,9 +106,8 @@ def test_whatever_was_accepted_is_judged_to_the_end_and_covers_its_true_mean(
     judged_to_the_end(client, pool, scale, itertools.cycle(data.draw(found, "losses")), opening)
 
 
-@settings(tries, max_examples=20_000 if FULL else 400)
+@settings(tries, max_examples=20_000 if NIGHTLY else 400)
 @given(content=tables())
-@pytest.mark.timeout(0 if FULL else 120)
 def test_a_hostile_parquet_file_is_read_or_refused_by_name(content: bytes) -> None:
     TRIES["hostile Parquet files"] += 1
     with suppress(InvalidValue, UploadTooLarge, PoolTooLarge):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.claims.sessions import Case, Tally
+from tests.nightly import NIGHTLY
 
 PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 
@@ -62,6 +63,18 @@ def keep(table: Table, cells: Sequence[object], path: Path = PAGE) -> None:
         page.seek(0)
         page.write(text)
         page.truncate()
+
+
+def keep_case(case: Case, counted: Tally) -> None:
+    """Write the row of a case into the page, where counts are full."""
+    if NIGHTLY:
+        keep(POOLS, row_of(case, counted))
+
+
+def note(claim: str, pools: str, items: int, sessions: int, counted: str) -> None:
+    """Write what was counted of a claim on these pools into the page, where counts are full."""
+    if NIGHTLY:
+        keep(FURTHER, (claim, pools, items, sessions, counted))
 
 
 def row_of(case: Case, counted: Tally) -> tuple[object, ...]:

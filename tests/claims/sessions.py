@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.stats import beta, binomtest
 
 from celeus.core.ledger import Change
 from celeus.core.plans.claim import LOOSE_SHARE
@@ -20,8 +20,14 @@ from celeus.study.engine.simulation import Truth, ever_missed, oracle_scores, se
 Floats = NDArray[np.float64]
 
 ALPHA = 0.05
+REJECTED_AT = 1e-3
 CHANGES = 2
 MEAN = 0.3
+
+
+def credible(missed: int, sessions: int, alpha: float = ALPHA) -> bool:
+    """Whether an exact binomial test allows that at most ``alpha`` of the sessions miss."""
+    return bool(binomtest(missed, sessions, alpha, alternative="greater").pvalue >= REJECTED_AT)
 
 
 @dataclass(frozen=True, slots=True)

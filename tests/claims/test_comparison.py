@@ -4,31 +4,30 @@ import pytest
 
 from celeus.study.pools.differences import WORLDS
 from tests.claims.comparing import at_border, lost
-from tests.claims.conftest import FULL, Runner
-from tests.claims.test_coverage import credible
+from tests.claims.counted import note
+from tests.claims.sessions import credible
+from tests.nightly import NIGHTLY
 
-ITEMS = 300 if FULL else 100
-SESSIONS = 2000 if FULL else 40
+ITEMS = 300 if NIGHTLY else 100
+SESSIONS = 2000 if NIGHTLY else 24
 MARGIN = 12
 BORDERS = [(0, MARGIN), (1, MARGIN), (-1, MARGIN), (MARGIN, MARGIN), (MARGIN + 1, MARGIN)]
 FURTHER = [(-MARGIN - 1, MARGIN), (1, 0), (-1, 0)]
 
 
-@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("world", WORLDS)
-def test_the_interval_holds_the_mean_difference(world: str, runner: Runner) -> None:
-    counted = runner.sum(lost, SESSIONS, world, ITEMS)
-    runner.note("mean difference", world, ITEMS, counted.sessions, f"missed {counted.missed}")
-    assert credible(counted.missed, counted.sessions), counted
+def test_the_interval_holds_the_mean_difference(world: str) -> None:
+    counted = lost(world, ITEMS, 0, SESSIONS)
+    note("mean difference", world, ITEMS, SESSIONS, f"missed {counted.missed}")
+    assert credible(counted.missed, SESSIONS), counted
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("beside", [*BORDERS, *FURTHER] if FULL else BORDERS, ids=str)
-def test_first_verdicts_at_the_border_are_right(beside: tuple[int, int], runner: Runner) -> None:
-    counted = runner.sum(at_border, SESSIONS, beside, ITEMS)
+@pytest.mark.parametrize("beside", [*BORDERS, *FURTHER] if NIGHTLY else BORDERS, ids=str)
+def test_first_verdicts_at_the_border_are_right(beside: tuple[int, int]) -> None:
+    counted = at_border(beside, ITEMS, 0, SESSIONS)
     mean, margin = beside
     pools = f"mean {mean}/{ITEMS}, margin {margin}/{ITEMS}"
     found = f"missed {counted.missed}, wrong first verdicts {counted.wrong}"
-    runner.note("verdict", pools, ITEMS, counted.sessions, found)
+    note("verdict", pools, ITEMS, SESSIONS, found)
     assert counted.wrong <= counted.missed
-    assert credible(counted.missed, counted.sessions), counted
+    assert credible(counted.missed, SESSIONS), counted

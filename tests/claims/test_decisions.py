@@ -8,40 +8,35 @@ import pytest
 from celeus.core.eprocess.lattice import Candidates, ThresholdDesign
 from celeus.core.interval import Interval
 from celeus.core.plans.stopping import Answer, Question, Side
-from tests.claims.conftest import FULL, Runner
-from tests.claims.deciding import Asking, Told, told
-from tests.claims.sessions import FURTHER_WORLDS, HARDEST, WORLDS
-from tests.claims.test_coverage import credible
+from tests.claims.deciding import Asking, told
+from tests.claims.sessions import FURTHER_WORLDS, HARDEST, WORLDS, credible
+from tests.nightly import NIGHTLY
 
+SESSIONS, ITEMS = (1500, 200) if NIGHTLY else (24, 100)
 SIDES: tuple[Side, ...] = ("at_most", "at_least")
 POOLS = [
-    *(("sharp", "pool", world) for world in ((*WORLDS, *FURTHER_WORLDS) if FULL else HARDEST)),
+    *(("sharp", "pool", world) for world in ((*WORLDS, *FURTHER_WORLDS) if NIGHTLY else HARDEST)),
     ("uniform", "pool", "informative surrogate"),
     ("sharp", "population", "informative surrogate"),
     ("celeus", "pool", "more than half drawn"),
-    *((policy, "pool", "rare losses") for policy in ("no_surrogate", "evalue") if FULL),
+    *((policy, "pool", "rare losses") for policy in ("no_surrogate", "evalue") if NIGHTLY),
 ]
-CASES = [(*pools, side, beside) for pools in POOLS for side in SIDES for beside in (False, True)]
+ASKED: list[tuple[Side, bool]] = [("at_most", False), ("at_least", True)]
+"""Both sides, and both answers."""
+FURTHER: list[tuple[Side, bool]] = [("at_most", True), ("at_least", False)]
+CASES = [(*pools, *asked) for pools in POOLS for asked in (ASKED + FURTHER if NIGHTLY else ASKED)]
 
 
-def run(runner: Runner, case: Asking) -> Told:
-    """The case in several processes; the counts do not depend on how many."""
-    return runner.sum(told, 1500 if FULL else 32, case)
-
-
-@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_at_most_alpha_of_the_sessions_say_anything_wrong(
-    case: tuple[str, str, str, Side, bool], runner: Runner
+    case: tuple[str, str, str, Side, bool],
 ) -> None:
-    counted = run(runner, Asking(*case, items=runner.items))
+    counted = told(Asking(*case, items=ITEMS), 0, SESSIONS)
     assert counted.wrong <= counted.anything
     assert credible(counted.anything, counted.sessions), counted
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("beside", [False, True], ids=["on the risk", "just beside it"])
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize(("side", "beside"), ASKED)
 def test_stakes_that_add_up_to_more_than_alpha_are_caught(
     side: Side,
     beside: bool,  # noqa: FBT001 -- a parameter of a test
@@ -59,7 +54,6 @@ def test_stakes_that_add_up_to_more_than_alpha_are_caught(
     assert not credible(counted.wrong, counted.sessions), counted
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("side", SIDES)
 def test_an_answer_before_the_interval_is_past_the_threshold_is_caught(
     side: Side, monkeypatch: pytest.MonkeyPatch

@@ -1,8 +1,5 @@
 """Scores save labels, and true losses as scores save most: the ordering of the paper."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,10 +7,8 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.study.engine.simulation import Truth, seed_of, simulate
-from tests.claims.conftest import FULL
 from tests.claims.counted import LABELS, keep
-
-EVALDATA = os.environ.get("CELEUS_EVALDATA")
+from tests.study.smallpools import real_pools
 
 
 def median_labels(truth: Truth, policy: Policy, claim: Claim, runs: int) -> float:
@@ -42,8 +37,7 @@ def test_oracle_before_celeus_before_no_surrogate() -> None:
 
 def mmlu(target: str) -> Truth:
     """Real answers of language models: strategy A with Llama-2-7b."""
-    assert EVALDATA is not None
-    with np.load(Path(EVALDATA) / "mmlu.npz") as archive:
+    with np.load(real_pools() / "mmlu.npz") as archive:
         models = [str(model) for model in archive["models"]]
         order = np.random.default_rng(0).permutation(archive["label"].size)
         probability = archive["prob"].astype(np.float64)[order]
@@ -64,8 +58,7 @@ MEASURED = {
 """Medians of two earlier trials, to be met within a tenth."""
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(not (FULL and EVALDATA), reason="make claims with CELEUS_EVALDATA=FOLDER")
+@pytest.mark.nightly
 @pytest.mark.parametrize("target", MEASURED)
 def test_the_ordering_holds_on_real_pools(target: str) -> None:
     truth, claim = mmlu(target), Claim(precision=0.05)

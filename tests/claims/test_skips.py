@@ -2,25 +2,19 @@
 
 import pytest
 
-from tests.claims.conftest import FULL, PIECES, Runner
-from tests.claims.skipping import Skipping, Skips, skips
-from tests.claims.test_coverage import credible
+from tests.claims.counted import note
+from tests.claims.sessions import credible
+from tests.claims.skipping import Skipping, skips
+from tests.nightly import NIGHTLY
 
 ITEMS = 600
-WORLDS = ["informative surrogate", "three quarters drawn"]
+SESSIONS = 504 if NIGHTLY else 8
 
 
-def run(runner: Runner, case: Skipping, sessions: int) -> Skips:
-    """Skips of all sessions of a case, in as many processes as there are."""
-    return runner.sum(skips, sessions, case)
-
-
-@pytest.mark.timeout(0 if FULL else 3600)
-@pytest.mark.parametrize("world", WORLDS if FULL else WORLDS[:1])
-def test_the_best_of_27_rules_to_skip_what_was_seen_gains_nothing(
-    world: str, runner: Runner
-) -> None:
-    counted = run(runner, Skipping("sharp", world, ITEMS), 500 if FULL else PIECES)
+@pytest.mark.nightly
+@pytest.mark.parametrize("world", ["informative surrogate", "three quarters drawn"])
+def test_the_best_of_27_rules_to_skip_what_was_seen_gains_nothing(world: str) -> None:
+    counted = skips(Skipping("sharp", world, ITEMS), 0, SESSIONS)
     found = f"missed ever {counted.best}, without skips {counted.honest}"
-    runner.note("skips by the best of 27 rules", world, ITEMS, counted.sessions, found)
-    assert credible(counted.best, counted.sessions), counted
+    note("skips by the best of 27 rules", world, ITEMS, SESSIONS, found)
+    assert credible(counted.best, SESSIONS), counted

@@ -1,4 +1,4 @@
-"""The image, built as docker/Dockerfile says and started: `make image`."""
+"""The image, built as docker/Dockerfile says and started."""
 
 import asyncio
 import io
@@ -32,10 +32,7 @@ from tests.factories import KnownPool, labelled, opened
 from tests.keys import bearer
 from tests.servers import free_port
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("CELEUS_IMAGE") != "build",
-    reason="building the image takes root, apt and minutes: make image",
-)
+pytestmark = pytest.mark.nightly
 
 MOST_BYTES = 450_000_000
 USER = 10001

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import psycopg
+import pytest
 from httpx import AsyncClient
 
 from celeus.store.embedded import server
@@ -18,12 +19,15 @@ from tests.faults.loads import Load, assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
 from tests.faults.tally import Tally
 from tests.operations.replays import Kept, kept
+from tests.receivers import until
 from tests.servers import (
     Service,
     data_folder,
     put_cluster,
     started_service,
 )
+
+pytestmark = pytest.mark.nightly
 
 ROUNDS = 120
 RESTORE = ["pg_restore", "--single-transaction", "-d"]
@@ -167,11 +171,13 @@ async def test_servers_that_ran_through_a_restore_follow_the_restored_ledger(
             for _ in range(15):
                 await judged(one, path, loss=1)
             await judged(other, path, loss=1)
-            await asyncio.sleep(1.5)
             audit = await run("audit", database_url=database_url)
             assert "1 sessions, 52 events" in audit
-            status = (await other.get(path)).json()
-            assert status["rounds"]["judged"] == 26
+
+            async def rounds_judged() -> int:
+                return int((await other.get(path)).json()["rounds"]["judged"])
+
+            await until(rounds_judged, lambda judged: judged == 26)
     tally.count("older state restored under running servers", 1)
 
 

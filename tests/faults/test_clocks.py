@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
 from httpx import AsyncClient
 
 from tests.factories import known_pool, opened
@@ -12,6 +13,8 @@ from tests.faults.clocks import HostClock, database_clock
 from tests.faults.loads import assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
 from tests.faults.tally import Tally
+
+pytestmark = pytest.mark.nightly
 
 JUMPS = 30
 HOUR = 3600.0

@@ -20,6 +20,8 @@ from tests.faults.tally import Tally
 from tests.operations.replays import assert_whole, kept
 from tests.servers import data_folder
 
+pytestmark = pytest.mark.nightly
+
 MOST_MESSAGES = 60
 ITEMS = 10
 

@@ -6,6 +6,7 @@ import signal
 import time
 
 import psycopg
+import pytest
 
 from celeus.store import migrations
 from tests.faults.loads import (
@@ -14,11 +15,14 @@ from tests.faults.loads import (
     assert_nothing_lost,
     client_of,
     loaded,
+    until,
 )
 from tests.faults.processes import serving
 from tests.faults.routes import EVERY_ROUTE, asked
 from tests.faults.tally import Tally
 from tests.servers import RestartablePostgres, data_folder, restartable_postgres
+
+pytestmark = pytest.mark.nightly
 
 ROUNDS = 120
 SLOWEST_SECONDS = 30.0
@@ -64,8 +68,9 @@ async def test_a_database_stopped_crashed_and_started_under_load_costs_only_time
                 refused = await every_route_refused(load)
                 await asyncio.to_thread(postgres.start)
                 await load.reached(50)
+                refusals = load.answers[503]
                 await asyncio.to_thread(postgres.stop, "immediate")
-                await asyncio.sleep(1)
+                await until(lambda: load.answers[503] > refusals)
                 await asyncio.to_thread(postgres.start)
                 await load.reached(80)
                 await asyncio.to_thread(crash_one_backend, postgres)

@@ -22,9 +22,10 @@ from tests import lineups, pairs
 from tests.faults import loads
 from tests.faults.loads import Load, assert_nothing_lost, client_of, loaded, until
 from tests.faults.tally import Tally
+from tests.nightly import NIGHTLY
 from tests.servers import Service, data_folder, put_cluster, started_service
 
-TRIES = 20 if os.environ.get("CELEUS_ATTACKS") == "full" else 2
+TRIES = 20 if NIGHTLY else 1
 FIRST_START_SECONDS = 6.0
 """About how long a first start takes."""
 MOST_SECONDS = 60.0
@@ -98,6 +99,7 @@ def tell_slowest(request: pytest.FixtureRequest) -> None:
     request.node.user_properties.append(("measured", line))
 
 
+@pytest.mark.nightly
 def test_a_first_start_killed_at_any_moment_leaves_nothing_in_the_way(
     tally: Tally, request: pytest.FixtureRequest
 ) -> None:
@@ -223,6 +225,7 @@ class Answers:
             assert losses_kept == due if losses_kept else one["loss"] == due[0] - due[1]
 
 
+@pytest.mark.nightly
 async def test_sessions_of_several_systems_go_on_where_a_kill_left_them(
     tally: Tally, request: pytest.FixtureRequest
 ) -> None:

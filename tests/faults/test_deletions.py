@@ -6,12 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import psycopg
+import pytest
 from httpx import AsyncClient
 
 from tests.factories import known_pool, labelled, opened
-from tests.faults.loads import client_of
+from tests.faults.loads import client_of, until
 from tests.faults.tally import Tally
 from tests.servers import Service, started_service
+
+pytestmark = pytest.mark.nightly
 
 EVENTS = 12_000
 MOST_SECONDS = 60.0
@@ -33,6 +36,12 @@ def remains(db: psycopg.Connection) -> bool:
     found = db.execute("SELECT remains FROM tombstones").fetchone()
     assert found is not None
     return bool(found[0])
+
+
+def waits_for_lock(db: psycopg.Connection) -> bool:
+    """Whether a transaction waits for the tombstones."""
+    query = "SELECT 1 FROM pg_locks WHERE relation = 'tombstones'::regclass AND NOT granted"
+    return db.execute(query).fetchone() is not None
 
 
 def left(db: psycopg.Connection, path: str) -> int:
@@ -63,7 +72,8 @@ async def test_a_service_killed_before_a_deletion_is_committed_has_deleted_nothi
             before = left(db, path)
             db.execute("LOCK TABLE tombstones")
             asked = asyncio.create_task(client.delete(path))
-            await asyncio.sleep(1)
+            with psycopg.connect(database_url, autocommit=True) as other:
+                await until(lambda: waits_for_lock(other))
             assert not asked.done()
             service.kill()
             await asyncio.gather(asked, return_exceptions=True)
@@ -93,10 +103,7 @@ async def test_what_a_killed_service_left_of_a_deleted_session_goes_at_the_next_
             held = "SELECT 1 FROM events WHERE session_id = %s AND sequence = 5000 FOR UPDATE"
             other.execute(held.encode(), [plain])
             assert (await client.delete(path)).status_code == 200
-            for _ in range(100):
-                if left(db, path) < EVENTS - 3_000:
-                    break
-                await asyncio.sleep(0.05)
+            await until(lambda: left(db, path) < EVENTS - 3_000)
             assert (await client.get(path)).status_code == 404
             service.kill()
             other.rollback()

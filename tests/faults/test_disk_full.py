@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import psycopg
+import pytest
 
 from celeus.store.embedded import server
 from tests.faults.disks import small_disk
@@ -13,6 +14,8 @@ from tests.faults.loads import assert_nothing_lost, client_of, loaded, until
 from tests.faults.processes import serving
 from tests.faults.tally import Tally
 from tests.servers import Service, started_service
+
+pytestmark = pytest.mark.nightly
 
 ROUNDS = 160
 

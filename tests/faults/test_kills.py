@@ -18,12 +18,13 @@ from tests.faults.loads import assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
 from tests.faults.proxies import Cut, Link, Proxy, before_port, before_postgres
 from tests.faults.tally import Tally
+from tests.nightly import NIGHTLY
 from tests.runs.files import exam
 from tests.servers import data_folder, running_redis, started_service
 
 COMMIT = b"COMMIT\x00"
 OBSERVATION = f'"kind":{KINDS[Observation]},'.encode()
-COMMITS_CUT = 5
+COMMITS_CUT = 5 if NIGHTLY else 2
 ANNOUNCEMENTS_CUT = 2
 ANSWERS_DROPPED = 40
 ITEMS = 9_000
@@ -77,7 +78,7 @@ async def test_a_worker_killed_between_commit_and_answer_has_lost_nothing(
         async with (
             before_postgres(database_url, folder) as (proxy, through),
             serving(1, through, workers=3) as (service,),
-            loaded([service.url], rounds=90) as load,
+            loaded([service.url], rounds=18 * COMMITS_CUT) as load,
         ):
             fault = KilledBetweenCommitAndAnswer(proxy, seed=1)
             await load.judged(pause=0.2)
@@ -88,6 +89,7 @@ async def test_a_worker_killed_between_commit_and_answer_has_lost_nothing(
     tally.count("`kill -9` of a worker between commit and answer", COMMITS_CUT)
 
 
+@pytest.mark.nightly
 async def test_a_server_killed_while_it_announces_a_commit_has_lost_nothing(
     database_url: str, tally: Tally
 ) -> None:
@@ -124,6 +126,7 @@ async def test_a_server_killed_while_it_announces_a_commit_has_lost_nothing(
     tally.count("`kill -9` between commit and answer, while Redis is told", ANNOUNCEMENTS_CUT)
 
 
+@pytest.mark.nightly
 async def test_answers_dropped_on_the_way_are_asked_for_again(
     database_url: str, tally: Tally
 ) -> None:
@@ -183,6 +186,7 @@ async def test_an_import_killed_in_the_middle_leaves_nothing_and_may_be_repeated
     tally.count("`kill -9` in the middle of an import", len(killed))
 
 
+@pytest.mark.nightly
 async def test_a_push_killed_in_the_middle_leaves_nothing_and_may_be_repeated_at_once(
     database_url: str, tally: Tally, tmp_path: Path
 ) -> None:
@@ -224,6 +228,7 @@ async def test_a_push_killed_in_the_middle_leaves_nothing_and_may_be_repeated_at
     tally.count("`kill -9` in the middle of a push", len(killed))
 
 
+@pytest.mark.nightly
 async def test_an_upload_whose_server_is_killed_leaves_no_file(
     database_url: str, tally: Tally
 ) -> None:

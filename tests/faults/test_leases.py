@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
+import pytest
 from httpx import AsyncClient
 
 from celeus.store.database import Database
@@ -13,6 +14,8 @@ from tests.faults.loads import assert_told, client_of
 from tests.faults.processes import serving
 from tests.faults.tally import Tally
 from tests.operations.replays import assert_whole, kept
+
+pytestmark = pytest.mark.nightly
 
 HOLDERS, EACH = 8, 128
 OUT = HOLDERS * EACH

@@ -18,9 +18,12 @@ LOCK_SECONDS = 0.3
 IDLE_SECONDS = 5
 ROUNDS = 120
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(socket, "SO_PEERCRED"), reason="only Linux says which process asked"
-)
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(
+        not hasattr(socket, "SO_PEERCRED"), reason="only Linux says which process asked"
+    ),
+]
 
 
 LOCKED = b"lease_seconds"

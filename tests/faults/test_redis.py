@@ -5,6 +5,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
 import redis
 
 from tests.faults.loads import MOST_SECONDS, Load, Watch, assert_nothing_lost, client_of, loaded
@@ -12,6 +13,8 @@ from tests.faults.processes import serving
 from tests.faults.proxies import Cut, Link, before_port, let_pass
 from tests.faults.tally import Tally
 from tests.servers import RedisServer, free_port, running_redis
+
+pytestmark = pytest.mark.nightly
 
 ROUNDS = 180
 TTL_SECONDS = 2

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import pytest
 from httpx import AsyncClient
 
 from celeus.store.database import Database
@@ -13,6 +14,8 @@ from tests.faults.loads import client_of
 from tests.faults.processes import serving
 from tests.faults.tally import Tally
 from tests.operations.replays import assert_whole, kept
+
+pytestmark = pytest.mark.nightly
 
 ROUNDS = 40
 TIMES = 3

@@ -3,12 +3,16 @@
 import asyncio
 import time
 
+import pytest
+
 from tests.faults.loads import assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
 from tests.faults.proxies import Link, before_postgres, let_pass
 from tests.faults.routes import EVERY_ROUTE, asked
 from tests.faults.tally import Tally
 from tests.servers import data_folder
+
+pytestmark = pytest.mark.nightly
 
 STATEMENT_SECONDS = 1.0
 LOCK_SECONDS = 1.0

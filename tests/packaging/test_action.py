@@ -20,6 +20,8 @@ from tests.keys import ADMIN, bearer
 from tests.servers import Service
 from tests.wheels import CHECKOUT
 
+pytestmark = pytest.mark.nightly
+
 ACTION: dict[str, Any] = yaml.safe_load((CHECKOUT / "action.yml").read_text())
 EXPRESSION = re.compile(r"\$\{\{\s*([\w.-]+)\s*\}\}")
 BASH = shutil.which("bash") or "/bin/bash"
@@ -126,7 +128,6 @@ def test_no_script_holds_an_expression() -> None:
     assert set(used) == {"github.action_path", *(f"inputs.{name}" for name in ACTION["inputs"])}
 
 
-@pytest.mark.timeout(300)
 def test_it_installs_the_command_and_asks(
     tmp_path: Path, asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

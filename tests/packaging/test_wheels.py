@@ -21,6 +21,8 @@ from tests.keys import ADMIN, bearer
 from tests.servers import Service
 from tests.wheels import CHECKOUT, built
 
+pytestmark = pytest.mark.nightly
+
 MOST_PACKAGES = 16
 MOST_BYTES = 40_000_000
 

@@ -6,7 +6,6 @@ both: of the hidden losses he has exactly half right, as without asking. He know
 should: the seed, hence the number that stands for every round.
 """
 
-import os
 import random
 import re
 import time
@@ -29,10 +28,10 @@ from celeus.settings import Settings
 from tests.api.contract import client_with
 from tests.attacks.tally import TRIES
 from tests.keys import key_in
+from tests.nightly import NIGHTLY
 from tests.operations.wire import Wire, listening, quiet
 
-FULL = os.environ.get("CELEUS_ATTACKS") == "full"
-REQUESTS = 10_000 if FULL else 200
+REQUESTS = 10_000 if NIGHTLY else 200
 ITEMS = 40 + REQUESTS // 4
 SEED = bytes(range(32))
 READ = ("", "/task", "/trajectory", "/ledger", "/workers", "/surrogate", "/report", "/certificate")
@@ -229,7 +228,7 @@ async def test_a_label_keys_answers_depend_on_nothing_that_is_hidden_from_it(
         f"a blind labeller tells two losses by {2 * len(times[0])} times, chance 0.5: {shown:.3f}"
     )
     record_property("measured", told)
-    if FULL:
+    if NIGHTLY:
         assert abs(shown - 0.5) < 0.05
 
 

@@ -126,7 +126,8 @@ def test_keys_of_small_order_are_all_points_whose_multiple_by_eight_is_zero() ->
     torsion: set[int] = set()
     for y in range(2, 40):
         if (point := _point(y)) is not None:
-            torsion |= {_times(ORDER * times, point)[1] for times in range(8)}
+            of_order_eight = _times(ORDER, point)
+            torsion |= {_times(times, of_order_eight)[1] for times in range(8)}
     assert len(torsion) == 5
     # Below 2^255 there is room for a second spelling of the smallest; bit 255 is the sign of x
     spellings = {y + again for y in torsion for again in (0, FIELD) if y + again < 1 << 255}

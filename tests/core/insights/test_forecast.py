@@ -16,6 +16,7 @@ from celeus.core.sessions.state import rounds
 from celeus.study.engine.simulation import Truth, opened, seed_of, with_spread
 from tests.core.insights.test_levels import POLICIES, walked
 from tests.core.worlds import open_walk, zero_one_truth
+from tests.nightly import NIGHTLY
 
 
 def sessions(name: str, count: int) -> list[Truth]:
@@ -132,7 +133,7 @@ def test_most_sessions_lie_in_the_range_at_every_stage(policy: str, target: Targ
     """80 % are meant to; the pools are not those that the constants were fitted to."""
     held: list[list[bool]] = [[], [], []]
     ratios = []
-    for at, truth in enumerate(sessions("range", 40)):
+    for at, truth in enumerate(sessions("range", 40 if NIGHTLY else 24)):
         claim = Claim(target, precision=0.15)
         plan, state = opened(truth, policy_named(policy), claim, seed_of("forecast", at))
         told: list[Forecast] = [

@@ -15,9 +15,11 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.sessions.state import begin, rounds
 from celeus.study.engine.simulation import Truth, ever_missed, seed_of
+from tests.claims.sessions import credible
 from tests.core.sessions.test_known import after, coming
 from tests.core.sessions.test_verdict import SHARP, pair
 from tests.core.worlds import Walk, alike, open_walk
+from tests.nightly import NIGHTLY
 
 ALPHA = 0.6
 SLACK = 1e-12
@@ -63,7 +65,13 @@ POOLS = [
 
 @pytest.mark.parametrize(
     ("sign", "margin", "known"),
-    [(1.0, 0, 0), (1.0, 1, 0), (1.0, 2, 0), (-1.0, 1, 0), (-1.0, 2, 2)],
+    [
+        (1.0, 0, 0),
+        (1.0, 1, 0),
+        pytest.param(1.0, 2, 0, marks=pytest.mark.nightly),
+        pytest.param(-1.0, 1, 0, marks=pytest.mark.nightly),
+        (-1.0, 2, 2),
+    ],
 )
 def test_no_word_is_wrong_more_often_than_alpha_over_every_draw(
     sign: float, margin: int, known: int
@@ -82,7 +90,7 @@ def test_no_word_is_wrong_more_often_than_alpha_over_every_draw(
 
 def test_first_answers_at_the_border_are_wrong_in_at_most_alpha() -> None:
     """Means one item beside 0 and beside the margin, watched to exhaustion."""
-    items, sessions, wrong, missed = 60, 40, 0, 0
+    items, sessions, wrong, missed = 60, 400 if NIGHTLY else 12, 0, 0
     for number, ones in itertools.product(range(sessions), (1, 7)):
         chance = np.random.default_rng([number, 14])
         difference = np.zeros(items)
@@ -99,7 +107,8 @@ def test_first_answers_at_the_border_are_wrong_in_at_most_alpha() -> None:
         assert state.verdict is not None
         wrong += is_wrong(state.verdict.answer, ones / items, margin)
         missed += ever_missed(state, ones / items)
-    assert wrong <= missed <= 11
+    assert wrong <= missed
+    assert credible(missed, 2 * sessions)
 
 
 def chance_of_a_false_no(walk: Walk, change: float | None) -> float:

@@ -13,9 +13,6 @@ import pytest
 
 from tests.docker.images import called
 
-FULL = os.environ.get("CELEUS_FAULTS") == "full"
-SKIPPED = "several machines take root, apt and minutes: make faults"
-
 
 def require(*programs: str) -> None:
     """Have HAProxy or PgBouncer, by apt where they are missing; skip where there is no apt."""

@@ -18,7 +18,7 @@ from celeus.store import migrations
 from tests.docker.test_compose import DOCKER
 from tests.factories import known_pool, opened
 from tests.faults.loads import BEHIND_HAPROXY, assert_nothing_lost, client_of, events, loaded
-from tests.faults.machines.programs import FULL, SKIPPED, haproxy, require
+from tests.faults.machines.programs import haproxy, require
 from tests.faults.processes import serving
 from tests.faults.tally import Tally
 from tests.servers import Service, data_folder, free_port, running_postgres, started_service
@@ -44,7 +44,7 @@ def upgrade() -> None:
     op.add_column("events", sa.Column("later", sa.Text(), nullable=True))
 '''
 
-pytestmark = pytest.mark.skipif(not FULL, reason=SKIPPED)
+pytestmark = pytest.mark.nightly
 
 
 @contextmanager

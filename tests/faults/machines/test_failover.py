@@ -1,6 +1,6 @@
 """The machine of the database dies: its standby takes its place, and nothing acknowledged is lost.
 
-Run by `make faults`: it takes root, Debian's HAProxy, and minutes.
+It takes root, Debian's HAProxy, and minutes.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.loads import Load, assert_nothing_lost, loaded
 from tests.faults.machines.network import Machine, machines
-from tests.faults.machines.programs import FULL, SKIPPED, haproxy, require
+from tests.faults.machines.programs import haproxy, require
 from tests.faults.machines.standby import Pair, by_itself, running_pair, supervised
 from tests.faults.processes import serving
 from tests.faults.tally import Tally
@@ -25,7 +25,7 @@ FAILOVERS = 10
 ROUNDS = 200
 BACK_SECONDS = 30.0
 
-pytestmark = pytest.mark.skipif(not FULL, reason=SKIPPED)
+pytestmark = pytest.mark.nightly
 
 BALANCER = """
 defaults

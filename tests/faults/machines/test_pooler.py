@@ -10,7 +10,7 @@ import pytest
 from celeus.store import schema
 from celeus.store.embedded.account import account
 from tests.faults.loads import assert_nothing_lost, client_of, loaded
-from tests.faults.machines.programs import FULL, SKIPPED, require, running
+from tests.faults.machines.programs import require, running
 from tests.faults.processes import serving
 from tests.faults.routes import EVERY_ROUTE, sent
 from tests.faults.tally import Tally
@@ -20,7 +20,7 @@ ROUNDS = 120
 CONNECTIONS = 3
 """Of PgBouncer to the database: far fewer than the service has to PgBouncer."""
 
-pytestmark = pytest.mark.skipif(not FULL, reason=SKIPPED)
+pytestmark = pytest.mark.nightly
 
 POOLER = """
 [databases]

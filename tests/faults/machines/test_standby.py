@@ -10,11 +10,12 @@ from sqlalchemy import text
 from celeus.store.database import Database
 from tests.faults.loads import assert_nothing_lost, assert_worth_repeating, client_of, loaded
 from tests.faults.machines.network import here
-from tests.faults.machines.programs import FULL, SKIPPED
 from tests.faults.machines.standby import Node, Pair, by_itself, running_pair
 from tests.faults.processes import serving
 from tests.faults.tally import Tally
 from tests.servers import data_folder
+
+pytestmark = pytest.mark.nightly
 
 WAITING = "pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'celeus'"
 CANCELLED = 4
@@ -52,7 +53,6 @@ async def pool_created(url: str) -> str:
             await asyncio.sleep(0.1)
 
 
-@pytest.mark.skipif(not FULL, reason=SKIPPED)
 async def test_a_commit_whose_wait_for_the_standby_is_cancelled_is_not_acknowledged(
     pair: Pair, tally: Tally
 ) -> None:

@@ -6,7 +6,6 @@ groups; in the other the same requests come one by one, in the order in which th
 
 import asyncio
 import json
-import os
 import random
 import re
 from collections import Counter
@@ -40,10 +39,11 @@ from celeus.operations.webhooks.outbox import EVENTS
 from celeus.settings import Settings
 from tests import lineups, pairs
 from tests.keys import ADMIN, bearer, key_in
+from tests.nightly import NIGHTLY
 from tests.operations.wire import Wire, listening, quiet
 from tests.tabled import sheet_body
 
-SEEDS = 40 if os.environ.get("CELEUS_ATTACKS") == "full" else 1
+SEEDS = 40 if NIGHTLY else 1
 """Pairs of sessions of each kind, each with other requests."""
 GROUPS = 6
 SEED = bytes(range(32))

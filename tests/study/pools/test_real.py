@@ -115,6 +115,7 @@ def test_a_file_that_is_no_such_pool_is_refused(
         truth_of(tmp_path, Source("mmlu", "zero_one", F, G))
 
 
+@pytest.mark.nightly
 def test_the_real_pools_have_the_means_their_page_states() -> None:
     folder = real_pools()
     stated = {F: 0.259, "Yi-34B": 0.258, "Llama-2-70b-hf": 0.319, "deepseek-llm-67b-base": 0.289}

@@ -30,7 +30,7 @@ def quick(methods: list[str], targets: list[str], kept: Path) -> Verdict:
     return Verdict.of(measure(options.series, options.jobs, kept, 1), QUICK.alpha)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.nightly
 def test_the_engine_as_it_is_passes(kept: Path) -> None:
     found = quick(
         ["celeus", "no_surrogate", "evalue", "oracle", "sharp", "uniform"], ["pool"], kept
@@ -45,6 +45,7 @@ def caught(found: Verdict) -> bool:
     return found.rejected == found.lines
 
 
+@pytest.mark.nightly
 def test_a_range_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch, kept: Path) -> None:
     broken.narrow_floor(monkeypatch)
     found = quick(["celeus"], ["pool", "population"], kept)
@@ -61,12 +62,22 @@ def test_a_range_that_is_too_narrow_is_caught_with_strata(
     assert all(line.broken for line in found.lines)
 
 
+@pytest.mark.nightly
 def test_raw_losses_as_signal_are_caught(monkeypatch: pytest.MonkeyPatch, kept: Path) -> None:
     monkeypatch.setattr(coverage, "policy_of", broken.raw_losses)
     assert caught(quick(["celeus"], ["pool"], kept))
 
 
-@pytest.mark.parametrize("method", ["celeus", "no_surrogate", "evalue", "sharp", "uniform"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        *(
+            pytest.param(method, marks=pytest.mark.nightly)
+            for method in ("celeus", "no_surrogate", "evalue", "uniform")
+        ),
+        "sharp",
+    ],
+)
 def test_labels_folded_by_arrival_are_caught(
     method: str, monkeypatch: pytest.MonkeyPatch, kept: Path
 ) -> None:

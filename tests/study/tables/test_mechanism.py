@@ -118,6 +118,7 @@ def test_weighted_estimates_are_unbiased_to_simulation_error_and_others_are_not(
         assert abs(found[name][0]) > 8.0 * found[name][1]
 
 
+@pytest.mark.nightly
 def test_the_signals_of_sharp_are_unbiased_to_simulation_error() -> None:
     mean, error = errors(partial(stratified_session, small()), 400)
     assert abs(mean[1]) < 4.0 * error[1]

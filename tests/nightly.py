@@ -1,0 +1,142 @@
+"""`make nightly`: run what protects users but takes long, job after job, and print one table.
+
+A job goes on after a failure of the one before. What a job could not run here is named below the
+table, with the reason.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+ROOT = Path(__file__).parents[1]
+NIGHTLY = os.environ.get("CELEUS_NIGHTLY") == "1"
+"""Whether tests that repeat themselves do so as often as their claims need."""
+LONGEST_SECONDS = 4 * 3600
+"""Longest time of one test, after which it fails."""
+
+FOLDERS = {
+    "packaging": ["tests/packaging"],
+    "image": ["tests/docker"],
+    "browser": ["tests/browser"],
+    "faults": ["tests/faults"],
+    "attacks": [
+        "tests/attacks",
+        "tests/api/access/test_blind_attack.py",
+        "tests/operations/sessions/test_groups_as_sequence.py",
+    ],
+    "claims": ["tests/claims"],
+}
+"""Jobs that run all tests of these folders, each with its full count."""
+ALONE = {"faults", "image"}
+"""Jobs that measure how long others wait, or change what the whole machine shares."""
+REST = "rest"
+"""The job of all tests marked `nightly` in other folders."""
+ENVIRONMENTS = sorted(path.parent.name for path in ROOT.glob("tests/ecosystem/*/requirements.lock"))
+JOBS = [*FOLDERS, REST, *(f"ecosystem/{name}" for name in ENVIRONMENTS)]
+
+
+@dataclass
+class Result:
+    """Counts of one job's tests, and the reasons for those that did not run."""
+
+    job: str
+    minutes: float
+    ended_well: bool
+    counts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a test failed, or the job could not start or ended before its report."""
+        return not self.ended_well or not self.counts["passed"] + self.counts["skipped"]
+
+    @property
+    def state(self) -> str:
+        """The word of the table."""
+        if self.failed:
+            return "FAILED"
+        return "incomplete" if self.counts["skipped"] else "passed"
+
+
+def command(job: str, report: Path) -> list[str]:
+    """The command that runs a job and writes its report."""
+    name, _, environment = job.partition("/")
+    written = f"--junit-xml={report}"
+    if name == "ecosystem":
+        make = ["make", "--no-print-directory", "ecosystem", f"ONLY={environment}"]
+        return [*make, f"ARGS={written}"]
+    workers = [] if name in ALONE else ["-n", "2", "--dist", "worksteal"]
+    if name == REST:
+        elsewhere = (f"--ignore={path}" for paths in FOLDERS.values() for path in paths)
+        chosen = ["tests", *elsewhere, "-m", "nightly"]
+    else:
+        chosen = FOLDERS[name]
+    limits = [f"--timeout={LONGEST_SECONDS}", *workers]
+    return [sys.executable, "-m", "pytest", *chosen, *limits, written]
+
+
+def run(job: str) -> Result:
+    """Run one job to its end and read its report."""
+    say(f"\n===== {job}")
+    with tempfile.TemporaryDirectory(prefix="celeus-nightly-") as folder:
+        report = Path(folder) / "report.xml"
+        began = time.monotonic()
+        done = subprocess.run(
+            command(job, report), cwd=ROOT, env=os.environ | {"CELEUS_NIGHTLY": "1"}, check=False
+        )
+        result = Result(job, (time.monotonic() - began) / 60, done.returncode == 0)
+        if report.exists():
+            read(report, result)
+    return result
+
+
+def read(report: Path, result: Result) -> None:
+    """Count a report's tests into the result."""
+    for case in ET.parse(report).iter("testcase"):  # noqa: S314 -- our own
+        skipped = case.find("skipped")
+        if skipped is not None:
+            result.counts["skipped"] += 1
+            result.reasons[skipped.get("message", "")] += 1
+        elif case.find("failure") is not None or case.find("error") is not None:
+            result.counts["failed"] += 1
+        else:
+            result.counts["passed"] += 1
+
+
+def table(results: list[Result]) -> str:
+    """One line for each job, and one for each reason that kept tests from running."""
+    lines = [f"{'job':28}{'result':12}{'passed':>8}{'failed':>8}{'skipped':>8}{'minutes':>9}"]
+    for result in results:
+        counts = "".join(f"{result.counts[name]:8}" for name in ("passed", "failed", "skipped"))
+        lines.append(f"{result.job:28}{result.state:12}{counts}{result.minutes:9.1f}")
+    for result in results:
+        for reason, tests in result.reasons.items():
+            lines.append(f"{result.job}: {tests} not run here: {reason}")
+    return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """Print before what the jobs print next."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main(chosen: list[str]) -> int:
+    """Run the chosen jobs, or all; 1 if one failed."""
+    unknown = set(chosen) - set(JOBS)
+    if unknown:
+        say(f"No job is called {', '.join(sorted(unknown))}. There are: {', '.join(JOBS)}")
+        return 2
+    results = [run(job) for job in chosen or JOBS]
+    say(f"\n{table(results)}")
+    return int(any(result.failed for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
