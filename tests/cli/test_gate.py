@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -376,6 +376,7 @@ def times_asked(service: Service) -> float:
     return sum(float(count) for route, count in found if route == "/v1/sessions/{session_id}")
 
 
+@pytest.mark.nightly
 def test_a_server_that_dies_meanwhile_is_asked_again(database_url: str, mortal: Service) -> None:
     pool, session = asyncio.run(asked(mortal, YES, 5))
     where = ("--session", session, "--url", mortal.url)
@@ -413,6 +414,29 @@ def test_a_service_that_is_busy_is_asked_again_when_it_says(
     assert answer.status == 0
     assert clock.pauses == [7.0, 5.0]
     assert len(Odd.seen) == 3
+
+
+def test_a_service_that_is_gone_for_a_while_is_asked_again(
+    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers, listens no more while the command waits, and is back at the third pause."""
+    undecided = {"side": "at_most", "threshold": 0.3, "answer": "undecided", "round": None}
+    with ExitStack() as first, ExitStack() as second:
+        Odd.replies = [(200, {}, document(decisions=[undecided]))]
+        url = first.enter_context(strangers())
+
+        def meanwhile(seconds: float) -> None:
+            clock.pauses.append(seconds)
+            if len(clock.pauses) == 1:
+                first.close()
+            elif len(clock.pauses) == 3:
+                Odd.replies = [(200, {}, document())]
+                second.enter_context(strangers(int(url.rpartition(":")[2])))
+
+        monkeypatch.setattr(clock, "sleep", meanwhile)
+        answer = run("gate", "--session", NOBODY, "--url", url, "--wait", 60)
+    assert (answer.status, answer.err) == (0, "")
+    assert clock.pauses == [2.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize("after", ["3600", "Fri, 01 Jan 2100 00:00:00 GMT"])
