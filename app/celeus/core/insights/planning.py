@@ -51,7 +51,7 @@ POWER = 0.9
 ROUNDS_BETWEEN_LOOKS = 100
 OPENING_WORK = 25.0
 """What beginning and ending a session costs, in rounds, beside its items."""
-ITEMS_BY_WORK = 600.0
+ITEMS_BY_WORK = 300.0
 """Items that a session begins with in about the time of one of its rounds."""
 TILT_BISECTIONS = 60
 LARGEST_TILT = 60.0
