@@ -47,9 +47,6 @@ class Settings(BaseSettings):
         description="Processes at low priority a worker may have at once, for plans, claims,"
         " verifications, pushed runs and files; half of them for one key.",
     )
-    planning_seconds: float = Field(
-        default=6.0, gt=0, le=600, description="How long the sessions of a plan are simulated."
-    )
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
     workers: int = Field(default=1, ge=1)

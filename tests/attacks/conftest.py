@@ -35,8 +35,6 @@ def running_service(
         "CELEUS_REQUESTS_PER_MINUTE": "0",
         "CELEUS_KEY_CACHE_SECONDS": "0",
         "CELEUS_SIGNING_KEY_FILE": str(signing_key),
-        # A plan takes what it is given, and is refused or answered the same
-        "CELEUS_PLANNING_SECONDS": "6" if NIGHTLY else "2",
     }
     with running_services(1, postgres_url, shared_redis_url, environment) as [service]:
         yield service

@@ -56,8 +56,6 @@ def running_site(
     make_key(signing_key)
     environment = {
         "CELEUS_SIGNING_KEY_FILE": str(signing_key),
-        # Small pools mostly take less; a machine with other work gets the time it needs
-        "CELEUS_PLANNING_SECONDS": "16",
         # Webhooks of the tests lead to loopback
         "CELEUS_WEBHOOK_INTERNAL": "127.0.0.0/8",
         "CELEUS_WEBHOOK_HTTP": "true",

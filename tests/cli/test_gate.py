@@ -4,16 +4,17 @@ import asyncio
 import json
 import math
 import os
+import re
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from httpx import AsyncClient, TransportError
 
@@ -45,14 +46,6 @@ def mortal(database_url: str) -> Iterator[Service]:
     """A service of the test's own, which may be killed."""
     with running_services(1, database_url) as services:
         yield services[0]
-
-
-@contextmanager
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Ask often, for tests that wait."""
-    with monkeypatch.context() as patched:
-        patched.setattr(gating, "POLL_SECONDS", 0.05)
-        yield
 
 
 class Clock:
@@ -313,22 +306,22 @@ def test_a_key_with_other_characters_is_refused_unsent(
 
 
 def test_waiting_ends_with_the_answer(
-    run: Run, service: Service, monkeypatch: pytest.MonkeyPatch
+    run: Run, service: Service, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool, session = asyncio.run(asked(service, YES, 5))
 
     async def judge() -> None:
         async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
-            await asyncio.sleep(0.5)
             await labelled(client, session, pool, 200)
 
-    thread = threading.Thread(target=lambda: asyncio.run(judge()))
-    thread.start()
-    with quick(monkeypatch):
-        where = ("--session", session, "--url", service.url)
-        answer = run("gate", *where, "--wait", 60)
-    thread.join()
+    def judged_meanwhile(seconds: float) -> None:
+        clock.pauses.append(seconds)
+        asyncio.run(judge())
+
+    monkeypatch.setattr(clock, "sleep", judged_meanwhile)
+    answer = run("gate", "--session", session, "--url", service.url, "--wait", 60)
     assert (answer.status, answer.err) == (0, "")
+    assert clock.pauses == [2.0]
 
 
 def test_waiting_ends_when_its_time_is_over_or_nothing_can_change(
@@ -376,15 +369,26 @@ async def judged_when_it_is_back(service: Service, pool: KnownPool, session: str
         await labelled(client, session, pool, 200)
 
 
+def times_asked(service: Service) -> float:
+    """How often a session's state was asked for."""
+    metrics = httpx.get(f"{service.url}/metrics", headers=bearer(), timeout=30).text
+    found = re.findall(r'requests_total{method="GET",route="([^"]*)"[^}]*} (\S+)', metrics)
+    return sum(float(count) for route, count in found if route == "/v1/sessions/{session_id}")
+
+
+@pytest.mark.nightly
 def test_a_server_that_dies_meanwhile_is_asked_again(database_url: str, mortal: Service) -> None:
     pool, session = asyncio.run(asked(mortal, YES, 5))
     where = ("--session", session, "--url", mortal.url)
+    port = mortal.url.rpartition(":")[2]
     with begun("gate", *where, "--wait", "90", CELEUS_KEY=ADMIN) as gate:
-        time.sleep(3.0)
+        while times_asked(mortal) == 0:
+            time.sleep(0.05)
         mortal.kill()
-        time.sleep(3.0)
+        with socket.create_server(("127.0.0.1", int(port))) as nobody:
+            nobody.settimeout(60)
+            nobody.accept()[0].close()
         assert gate.poll() is None
-        port = mortal.url.rpartition(":")[2]
         with begun("serve", "--port", port, CELEUS_DATABASE_URL=database_url):
             asyncio.run(judged_when_it_is_back(mortal, pool, session))
             out, err = gate.communicate(timeout=60)
@@ -410,6 +414,29 @@ def test_a_service_that_is_busy_is_asked_again_when_it_says(
     assert answer.status == 0
     assert clock.pauses == [7.0, 5.0]
     assert len(Odd.seen) == 3
+
+
+def test_a_service_that_is_gone_for_a_while_is_asked_again(
+    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers, listens no more while the command waits, and is back at the third pause."""
+    undecided = {"side": "at_most", "threshold": 0.3, "answer": "undecided", "round": None}
+    with ExitStack() as first, ExitStack() as second:
+        Odd.replies = [(200, {}, document(decisions=[undecided]))]
+        url = first.enter_context(strangers())
+
+        def meanwhile(seconds: float) -> None:
+            clock.pauses.append(seconds)
+            if len(clock.pauses) == 1:
+                first.close()
+            elif len(clock.pauses) == 3:
+                Odd.replies = [(200, {}, document())]
+                second.enter_context(strangers(int(url.rpartition(":")[2])))
+
+        monkeypatch.setattr(clock, "sleep", meanwhile)
+        answer = run("gate", "--session", NOBODY, "--url", url, "--wait", 60)
+    assert (answer.status, answer.err) == (0, "")
+    assert clock.pauses == [2.0, 2.0, 2.0]
 
 
 @pytest.mark.parametrize("after", ["3600", "Fri, 01 Jan 2100 00:00:00 GMT"])

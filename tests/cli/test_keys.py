@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -230,9 +231,10 @@ def test_a_private_database_shows_its_first_key_once_and_takes_commands_at_any_t
 
 
 @pytest.mark.timeout(240)
-def test_a_log_gets_no_key_and_no_link_unless_they_are_asked_for(run: Run) -> None:
+def test_a_log_gets_no_key_and_a_link_has_the_address_at_which_the_service_runs(run: Run) -> None:
     with data_folder() as folder:
         where = ("--data-dir", str(put_cluster(folder / "our data")))
+        invite = ("keys", "invite", "--name", "Anna", "--scope", "read", *where)
         with serving(serve(*where, "--port", "0"), folder) as server:
             log = server.log.read_text()
             assert not TOKEN.search(log)
@@ -240,18 +242,11 @@ def test_a_log_gets_no_key_and_no_link_unless_they_are_asked_for(run: Run) -> No
             assert f"make one: celeus keys create --data-dir '{folder / 'our data'}'" in log
             assert run("keys", "list", *where).out == "", "a key that nobody sees is not made"
             made(run("keys", "create", "--name", "me", "--scope", "admin", *where))
-
-
-@pytest.mark.timeout(240)
-def test_a_link_has_the_address_at_which_the_service_runs(run: Run) -> None:
-    with data_folder() as folder:
-        where = ("--data-dir", str(put_cluster(folder / "data")))
-        invite = ("keys", "invite", "--name", "Anna", "--scope", "read", *where)
-        with serving(serve(*where, "--port", "0"), folder) as server:
             [(address, token)] = LINK.findall(run(*invite).out)
             assert address == server.url
             signed_in = httpx.post(f"{address}/login", data={"invite": token})
             assert signed_in.status_code == 303
+        assert server.process.returncode == 128 + signal.SIGTERM
         [(address, _)] = LINK.findall(run(*invite).out)
         assert address == "http://127.0.0.1:8000", "no service runs there any more"
 
@@ -327,11 +322,11 @@ def used(address: str, token: str) -> int:
 
 @pytest.mark.timeout(240)
 def test_a_first_admin_is_shown_one_link_until_it_was_used(named: Run, database_url: str) -> None:
-    port = ("--port", "0", "--workers", "2")
+    port = ("--port", "0")
     earlier = []
-    for _ in range(2):
+    for workers in ("1", "2"):
         # Killed before anybody has opened the link
-        with shown_to_a_terminal(database_url, *port) as (shown, process):
+        with shown_to_a_terminal(database_url, *port, "--workers", workers) as (shown, process):
             assert not TOKEN.search(shown), "a key for programs is made on demand"
             earlier += LINK.findall(shown)
             process.kill()
@@ -369,6 +364,7 @@ def signs_in_once(server: Serving) -> bool:
     return httpx.get(f"{server.url}/v1/pools", cookies=cookies).status_code == 200
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 def test_of_two_servers_at_once_on_one_folder_one_shows_one_key() -> None:
     with data_folder() as folder:

@@ -1,30 +1,28 @@
 """`celeus plan`: labels and hours of a session to come, on a real service."""
 
 import json
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from celeus import Client
+from celeus.commands import plan
 from tests.cli.calling import Run
 from tests.keys import ADMIN
-from tests.servers import Service, running_services
+from tests.servers import Service
+
+ROWS = [{"id": f"q-{at}", "surrogate": at % 10 / 10} for at in range(40)]
+"""Few: their sessions are short."""
 
 
-@pytest.fixture
-def service(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELEUS_KEY", ADMIN)
-    environment = {"CELEUS_PLANNING_SECONDS": "10"}
-    with running_services(1, database_url, environment=environment) as services:
-        yield services[0]
 
 
-@pytest.mark.timeout(300)
 def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_path: Path) -> None:
     file = tmp_path / "exam.csv"
-    rows = [f"q-{at},{at % 10 / 10}" for at in range(150)]
+    rows = [f"{row['id']},{row['surrogate']}" for row in ROWS]
     file.write_text("\n".join(["id,surrogate", *rows, ""]))
     made = run("plan", str(file), "--url", service.url)
     assert made.status == 0, made.err
@@ -37,17 +35,16 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
     assert "uniform: about " in made.out
     assert "A fixed sample that is judged whole" in made.out
     pool = made.err.split()[-1]
-    wanted = ("plan", pool, "--precision", "0.2", "--pace", "36", "--url", service.url)
-    told = run(*wanted, "--policy", "sharp")
-    assert told.out.startswith("precision 0.2\nsharp: about ")
+    wanted = ("plan", pool, "--precision", "0.4", "--policy", "sharp", "--url", service.url)
+    told = run(*wanted, "--pace", "36")
+    assert told.out.startswith("precision 0.4\nsharp: about ")
     assert "hours at 36 s a label, as given" in told.out
-    for pace, time in (("36000", r"\d\d+ hours"), ("3600", r"\d\d+ hours"), ("5", r"\d minutes?")):
-        paced = run("plan", pool, "--precision", "0.2", "--pace", pace, "--url", service.url).out
-        assert re.search(rf"\), {time}$", paced.splitlines()[1]), paced
+    assert "uniform" not in told.out
     found = json.loads(run(*wanted, "--json").out)
-    assert found["precision"] == 0.2
-    assert [one["policy"] for one in found["policies"]] == ["sharp", "uniform"]
-    asked = run("plan", pool, "--at-most", "0.9", "--risk", "0.3", "--url", service.url)
+    assert found["precision"] == 0.4
+    assert [policy["policy"] for policy in found["policies"]] == ["sharp"]
+    question = ("--at-most", "0.9", "--risk", "0.3", "--policy", "uniform")
+    asked = run("plan", pool, *question, "--url", service.url)
     assert asked.status == 0, asked.err
     assert not asked.out.startswith("precision")
     for wrong, why in (
@@ -60,6 +57,21 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
         assert why in refused.err
 
 
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (29.0, "less than a minute"),
+        (40.0, "1 minute"),
+        (295.0, "5 minutes"),
+        (3600.0, "1.0 hours"),
+        (35_000.0, "9.7 hours"),
+        (360_000.0, "100 hours"),
+    ],
+)
+def test_time_is_told_in_minutes_and_then_in_hours(seconds: float, told: str) -> None:
+    assert plan._time(seconds) == told
+
+
 def test_a_table_of_claims_is_left_to_the_page_and_the_client(service: Service, run: Run) -> None:
     with Client(service.url, ADMIN) as client:
         metrics = {name: {"kind": "zero_one"} for name in ("correct", "polite")}
@@ -70,16 +82,15 @@ def test_a_table_of_claims_is_left_to_the_page_and_the_client(service: Service, 
 
 
 def test_a_client_plans_and_opens_with_what_was_planned(service: Service) -> None:
-    rows = [{"id": str(at), "surrogate": at % 10 / 10} for at in range(150)]
     with Client(service.url, ADMIN) as client:
-        pool = client.create_pool("exam", rows)
-        plan = client.plan(pool, precision=0.2, policies=["sharp", "uniform"])
-        sharp, uniform = plan.policies
+        pool = client.create_pool("exam", ROWS)
+        planned = client.plan(pool, precision=0.4, policies=["sharp", "uniform"], runs=5)
+        sharp, uniform = planned.policies
         assert sharp.expected is not None
         assert sharp.expected in sharp.curve
-        assert sharp.expected.labels.low <= sharp.expected.labels.median <= 150
+        assert sharp.expected.labels.low <= sharp.expected.labels.median <= len(ROWS)
         assert uniform.curve
-        assert plan.notes
-        assert plan.pace is None
-        session = client.open_session(pool, precision=0.2, planned_labels=plan.planned_labels)
-        assert session.status().planned_labels == plan.planned_labels
+        assert planned.notes
+        assert planned.pace is None
+        session = client.open_session(pool, precision=0.4, planned_labels=planned.planned_labels)
+        assert session.status().planned_labels == planned.planned_labels

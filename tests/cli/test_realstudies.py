@@ -32,25 +32,29 @@ def check(out: Path, name: str) -> None:
     assert (out / f"{name}.jsonl").stat().st_size > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ON_POOLS)
 def test_a_quick_profile_is_whole(run: Run, pools: Path, tmp_path: Path, name: str) -> None:
     assert run("study", name, "--evaldata", pools, "--out", tmp_path, *SMALLEST[name]).status == 0
     check(tmp_path, name)
 
 
-def test_a_study_that_is_whole_is_not_run_again(run: Run, pools: Path, tmp_path: Path) -> None:
+def test_a_whole_quick_profile_is_not_run_again(run: Run, pools: Path, tmp_path: Path) -> None:
     asked = ("study", "strategies", "--evaldata", pools, "--out", tmp_path, *SMALLEST["strategies"])
     assert run(*asked).status == 0
+    check(tmp_path, "strategies")
     kept = (tmp_path / "strategies.jsonl").read_bytes()
     assert run(*asked).status == 0
     assert (tmp_path / "strategies.jsonl").read_bytes() == kept
 
 
+@pytest.mark.nightly
 def test_a_quick_profile_of_the_cost_is_whole(run: Run, tmp_path: Path) -> None:
     assert run("study", "cost", "--out", tmp_path, "--quick").status == 0
     check(tmp_path, "cost")
 
 
+@pytest.mark.nightly
 def test_a_quick_profile_runs_on_the_real_pools(run: Run, tmp_path: Path) -> None:
     folder = real_pools()
     asked = ("study", "mechanism", "--evaldata", folder, "--out", tmp_path, "--quick")

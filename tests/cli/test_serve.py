@@ -132,6 +132,7 @@ def judge_everything(server: Serving) -> dict[str, object]:
         return status
 
 
+@pytest.mark.nightly
 def test_an_installed_wheel_migrates_serves_and_ends_on_sigterm(installed: Installed) -> None:
     with data_folder() as folder:
         where = [
@@ -185,12 +186,13 @@ def test_several_workers_share_sessions_and_metrics_and_end_together() -> None:
             assert len(signing) == 1, "all workers sign with the key that the first start made"
             assert stat.S_IMODE((data / "signing.pem").stat().st_mode) == 0o600
             server.process.send_signal(signal.SIGTERM)
-            server.process.wait(60)
+            assert server.process.wait(60) == 0
             assert embedded.pid(data) is None
             assert not is_ready(server.url)
         assert not (folder / "sprung").exists(), "modules of the working folder are not run"
 
 
+@pytest.mark.nightly
 def test_on_a_named_database_a_named_data_folder_keeps_the_key(
     database_url: str, tmp_path: Path
 ) -> None:

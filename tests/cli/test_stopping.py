@@ -57,7 +57,12 @@ def waits(database_url: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("workers", "number"), [(1, signal.SIGHUP), (2, signal.SIGTERM), (2, signal.SIGHUP)]
+    ("workers", "number"),
+    [
+        (1, signal.SIGHUP),
+        (2, signal.SIGTERM),
+        pytest.param(2, signal.SIGHUP, marks=pytest.mark.nightly),
+    ],
 )
 async def test_a_stop_refuses_what_it_cannot_finish_and_whoever_comes(
     database_url: str, workers: int, number: signal.Signals

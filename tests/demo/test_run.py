@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +36,19 @@ def told() -> io.StringIO:
 
 
 @pytest.fixture(scope="module")
-def summary(told: io.StringIO, tmp_path_factory: pytest.TempPathFactory) -> Summary:
+def temporary() -> Iterator[Path]:
+    """The folder for everything temporary while the demo runs."""
+    with data_folder() as folder, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", str(folder))
+        patched.setenv("TMPDIR", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def summary(
+    told: io.StringIO, temporary: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Summary:
+    assert temporary.is_dir()
     out = tmp_path_factory.mktemp("demo") / "made by the demo"
     return run_demo(Options(out=out), Console(file=told, width=100))
 
@@ -93,6 +106,12 @@ def test_the_story_tells_the_figures(summary: Summary, told: io.StringIO) -> Non
     assert summary.figure.name in text
 
 
+def test_nothing_is_left_but_the_picture(summary: Summary, temporary: Path) -> None:
+    assert [path.name for path in summary.figure.parent.iterdir()] == [FIGURE_NAME]
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.nightly
 def test_an_interrupt_ends_the_server_and_leaves_nothing(scratch: Path, tmp_path: Path) -> None:
     demo = _started(scratch, tmp_path)
     assert demo.stdout is not None
@@ -112,6 +131,7 @@ def test_an_interrupt_ends_the_server_and_leaves_nothing(scratch: Path, tmp_path
     assert not any(_alive(pid) for pid in pids)
 
 
+@pytest.mark.nightly
 def test_a_refusal_is_told_and_leaves_nothing(scratch: Path, tmp_path: Path) -> None:
     demo = _started(scratch, tmp_path, "--precision", "2")
     _, errors = demo.communicate(timeout=60)

@@ -36,7 +36,9 @@ def test_the_readme_describes_the_pool_of_the_demo(material: Digits, truth: Trut
     assert truth.loss.mean() == material.risk
 
 
-@pytest.mark.parametrize("row", range(4))
+@pytest.mark.parametrize(
+    "row", [0, 1, *(pytest.param(row, marks=pytest.mark.nightly) for row in (2, 3))]
+)
 def test_the_labels_in_the_readme_are_what_sessions_need(row: int, truth: Truth) -> None:
     cells = table_after(README, "<!-- figures:")[row]
     precision = float(cells[0].split()[0]) / 100

@@ -141,6 +141,7 @@ def test_the_programs_of_the_python_client_run(tmp_path: Path, service: Service)
     assert "422 invalid_value precision" in done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_the_commands_that_have_people_check_a_judge_run(
     tmp_path: Path, service: Service, monkeypatch: pytest.MonkeyPatch
@@ -182,6 +183,7 @@ def written_logs(folder: Path) -> None:
         lm_eval(place, f"org/{name}", scores, task="exam", answers=answers)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(
     tmp_path: Path, service: Service

@@ -14,9 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from celeus.demo.server import Server, running_server
+from celeus.operations.certificates.signing_keys import make_key
 from tests.docs.pages import README, ROOT, blocks
-from tests.keys import bearer
+from tests.keys import ADMIN, bearer
+from tests.servers import Service, running_services
 
 BASH = shutil.which("bash") or "/bin/sh"
 _MARK = "@@@ block"
@@ -27,11 +28,20 @@ curl() { command curl -w '%{stderr}HTTP %{http_code}\\n' "$@"; }
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    """`celeus serve`, as the reader starts it."""
-    with running_server(keep=False) as server:
-        server.await_ready()
-        yield server
+def signing(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service that signs certificates."""
+    key = tmp_path_factory.mktemp("key") / "signing.pem"
+    make_key(key)
+    environment = {"CELEUS_SIGNING_KEY_FILE": str(key)}
+    with running_services(1, postgres_url, environment=environment) as (service,):
+        yield service
+
+
+@pytest.fixture
+def service(signing: Service, database_url: str) -> Service:
+    """The same with nothing in its database."""
+    assert database_url
+    return signing
 
 
 @dataclass(frozen=True)
@@ -43,7 +53,7 @@ class Walk:
     statuses: list[str]
 
 
-def walked(page: Path, server: Server, folder: Path) -> Walk:
+def walked(page: Path, service: Service, folder: Path) -> Walk:
     """The commands of a page, typed in this folder; each answer shown is one that came."""
     walk = blocks(page, "sh", "json")
     commands = [block.text for block in walk if block.language == "sh"]
@@ -51,10 +61,10 @@ def walked(page: Path, server: Server, folder: Path) -> Walk:
         f"{text}\necho; echo '{_MARK}' | tee /dev/stderr\n" for text in commands
     )
     assert script.count("CELEUS_KEY=ce_…") == 1
-    script = script.replace("CELEUS_KEY=ce_…", f"CELEUS_KEY={server.key}")
+    script = script.replace("CELEUS_KEY=ce_…", f"CELEUS_KEY={ADMIN}")
     programs = Path(sys.executable).parent
     done = subprocess.run(
-        [BASH, "-c", script.replace("http://127.0.0.1:8000", server.url)],
+        [BASH, "-c", script.replace("http://127.0.0.1:8000", service.url)],
         cwd=folder,
         env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
         capture_output=True,
@@ -80,9 +90,9 @@ def walked(page: Path, server: Server, folder: Path) -> Walk:
 
 @pytest.mark.timeout(150)
 def test_the_walk_of_the_readme_ends_in_a_narrow_interval_that_verifies(
-    server: Server, tmp_path: Path
+    service: Service, tmp_path: Path
 ) -> None:
-    walk = walked(README, server, tmp_path)
+    walk = walked(README, service, tmp_path)
     shown = re.search(r"^    (error rate .+)$", README.read_text(), re.MULTILINE)
     valid = re.search(r"^    (valid final certificate of ses_)…$", README.read_text(), re.MULTILINE)
     assert shown is not None
@@ -96,8 +106,10 @@ def test_the_walk_of_the_readme_ends_in_a_narrow_interval_that_verifies(
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="it is typed with curl")
-def test_the_requests_with_curl_give_the_answers_they_show(server: Server, tmp_path: Path) -> None:
-    walk = walked(ROOT / "docs" / "requests.md", server, tmp_path)
+def test_the_requests_with_curl_give_the_answers_they_show(
+    service: Service, tmp_path: Path
+) -> None:
+    walk = walked(ROOT / "docs" / "requests.md", service, tmp_path)
     refused = sum(answer.get("status") == 422 for answer in walk.shown)
     assert walk.statuses.count("422") == refused
     assert set(walk.statuses) <= {"200", "201", "422"}
@@ -105,23 +117,23 @@ def test_the_requests_with_curl_give_the_answers_they_show(server: Server, tmp_p
     assert walk.printed[-2].count("id: ") >= 2, "the stream told nothing"
 
 
-def test_the_judge_of_the_interface_page_ends_a_session(server: Server) -> None:
+def test_the_judge_of_the_interface_page_ends_a_session(service: Service) -> None:
     [block] = blocks(ROOT / "docs" / "api.md", "python")
     names: dict[str, Any] = {}
     exec(compile(block.text, "docs/api.md", "exec"), names)  # noqa: S102 -- the page's own text
-    api = f"{server.url}/v1"
+    api = f"{service.url}/v1"
     items = [
         {"id": str(number), "surrogate": 0.3, "payload": {"loss": number % 3 == 0}}
         for number in range(60)
     ]
     form = {"name": "small", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    with httpx.Client(base_url=api, headers=bearer(server.key)) as http:
+    with httpx.Client(base_url=api, headers=bearer(ADMIN)) as http:
         pool = http.post("/pools", json=form).raise_for_status().json()
         # A seed is secret: at the usual alpha one run in twenty may miss.
         opening = {"pool_id": pool["id"], "precision": 0.2, "alpha": 1e-4}
         session = http.post("/sessions", json=opening).raise_for_status().json()
 
-        key, loss_of = server.key, lambda payload: float(payload["loss"])
+        key, loss_of = ADMIN, lambda payload: float(payload["loss"])
         names["judge"](api, key, session["id"], "ada", loss_of)
 
         ended = http.get(f"/sessions/{session['id']}").raise_for_status().json()

@@ -53,9 +53,9 @@ class Odd(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def strangers() -> Iterator[str]:
-    """The address at which Odd answers."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Odd)
+def strangers(port: int = 0) -> Iterator[str]:
+    """The address at which Odd answers, at a free port unless one is named."""
+    server = ThreadingHTTPServer(("127.0.0.1", port), Odd)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()

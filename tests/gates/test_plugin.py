@@ -3,8 +3,9 @@
 import asyncio
 import subprocess
 import sys
-from typing import Any
 
+# Here, since pytester forgets what its tests import first: exceptions would exist twice
+import httpcore2  # noqa: F401
 import pytest
 from httpx import AsyncClient
 
@@ -102,7 +103,8 @@ def test_yes_passes_no_fails_and_undecided_does_as_it_is_told(
         # Within its interval, whatever was drawn
         estimate = client.session(session).status().estimate
     junit = ("--junit-xml=told.xml", f"--celeus-url={service.url}")
-    told = run(pytester, PROGRAM.format(session=session, estimate=estimate), *junit, *options)
+    program = PROGRAM.format(session=session, estimate=estimate)
+    told = run(pytester, program, *junit, *options)
     told.assert_outcomes(**outcomes)
     words = [line for line in told.outlines if line.startswith(f"{session}: error rate ")]
     assert any("; at most 0.1: no" in line for line in words)
@@ -160,34 +162,35 @@ def test_a_claim_is_asked_by_metric_and_group(
     assert "accuracy at most 0.2: no" in str(told.stdout)
 
 
-@pytest.mark.parametrize(
-    ("session", "call", "words"),
-    [
+def test_what_cannot_be_asked_is_one_line(pytester: pytest.Pytester, service: Service) -> None:
+    with Client(service.url, ADMIN) as client:
+        pool = client.create_pool("p", [{"id": "1"}, {"id": "2"}])
+        questions = [{"side": "at_most", "threshold": 0.1}]
+        real = client.open_session(pool, questions=questions).id
+        bare = client.open_session(pool).id
+    refused = [
         (NOBODY, ").passes()", f"celeus: There is no session {NOBODY}"),
         ("ses_1", ").passes()", "celeus: session must be `ses_` and 32 hexadecimal digits"),
-        ("real", ').compare("b")', "compares no two systems"),
-        ("real", ').at_most(float("nan"))', "the threshold must be a finite number"),
-        ("real", ', metric="x").passes()', "makes one claim, which has no metric"),
-        ("real", ', group="x=y").passes()', "group needs metric"),
-        ("bare", ").passes()", "has no questions; ask one with at_most or at_least"),
-    ],
-)
-def test_what_cannot_be_asked_is_one_line(
-    pytester: pytest.Pytester, service: Service, session: str, call: str, words: str
-) -> None:
-    if session in {"real", "bare"}:
-        with Client(service.url, ADMIN) as client:
-            pool = client.create_pool("p", [{"id": "1"}, {"id": "2"}])
-            questions: list[Any] = [{"side": "at_most", "threshold": 0.1}]
-            own = {} if session == "bare" else {"questions": questions}
-            session = client.open_session(pool, **own).id
-    program = REFUSED.format(session=session, call=call)
+        (real, ').compare("b")', "compares no two systems"),
+        (real, ').at_most(float("nan"))', "the threshold must be a finite number"),
+        (real, ', metric="x").passes()', "makes one claim, which has no metric"),
+        (real, ', group="x=y").passes()', "group needs metric"),
+        (bare, ").passes()", "has no questions; ask one with at_most or at_least"),
+    ]
+    program = "".join(
+        f'def test_{number}(celeus_gate):\n    celeus_gate("{session}"{call}\n'
+        for number, (session, call, _) in enumerate(refused)
+    )
     told = run(pytester, program, f"--celeus-url={service.url}", "--tb=long")
-    told.assert_outcomes(failed=1)
-    body = told.outlines[told.outlines.index(_head(told, "FAILURES")) + 2 :]
-    assert body[0].startswith("celeus: ")
-    assert words in body[0]
-    assert body[1].startswith("=")
+    told.assert_outcomes(failed=len(refused))
+    body = told.outlines[told.outlines.index(_head(told, "FAILURES")) + 1 :]
+    for number, (_, _, words) in enumerate(refused):
+        # The heading of a failure, its one line, and the next heading
+        heading, line, after = body[2 * number : 2 * number + 3]
+        assert heading.strip("_ ") == f"test_{number}"
+        assert line.startswith("celeus: ")
+        assert words in line
+        assert after.startswith(("_", "="))
 
 
 def _head(told: pytest.RunResult, word: str) -> str:

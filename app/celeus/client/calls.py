@@ -23,8 +23,8 @@ from celeus.errors import InvalidValue
 
 T = TypeVar("T")
 POOLS, SESSIONS, TOMBSTONES = "/v1/pools", "/v1/sessions", "/v1/tombstones"
-PLAN_SECONDS = 630.0
-"""A service may be set to simulate for ten minutes."""
+PLAN_SECONDS = 150.0
+"""A service gives a plan up after two minutes."""
 PUSH_SECONDS = 600.0
 """A service computes a long run again before it answers."""
 FILE_MEMBERS = {

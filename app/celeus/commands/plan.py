@@ -138,7 +138,7 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
         if policy.refused is not None:
             yield f"{policy.policy}: cannot be opened: {plain(str(policy.refused['detail']))}"
         elif policy.expected is None:
-            yield f"{policy.policy}: not simulated in time"
+            yield f"{policy.policy}: too long to be simulated"
         else:
             yield f"{policy.policy}: {_point(policy.expected, pace)}"
             curve = [one for one in policy.curve if one.precision is not None]

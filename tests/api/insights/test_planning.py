@@ -1,6 +1,5 @@
 """Plans of sessions over the wire: what they tell, what they refuse, how long they take."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -9,8 +8,8 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
-from celeus.settings import Settings
-from tests.clients import serving
+from celeus.operations.insights import planning
+from celeus.operations.runtime.workers import Bounds
 from tests.factories import known_pool
 from tests.keys import bearer, key_in
 from tests.pairs import pair
@@ -22,12 +21,6 @@ NOBODY = "0" * 32
 
 async def planned(client: AsyncClient, pool: str, **body: Any) -> httpx.Response:  # noqa: ANN401 - as the wire takes it
     return await client.post(f"/v1/pools/{pool}/planning", json=QUICK | body)
-
-
-@pytest.fixture
-def settings(settings: Settings) -> Settings:
-    """Enough time for the few sessions of these tests on a machine with other work."""
-    return settings.model_copy(update={"planning_seconds": 240.0})
 
 
 async def test_a_plan_tells_labels_of_every_policy_and_what_it_assumed(client: AsyncClient) -> None:
@@ -276,30 +269,34 @@ async def test_planning_needs_the_scope_manage_and_a_pool_of_the_project(
     assert (answer.status_code, answer.json()["code"]) == (404, "pool_not_found")
 
 
-@pytest.fixture
-async def hasty(database_url: str) -> AsyncIterator[AsyncClient]:
-    """A client of a service that simulates for three seconds."""
-    async with serving(Settings(database_url=database_url, planning_seconds=3.0)) as client:
-        yield client
-
-
-async def test_a_large_pool_is_planned_within_the_time_there_is(hasty: AsyncClient) -> None:
+async def test_a_large_pool_is_planned_in_the_rounds_there_are(client: AsyncClient) -> None:
     pool = {"name": "large", "loss": {"kind": "zero_one"}}
-    wire = (await hasty.post("/v1/pools", json=pool)).json()["id"]
-    lines = b"".join(b"i%d,0.%02d\n" % (number, number % 50) for number in range(200_000))
+    wire = (await client.post("/v1/pools", json=pool)).json()["id"]
+    lines = b"".join(b"i%d,0.%02d\n" % (number, number % 50) for number in range(100_000))
     csv = {"Content-Type": "text/csv"}
     content = b"id,surrogate\n" + lines
-    sent = await hasty.post(f"/v1/pools/{wire}/items", content=content, headers=csv, timeout=60)
+    sent = await client.post(f"/v1/pools/{wire}/items", content=content, headers=csv, timeout=60)
     assert sent.status_code == 200, sent.text
-    assert (await hasty.post(f"/v1/pools/{wire}/seal")).status_code == 200
-    answer = await hasty.post(f"/v1/pools/{wire}/planning", json={"precision": 0.01, "runs": 200})
-    assert answer.status_code in {200, 503}, answer.text
-    if answer.status_code == 200:
-        for one in answer.json()["policies"]:
-            found = one["surrogate_right"]
-            assert (found["runs"] > 0) == (found["labels"] is not None)
-            assert (found["runs"] == 0) == (found["more_than"] is not None)
-            assert found["runs"] < 200
+    assert (await client.post(f"/v1/pools/{wire}/seal")).status_code == 200
+    answer = await client.post(f"/v1/pools/{wire}/planning", json={"precision": 0.01, "runs": 200})
+    assert answer.status_code == 200, answer.text
+    for policy in answer.json()["policies"]:
+        found = policy["surrogate_right"]
+        assert (found["runs"] > 0) == (found["labels"] is not None)
+        assert (found["runs"] == 0) == (found["more_than"] is not None)
+        assert found["runs"] < 200
+        assert policy["curve"][0]["runs"] > 0
+        assert policy["expected"]["extrapolated"]
+
+
+async def test_a_plan_that_meets_its_fuse_is_refused_and_never_shortened(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = await known_pool(client, 30)
+    monkeypatch.setattr(planning, "BOUNDS", Bounds(seconds=0.01, processor_seconds=60.0))
+    answer = await planned(client, pool.id)
+    assert (answer.status_code, answer.json()["code"]) == (503, "planning_busy")
+    assert "Retry-After" in answer.headers
 
 
 async def test_a_table_of_claims_is_planned_claim_by_claim(client: AsyncClient) -> None:

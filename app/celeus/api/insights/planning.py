@@ -93,10 +93,12 @@ class PlanningRequest(ClaimsIn):
         " difference, loss of A less loss of B; default: what the surrogate says.",
     )
     runs: Annotated[int, Field(ge=1, le=200), AS_WHOLE] = Field(
-        40, description="Sessions simulated of each policy and scenario, as far as time allows."
+        40,
+        description="Sessions simulated of each policy and scenario, as far as the rounds of a plan"
+        " go.",
     )
     seed: Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE] = Field(
-        0, description="The same seed gives the same sessions."
+        0, description="The same seed gives the same plan."
     )
 
 
@@ -111,7 +113,7 @@ class SpreadOut(BaseModel):
 class SimulatedOut(BaseModel):
     """What the simulated sessions of one policy came to."""
 
-    runs: int = Field(description="Sessions brought to their end in the time there was.")
+    runs: int = Field(description="Sessions brought to their end in the rounds of a plan.")
     reached: float | None = Field(description="Share that came to precision, answers or verdict.")
     labels: SpreadOut | None = Field(
         description="Labels until the stop; sessions that ended with budget or pool count too."
@@ -214,7 +216,7 @@ class PolicyPlanOut(BaseModel):
     expected: PlannedPoint | None = Field(
         None,
         description="The number to plan with, a forecast: the point of `curve` for what was asked."
-        " Null where too little was simulated in time for it, and of a table.",
+        " Null where too little was simulated for it, and of a table.",
     )
     curve: list[PlannedPoint] = Field(
         [], description="Labels by precision, from coarse to fine; each is half the one before."
@@ -230,7 +232,7 @@ class PolicyPlanOut(BaseModel):
 class PlannedClaim(BaseModel):
     """What one claim of a table would need; its `labels` are those of the whole session by then.
 
-    Where no session ended in the time there was, they are those of the one that came furthest.
+    Where no session ended in the rounds there were, they are those of the one that came furthest.
     """
 
     metric: str = Field(description="Name of the metric in the pool.")
@@ -341,8 +343,8 @@ async def plan_session(
 ) -> PlanningAnswer:
     """Sessions simulated on the pool's own scores, with losses drawn from the surrogate.
 
-    Takes some seconds at most and keeps nothing. A surrogate that is off changes the numbers, and
-    never what a session certifies.
+    Simulates a number of rounds known beforehand, some seconds' worth, and keeps nothing. A
+    surrogate that is off changes the numbers, and never what a session certifies.
     """
     risks = by_metric(body.risk)
     wanted = planning.PlanRequest(

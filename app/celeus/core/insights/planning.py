@@ -49,6 +49,10 @@ MIDDLE = 0.5
 POWER = 0.9
 """Of the fixed-sample test that a decision is held against."""
 ROUNDS_BETWEEN_LOOKS = 100
+OPENING_WORK = 25.0
+"""What beginning and ending a session costs, in rounds, beside its items."""
+ITEMS_BY_WORK = 300.0
+"""Items that a session begins with in about the time of one of its rounds."""
 TILT_BISECTIONS = 60
 LARGEST_TILT = 60.0
 MOST_TILTED = 5000
@@ -244,6 +248,10 @@ class Case:
     scores: Scores
     assumption: Assumption
     scenario: Scenario
+
+    def work(self, labels: int) -> float:
+        """The cost of a session until so many labels, in rounds of one."""
+        return OPENING_WORK + self.plan.items / ITEMS_BY_WORK + labels
 
     def run(self, number: int, seed: int) -> Iterator[int | SimulationOutcome]:
         """Simulate session ``number``: its labels so far now and then, at last its outcome.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from celeus.core.insights.planning import (
+    OPENING_WORK,
     ROUNDS_BETWEEN_LOOKS,
     Assumption,
     Losses,
@@ -26,6 +27,11 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Table
 from celeus.core.sessions.table.session import TableSession
+
+ITEMS_BY_WORK = 75.0
+"""Items that a session begins with in about the time of a round of a single claim."""
+CLAIMS_BY_WORK = 2.0
+"""Claims that a label is bet on for in about that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,11 @@ class TableCase:
     table: Table
     assumptions: Sequence[Assumption]
     scenario: Scenario
+
+    def work(self, labels: int) -> float:
+        """The cost of a session until so many labels, in rounds of a session of one claim."""
+        opening = OPENING_WORK + self.plan.items / ITEMS_BY_WORK
+        return opening + labels * (1.0 + len(self.plan.claims) / CLAIMS_BY_WORK)
 
     def run(self, number: int, seed: int) -> Iterator[TableOutcome]:
         """Simulate session ``number``: how it stands now and then, at last its outcome.

@@ -1,9 +1,8 @@
 """Plan a session before it is opened: what each policy would need on this pool."""
 
 import asyncio
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -49,18 +48,15 @@ from celeus.core.randomness import commitment
 from celeus.errors import InvalidValue, PlanningBusy, Refusal
 from celeus.operations.insights.planning_worker import Job, TableJob, scenarios
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.workers import Bounds, Frame, gather
+from celeus.operations.runtime.workers import Bounds, gather
 from celeus.operations.sessions.sessions import sealed_pool
 
 EVERY_POLICY = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
 GUESSES = ("surrogate.", "dispersion_f", "entropy_f")
 """Columns a surrogate comes from."""
 MODULE = "celeus.operations.insights.planning_worker"
-GRACE_SECONDS = 1.0
-"""What the process may take beyond its deadline to answer with what it has."""
-WORK_SHARE = 0.25
-"""Of the time, what one claim takes of a processor: where there is nothing else to do it is over by
-then, and more would tell little."""
+BOUNDS = Bounds(seconds=120.0, processor_seconds=60.0)
+"""A fuse for machines that are far too busy: a plan that meets it is refused, never shortened."""
 LOOKED_BACK = 100
 """Sessions among which those with a pace are sought."""
 _PACES = text(
@@ -81,8 +77,8 @@ class PlanRequest:
     """A planning request: the claim, or the ``table`` of claims, and how much to simulate for it.
 
     ``risk`` is the mean loss expected, None for what the surrogate says, and ``risks`` the same by
-    metric; ``runs`` are simulated of each policy and scenario, as far as time allows. ``policies``
-    None: all of them, of a table the one it has.
+    metric; ``runs`` are simulated of each policy and scenario, as far as the rounds of a plan go.
+    ``policies`` None: all of them, of a table the one it has.
     """
 
     claim: Claim
@@ -102,7 +98,7 @@ class PolicyPlan:
     ``right`` and ``useless`` say it for a surrogate that means what it says and for one that knows
     nothing; ``right`` is None where no surrogate tells items apart. The ``curve`` says it for all
     that may be true, by precision; ``expected`` is its point for what was asked, None where not
-    even its first was simulated in time.
+    even its first was simulated.
     """
 
     policy: str
@@ -165,8 +161,8 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     """Simulate sessions on a sealed pool with losses drawn from its surrogate.
 
     Refuses what opening would refuse to every policy asked for, and a table with no end to plan
-    for; one claim without an end is planned with the precision suggested. Takes `planning_seconds`
-    at most and answers with what was simulated until then.
+    for; one claim without an end is planned with the precision suggested. Equal requests for a
+    pool get equal plans, but for the pace.
     """
     async with context.process(PlanningBusy):
         pool = await sealed_pool(context, pool_id)
@@ -179,7 +175,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
             )
         recent = await _pace(context)
         if pool.metrics or request.table is not None:
-            return replace(await _plan_table(context, pool, request), pace=recent)
+            return replace(await _plan_table(pool, request), pace=recent)
         if request.risks:
             raise InvalidValue(
                 "A pool of one loss has one mean loss.", field="risk", rule="a number, or left out"
@@ -187,21 +183,17 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
         prepared = await asyncio.to_thread(_prepare, pool, request)
         plans = prepared.plans
 
-        def job(deadline: float) -> Frame:
-            return Job(
-                ladders=list(prepared.ladders.values()),
-                asked=[ladder.index(plans[name]) for name, ladder in prepared.ladders.items()],
-                scores=prepared.scores,
-                whole=_whole(pool),
-                guessed=_guessed(pool),
-                risk=request.risk,
-                runs=request.runs,
-                seed=request.seed,
-                deadline=deadline,
-                work=WORK_SHARE * context.settings.planning_seconds,
-            ).frame()
-
-        head, results = await _simulated(context, job)
+        job = Job(
+            ladders=list(prepared.ladders.values()),
+            asked=[ladder.index(plans[name]) for name, ladder in prepared.ladders.items()],
+            scores=prepared.scores,
+            whole=_whole(pool),
+            guessed=_guessed(pool),
+            risk=request.risk,
+            runs=request.runs,
+            seed=request.seed,
+        )
+        head, results = await _simulated(job)
     planned = _summarise(prepared, head, results)
     fixed_sample = None if head["fixed_sample"] is None else FixedSample(*head["fixed_sample"])
     tempered = None if head["tempered"] is None else Tempering(*head["tempered"])
@@ -247,23 +239,18 @@ def _endless() -> InvalidValue:
     )
 
 
-async def _simulated(
-    context: Context, job: Callable[[float], Frame]
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the child says first, and of every session; ``job`` is told when it has to end."""
-    seconds = context.settings.planning_seconds
-    deadline = time.monotonic() + seconds
-    bounds = Bounds(seconds + GRACE_SECONDS, seconds + GRACE_SECONDS)
-    frames, failure = await gather(MODULE, lambda: job(deadline), bounds)
-    if failure is not None and failure.reason in {"answer", "status"}:
-        raise failure.refusal from failure
-    if not frames:
+async def _simulated(job: Job | TableJob) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the child says first, and of every session."""
+    frames, failure = await gather(MODULE, job.frame, BOUNDS)
+    if failure is not None:
+        if failure.reason in {"answer", "status"}:
+            raise failure.refusal from failure
         raise PlanningBusy("The machine is too busy to simulate anything in time; try again.")
     head, *results = (frame.values for frame in frames)
     return head, results
 
 
-async def _plan_table(context: Context, pool: Pool, request: PlanRequest) -> Planning:
+async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
     """The plan of a table of claims; refuses what its opening would refuse, and one without end."""
     opening = SessionRequest(request.claim, strategy=request.strategy, table=request.table)
     if request.policies is not None:
@@ -278,11 +265,7 @@ async def _plan_table(context: Context, pool: Pool, request: PlanRequest) -> Pla
         raise _endless()
     risks = _risks(plan, request)
     table = await asyncio.to_thread(table_of, pool, plan.columns)
-
-    def job(deadline: float) -> Frame:
-        return TableJob(plan, table, risks, request.runs, request.seed, deadline).frame()
-
-    head, results = await _simulated(context, job)
+    head, results = await _simulated(TableJob(plan, table, risks, request.runs, request.seed))
     right, useless = (
         [TableOutcome(*one["outcome"]) for one in results if one["scenario"] == name]
         for name in ("right", "useless")

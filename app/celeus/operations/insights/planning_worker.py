@@ -1,10 +1,9 @@
 """The child process that simulates sessions, of one claim or of many, and says what came of each.
 
-A process of its own, so that planning takes nothing from the server but idle time: it is ended at
-its deadline, and what it has answered until then still counts.
+A process of its own, so that planning takes nothing from the server but idle time. How much it
+simulates is a count of rounds and never a matter of time: equal jobs have equal answers.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Self
@@ -31,26 +30,28 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Column, Table
 from celeus.operations.runtime.workers import Files, Frame, serve
 
+WORK = 8_000
+"""Rounds simulated for a plan of one claim: more would tell little."""
+TABLE_WORK = 4 * WORK
+"""The same for a table of claims, of which one session has more to tell."""
 FIRST_SHARE = 2.0
-"""What the first policy gets of the time, in shares of another."""
+"""What the first policy gets of the rounds, in shares of another."""
 LADDER_SHARE = 4.0
-"""What the sessions of a curve get of it, in shares of those of one scenario."""
+"""What the sessions of a curve get of them, in shares of those of one scenario."""
 GROWTH = 4.5
-"""How much longer a session takes at half the width, about."""
+"""How many times the rounds a session takes at half the width, about."""
 PART_BEFORE, PART_ASKED = 0.5, 0.8
-"""Of the time left for a curve, what the sessions of one width may take, and of that asked for."""
+"""Of the rounds left for a curve, what one width may take, and the width asked for."""
 MOST_FINER = 4
 """Sessions at widths finer than that asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be simulated: sessions of these plans on one pool, until ``deadline``.
+    """What is to be simulated: sessions of these plans on one pool.
 
     Of every policy there is a ladder of plans from the coarsest precision to the finest; ``asked``
-    says which of them is asked for. The deadline is one of the machine's monotonic clock, which all
-    its processes share; ``work`` are seconds of processor time that are enough before it.
-    ``guessed`` says that the scores hold a surrogate.
+    says which of them is asked for. ``guessed`` says that the scores hold a surrogate.
     """
 
     ladders: Sequence[Sequence[Plan]]
@@ -61,8 +62,6 @@ class Job:
     risk: float | None
     runs: int
     seed: int
-    deadline: float
-    work: float
 
     def frame(self) -> Frame:
         """The job as it travels."""
@@ -82,7 +81,7 @@ class Job:
         return [ladder[at] for ladder, at in zip(self.ladders, self.asked, strict=True)]
 
 
-_VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed", "deadline", "work")
+_VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +93,11 @@ class TableJob:
     risks: Mapping[str, float]
     runs: int
     seed: int
-    deadline: float
 
     def frame(self) -> Frame:
         """The job as it travels."""
         table = self.table
-        values = {name: getattr(self, name) for name in ("risks", "runs", "seed", "deadline")}
+        values = {name: getattr(self, name) for name in ("risks", "runs", "seed")}
         columns = [[one.name, one.values] for one in table.columns]
         arrays = {f"scores_{name}": array for name, array in table.scores.arrays.items()}
         arrays |= {f"code_{at}": one.code for at, one in enumerate(table.columns)}
@@ -125,29 +123,6 @@ class TableJob:
         return cls(plan, Table(plan.metrics, *own, tuple(columns)), **values)
 
 
-class _Clock:
-    """Seconds of work that are over, of those there are.
-
-    Those of the processor; where others have it, the same part of them as is over of the time.
-    """
-
-    def __init__(self, deadline: float, work: float | None) -> None:
-        self._began = time.monotonic(), time.process_time()
-        seconds = max(deadline - self._began[0], 0.0)
-        self.work = seconds if work is None else min(work, seconds)
-        self._rate = self.work / seconds if seconds else 1.0
-
-    def now(self) -> float:
-        """Seconds of work until now."""
-        wall, own = self._began
-        return max(time.process_time() - own, self._rate * (time.monotonic() - wall))
-
-    @property
-    def left(self) -> float:
-        """Seconds of work that are left."""
-        return self.work - self.now()
-
-
 class _Course:
     """The simulated sessions of one case so far; ``name`` tells what they are of."""
 
@@ -159,34 +134,33 @@ class _Course:
         self.share = share
         self.wanted = runs
         self.runs = 0
-        self.seconds = 0.0
+        self.work = 0.0
         self.given_up = False
 
     def able(self, left: float) -> bool:
-        """Whether another session is wanted, and may end in the seconds ``left``."""
-        costs = self.seconds / self.runs if self.runs else 0.0
-        return not self.given_up and self.runs < self.wanted and costs < left
+        """Whether another session is wanted, and may end in the rounds ``left``."""
+        mean = self.work / self.runs if self.runs else 0.0
+        return not self.given_up and self.runs < self.wanted and mean < left
 
-    def session(self, seed: int, clock: _Clock) -> Iterator[dict[str, Any]]:
-        """The next session, given up when it takes too long."""
+    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
+        """The next session, given up when it takes too many of the rounds ``left``."""
         raise NotImplementedError
 
-    def _once(
-        self, case: Case | TableCase, seed: int, seconds: float, clock: _Clock
-    ) -> Iterator[dict[str, Any]]:
-        began = clock.now()
+    def _once(self, case: Case | TableCase, seed: int, most: float) -> Iterator[dict[str, Any]]:
+        labels = 0
         for step in case.run(self.runs, seed):
+            labels = step if isinstance(step, int) else step.labels
+            so_far = {"labels": step} if isinstance(step, int) else {"outcome": astuple(step)}
             if isinstance(step, SimulationOutcome) or (
                 isinstance(step, TableOutcome) and step.ended
             ):
                 self.runs += 1
-                yield self.name | {"outcome": astuple(step)}
-            elif clock.now() - began > seconds:
+                yield self.name | so_far
+            elif case.work(labels) > most:
                 self.given_up = True
-                so_far = {"labels": step} if isinstance(step, int) else {"outcome": astuple(step)}
                 yield self.name | so_far
                 break
-        self.seconds += clock.now() - began
+        self.work += case.work(labels)
 
 
 class _Scenario(_Course):
@@ -198,10 +172,9 @@ class _Scenario(_Course):
         super().__init__(name, share, runs)
         self._case = case
 
-    def session(self, seed: int, clock: _Clock) -> Iterator[dict[str, Any]]:
-        """The next session; a slow first one leaves time for those behind it."""
-        left = clock.left
-        yield from self._once(self._case, seed, left if self.runs else left / 2.0, clock)
+    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
+        """The next session; a long first one leaves rounds for those behind it."""
+        yield from self._once(self._case, seed, left if self.runs else left / 2.0)
 
 
 class _Ladder(_Course):
@@ -217,20 +190,20 @@ class _Ladder(_Course):
         self._scores = job.scores
         self._most = job.runs
         self._expects = 0.0
-        self._seconds_before = 0.0
-        self._seconds_own = 0.0
+        self._work_before = 0.0
+        self._granted = 0.0
 
-    def grant(self, seconds: float) -> None:
-        """Say how long all of it may take."""
-        self._seconds_own = seconds
+    def grant(self, work: float) -> None:
+        """Say how many rounds all of it may take."""
+        self._granted = work
 
     def able(self, left: float) -> bool:
-        """Whether there is another session that may end in time, at this width or the next one."""
+        """Whether another session may end in the rounds ``left``, at this width or the next."""
         while not self.given_up:
-            here = self.seconds - self._seconds_before
+            here = self.work - self._work_before
             expects = here / self.runs if self.runs else self._expects
             part = PART_ASKED if self.name["at"] == self._asked else PART_BEFORE
-            most = part * (self._seconds_own - self._seconds_before)
+            most = part * (self._granted - self._work_before)
             if (
                 self.runs < self.wanted
                 and expects < left
@@ -247,15 +220,14 @@ class _Ladder(_Course):
         at = self.name["at"] + 1
         self.name = self.name | {"at": at}
         self.wanted = self._most if at <= self._asked else min(self._most, MOST_FINER)
-        self.runs, self._expects, self._seconds_before = 0, expects, self.seconds
+        self.runs, self._expects, self._work_before = 0, expects, self.work
 
-    def session(self, seed: int, clock: _Clock) -> Iterator[dict[str, Any]]:
+    def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
         """The next session."""
         plan = self._plans[self.name["at"]]
         case = self._supposed.case(plan, self._scores, self.runs)
-        own = self._seconds_own - self.seconds
-        most = min(clock.left, max(own, GROWTH * self._expects))
-        yield from self._once(case, seed, most, clock)
+        most = min(left, max(self._granted - self.work, GROWTH * self._expects))
+        yield from self._once(case, seed, most)
 
 
 def scenarios(plan: Plan, *, informed: bool) -> tuple[Scenario, ...]:
@@ -288,7 +260,7 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
             case = Case(plan, job.scores, assumption, scenario)
             name = {"plan": at, "scenario": scenario}
             courses.append(_Scenario(name, share, job.runs, case))
-    yield from _outcomes(job, courses, job.work)
+    yield from _outcomes(courses, job.seed, WORK)
 
 
 def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
@@ -313,28 +285,22 @@ def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
         )
         for scenario in worth
     ]
-    yield from _outcomes(job, courses)
+    yield from _outcomes(courses, job.seed, TABLE_WORK)
 
 
-def _outcomes(
-    job: Job | TableJob, courses: Sequence[_Course], work: float | None = None
-) -> Iterator[dict[str, Any]]:
-    """The curves, then every case once, then always what took least of its share.
-
-    As far as time allows, and the seconds of ``work``, where there are enough.
-    """
-    clock = _Clock(job.deadline, work)
+def _outcomes(courses: Sequence[_Course], seed: int, work: float) -> Iterator[dict[str, Any]]:
+    """The curves, then every case once, then always what took least of its share of ``work``."""
     shares = sum(course.share for course in courses)
     for course in courses:
         if isinstance(course, _Ladder):
-            course.grant(clock.work * course.share / shares)
+            course.grant(work * course.share / shares)
     while True:
-        left = clock.left
+        left = work - sum(course.work for course in courses)
         able = [course for course in courses if course.able(left)]
         if left <= 0.0 or not able:
             return
-        course = min(able, key=lambda it: (it.follows, it.runs > 0, it.seconds / it.share))
-        yield from course.session(job.seed, clock)
+        course = min(able, key=lambda it: (it.follows, it.runs > 0, it.work / it.share))
+        yield from course.session(seed, left)
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:
