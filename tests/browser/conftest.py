@@ -1,9 +1,6 @@
-"""A real server, and a real browser that looks at its pages as a person would.
+"""A real server, and a real browser that looks at its pages as a person would."""
 
-Playwright's own event loop would be in the way of asynchronous tests that come later in the same
-process, so a browser lives as long as the tests of one module.
-"""
-
+import asyncio
 import os
 import secrets
 import shutil
@@ -71,14 +68,29 @@ def server(running_site: tuple[Service, str]) -> Site:
     return Site(service, database_url, f"project-{secrets.token_hex(4)}")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium, for the tests of one module."""
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """Chromium for a whole run, and the event loop by which Playwright talks to it."""
     with sync_playwright() as playwright:
+        loop = asyncio.get_running_loop()
         expect.set_options(timeout=PATIENCE_MS)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
+        asyncio.events._set_running_loop(None)
+        yield browser, loop
+        asyncio.events._set_running_loop(loop)
         browser.close()
+
+
+@pytest.fixture
+def browser(chromium: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """The browser; Playwright's loop counts as running during this test alone.
+
+    Otherwise asynchronous tests that come later in the same process could not run theirs.
+    """
+    browser, loop = chromium
+    asyncio.events._set_running_loop(loop)
+    yield browser
+    asyncio.events._set_running_loop(None)
 
 
 @pytest.fixture
@@ -121,7 +133,7 @@ def signed_in(new_context: Callable[..., BrowserContext], server: Site) -> Calla
 
     def page_of(*scopes: str, token: str | None = None, **options: object) -> Page:
         shown = token or server.key(*scopes)
-        answer = httpx.post(f"{server.url}/login", data={"key": shown}, timeout=30)
+        answer = httpx.post(f"{server.url}/login", data={"key": shown}, timeout=90)
         assert answer.status_code == 303, answer.text
         context = new_context(**options)
         cookie = answer.cookies["celeus"]

@@ -1,6 +1,5 @@
 """Sessions to label by hand, and what a person does with them."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +27,9 @@ NEXT_ITEM_MS = """
 """
 """Presses a key; resolves with the milliseconds until the next item is drawn."""
 
-UNSENT = "Object.keys(localStorage).filter((one) => one.startsWith('celeus.unsent')).length"
+NOTHING_UNSENT = (
+    "() => !Object.keys(localStorage).some((place) => place.startsWith('celeus.unsent'))"
+)
 
 
 def session_of(
@@ -123,9 +124,6 @@ def press(page: Page, key: str) -> int:
     return judged
 
 
-def all_sent(page: Page, within: float = 40) -> None:
-    """Wait until the browser keeps no label any more."""
-    deadline = time.monotonic() + within
-    while page.evaluate(UNSENT):
-        assert time.monotonic() < deadline, "the browser still keeps labels"
-        page.wait_for_timeout(30)
+def all_sent(page: Page) -> None:
+    """Wait until the browser keeps no label any more: the service has them all."""
+    page.wait_for_function(NOTHING_UNSENT)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 import httpx
+import pytest
+from _pytest.mark import ParameterSet
 
 from tests.keys import bearer, key_in
 from tests.servers import Service
@@ -11,8 +13,13 @@ NO_BROWSER = "no Chromium"
 """How the reason begins for which tests in the browser are skipped."""
 NARROW = {"width": 360, "height": 740}
 WIDE = {"width": 1440, "height": 900}
-PATIENCE_MS = 30_000
+PATIENCE_MS = 90_000
 """How long a step may take: nothing is measured by it, and a machine may be busy."""
+
+
+def at_night(*values: object) -> ParameterSet:
+    """Return values of a test's parameters that `make nightly` alone tries."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Site:
 
     def client(self, token: str | None = None) -> httpx.Client:
         """A program that calls the service with a key of this project."""
-        return httpx.Client(base_url=self.url, headers=bearer(token or self.key()), timeout=30)
+        return httpx.Client(base_url=self.url, headers=bearer(token or self.key()), timeout=90)
 
 
 @dataclass

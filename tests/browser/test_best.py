@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.labelling import press
-from tests.browser.site import WIDE, Site
+from tests.browser.site import WIDE, Site, at_night
 from tests.lineups import NAMES, Field, body_of
 
 SignedIn = Callable[..., Page]
@@ -40,11 +40,11 @@ def judge(site: Site, session: str, pool: Field, most: int) -> None:
             assert answer.status_code == 200, answer.text
 
 
-@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
+@pytest.mark.parametrize("viewport", [at_night(PHONE), WIDE], ids=["phone", "desktop"])
 def test_systems_drop_out_of_the_ladder_until_one_is_left(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
 ) -> None:
-    session, pool = several(server, "label", alpha=1e-3, name="Which model")
+    session, pool = several(server, "label", alpha=1e-9, name="Which model")
     page = signed_in(viewport=viewport)
     page.goto(f"/sessions/{session}")
     sentence, ladder = page.locator("#sentence"), page.locator("#ladder")
@@ -68,6 +68,7 @@ def test_systems_drop_out_of_the_ladder_until_one_is_left(
     expect(page.locator(f"tr[data-id={session}]")).to_contain_text(said)
 
 
+@pytest.mark.nightly
 def test_every_answer_is_judged_once_by_a_key(server: Site, signed_in: SignedIn) -> None:
     session, pool = several(server, "answers")
     page = signed_in(viewport=WIDE)
@@ -103,6 +104,7 @@ def test_every_answer_is_judged_once_by_a_key(server: Site, signed_in: SignedIn)
     assert barriers(page) == []
 
 
+@pytest.mark.nightly
 def test_where_no_answers_are_shown_the_page_says_so(server: Site, signed_in: SignedIn) -> None:
     session, _ = several(server, "losses")
     page = signed_in(viewport=WIDE)
@@ -111,6 +113,7 @@ def test_where_no_answers_are_shown_the_page_says_so(server: Site, signed_in: Si
     expect(page.locator("#answers button")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_a_session_on_several_systems_is_opened_by_hand(server: Site, signed_in: SignedIn) -> None:
     body, _ = body_of("label")
     with server.client() as client:

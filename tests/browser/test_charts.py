@@ -9,6 +9,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.evaluations import Evaluation
 from tests.browser.site import NARROW, WIDE, Site
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 WRITTEN = """
     window.written = [];

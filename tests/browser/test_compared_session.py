@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.labelling import compared
-from tests.browser.site import WIDE, Site
+from tests.browser.site import WIDE, Site, at_night
 from tests.pairs import A, B, Pair
 
 SignedIn = Callable[..., Page]
@@ -27,11 +27,11 @@ def judge(site: Site, session: str, pool: Pair, most: int) -> None:
             assert answer.status_code == 200, answer.text
 
 
-@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
+@pytest.mark.parametrize("viewport", [at_night(PHONE), WIDE], ids=["phone", "desktop"])
 def test_a_comparison_is_followed_to_its_verdict(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
 ) -> None:
-    session, pool = compared(server, "losses", decide={"margin": 0.25}, alpha=1e-4, name="Release")
+    session, pool = compared(server, "losses", decide={"margin": 0.25}, alpha=1e-9, name="Release")
     page = signed_in(viewport=viewport)
     page.goto(f"/sessions/{session}")
     sentence = page.locator("#sentence")
@@ -62,6 +62,7 @@ def test_a_comparison_is_followed_to_its_verdict(
     assert barriers(page) == []
 
 
+@pytest.mark.nightly
 def test_a_new_version_says_on_its_page_what_its_pool_is_based_on(
     server: Site, signed_in: SignedIn
 ) -> None:

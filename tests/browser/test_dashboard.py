@@ -43,7 +43,7 @@ def test_a_row_moves_with_its_session(signed_in: SignedIn, server: Site) -> None
         )
         opened = evaluation.opened(name="Opened meanwhile")
         first = rows(page).first
-        expect(first).to_contain_text("Opened meanwhile", timeout=20_000)
+        expect(first).to_contain_text("Opened meanwhile")
         page.get_by_role("link", name="Opened meanwhile").focus()
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile(opened))
@@ -60,6 +60,7 @@ IN_THE_OPEN = """name => {
 }"""
 
 
+@pytest.mark.nightly
 def test_names_written_the_other_way_round_turn_nothing_beside_them(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -85,6 +86,7 @@ def test_names_written_the_other_way_round_turn_nothing_beside_them(
             assert (path, len(found), any(found)) == (path, count, False)
 
 
+@pytest.mark.nightly
 def test_sessions_are_filtered_by_their_state(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 40)
@@ -102,6 +104,7 @@ def test_sessions_are_filtered_by_their_state(signed_in: SignedIn, server: Site)
     expect(rows(page)).to_have_count(2)
 
 
+@pytest.mark.nightly
 def test_an_empty_project_is_told_the_next_step(signed_in: SignedIn) -> None:
     page = signed_in("manage")
     page.goto("/")
@@ -115,6 +118,7 @@ def test_an_empty_project_is_told_the_next_step(signed_in: SignedIn) -> None:
     expect(reader.get_by_role("link", name="New session")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_names_with_html_are_shown_as_text(signed_in: SignedIn, server: Site) -> None:
     name = '<script>alert("no")</script><img src=x onerror=alert(1)>'
     with server.client() as client:
@@ -125,6 +129,7 @@ def test_names_with_html_are_shown_as_text(signed_in: SignedIn, server: Site) ->
     assert page.locator("#sessions script, #sessions img").count() == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(
@@ -143,6 +148,7 @@ def test_axe_finds_nothing_serious(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.nightly
 def test_sessions_are_ordered_by_the_columns(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 40)
@@ -168,6 +174,7 @@ def test_sessions_are_ordered_by_the_columns(signed_in: SignedIn, server: Site) 
     expect(rows(page).first).to_contain_text("banana")
 
 
+@pytest.mark.nightly
 def test_sessions_are_ordered_by_score_and_progress(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 60)
@@ -193,6 +200,7 @@ def test_sessions_are_ordered_by_score_and_progress(signed_in: SignedIn, server:
     expect(rows(page).last).to_contain_text("new")
 
 
+@pytest.mark.nightly
 def test_sessions_are_found_by_name_owner_and_tag(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 40)
@@ -219,6 +227,7 @@ def test_sessions_are_found_by_name_owner_and_tag(signed_in: SignedIn, server: S
     expect(rows(page)).to_have_count(2)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
 def test_tags_are_changed_by_keyboard(
     signed_in: SignedIn, server: Site, viewport: dict[str, int]
@@ -247,6 +256,7 @@ def test_tags_are_changed_by_keyboard(
     expect(reader.get_by_role("button", name="Edit the tags of Exam")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_a_thousand_sessions_are_usable(
     signed_in: SignedIn, server: Site, record_property: Callable[[str, object], None]
 ) -> None:
@@ -281,6 +291,7 @@ def test_a_thousand_sessions_are_usable(
     assert len([url for url in asked if "/v1/sessions/ses_" in url]) <= 40
 
 
+@pytest.mark.nightly
 def test_a_service_that_goes_away_is_told_of_and_comes_back(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -299,6 +310,7 @@ def test_a_service_that_goes_away_is_told_of_and_comes_back(
         expect(page.get_by_text("has not answered since")).to_have_count(0, timeout=30_000)
 
 
+@pytest.mark.nightly
 def test_what_is_archived_leaves_the_list_and_comes_back(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 40)

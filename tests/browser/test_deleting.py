@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import Evaluation, barriers
-from tests.browser.site import NARROW, WIDE, Complaints, Site
+from tests.browser.site import NARROW, WIDE, Complaints, Site, at_night
 
 SignedIn = Callable[..., Page]
 
@@ -26,7 +26,7 @@ def archived(server: Site, *, certified: bool) -> str:
 
 
 @pytest.mark.parametrize(
-    ("viewport", "scheme"), [(NARROW, "dark"), (WIDE, "light")], ids=["phone", "desktop"]
+    ("viewport", "scheme"), [(NARROW, "dark"), at_night(WIDE, "light")], ids=["phone", "desktop"]
 )
 def test_what_certificates_rest_on_is_deleted_by_typing_its_name(
     signed_in: SignedIn,
@@ -67,6 +67,7 @@ def test_what_certificates_rest_on_is_deleted_by_typing_its_name(
     expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_what_somebody_else_has_deleted_meanwhile_is_deleted(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -81,6 +82,7 @@ def test_what_somebody_else_has_deleted_meanwhile_is_deleted(
     expect(page).to_have_url(re.compile(r"/$"))
 
 
+@pytest.mark.nightly
 def test_only_an_admin_is_offered_to_delete_and_only_what_is_archived(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -97,6 +99,7 @@ def test_only_an_admin_is_offered_to_delete_and_only_what_is_archived(
     expect(page.get_by_role("button", name=delete)).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_pages_that_show_a_session_are_told_when_somebody_deletes_it(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -119,6 +122,7 @@ def test_pages_that_show_a_session_are_told_when_somebody_deletes_it(
     expect(label.locator("main")).to_contain_text("it was deleted, or another key signed in")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
 def test_a_pool_is_archived_and_deleted_where_pools_are_chosen(
     signed_in: SignedIn, server: Site, complaints: Complaints, viewport: dict[str, int]

@@ -5,10 +5,13 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page
 
 from celeus.core.insights.figures import Figures, count, sure
 from celeus.core.pools.losses import LossScale
+
+pytestmark = pytest.mark.nightly
 
 WRITTEN = """async ({ url, cases }) => {
   const { count, lowerEnd, number, resolutionOf, sure, upperEnd } = await import(url);

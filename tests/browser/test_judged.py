@@ -53,6 +53,7 @@ def compared(server: Site) -> str:
     return session
 
 
+@pytest.mark.nightly
 def test_of_two_systems_names_are_told_and_corrections_are_preferences(
     signed_in: SignedIn, server: Site, compared: str
 ) -> None:
@@ -80,6 +81,7 @@ def rows(page: Page) -> int:
     return page.locator("#judgements tbody tr").count()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_judgements_are_filtered_by_the_address(
@@ -132,6 +134,7 @@ def test_a_round_shows_its_history_and_is_corrected_with_a_reason(
     expect(history.last).to_contain_text("loss 0 — “looked again”")
 
 
+@pytest.mark.nightly
 def test_who_only_reads_corrects_nothing_and_who_labels_sees_nothing(
     signed_in: SignedIn, server: Site, judged: str
 ) -> None:
@@ -144,6 +147,7 @@ def test_who_only_reads_corrects_nothing_and_who_labels_sees_nothing(
             assert labeller.get(f"/sessions/{judged}/{path}").status_code == 403
 
 
+@pytest.mark.nightly
 def test_a_hundred_thousand_judgements_stay_quick(
     signed_in: SignedIn, server: Site, record_property: Callable[[str, object], None]
 ) -> None:

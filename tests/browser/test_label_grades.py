@@ -7,8 +7,19 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
-from tests.browser.labelling import all_sent, events, press, session_of, texts, visit
+from tests.browser.labelling import (
+    ITEM,
+    all_sent,
+    events,
+    press,
+    round_on,
+    session_of,
+    texts,
+    visit,
+)
 from tests.browser.site import NARROW, WIDE, Site
+
+pytestmark = pytest.mark.nightly
 
 SignedIn = Callable[..., Page]
 QUALITY = {"name": "quality", "better": "higher"}
@@ -156,7 +167,11 @@ def test_a_list_is_gone_through_by_arrows_and_clicks(server: Site, signed_in: Si
     page.keyboard.press("ArrowUp")
     expect(marked).to_have_text("re")
     press(page, "Enter")
+    judged = round_on(page)
     page.get_by_role("option", name="pink").click()
+    # The field of the next item takes the focus once the item is there, which may take a request
+    expect(page.locator(ITEM)).not_to_have_attribute("data-round", str(judged))
+    expect(field).to_be_focused()
     page.keyboard.press("Escape")
     expect(field).not_to_be_focused()
     page.keyboard.type("teal")

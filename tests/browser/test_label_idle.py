@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.labelling import (
@@ -15,6 +16,8 @@ from tests.browser.labelling import (
     visit,
 )
 from tests.browser.site import Site
+
+pytestmark = pytest.mark.nightly
 
 SignedIn = Callable[..., Page]
 MINUTE = 60_000

@@ -92,6 +92,7 @@ SHOWN: list[tuple[object, dict[str, str]]] = [
 ]
 
 
+@pytest.mark.nightly
 def test_an_item_is_shown_by_what_its_payload_holds(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, [payload for payload, _ in SHOWN])
     page = signed_in("label")
@@ -108,6 +109,7 @@ def test_an_item_is_shown_by_what_its_payload_holds(server: Site, signed_in: Sig
     expect(page.locator("#rest")).to_contain_text("All done")
 
 
+@pytest.mark.nightly
 def test_pictures_are_shown_from_data_and_by_link(server: Site, signed_in: SignedIn) -> None:
     linked = f"{server.url}/static/any/icon.svg"
     images = {"image": [picture(), {"src": linked, "alt": "the mark of the house"}]}
@@ -122,6 +124,7 @@ def test_pictures_are_shown_from_data_and_by_link(server: Site, signed_in: Signe
     assert small["width"] > 100, "eight pixels are shown large enough to be told apart"
 
 
+@pytest.mark.nightly
 def test_a_broken_picture_says_so_and_is_loaded_again_when_asked(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -164,6 +167,7 @@ def test_html_and_script_in_a_payload_are_text(server: Site, signed_in: SignedIn
     press(page, "1")
 
 
+@pytest.mark.nightly
 def test_the_policy_of_the_page_allows_pictures_and_sounds_from_anywhere_and_nothing_else(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -180,6 +184,7 @@ def test_the_policy_of_the_page_allows_pictures_and_sounds_from_anywhere_and_not
     assert "unsafe" not in policy
 
 
+@pytest.mark.nightly
 def test_payloads_of_a_megabyte_are_shown_and_judged(server: Site, signed_in: SignedIn) -> None:
     long = "word " * 200_000 + "the end"
     page = signed_in("label", viewport=NARROW)
@@ -211,6 +216,7 @@ KEYS: list[tuple[int, dict[str, Any], str, int]] = [
 ]
 
 
+@pytest.mark.nightly
 def test_number_keys_give_classes(server: Site, signed_in: SignedIn) -> None:
     page = signed_in("label")
     for classes, payload, key, label in KEYS:
@@ -223,6 +229,7 @@ def test_number_keys_give_classes(server: Site, signed_in: SignedIn) -> None:
         assert observed["detail"]["label"] == label, payload
 
 
+@pytest.mark.nightly
 def test_more_classes_than_keys_are_given_by_name(server: Site, signed_in: SignedIn) -> None:
     names = [f"bird {number}" for number in range(20)] + ["wren"]
     payload = {"text": "which bird?", "choices": names}
@@ -245,6 +252,7 @@ def test_more_classes_than_keys_are_given_by_name(server: Site, signed_in: Signe
     expect(item).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_classes_whose_number_is_not_known_are_given_by_number(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -263,6 +271,7 @@ def test_classes_whose_number_is_not_known_are_given_by_number(
     assert len(events(server, session, "unjudgeable")) == 1
 
 
+@pytest.mark.nightly
 def test_a_graded_loss_is_given_by_a_slider_and_by_keys(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, texts(8), BOUNDED)
     page = signed_in("label")
@@ -287,6 +296,7 @@ def test_a_graded_loss_is_given_by_a_slider_and_by_keys(server: Site, signed_in:
     expect(page.locator("#notices")).to_contain_text("loss -1")
 
 
+@pytest.mark.nightly
 def test_a_digit_is_the_grade_it_names(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, texts(4), {"kind": "bounded", "lower": 0, "upper": 5})
     page = signed_in("label")
@@ -300,6 +310,7 @@ def test_a_digit_is_the_grade_it_names(server: Site, signed_in: SignedIn) -> Non
     assert [one["loss"] for one in events(server, session, "observation")] == [3]
 
 
+@pytest.mark.nightly
 def test_what_is_new_is_told_to_who_does_not_see(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, [{"text": "the first"}, {"text": "the second"}])
     page = signed_in("label")
@@ -314,6 +325,7 @@ def test_what_is_new_is_told_to_who_does_not_see(server: Site, signed_in: Signed
     expect(page.get_by_role("button", name="Correct")).to_be_focused()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("viewport", "scheme"), [(NARROW, "dark"), (WIDE, "light")])
 def test_axe_finds_nothing_serious(
     server: Site, signed_in: SignedIn, viewport: dict[str, int], scheme: str

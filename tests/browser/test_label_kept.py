@@ -53,6 +53,7 @@ def test_labels_given_without_a_connection_come_in_when_it_is_back(
     assert events(server, session, "amendment") == []
 
 
+@pytest.mark.nightly
 def test_labels_are_kept_while_a_page_without_connection_is_reloaded(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -72,6 +73,7 @@ def test_labels_are_kept_while_a_page_without_connection_is_reloaded(
     assert round_on(page) != judged
 
 
+@pytest.mark.nightly
 def test_labels_of_a_window_that_was_closed_are_sent_by_the_next(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -90,6 +92,7 @@ def test_labels_of_a_window_that_was_closed_are_sent_by_the_next(
     assert (observed["round"], observed["loss"]) == (judged, 1)
 
 
+@pytest.mark.nightly
 def test_labels_left_under_another_name_wait_for_whoever_has_it(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -110,6 +113,7 @@ def test_labels_left_under_another_name_wait_for_whoever_has_it(
     assert [event["round"] for event in events(server, session, "observation")] == [judged]
 
 
+@pytest.mark.nightly
 def test_an_answer_that_is_lost_doubles_no_label(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -136,6 +140,7 @@ def test_an_answer_that_is_lost_doubles_no_label(
     expect(page.locator("#count")).to_have_text("1")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -169,6 +174,7 @@ def test_an_answer_that_is_not_the_services_takes_no_label(
     assert (observed["round"], observed["loss"]) == (judged, 1)
 
 
+@pytest.mark.nightly
 def test_labels_left_behind_are_sent_after_the_clock_was_put_back(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -188,6 +194,7 @@ def test_labels_left_behind_are_sent_after_the_clock_was_put_back(
     assert (observed["round"], observed["loss"]) == (judged, 1)
 
 
+@pytest.mark.nightly
 def test_a_name_of_any_characters_labels(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -207,6 +214,7 @@ def test_a_name_of_any_characters_labels(
     assert observed["round"] == judged
 
 
+@pytest.mark.nightly
 def test_a_server_that_stops_and_starts_again_is_waited_for(
     server: Site, new_context: Callable[..., BrowserContext], complaints: Complaints
 ) -> None:
@@ -234,6 +242,7 @@ def test_a_server_that_stops_and_starts_again_is_waited_for(
     assert found == [first, second, third]
 
 
+@pytest.mark.nightly
 def test_what_another_has_judged_meanwhile_is_told_calmly(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -252,6 +261,7 @@ def test_what_another_has_judged_meanwhile_is_told_calmly(
     expect(page.locator("#count")).to_have_text("1")
 
 
+@pytest.mark.nightly
 def test_a_label_for_an_archived_session_is_kept_until_it_is_restored(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -272,6 +282,7 @@ def test_a_label_for_an_archived_session_is_kept_until_it_is_restored(
     expect(page.locator("#count")).to_have_text("2")
 
 
+@pytest.mark.nightly
 def test_a_paused_session_takes_what_is_judged_and_goes_on_when_it_is_resumed(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -293,6 +304,7 @@ def test_a_paused_session_takes_what_is_judged_and_goes_on_when_it_is_resumed(
     assert found == [first, second, third]
 
 
+@pytest.mark.nightly
 def test_a_session_that_is_done_thanks_and_the_last_label_can_be_taken_back(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -310,6 +322,7 @@ def test_a_session_that_is_done_thanks_and_the_last_label_can_be_taken_back(
     assert [event["round"] for event in events(server, session, "amendment")] == [last]
 
 
+@pytest.mark.nightly
 def test_a_session_closed_while_somebody_labels_ends_calmly(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -327,6 +340,7 @@ def test_a_session_closed_while_somebody_labels_ends_calmly(
     expect(page.locator("#undo")).to_be_disabled()
 
 
+@pytest.mark.nightly
 def test_an_undo_that_comes_too_late_leaves_the_label_as_it_is(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -343,6 +357,7 @@ def test_an_undo_that_comes_too_late_leaves_the_label_as_it_is(
     assert events(server, session, "amendment") == []
 
 
+@pytest.mark.nightly
 def test_a_revoked_key_loses_nothing_and_leads_to_signing_in_again(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:

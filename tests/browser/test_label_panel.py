@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.labelling import ITEM, all_sent, press, session_of, texts
 from tests.browser.site import Complaints, Site
+
+pytestmark = pytest.mark.nightly
 
 SignedIn = Callable[..., Page]
 

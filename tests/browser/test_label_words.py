@@ -22,6 +22,8 @@ from tests.browser.labelling import (
 )
 from tests.browser.site import NARROW, WIDE, Site
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 TOLD = "Judge only what is *said*.\n\n- Style does not matter.\n- Spelling neither."
 SCALE = {"kind": "bounded", "lower": 0, "upper": 3}

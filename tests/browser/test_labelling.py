@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, Request, expect
 
 from tests.browser.evaluations import moment
@@ -44,6 +45,7 @@ def test_thirty_items_are_labelled_by_keyboard_in_two_windows_at_once(
         expect(window.locator("#count")).to_have_text("30")
 
 
+@pytest.mark.nightly
 def test_a_duplicated_window_is_a_worker_of_its_own(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, texts(20))
     first = signed_in("label")
@@ -56,6 +58,7 @@ def test_a_duplicated_window_is_a_worker_of_its_own(server: Site, signed_in: Sig
     assert round_on(first) != round_on(second)
 
 
+@pytest.mark.nightly
 def test_a_reloaded_window_holds_its_items_still(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, texts(20))
     page = signed_in("label")
@@ -69,6 +72,7 @@ def test_a_reloaded_window_holds_its_items_still(server: Site, signed_in: Signed
     assert len(events(server, session, "draw")) == 3
 
 
+@pytest.mark.nightly
 def test_a_closed_window_leaves_its_items_to_the_next_one(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -85,6 +89,7 @@ def test_a_closed_window_leaves_its_items_to_the_next_one(
     assert round_on(third) != held
 
 
+@pytest.mark.nightly
 def test_the_next_item_is_there_at_once(
     server: Site, signed_in: SignedIn, record_property: Callable[[str, object], None]
 ) -> None:
@@ -132,6 +137,7 @@ def test_the_last_label_is_taken_back_and_given_anew(server: Site, signed_in: Si
     expect(page.locator("#count")).to_have_text("1")
 
 
+@pytest.mark.nightly
 def test_a_label_is_taken_back_after_a_reload_too(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, texts(20))
     page = signed_in("label")
@@ -150,6 +156,7 @@ def test_a_label_is_taken_back_after_a_reload_too(server: Site, signed_in: Signe
     assert amended["detail"]["unjudgeable"] == "None of the answers fits."
 
 
+@pytest.mark.nightly
 def test_what_nobody_can_judge_is_reported_with_a_reason(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, texts(20))
     page = signed_in("label")
@@ -168,6 +175,7 @@ def test_what_nobody_can_judge_is_reported_with_a_reason(server: Site, signed_in
     assert found == ["It is in Welsh", "It cannot be read or seen."]
 
 
+@pytest.mark.nightly
 def test_a_key_held_down_judges_one_item(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, texts(20))
     page = signed_in("label")
@@ -179,6 +187,7 @@ def test_a_key_held_down_judges_one_item(server: Site, signed_in: SignedIn) -> N
     assert len(events(server, session, "observation")) == 1
 
 
+@pytest.mark.nightly
 def test_a_lease_is_renewed_while_the_page_is_open(server: Site, signed_in: SignedIn) -> None:
     session = session_of(server, texts(20), lease_seconds=8)
     page = signed_in("label")
@@ -192,6 +201,7 @@ def test_a_lease_is_renewed_while_the_page_is_open(server: Site, signed_in: Sign
     assert len(held) == 3
 
 
+@pytest.mark.nightly
 def test_who_may_not_judge_is_told_so(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -206,6 +216,7 @@ def test_who_may_not_judge_is_told_so(
     expect(page.locator("main")).to_contain_text("Open the link to the session")
 
 
+@pytest.mark.nightly
 def test_the_page_tells_nothing_that_could_sway_who_judges(
     server: Site, signed_in: SignedIn
 ) -> None:

@@ -12,6 +12,8 @@ from tests.browser.natural import ROWS, excel, files, questions
 from tests.browser.site import NARROW, WIDE, Complaints, Site
 from tests.browser.test_new_session import file_of, kept
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 CUT_OFF = """() => [...document.querySelectorAll("#columns *, #looks *")].filter((one) => {
     const card = one.closest(".card.step");

@@ -17,7 +17,7 @@ from tests.browser.site import NARROW, WIDE, Complaints, Site
 from tests.pairs import A, B, body_of
 
 SignedIn = Callable[..., Page]
-PLANNED_MS = 60_000
+PLANNED_MS = 120_000
 ITEMS = 60
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -101,6 +101,7 @@ def test_a_dropped_file_becomes_a_pool_a_plan_and_a_session(
     assert 0 < session["planned_labels"]["median"] <= ITEMS
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_other_formats_are_shown_before_anything_is_kept(
     signed_in: SignedIn, server: Site, form: str
@@ -121,6 +122,7 @@ def test_other_formats_are_shown_before_anything_is_kept(
     assert kept(server) == []
 
 
+@pytest.mark.nightly
 def test_bad_rows_are_told_by_line_and_may_be_left_out(signed_in: SignedIn, server: Site) -> None:
     page = signed_in("manage")
     content = csv(5) + b"q-5,7,Too large?\nq-6,much,A word?\n" + b"q-0,0.5,Again?\n"
@@ -137,6 +139,7 @@ def test_bad_rows_are_told_by_line_and_may_be_left_out(signed_in: SignedIn, serv
     assert [pool["items"] for pool in kept(server)] == [5]
 
 
+@pytest.mark.nightly
 def test_hostile_names_and_cells_are_shown_as_text(signed_in: SignedIn) -> None:
     page = signed_in("manage")
     page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
@@ -155,6 +158,7 @@ def test_hostile_names_and_cells_are_shown_as_text(signed_in: SignedIn) -> None:
     assert page.locator("main img, main script:not([type='application/json'])").count() == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -179,6 +183,7 @@ def test_a_wrong_file_gets_a_calm_word_and_nothing_is_kept(  # noqa: PLR0913, PL
     expect(page.locator("#file-problem")).to_be_empty()
 
 
+@pytest.mark.nightly
 def test_the_kind_of_loss_decides_what_a_row_may_hold(signed_in: SignedIn, server: Site) -> None:
     page = signed_in("manage")
     with_file(page, "grades.csv", b"id,surrogate\na,3\nb,4.5\n")
@@ -196,6 +201,7 @@ def test_the_kind_of_loss_decides_what_a_row_may_hold(signed_in: SignedIn, serve
     assert [pool["loss"]["upper"] for pool in kept(server)] == [5.0]
 
 
+@pytest.mark.nightly
 def test_an_upload_shows_its_progress_and_can_be_cancelled(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -212,6 +218,7 @@ def test_an_upload_shows_its_progress_and_can_be_cancelled(
     assert kept(server) == []
 
 
+@pytest.mark.nightly
 def test_of_a_large_file_the_first_part_is_looked_at(signed_in: SignedIn) -> None:
     page = signed_in("manage")
     page.goto("/sessions/new")
@@ -235,6 +242,7 @@ def test_of_a_large_file_the_first_part_is_looked_at(signed_in: SignedIn) -> Non
     expect(page.get_by_role("button", name="Create the pool")).to_be_enabled()
 
 
+@pytest.mark.nightly
 def test_a_pool_is_found_by_its_name_and_opened_by_keyboard_alone(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -262,6 +270,7 @@ def test_a_pool_is_found_by_its_name_and_opened_by_keyboard_alone(
     page.wait_for_url(re.compile(r"/sessions/ses_[0-9a-f]{32}$"))
 
 
+@pytest.mark.nightly
 def test_a_refusal_stands_at_the_field_it_names(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -291,6 +300,7 @@ def test_a_refusal_stands_at_the_field_it_names(
     assert kept(server, "sessions") == []
 
 
+@pytest.mark.nightly
 def test_a_double_click_opens_one_session(signed_in: SignedIn, server: Site) -> None:
     page = signed_in("manage", "read")
     page.goto(f"/sessions/new?pool={made_pool(server)}")
@@ -299,6 +309,7 @@ def test_a_double_click_opens_one_session(signed_in: SignedIn, server: Site) -> 
     assert len(kept(server, "sessions")) == 1
 
 
+@pytest.mark.nightly
 def test_settings_may_be_fixed_at_the_opening(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -324,6 +335,7 @@ def test_settings_may_be_fixed_at_the_opening(
     expect(page.locator("table.plan")).to_contain_text("fixed at opening")
 
 
+@pytest.mark.nightly
 def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_told(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -350,6 +362,7 @@ def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_to
     expect(page.get_by_role("row", name=re.compile("^celeus"))).to_contain_text("not below")
 
 
+@pytest.mark.nightly
 def test_a_plan_for_settings_that_were_changed_meanwhile_says_so(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -361,6 +374,7 @@ def test_a_plan_for_settings_that_were_changed_meanwhile_says_so(
     expect(page.locator("#plan-told")).to_have_text("These numbers are for other settings.")
 
 
+@pytest.mark.nightly
 def test_who_may_not_manage_is_told_so(signed_in: SignedIn, complaints: Complaints) -> None:
     complaints.expect("403")
     page = signed_in("read", "label")
@@ -369,6 +383,7 @@ def test_who_may_not_manage_is_told_so(signed_in: SignedIn, complaints: Complain
     expect(page.locator("#form")).to_have_count(0)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_is_in_the_way_of_anybody(
@@ -405,6 +420,7 @@ def with_preferences(page: Page, items: list[dict[str, Any]]) -> None:
     page.get_by_role("button", name="Create the pool").click()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [{"width": 390, "height": 844}, WIDE], ids=["phone", "wide"])
 def test_a_file_of_two_systems_becomes_a_comparison(
     signed_in: SignedIn, server: Site, viewport: dict[str, int]
@@ -438,6 +454,7 @@ def test_a_file_of_two_systems_becomes_a_comparison(
     assert made["systems"]["normalisation"] == "casefold"
 
 
+@pytest.mark.nightly
 def test_a_file_is_not_looked_at_again_while_it_becomes_a_pool(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -460,6 +477,7 @@ def test_a_file_is_not_looked_at_again_while_it_becomes_a_pool(
     assert made["score"]["name"] == "accuracy"
 
 
+@pytest.mark.nightly
 def test_a_verdict_without_margin_is_planned_and_opened(signed_in: SignedIn, server: Site) -> None:
     body, _ = body_of("losses")
     with server.client() as client:
@@ -476,6 +494,7 @@ def test_a_verdict_without_margin_is_planned_and_opened(signed_in: SignedIn, ser
     expect(page.locator("#answers")).to_contain_text(f"Is {A} or {B} at least as good?")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("margin", ["0.001", "x"])
 def test_a_margin_that_cannot_be_is_refused_at_its_field(
     signed_in: SignedIn, server: Site, complaints: Complaints, margin: str
@@ -496,6 +515,7 @@ def predicted(*classes: int) -> bytes:
     return "\n".join(["id,prediction", *lines, ""]).encode()
 
 
+@pytest.mark.nightly
 def test_a_new_version_goes_on_from_what_a_session_judged(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -546,6 +566,7 @@ def metrics_pool(site: Site) -> str:
         return str(answer.raise_for_status().json()["id"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
 def test_metrics_and_groups_are_chosen_planned_and_opened(
     signed_in: SignedIn, server: Site, viewport: dict[str, int]
@@ -581,6 +602,7 @@ def test_metrics_and_groups_are_chosen_planned_and_opened(
     assert sum(one["level"] for one in claims["data"]) == pytest.approx(0.04)
 
 
+@pytest.mark.nightly
 def test_groups_of_a_pool_of_one_loss_may_be_chosen(signed_in: SignedIn, server: Site) -> None:
     lines = [f"{name},{guess},{'ab'[at % 2]}" for at, (name, guess, _) in enumerate(rows(80))]
     content = "\n".join(["id,surrogate,group", *lines, ""]).encode()
@@ -631,6 +653,7 @@ def with_levels(page: Page, complaints: Complaints) -> None:
     expect(page.locator("#checked")).to_contain_text("30 rows: every row is a valid item")
 
 
+@pytest.mark.nightly
 def test_levels_of_a_file_are_named_and_instructions_previewed(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -657,6 +680,7 @@ def test_levels_of_a_file_are_named_and_instructions_previewed(
     assert [one["loss"] for one in told["levels"]] == [3, 0]
 
 
+@pytest.mark.nightly
 def test_levels_need_a_score_and_are_of_one_system(signed_in: SignedIn) -> None:
     page = signed_in("manage")
     with_file(page, "exam.csv", csv(9))
@@ -671,6 +695,7 @@ def test_levels_need_a_score_and_are_of_one_system(signed_in: SignedIn) -> None:
     expect(page.get_by_role("button", name="Add a level")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_levels_wait_for_the_ends_of_the_scale(signed_in: SignedIn) -> None:
     page = signed_in("manage")
     with_file(page, "exam.csv", csv(9))
@@ -685,6 +710,7 @@ def test_levels_wait_for_the_ends_of_the_scale(signed_in: SignedIn) -> None:
     expect(page.locator(".level")).to_have_count(4)
 
 
+@pytest.mark.nightly
 def test_instructions_of_a_pool_are_shown_and_may_be_left(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -704,6 +730,7 @@ def test_instructions_of_a_pool_are_shown_and_may_be_left(
     assert [one["of"] for one in told["versions"]] == ["pool"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["narrow", "wide"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_levels_and_instructions_are_in_nobodys_way(

@@ -10,6 +10,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.site import Complaints, Site
 
+pytestmark = pytest.mark.nightly
+
 
 @contextmanager
 def other_place(html: str, host: str) -> Iterator[str]:

@@ -9,6 +9,8 @@ from tests.browser.evaluations import Evaluation
 from tests.browser.site import Site
 from tests.browser.test_table import Tables
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 PAPER = ViewportSize(width=688, height=1002)
 """A4 within margins of 14 and 16 mm, at 96 pixels an inch."""

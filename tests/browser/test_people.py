@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.evaluations import barriers
+from tests.browser.labelling import all_sent
 from tests.browser.site import NARROW, WIDE, Complaints, Site
 from tests.browser.test_signing_in import opened
 
@@ -27,10 +28,11 @@ def invited(admin: Page, name: str, session: str) -> str:
 
 
 def label_one(page: Page, now: int) -> None:
-    """Judge the item that is shown."""
+    """Judge the item that is shown; returns once the service has the label."""
     expect(page.locator("#item")).to_be_visible()
     page.keyboard.press("1")
     expect(page.locator("#count")).to_have_text(str(now))
+    all_sent(page)
 
 
 def test_somebody_is_invited_labels_comes_home_and_is_removed(
@@ -73,6 +75,7 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     expect(anna.locator("#ended")).to_contain_text("You have been signed out")
 
 
+@pytest.mark.nightly
 def test_who_has_not_come_yet_is_invited_and_no_member(
     signed_in: Callable[..., Page], server: Site
 ) -> None:
@@ -83,6 +86,7 @@ def test_who_has_not_come_yet_is_invited_and_no_member(
     expect(admin.locator("#members")).not_to_contain_text("Anna")
 
 
+@pytest.mark.nightly
 def test_a_start_page_tells_what_is_to_be_done(
     signed_in: Callable[..., Page], server: Site
 ) -> None:
@@ -102,6 +106,7 @@ def test_a_start_page_tells_what_is_to_be_done(
     expect(page.get_by_text("As the guide says.")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_withdrawn_link_says_so_and_the_last_admin_stays(
     signed_in: Callable[..., Page],
     new_context: Callable[..., BrowserContext],
@@ -127,6 +132,7 @@ def test_a_withdrawn_link_says_so_and_the_last_admin_stays(
     expect(otto.get_by_role("alert")).to_contain_text("it was withdrawn; whoever sent it")
 
 
+@pytest.mark.nightly
 def test_roles_change_and_keys_are_made_and_revoked(
     signed_in: Callable[..., Page], server: Site, complaints: Complaints
 ) -> None:
@@ -161,6 +167,7 @@ def test_roles_change_and_keys_are_made_and_revoked(
         assert program.get("/v1/pools").status_code == 401
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [NARROW, WIDE], ids=["360", "1440"])
 def test_nobody_is_kept_out_of_the_page(

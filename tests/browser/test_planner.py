@@ -12,6 +12,8 @@ from playwright.sync_api import Page, ViewportSize, expect
 from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Site
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 PLANNED_MS = 60_000
 ITEMS = 150

@@ -11,6 +11,8 @@ from playwright.sync_api import BrowserContext, Page, Response, expect
 from tests.browser.evaluations import barriers
 from tests.browser.site import NARROW, WIDE, Site
 
+pytestmark = pytest.mark.nightly
+
 WATCHED = ["/docs", "/docs/api"]
 SHOWN = ["open_session", "observe"]
 LOADED_MS = 120_000

@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.evaluations import barriers
 from tests.browser.site import WIDE, Site
 
+pytestmark = pytest.mark.nightly
+
 NAME = "<b>accuracy</b>"
 PHONE = {"width": 390, "height": 844}
 

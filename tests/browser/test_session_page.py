@@ -61,6 +61,7 @@ def test_a_label_moves_the_chart_the_figures_and_the_table(
         expect(rows.last.locator("th")).to_have_text("42")
 
 
+@pytest.mark.nightly
 def test_the_surrogate_and_the_workers_are_shown(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client)
@@ -83,6 +84,7 @@ def test_the_surrogate_and_the_workers_are_shown(signed_in: SignedIn, server: Si
     expect(table.last).to_contain_text("60")
 
 
+@pytest.mark.nightly
 def test_pausing_and_resuming_by_keyboard(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client)
@@ -103,6 +105,7 @@ def test_pausing_and_resuming_by_keyboard(signed_in: SignedIn, server: Site) -> 
         expect(page.get_by_role("button", name="New precision…")).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_a_new_precision_by_keyboard(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -172,6 +175,7 @@ def test_closing_asks_first_and_the_certificate_is_downloaded(
         assert verified.json()["valid"] is True
 
 
+@pytest.mark.nightly
 def test_a_key_that_may_only_look_is_told_why(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client, 40)
@@ -188,6 +192,7 @@ def test_a_key_that_may_only_look_is_told_why(signed_in: SignedIn, server: Site)
     expect(page.locator("#answers .badge.reached")).to_contain_text("Yes, since label")
 
 
+@pytest.mark.nightly
 def test_a_correction_begins_the_chart_anew(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client)
@@ -205,6 +210,7 @@ def test_a_correction_begins_the_chart_anew(signed_in: SignedIn, server: Site) -
         expect(rows).to_have_count(30)
 
 
+@pytest.mark.nightly
 def test_a_lost_connection_is_told_and_found_again(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -226,6 +232,7 @@ def test_a_lost_connection_is_told_and_found_again(
         expect(page.locator("#chart-readout")).to_contain_text("after 10 labels")
 
 
+@pytest.mark.nightly
 def test_a_page_nobody_looks_at_keeps_no_connection(signed_in: SignedIn, server: Site) -> None:
     hide = """hidden => {
         Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
@@ -248,6 +255,7 @@ def test_a_page_nobody_looks_at_keeps_no_connection(signed_in: SignedIn, server:
         expect(page.locator("#banner")).to_be_empty()
 
 
+@pytest.mark.nightly
 def test_a_revoked_key_leads_to_the_sign_in(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:
@@ -264,6 +272,7 @@ def test_a_revoked_key_leads_to_the_sign_in(
     expect(page).to_have_url(re.compile(rf"/login\?next=%2Fsessions%2F{session}"), timeout=30_000)
 
 
+@pytest.mark.nightly
 def test_a_session_that_never_was_is_told_of_calmly(
     signed_in: SignedIn, complaints: Complaints
 ) -> None:
@@ -275,6 +284,7 @@ def test_a_session_that_never_was_is_told_of_calmly(
     expect(page.get_by_role("link", name="Back to the sessions")).to_be_visible()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", NARROW), ("dark", WIDE)])
 def test_axe_finds_nothing_serious(
     signed_in: SignedIn, server: Site, scheme: str, viewport: dict[str, int]
@@ -296,6 +306,7 @@ def test_axe_finds_nothing_serious(
     assert barriers(page) == []
 
 
+@pytest.mark.nightly
 def test_a_hundred_thousand_rounds_are_usable(
     signed_in: SignedIn, server: Site, record_property: Callable[[str, object], None]
 ) -> None:
@@ -330,6 +341,7 @@ ASKED = [{"side": "at_most", "threshold": 0.6}]
 PLANNED = {"low": 48, "median": 55, "high": 61}
 
 
+@pytest.mark.nightly
 def test_the_answer_comes_first(signed_in: SignedIn, server: Site) -> None:
     settings = {"precision": 0.3, "planned_labels": PLANNED, "stop_when_decided": False}
     with server.client() as client:
@@ -354,6 +366,7 @@ def test_the_answer_comes_first(signed_in: SignedIn, server: Site) -> None:
     expect(label).to_be_in_viewport(ratio=1)
 
 
+@pytest.mark.nightly
 def test_after_the_stop_page_and_report_say_what_the_interval_holds(
     signed_in: SignedIn, server: Site
 ) -> None:
@@ -388,6 +401,7 @@ def test_after_the_stop_page_and_report_say_what_the_interval_holds(
         expect(report).to_contain_text(f"{one['question']}{one['answer']}")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("settings", [{}, {"account": "together"}], ids=["interval", "table"])
 def test_a_phone_shows_label_by_hand_first(
     signed_in: SignedIn, server: Site, settings: dict[str, str]

@@ -61,6 +61,7 @@ def test_a_key_signs_in_and_out_by_keyboard_alone(page: Page, server: Site) -> N
     expect(page).to_have_url(f"{server.url}/login?next=/")
 
 
+@pytest.mark.nightly
 def test_a_wrong_key_is_told_and_what_was_wanted_is_kept(
     page: Page, server: Site, complaints: Complaints
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_wrong_key_is_told_and_what_was_wanted_is_kept(
     expect(page).to_have_url(f"{server.url}/?state=active")
 
 
+@pytest.mark.nightly
 def test_a_link_leads_to_its_page_once_and_leaves_no_trace_in_the_address(
     new_context: Callable[..., BrowserContext], server: Site, complaints: Complaints
 ) -> None:
@@ -94,6 +96,7 @@ def test_a_link_leads_to_its_page_once_and_leaves_no_trace_in_the_address(
     assert "invite" not in other.url
 
 
+@pytest.mark.nightly
 def test_a_link_works_where_the_login_is_open_already(page: Page, server: Site) -> None:
     link = invited(server, "--session", opened(server), "--name", "Bo", "--project", server.project)
     page.goto("/login")
@@ -101,6 +104,7 @@ def test_a_link_works_where_the_login_is_open_already(page: Page, server: Site) 
     page.wait_for_url(f"{server.url}/label/*")
 
 
+@pytest.mark.nightly
 def test_whoever_is_signed_in_already_is_told_and_goes_on(
     signed_in: Callable[..., Page], server: Site
 ) -> None:
@@ -111,6 +115,7 @@ def test_whoever_is_signed_in_already_is_told_and_goes_on(
     expect(page).to_have_url(f"{server.url}/?state=closed")
 
 
+@pytest.mark.nightly
 def test_a_stream_comes_by_cookie_and_ends_with_the_key(
     signed_in: Callable[..., Page], server: Site, complaints: Complaints
 ) -> None:
@@ -156,6 +161,7 @@ def asked(page: Page, *request: object) -> Any:  # noqa: ANN401 - whatever the s
     )
 
 
+@pytest.mark.nightly
 def test_scripts_write_with_what_the_page_holds_and_are_told_problems(
     signed_in: Callable[..., Page], complaints: Complaints
 ) -> None:
@@ -171,6 +177,7 @@ def test_scripts_write_with_what_the_page_holds_and_are_told_problems(
     assert (refused["status"], refused["code"]) == (403, "csrf_missing")
 
 
+@pytest.mark.nightly
 def test_scripts_wait_while_the_service_is_busy_and_say_when_it_is_away(
     signed_in: Callable[..., Page], complaints: Complaints
 ) -> None:
@@ -197,6 +204,7 @@ def test_scripts_wait_while_the_service_is_busy_and_say_when_it_is_away(
     page.unroute("**/v1/pools")
 
 
+@pytest.mark.nightly
 def test_who_is_signed_out_elsewhere_comes_back_to_the_same_page(
     signed_in: Callable[..., Page], server: Site, complaints: Complaints
 ) -> None:
@@ -216,6 +224,7 @@ def test_who_is_signed_out_elsewhere_comes_back_to_the_same_page(
     expect(page).to_have_url(f"{server.url}/?state=active")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [NARROW, WIDE], ids=["360", "1440"])
 def test_nobody_is_kept_out_of_the_login(

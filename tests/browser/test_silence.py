@@ -21,7 +21,7 @@ from tests.faults.proxies import Link, Proxy, before_port
 from tests.servers import Service, again, running_services
 
 # Each starts a server, and waits for what pages wait for
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(300)]
 TOLD_WITHIN = 10.0
 BACK_WITHIN_MS = 15_000
 GOES_AWAY = ("net::ERR_", "Failed to load resource", "asked elsewhere")

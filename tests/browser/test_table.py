@@ -72,6 +72,7 @@ class Tables:
                 assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [SMALL, WIDE], ids=["phone", "desktop"])
 def test_claims_are_followed_sorted_and_read_on_a_phone(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
@@ -127,6 +128,7 @@ def test_the_page_tells_what_is_left_of_alpha_and_what_was_added(
     expect(page.locator("#heat td")).to_have_count(3 * 6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [SMALL, WIDE], ids=["phone", "desktop"])
 def test_a_claim_leads_to_the_items_it_speaks_of(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
@@ -159,6 +161,7 @@ def test_a_claim_leads_to_the_items_it_speaks_of(
     expect(items).to_have_count(35)
 
 
+@pytest.mark.nightly
 def test_what_is_said_in_a_session_of_groups_is_not_taken_back(
     server: Site, signed_in: SignedIn
 ) -> None:
@@ -179,6 +182,7 @@ def test_what_is_said_in_a_session_of_groups_is_not_taken_back(
     expect(page.locator("#undo")).to_be_hidden()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
 def test_every_metric_of_a_judgement_is_asked_for(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]
@@ -208,6 +212,7 @@ def test_every_metric_of_a_judgement_is_asked_for(
     assert said == [[1.0, 0.0, 5.0], [0.0, None, 4.0]]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
 def test_the_report_of_a_table_is_read_anywhere(
     server: Site, signed_in: SignedIn, viewport: dict[str, int]

@@ -20,6 +20,8 @@ from tests.browser.site import Site
 from tests.docs.pages import ROOT
 from tests.servers import Service
 
+pytestmark = pytest.mark.nightly
+
 PICTURES = ROOT / "docs" / "pictures"
 TAKEN = os.environ.get("CELEUS_SCREENSHOTS") == "1"
 WINDOW = {"width": 1180, "height": 820}

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.evaluations import barriers
-from tests.browser.site import Complaints, Site
+from tests.browser.site import Complaints, Site, at_night
 
-LOOKS = [(360, "dark"), (1440, "light")]
+LOOKS = [(360, "dark"), at_night(1440, "light")]
 
 
 @contextmanager

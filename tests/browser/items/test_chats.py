@@ -15,6 +15,8 @@ from tests.browser.labelling import session_of, visit
 from tests.browser.site import NARROW, WIDE, Site
 from tests.browser.test_label_items import picture
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 TRAIN = {"from": "Wien", "to": "Graz", "date": "2026-11-24"}
 PRICE = {"trains": [{"leaves": "07:58", "price": 39.8}]}

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.labelling import press, session_of, visit
 from tests.browser.site import Site
+
+pytestmark = pytest.mark.nightly
 
 SignedIn = Callable[..., Page]
 SAID = "The moon pulls the near side more strongly than the far side, so that two bulges arise."

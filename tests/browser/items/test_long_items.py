@@ -10,6 +10,8 @@ from tests.browser.evaluations import barriers
 from tests.browser.labelling import session_of, visit
 from tests.browser.site import NARROW, Site
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 MEDIA = 32
 """Pictures and sounds of an item that are loaded at first."""

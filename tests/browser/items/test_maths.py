@@ -9,6 +9,8 @@ from tests.browser.evaluations import barriers
 from tests.browser.labelling import session_of, visit
 from tests.browser.site import NARROW, Site
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 FORMULAS = [
     r"$x$",

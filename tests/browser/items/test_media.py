@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
@@ -10,6 +11,8 @@ from tests.browser.items.test_chats import sound
 from tests.browser.labelling import round_on, session_of, texts, visit
 from tests.browser.site import NARROW, WIDE, Complaints, Site
 from tests.browser.test_label_items import picture
+
+pytestmark = pytest.mark.nightly
 
 SignedIn = Callable[..., Page]
 PICTURED = {"question": "What is it?", "image": {"src": picture(300), "alt": "A pattern"}}

@@ -8,6 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.labelling import session_of, visit
 from tests.browser.site import NARROW, WIDE, Site
 
+pytestmark = pytest.mark.nightly
+
 SignedIn = Callable[..., Page]
 QUESTION = {"question": "Why?", "answer": "So.", "reference": "Because."}
 LONG = "\n".join(f"Line {number} of a long answer, with some words in it." for number in range(400))
