@@ -9,7 +9,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.attacks.world import client_of
-from tests.nightly import NIGHTLY
 from tests.servers import Service, running_services
 
 
