@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.systems import MOST
-from celeus.core.sessions.best.contenders import Contenders, narrow
-from celeus.core.sessions.best.session import BestSession
+from celeus.core.session.best.best_question import BestSession
+from celeus.core.session.best.candidates import Contenders, narrow
 from celeus.operations.runtime.sizes import nbytes
 from celeus.study.engine.simulation import Truth
 from celeus.study.pools.systems import Systems

@@ -8,7 +8,7 @@ from celeus.core.ledger import Event, Observation
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import apply, begin, can_draw, observe, propose, replay
+from celeus.core.session.mean import apply, begin, can_draw, observe, propose, replay
 from celeus.study.engine.simulation import Truth, seed_of
 from tests.bench.results import Goal, Line
 from tests.bench.truths import cells, synthetic

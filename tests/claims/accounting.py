@@ -12,8 +12,8 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Table
 from celeus.core.randomness import commitment
-from celeus.core.sessions.table.claims import ClaimState
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_question import TableSession
 from celeus.study.engine.simulation import seed_of
 from celeus.study.engine.tables import ever_lost
 from tests.claims.sessions import ALPHA

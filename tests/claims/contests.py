@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.sessions.best.contenders import Contenders
-from celeus.core.sessions.best.session import BestSession
+from celeus.core.session.best.best_question import BestSession
+from celeus.core.session.best.candidates import Contenders
 from celeus.study.engine.best import best_systems
 from celeus.study.engine.simulation import seed_of
 from tests.claims.sessions import ALPHA

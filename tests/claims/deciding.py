@@ -8,7 +8,7 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Answer, Question, Side
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import State, apply, begin, can_draw, observe, propose
+from celeus.core.session.mean import State, apply, begin, can_draw, observe, propose
 from celeus.study.engine.simulation import Truth, ever_missed, seed_of
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS, World
 

@@ -14,7 +14,7 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import State, apply, begin, can_draw, observe, propose
+from celeus.core.session.mean import State, apply, begin, can_draw, observe, propose
 from celeus.study.engine.simulation import Truth, ever_missed, oracle_scores, seed_of
 
 Floats = NDArray[np.float64]

@@ -10,8 +10,8 @@ from celeus.core.ledger import Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
-from celeus.core.sessions.fold import fold_round
-from celeus.core.sessions.state import (
+from celeus.core.session.fold import fold_round
+from celeus.core.session.mean import (
     apply,
     begin,
     propose,

@@ -11,8 +11,8 @@ from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.sessions.raters import comes_to, order_of
-from celeus.core.sessions.state import apply, begin, can_draw, propose, rounds
+from celeus.core.session.mean import apply, begin, can_draw, propose, rounds
+from celeus.core.session.panel import comes_to, order_of
 from celeus.study.engine.simulation import seed_of
 from tests.claims.conftest import FULL, PIECES, Runner
 from tests.claims.sessions import ALPHA

@@ -10,7 +10,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
-from celeus.core.sessions.state import rounds
+from celeus.core.session.mean import rounds
 from celeus.study.engine.simulation import Truth, ever_missed, opened, seed_of
 from tests.claims.sessions import ALPHA
 

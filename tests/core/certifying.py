@@ -23,8 +23,8 @@ from celeus.core.pools.score import declared_score
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import Systems
 from celeus.core.randomness import commitment
-from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
+from celeus.core.session.mean import State, begin, enter, fold_ready, propose
+from celeus.core.session.rounds import PENDING
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))

@@ -16,8 +16,8 @@ from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import arrangement
+from celeus.core.session.best.state import BestState
+from celeus.core.session.either import arrangement
 from tests.core.certifying import ISSUED_AT, KEY, ONLY_SESSION, SEED, SESSION
 from tests.lineups import Field, body_of
 

@@ -12,7 +12,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Column, Table
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.table.table_question import TableSession
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.pools.score import declared_score
 from celeus.core.pools.table import table_of
 from celeus.core.randomness import commitment
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.table.state import TableState
 from tests.core.certifying import AT, ISSUED_AT, KEY, ONLY_SESSION, SEED, SESSION
 
 ZERO_ONE = LossScale.of("zero_one")

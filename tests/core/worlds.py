@@ -15,8 +15,8 @@ from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import MixtureProposal, StratifiedProposal, draw_orders
-from celeus.core.sessions.engine import PublishedEngine, StratifiedEngine
-from celeus.core.sessions.state import State, apply, begin, propose
+from celeus.core.session.engine import PublishedEngine, StratifiedEngine
+from celeus.core.session.mean import State, apply, begin, propose
 from celeus.study.engine.simulation import Truth, oracle_scores
 
 Floats = NDArray[np.float64]

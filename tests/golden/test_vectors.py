@@ -18,8 +18,8 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.policies import POLICIES
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import MixtureProposal
-from celeus.core.sessions.points import Point
-from celeus.core.sessions.state import State, apply, begin
+from celeus.core.session.mean import State, apply, begin
+from celeus.core.session.points import Point
 
 VECTORS = sorted((Path(__file__).parent / "vectors").glob("*.json"))
 AGREEMENT = 1e-9

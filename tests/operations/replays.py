@@ -9,7 +9,7 @@ from psycopg.rows import dict_row
 
 from celeus.core.plans.plan import plan_from
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.state import State, begin, replay
+from celeus.core.session.mean import State, begin, replay
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.sessions.ledger import event_from
 from celeus.store.database import Database

@@ -12,7 +12,7 @@ from alembic import command
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.operations.certificates.audit import audit
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool

@@ -27,7 +27,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
 from celeus.core.pools.rows import assembly as items
 from celeus.core.pools.rows import validation
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.signing_keys import key_of_folder, read_key

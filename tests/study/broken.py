@@ -13,9 +13,9 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.sampling import predictors
 from celeus.core.sampling.proposals import MixtureProposal
-from celeus.core.sessions import state as session
-from celeus.core.sessions.fold import fold_round
-from celeus.core.sessions.state import State
+from celeus.core.session import state as session
+from celeus.core.session.fold import fold_round
+from celeus.core.session.mean import State
 
 
 def draws_recorded_as_even(monkeypatch: pytest.MonkeyPatch) -> None:

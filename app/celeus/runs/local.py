@@ -15,8 +15,8 @@ from celeus.client.calls import POOLS
 from celeus.client.exchange import Answer, Request
 from celeus.core.certificates.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
-from celeus.core.sessions.judgements import Judgement, check_blind
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import State
+from celeus.core.session.outcome import Judgement, check_blind
 from celeus.errors import InvalidValue
 from celeus.runs.run import Run
 

@@ -28,8 +28,8 @@ from celeus.core.pools.rows.growth import Upload, pool_of_rows
 from celeus.core.pools.systems import PLACES
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, PoolForm
-from celeus.core.sessions.correction import Checkpoints, correct
-from celeus.core.sessions.either import (
+from celeus.core.session.correction import Checkpoints, correct
+from celeus.core.session.either import (
     AnyPlan,
     AnyState,
     any_plan_from,
@@ -41,9 +41,9 @@ from celeus.core.sessions.either import (
     propose,
     risk_plan,
 )
-from celeus.core.sessions.judgements import Judgement, detail_of, event_of, loss_of, shown
-from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import State
+from celeus.core.session.outcome import Judgement, detail_of, event_of, loss_of, shown
+from celeus.core.session.rounds import PENDING
 from celeus.errors import (
     BadRows,
     Invalid,

@@ -22,7 +22,7 @@ from celeus.core.plans.claim import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.randomness import uniforms
-from celeus.core.sessions.state import rounds
+from celeus.core.session.mean import rounds
 from celeus.study.engine.checks import data_folder
 from celeus.study.engine.figure import COLOURS, panels
 from celeus.study.engine.markdown import Columns, share, table

@@ -17,7 +17,7 @@ from celeus.core.plans.plan import plan_from
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.state import State, apply, begin, propose
+from celeus.core.session.mean import State, apply, begin, propose
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings

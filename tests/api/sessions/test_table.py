@@ -12,7 +12,7 @@ from httpx import AsyncClient
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.verify import verify
-from celeus.core.sessions.table import cells
+from celeus.core.session.table import cells
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings

@@ -11,8 +11,8 @@ from celeus.core.eprocess.bets import Goal
 from celeus.core.eprocess.moments import Prediction
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table import TableClaim, TableWish
-from celeus.core.sessions.table.session import TableSession
-from tests.core.sessions.table.test_table_enumeration import (
+from celeus.core.session.table.table_question import TableSession
+from tests.core.session.table.test_table_enumeration import (
     Case,
     after,
     histories,

@@ -16,7 +16,7 @@ from celeus.core.plans.best import BestPlan, make_best
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
-from celeus.core.sessions.best.state import BestState
+from celeus.core.session.best.state import BestState
 from tests.core.certifying import KEY, SEED, SESSION
 from tests.core.contending import Best
 

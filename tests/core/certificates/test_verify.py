@@ -21,7 +21,7 @@ from celeus.core.certificates.verify import verify
 from celeus.core.ledger import Draw, Observation
 from celeus.core.plans.plan import Claim
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import propose
+from celeus.core.session.mean import propose
 from tests.core.certifying import (
     KEY,
     OTHER_KEY,

@@ -8,7 +8,7 @@ from celeus.core.plans.claim import Claim, Target
 from celeus.core.plans.plan import plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
-from celeus.core.sessions.rounds import Rounds
+from celeus.core.session.rounds import Rounds
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")

@@ -17,7 +17,7 @@ from celeus.core.pools.strata import strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
 from celeus.core.sampling.predictors import CalibratedPredictor
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import State
 from celeus.study.engine.simulation import Truth, seed_of, simulate
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 

@@ -7,7 +7,7 @@ from celeus.core.ledger import Change
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import StoppingRule, StopReason
-from celeus.core.sessions.state import can_draw, propose
+from celeus.core.session.mean import can_draw, propose
 from tests.core.worlds import open_walk, zero_one_truth
 
 WIDE, NARROW = Interval(0.0, 1.0), Interval(0.3, 0.35)

@@ -16,9 +16,9 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import Lineup
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import apply, bets_per_round, propose, risk_state
-from celeus.core.sessions.state import begin
+from celeus.core.session.best.state import BestState
+from celeus.core.session.either import apply, bets_per_round, propose, risk_state
+from celeus.core.session.mean import begin
 from celeus.operations.runtime.sizes import nbytes
 from celeus.operations.runtime.state_cache import (
     EVENTS_BETWEEN_COUNTS,

@@ -13,7 +13,7 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.table import table_of
 from celeus.core.randomness import commitment
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.table.state import TableState
 from celeus.operations.runtime.status import SessionRecord, status_document
 
 ITEMS = 30

@@ -15,13 +15,13 @@ import pytest
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions import correction as refolding
-from celeus.core.sessions.correction import Checkpoints, Refold, catch_up
-from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
-from celeus.core.sessions.judgements import Judgement
-from celeus.core.sessions.points import Points
-from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State
+from celeus.core.session import correction as refolding
+from celeus.core.session.correction import Checkpoints, Refold, catch_up
+from celeus.core.session.fold import Fold, RoundOutcome, fold_round
+from celeus.core.session.mean import State
+from celeus.core.session.outcome import Judgement
+from celeus.core.session.points import Points
+from celeus.core.session.rounds import Rounds
 from celeus.errors import Busy
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
@@ -208,7 +208,7 @@ async def test_what_takes_long_is_folded_beside_the_event_loop(
         threads.append(threading.get_ident())
         return fold_round(plan, before, outcome)
 
-    monkeypatch.setattr("celeus.core.sessions.state.fold_round", noted)
+    monkeypatch.setattr("celeus.core.session.mean.fold_round", noted)
     told = [Judgement(draw["round"], loss=0.0) for draw in offer.draws]
     await rounds.observe(two[0], session, told, "ada", 0)
     assert len(threads) == at_once
@@ -248,8 +248,8 @@ async def test_a_correction_costs_what_it_changed_in_every_process(
         folded.append(outcome.draw.round)
         return fold_round(plan, before, outcome)
 
-    monkeypatch.setattr("celeus.core.sessions.state.fold_round", noted)
-    monkeypatch.setattr("celeus.core.sessions.correction.fold_round", noted)
+    monkeypatch.setattr("celeus.core.session.mean.fold_round", noted)
+    monkeypatch.setattr("celeus.core.session.correction.fold_round", noted)
     for loss in (1.0, 0.0):
         await amend(two[1], session, correction(65, loss))
     assert folded == [*range(61, 66)] * 2

@@ -24,8 +24,8 @@ from httpx import ASGITransport, AsyncClient
 from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.sessions.either import can_draw, propose
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.either import can_draw, propose
+from celeus.core.session.outcome import Judgement
 from celeus.errors import BoundContradicted, Refusal
 from celeus.main import create_app
 from celeus.operations.runtime.context import Context

@@ -11,8 +11,8 @@ import pytest
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions.correction import Ahead
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.correction import Ahead
+from celeus.core.session.outcome import Judgement
 from celeus.errors import Busy
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool

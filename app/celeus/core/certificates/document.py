@@ -25,12 +25,12 @@ from celeus.core.certificates.table.claim import table_claim
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.raters import PANEL, PROTOCOLS, SOURCES
 from celeus.core.pools.bounds import Basis, KnownLosses
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
-from celeus.core.sessions.points import Points
-from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.best.state import BestState
+from celeus.core.session.either import AnyPlan, AnyState, risk_plan
+from celeus.core.session.mean import State
+from celeus.core.session.points import Points
+from celeus.core.session.rounds import Rounds
+from celeus.core.session.table.state import TableState
 
 FORMAT = "celeus-certificate-2"
 

@@ -29,7 +29,7 @@ from celeus.core.pools.rows.pairs import composed
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
-from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
+from celeus.core.session.mean import State, begin, enter, fold_ready, propose
 from celeus.errors import Refusal
 
 PREDICTIONS = frozenset(f"prediction_{side}" for side in SIDES)

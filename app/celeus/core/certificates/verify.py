@@ -74,10 +74,10 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import STATED, Pool
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import AnyPlan, arrangement, risk_plan
-from celeus.core.sessions.sides import Sides
-from celeus.core.sessions.state import Coins, State, ratings_of, replay
+from celeus.core.session.best.state import BestState
+from celeus.core.session.either import AnyPlan, arrangement, risk_plan
+from celeus.core.session.mean import Coins, State, ratings_of, replay
+from celeus.core.session.presentation_order import Sides
 
 LARGEST_CLAIM = 8 << 20
 """Bytes: that of 600 claims with 20 questions each has a quarter of it."""

@@ -33,7 +33,7 @@ from celeus.core.eprocess.published_bets import Stakes, expected_path
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import rounding
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import State
 
 SHARES = (0.1, 0.5, 0.9)
 TAILS = (-1.28, 0.0, 1.28)

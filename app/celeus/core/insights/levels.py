@@ -23,10 +23,10 @@ from celeus.core.plans.stopping import (
 )
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor
-from celeus.core.sessions.engine import strata_for
-from celeus.core.sessions.fold import Fold, fold_round
-from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State, begin, fold_ready
+from celeus.core.session.engine import strata_for
+from celeus.core.session.fold import Fold, fold_round
+from celeus.core.session.mean import State, begin, fold_ready
+from celeus.core.session.rounds import Rounds
 
 
 @dataclass(frozen=True, slots=True)

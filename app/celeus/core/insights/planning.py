@@ -38,7 +38,7 @@ from celeus.core.plans.plan import FINEST_PRECISION, Plan
 from celeus.core.plans.stopping import StopReason
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import Numbers
-from celeus.core.sessions.state import begin, rounds
+from celeus.core.session.mean import begin, rounds
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -11,12 +11,12 @@ from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import Decision, rounding
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
-from celeus.core.sessions.raters import Ratings
-from celeus.core.sessions.state import State
-from celeus.core.sessions.table.claims import ClaimState
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.best.state import BestState
+from celeus.core.session.either import AnyPlan, AnyState, risk_plan
+from celeus.core.session.mean import State
+from celeus.core.session.panel import Ratings
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.state import TableState
 
 LOST = (
     "for each an event of probability at most its level has happened, or the logical limits are"

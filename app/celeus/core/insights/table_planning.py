@@ -25,7 +25,7 @@ from celeus.core.plans.table import TablePlan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Table
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.table.table_question import TableSession
 
 
 @dataclass(frozen=True, slots=True)

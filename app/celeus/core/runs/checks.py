@@ -53,7 +53,7 @@ from celeus.core.pools.systems import Lineup, Systems
 from celeus.core.pools.table import MOST_METRICS
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, HEADER, PoolForm
-from celeus.core.sessions.either import AnyPlan, AnyState
+from celeus.core.session.either import AnyPlan, AnyState
 from celeus.errors import InvalidValue, Refusal
 
 SESSION: Final = re.compile(r"[0-9a-f]{32}")

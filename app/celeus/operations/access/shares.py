@@ -14,7 +14,7 @@ import uuid_utils
 from sqlalchemy import RowMapping, text
 
 from celeus.core.insights.badges import Badge, badge_of
-from celeus.core.sessions.either import any_plan_from, risk_plan
+from celeus.core.session.either import any_plan_from, risk_plan
 from celeus.errors import SessionNotFound, ShareNotFound, TooManyShares
 from celeus.operations.access.keys import secret_hash
 from celeus.operations.runtime.context import Context

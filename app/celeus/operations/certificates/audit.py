@@ -27,8 +27,8 @@ from celeus.core.pools.item import Item
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.earlier import OldItem
 from celeus.core.randomness import commitment
-from celeus.core.sessions.correction import Checkpoints
-from celeus.core.sessions.either import AnyState, any_plan_from, arrangement, begin, catch_up
+from celeus.core.session.correction import Checkpoints
+from celeus.core.session.either import AnyState, any_plan_from, arrangement, begin, catch_up
 from celeus.errors import Refusal
 from celeus.operations.deletion.remains import TABLES
 from celeus.operations.pools.columns import read_chunks

@@ -16,8 +16,8 @@ from celeus.core.account.selection import shown_level, step_up
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import State
+from celeus.core.session.rounds import Rounds
 from celeus.errors import InvalidValue
 from celeus.operations.insights.claims_worker import Part, job_of
 from celeus.operations.runtime.concurrency import in_thread

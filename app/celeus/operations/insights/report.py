@@ -18,7 +18,7 @@ from celeus.core.certificates.ed25519 import public_of
 from celeus.core.certificates.table.claim import table_assumptions
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.table import TableClaim, TablePlan
-from celeus.core.sessions.either import AnyPlan, any_plan_from, risk_plan
+from celeus.core.session.either import AnyPlan, any_plan_from, risk_plan
 from celeus.errors import Busy
 from celeus.operations.certificates.issue import current, pool_sessions
 from celeus.operations.insights.table import table_claims

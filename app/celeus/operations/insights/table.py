@@ -13,9 +13,9 @@ from celeus.core.ledger import Addition
 from celeus.core.plans.table import TableClaim
 from celeus.core.pools.item import Item
 from celeus.core.pools.table import Mask
-from celeus.core.sessions.either import AnyState
-from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.either import AnyState
+from celeus.core.session.rounds import PENDING
+from celeus.core.session.table.state import TableState
 from celeus.errors import InvalidValue, SessionFixed
 from celeus.operations.pools.pools import items_at
 from celeus.operations.runtime.concurrency import in_thread

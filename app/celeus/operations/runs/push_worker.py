@@ -16,7 +16,7 @@ from celeus.core.certificates.parsing import Mismatch
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.growth import pool_of_batches
 from celeus.core.runs.checks import Opening, Run, opening_of, run_of
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.table.state import TableState
 from celeus.errors import BadRows, InvalidValue
 from celeus.operations.runs.lines import numbered, row_batches
 from celeus.operations.runtime.status import SessionRecord, status_document

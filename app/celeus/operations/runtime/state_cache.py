@@ -15,9 +15,9 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.correction import Ahead, Checkpoints
-from celeus.core.sessions.either import AnyPlan, AnyState, bets_per_round
-from celeus.core.sessions.state import State
+from celeus.core.session.correction import Ahead, Checkpoints
+from celeus.core.session.either import AnyPlan, AnyState, bets_per_round
+from celeus.core.session.mean import State
 from celeus.errors import Busy
 from celeus.operations.runtime.sizes import nbytes
 from celeus.timings import timed

@@ -11,7 +11,7 @@ import orjson
 
 from celeus.core.insights import status
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.either import AnyPlan, AnyState
+from celeus.core.session.either import AnyPlan, AnyState
 from celeus.operations.sessions.ledger import moment
 from celeus.store.cache import Cache
 

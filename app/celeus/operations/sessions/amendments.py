@@ -9,12 +9,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Amendment
 from celeus.core.plans.plan import Plan
-from celeus.core.sessions.correction import Refold
-from celeus.core.sessions.either import risk_state
-from celeus.core.sessions.judgements import Judgement, check_blind, detail_of, loss_of
-from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.state import State
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.correction import Refold
+from celeus.core.session.either import risk_state
+from celeus.core.session.mean import State
+from celeus.core.session.outcome import Judgement, check_blind, detail_of, loss_of
+from celeus.core.session.rounds import PENDING
+from celeus.core.session.table.state import TableState
 from celeus.errors import (
     Busy,
     InvalidValue,

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.insights.forecast import MOST_TIMES, TOGETHER, pace
 from celeus.core.ledger import Observation, Unjudgeable
 from celeus.core.pools.item import Item
-from celeus.core.sessions.points import Points
+from celeus.core.session.points import Points
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import KINDS, row_of

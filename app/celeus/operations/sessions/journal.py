@@ -25,8 +25,8 @@ from celeus.core.ledger import (
     Rating,
     Unjudgeable,
 )
-from celeus.core.sessions.correction import Ahead, Checkpoints, Refold, correct
-from celeus.core.sessions.either import (
+from celeus.core.session.correction import Ahead, Checkpoints, Refold, correct
+from celeus.core.session.either import (
     AnyPlan,
     AnyState,
     any_plan_from,
@@ -39,7 +39,7 @@ from celeus.core.sessions.either import (
     risk_state,
     rounds_to_fold,
 )
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import State
 from celeus.errors import Busy, SessionArchived, SessionClosed
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.concurrency import in_thread

@@ -13,9 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.status import session_state
 from celeus.core.pools.item import Item
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.correction import Ahead
-from celeus.core.sessions.either import (
+from celeus.core.session.best.state import BestState
+from celeus.core.session.correction import Ahead
+from celeus.core.session.either import (
     AnyState,
     arrangement,
     can_draw,
@@ -24,7 +24,7 @@ from celeus.core.sessions.either import (
     risk_state,
     rounds_to_fold,
 )
-from celeus.core.sessions.judgements import (
+from celeus.core.session.outcome import (
     Judgement,
     Loss,
     Said,
@@ -36,7 +36,7 @@ from celeus.core.sessions.judgements import (
     shown,
     words_of,
 )
-from celeus.core.sessions.rounds import PENDING
+from celeus.core.session.rounds import PENDING
 from celeus.errors import Busy, ObservationConflict, RoundNotHeld
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context

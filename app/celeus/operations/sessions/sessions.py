@@ -23,8 +23,8 @@ from celeus.core.plans.opening import ENDLESS, SessionRequest, is_endless, plan_
 from celeus.core.plans.plan import Plan, check_budget, check_precision, check_stop_when_decided
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
-from celeus.core.sessions.either import AnyPlan, begin
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.either import AnyPlan, begin
+from celeus.core.session.table.state import TableState
 from celeus.errors import InvalidValue, PoolNotFound, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
 from celeus.operations.insights.lists import words_of

@@ -14,10 +14,10 @@ import orjson
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.plans.stopping import StopReason
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import AnyState
-from celeus.core.sessions.state import State
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.best.state import BestState
+from celeus.core.session.either import AnyState
+from celeus.core.session.mean import State
+from celeus.core.session.table.state import TableState
 from celeus.store.database import raw_connection
 
 EventType = Literal[

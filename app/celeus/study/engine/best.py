@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from celeus.core.plans.plan import METHOD_VERSION, check_budget
-from celeus.core.sessions.best.contenders import Contenders
-from celeus.core.sessions.best.session import BestDraw, BestSession
+from celeus.core.session.best.best_question import BestDraw, BestSession
+from celeus.core.session.best.candidates import Contenders
 from celeus.study.engine.report import labels_of
 
 Floats = NDArray[np.float64]

@@ -47,7 +47,7 @@ from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import check_count
 from celeus.core.pools.table import Column, Table
 from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT, Weights
-from celeus.core.sessions.best.contenders import Contenders, narrow
+from celeus.core.session.best.candidates import Contenders, narrow
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth, difference
 

@@ -13,7 +13,7 @@ from celeus.core.eprocess.base import WealthLost
 from celeus.core.eprocess.signals import RangeLeft
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.plans.policies import Policy
-from celeus.core.sessions.state import State, apply, can_draw, observe, propose
+from celeus.core.session.mean import State, apply, can_draw, observe, propose
 from celeus.study.engine.simulation import Truth, ever_missed, opened
 
 HARD = 20.0

@@ -23,7 +23,7 @@ from celeus.core.pools.systems import SAME_ANSWER
 from celeus.core.pools.weights import Weights
 from celeus.core.randomness import commitment, uniforms
 from celeus.core.sampling.predictors import CalibratedPredictor
-from celeus.core.sessions.state import State, begin, rounds
+from celeus.core.session.mean import State, begin, rounds
 
 Floats = NDArray[np.float64]
 

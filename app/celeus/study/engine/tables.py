@@ -15,8 +15,8 @@ from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.plans.table import TablePlan, TableWish, plan_table, table_for
 from celeus.core.pools.table import Table
 from celeus.core.randomness import commitment
-from celeus.core.sessions.table.claims import ClaimState
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_question import TableSession
 from celeus.study.engine.report import labels_of
 
 Floats = NDArray[np.float64]

@@ -26,7 +26,7 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Verdict
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import begin, rounds
+from celeus.core.session.mean import begin, rounds
 from celeus.study.baselines.fixed_sample import paired_test, paired_width
 from celeus.study.engine.checks import data_folder
 from celeus.study.engine.figure import panels

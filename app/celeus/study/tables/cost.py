@@ -13,8 +13,8 @@ import numpy as np
 
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import begin
-from celeus.core.sessions.state import rounds as rounds_of
+from celeus.core.session.mean import begin
+from celeus.core.session.mean import rounds as rounds_of
 from celeus.study.engine.figure import COLOURS, panels
 from celeus.study.engine.markdown import table
 from celeus.study.engine.rows import Rows, Values, grid

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from celeus.core.plans.plan import Claim, Target
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.strata import Strata, strata_of
-from celeus.core.sessions.state import rounds
+from celeus.core.session.mean import rounds
 from celeus.errors import UnreachablePrecision
 from celeus.study.engine.checks import data_folder
 from celeus.study.engine.figure import COLOURS, panels

@@ -30,7 +30,7 @@ from celeus.core.pools.strata import strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import uniforms
 from celeus.core.sampling.proposals import MixtureProposal, draw_orders
-from celeus.core.sessions.state import propose, rounds
+from celeus.core.session.mean import propose, rounds
 from celeus.study.engine.figure import COLOURS, panels
 from celeus.study.engine.markdown import Columns, table
 from celeus.study.engine.rows import Rows, Values, grid

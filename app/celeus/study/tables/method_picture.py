@@ -23,7 +23,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.strata import strata_of
 from celeus.core.randomness import uniforms
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import State
 from celeus.study.engine.simulation import Truth, seed_of, simulate, with_spread
 
 Floats = NDArray[np.float64]

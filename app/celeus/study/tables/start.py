@@ -17,7 +17,7 @@ import numpy as np
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import begin, rounds
+from celeus.core.session.mean import begin, rounds
 from celeus.study.engine.checks import data_folder
 from celeus.study.engine.figure import panels
 from celeus.study.engine.markdown import Columns, missed, share, table

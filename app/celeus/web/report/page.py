@@ -25,7 +25,7 @@ from celeus.core.insights.sentences import Contrast, sentence
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table import TablePlan
-from celeus.core.sessions.either import risk_plan
+from celeus.core.session.either import risk_plan
 from celeus.errors import LedgerBroken, SessionNotFound
 from celeus.operations.insights.report import Account, report
 from celeus.operations.pools.record import PoolRecord

@@ -9,7 +9,7 @@ from celeus.core.insights.figures import PERCENT_SIGN, Figures, count, sure
 from celeus.core.insights.lines import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
-from celeus.core.sessions.either import risk_plan
+from celeus.core.session.either import risk_plan
 from celeus.operations.insights.report import Account, Point
 from celeus.operations.pools.record import PoolRecord
 

@@ -30,9 +30,9 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.lineups import all_same
 from celeus.core.pools.systems import Lineup
-from celeus.core.sessions.best.contenders import Contenders, contenders_of
-from celeus.core.sessions.best.replay import LedgerDiffers
-from celeus.core.sessions.best.state import BestState
+from celeus.core.session.best.candidates import Contenders, contenders_of
+from celeus.core.session.best.replay import LedgerDiffers
+from celeus.core.session.best.state import BestState
 from celeus.errors import Refusal
 
 PLAN = frozenset({one.name for one in fields(BestPlan)} - {"fixed"} | {"best"})

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from celeus.core.plans.best import BestPlan
-from celeus.core.sessions.best.state import BestState
+from celeus.core.session.best.state import BestState
 
 ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     {"same_answers": "Systems that gave the same answer to an item have the same loss there."}

@@ -32,8 +32,8 @@ from celeus.core.plans.table import MOST_CLAIMS, TableClaim, TablePlan
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import STATED, Pool
-from celeus.core.sessions.recorded import SLACK, LedgerDiffers
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.recorded import SLACK, LedgerDiffers
+from celeus.core.session.table.state import TableState
 from celeus.errors import Refusal
 
 PLAN = frozenset({one.name for one in fields(TablePlan)} | {"table"})

@@ -11,8 +11,8 @@ from typing import Any
 
 from celeus.core.interval import Interval
 from celeus.core.plans.table import TableClaim, TablePlan
-from celeus.core.sessions.table.claims import ClaimState
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.state import TableState
 
 ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     {

@@ -4,7 +4,7 @@ from celeus.core.certificates.parsing import listed, members, same
 from celeus.core.certificates.schema import close
 from celeus.core.certificates.table.claim import score_values, table_claim
 from celeus.core.interval import Interval
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.table.state import TableState
 
 COMPUTED = ("lower", "upper", "estimate")
 """Numbers of a claim that may differ by the slack of logarithms and exponentials."""

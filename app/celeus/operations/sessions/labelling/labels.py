@@ -19,7 +19,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.either import any_plan_from
+from celeus.core.session.either import any_plan_from
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools.pools import items_at
 from celeus.operations.runtime.context import Context, one_snapshot

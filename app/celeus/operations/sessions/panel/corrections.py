@@ -8,8 +8,8 @@ from sqlalchemy import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Rating
-from celeus.core.sessions.either import rounds_to_fold
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.either import rounds_to_fold
+from celeus.core.session.outcome import Judgement
 from celeus.errors import (
     InvalidValue,
     NotLastLabel,

@@ -15,9 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.status import session_state
 from celeus.core.ledger import Observation, Rating, Unjudgeable
-from celeus.core.sessions.correction import Ahead
-from celeus.core.sessions.either import arrangement, can_draw, propose
-from celeus.core.sessions.judgements import (
+from celeus.core.session.correction import Ahead
+from celeus.core.session.either import arrangement, can_draw, propose
+from celeus.core.session.mean import State
+from celeus.core.session.outcome import (
     Judgement,
     Loss,
     Said,
@@ -25,8 +26,7 @@ from celeus.core.sessions.judgements import (
     loss_of,
     words_of,
 )
-from celeus.core.sessions.raters import Outcome, Ratings
-from celeus.core.sessions.state import State
+from celeus.core.session.panel import Outcome, Ratings
 from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
 from celeus.operations.sessions.blinding import predecessors
 from celeus.operations.sessions.journal import Journal, Receipt, must_take_labels
