@@ -67,7 +67,9 @@ def every_way(walk: Walk, risk: float) -> int:
     branches = [(draw.q, after(walk, draw)) for draw in draws]
     assert math.fsum(q for q, _ in branches) == pytest.approx(1.0, abs=EXACT)
     for side in ("plus", "minus"):
-        mean = math.fsum(q * getattr(one.state.points[-1], side).signal for q, one in branches)
+        mean = math.fsum(
+            q * getattr(one.state.question.points[-1], side).signal for q, one in branches
+        )
         assert mean == pytest.approx(risk, abs=EXACT)
     return sum(every_way(one, risk) for _, one in branches)
 

@@ -16,8 +16,8 @@ from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.randomness import commitment, uniforms
 from celeus.core.sampling.calibration import Calibration
 from celeus.core.sampling.predictors import DIFFERENCE_MOMENT
-from celeus.core.session.mean import begin, rounds
 from celeus.core.session.presentation_order import Sides
+from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.study.engine.simulation import Truth
 from tests.core.certifying import SEED, World, paired_world
 from tests.core.session.test_known import after, coming
@@ -60,7 +60,7 @@ def test_the_mean_signal_is_the_mean_difference(
     low[list(hidden)], high[list(hidden)] = -1.0, 1.0
     means = np.zeros(2)
     for draw in coming(walk):
-        point = after(walk, draw).state.points[-1]
+        point = after(walk, draw).state.question.points[-1]
         means += draw.q * np.array([point.plus.signal, point.minus.signal])
     assert means[0] == pytest.approx(low.mean(), abs=1e-12)
     assert means[1] == pytest.approx(high.mean(), abs=1e-12)
@@ -70,7 +70,7 @@ def test_what_is_not_known_to_agree_is_expected_to() -> None:
     """The prior of section 4 is that of losses at the ends, five times too large here."""
     for answers, expected in ((False, DIFFERENCE_MOMENT), (True, 0.25)):
         walk = open_walk(pair(answers=answers, surrogates=False), policy_named("sharp"))
-        moments = walk.state.fold.predictor.residual_moments
+        moments = walk.state.question.fold.predictor.residual_moments
         assert moments == pytest.approx([expected])
 
 
@@ -115,7 +115,7 @@ def test_the_mean_signal_of_a_sealed_comparison_is_the_mean_difference(
     low[open_], high[open_] = -1.0, 1.0
     means, chance = np.zeros(2), 0.0
     for draw in coming(walk):
-        point = after(walk, draw).state.points[-1]
+        point = after(walk, draw).state.question.points[-1]
         means += draw.q * np.array([point.plus.signal, point.minus.signal])
         chance += draw.q
     assert chance == pytest.approx(1.0, abs=1e-12)
@@ -143,13 +143,13 @@ def test_naming_the_systems_changes_no_draw() -> None:
     for systems in (None, ("one", "two"), ("two", "one")):
         named = replace(facts, systems=systems)
         plan = make_plan(Claim(precision=0.2), named, policy_named("sharp"), commitment(SEED))
-        state = begin(plan, scores(world.pool), SEED)
+        state = begin_mean(plan, scores(world.pool), SEED)
         draws = [
             (draw.item, draw.q)
-            for draw in rounds(plan, state, lambda item: float(world.losses[item]))
+            for draw in judge_rounds(state, lambda item: float(world.losses[item]))
         ]
-        courses.append((draws, state.interval))
-        assert (state.sides is None) == (systems is None)
+        courses.append((draws, state.question.interval))
+        assert (state.question.sides is None) == (systems is None)
     assert courses[0] == courses[1] == courses[2]
 
 
@@ -157,10 +157,12 @@ def test_how_often_a_side_won_is_counted_over_what_was_judged() -> None:
     world = paired_world()
     facts = replace(truth_of(world).facts, systems=("one", "two"))
     plan = make_plan(Claim(precision=0.2), facts, policy_named("sharp"), commitment(SEED))
-    state = begin(plan, scores(world.pool), SEED)
+    state = begin_mean(plan, scores(world.pool), SEED)
     expected = {"left": 0, "tie": 0, "right": 0}
-    assert state.sides is not None
-    for draw in rounds(plan, state, lambda item: float(world.losses[item])):
-        turned = world.losses[draw.item] * (1 if state.sides.left(draw.round) == "a" else -1)
+    assert state.question.sides is not None
+    for draw in judge_rounds(state, lambda item: float(world.losses[item])):
+        turned = world.losses[draw.item] * (
+            1 if state.question.sides.left(draw.round) == "a" else -1
+        )
         expected[{-1: "left", 0: "tie", 1: "right"}[int(turned)]] += 1
-        assert state.sides.preferred(state.rounds) == expected
+        assert state.question.sides.preferred(state.rounds) == expected

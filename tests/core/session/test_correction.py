@@ -10,31 +10,32 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.session import correction
 from celeus.core.session.correction import Checkpoints, Refold, catch_up, correct
 from celeus.core.session.fold import Fold, RoundOutcome, fold_round
-from celeus.core.session.mean import State, apply, propose, replay
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 
 POLICIES = ["celeus", "evalue", "sharp", "uniform"]
 CLAIMS = [Claim(precision=0.3), Claim(target="population", precision=0.3)]
 
 
-def refold(state: State, walk: Walk, event: Amendment, step: int = 13) -> Refold:
+def refold(state: Session[Mean], event: Amendment, step: int = 13) -> Refold:
     """What is folded of ``state`` now, folded with the correction in a few steps."""
     ready = Refold(state, event, Checkpoints())
     while ready.folded < state.folded:
         stop = min(state.folded, ready.folded + step)
-        ready.follow(walk.plan, state.rounds[ready.folded : stop])
+        ready.follow(state.rounds[ready.folded : stop])
     return ready
 
 
-def told(walk: Walk, state: State) -> object:
+def told(state: Session[Mean]) -> object:
     """Everything that may be read off a state, and its next draw."""
     return (
         state.sequence,
-        state.interval,
-        state.estimate,
+        state.question.interval,
+        state.question.estimate,
         state.stop_reason,
-        str(propose(walk.plan, state)),
-        list(state.points),
+        str(state.propose()),
+        list(state.question.points),
     )
 
 
@@ -47,30 +48,26 @@ def test_it_leaves_what_folding_in_place_leaves(
     walk = open_walk(zero_one_truth(120, seed=3), policy_named(policy), claim)
     walk.go(40)
     event = Amendment(7, loss)
-    before = told(walk, walk.state)
-    ready = refold(walk.state, walk, event)
-    assert told(walk, walk.state) == before, "the state goes on as if nothing had been folded"
+    before = told(walk.state)
+    ready = refold(walk.state, event)
+    assert told(walk.state) == before, "the state goes on as if nothing had been folded"
     # Meanwhile others judge, draw, and judge out of order.
     walk.go(5)
     walk.draw(3)
     walk.judge([47])
     other = copy.deepcopy(walk.state)
-    assert told(walk, correct(walk.plan, walk.state, event, ready, Checkpoints())) == told(
-        walk, apply(walk.plan, other, event)
-    )
+    assert told(correct(walk.state, event, ready, Checkpoints())) == told(other.apply(event))
 
 
 def test_a_fold_made_before_another_correction_is_not_taken() -> None:
     walk = open_walk(zero_one_truth(120, seed=3), policy_named("sharp"), CLAIMS[0])
     walk.go(40)
     event = Amendment(7, 1.0)
-    ready = refold(walk.state, walk, event)
+    ready = refold(walk.state, event)
     wrong = 1.0 - float(walk.truth.loss[walk.state.rounds[2].draw.item])
     walk.enter(Amendment(3, wrong))
     other = copy.deepcopy(walk.state)
-    assert told(walk, correct(walk.plan, walk.state, event, ready, Checkpoints())) == told(
-        walk, apply(walk.plan, other, event)
-    )
+    assert told(correct(walk.state, event, ready, Checkpoints())) == told(other.apply(event))
 
 
 def test_a_correction_of_a_round_not_folded_yet_folds_nothing_anew() -> None:
@@ -78,8 +75,8 @@ def test_a_correction_of_a_round_not_folded_yet_folds_nothing_anew() -> None:
     walk.go(40)
     walk.draw(2)
     walk.judge([42])
-    fold = walk.state.fold
-    assert correct(walk.plan, walk.state, Amendment(42, 1.0), None, Checkpoints()).fold is fold
+    fold = walk.state.question.fold
+    assert correct(walk.state, Amendment(42, 1.0), None, Checkpoints()).question.fold is fold
 
 
 @pytest.mark.parametrize("policy", ["celeus", "sharp"])
@@ -89,15 +86,15 @@ def test_a_fold_of_a_state_that_was_rebuilt_since_is_not_taken(policy: str) -> N
     walk = open_walk(zero_one_truth(120, seed=3), exact, CLAIMS[0])
     walk.go(40)
     event = Amendment(7, 1.0)
-    ready = refold(walk.state, walk, event)
+    ready = refold(walk.state, event)
     begun = open_walk(zero_one_truth(120, seed=3), exact, CLAIMS[0])
-    rebuilt = replay(begun.plan, begun.state, walk.events)
+    rebuilt = begun.state.replay(walk.events)
     other = copy.deepcopy(rebuilt)
-    one = Walk(walk.truth, walk.plan, correct(walk.plan, rebuilt, event, ready, Checkpoints()))
-    two = Walk(walk.truth, walk.plan, apply(walk.plan, other, event))
+    one = Walk(walk.truth, walk.plan, correct(rebuilt, event, ready, Checkpoints()))
+    two = Walk(walk.truth, walk.plan, other.apply(event))
     for each in (one, two):
         each.go(20)
-    assert told(walk, one.state) == told(walk, two.state)
+    assert told(one.state) == told(two.state)
 
 
 @pytest.fixture
@@ -121,7 +118,7 @@ def noted(walk: Walk, rounds: int) -> Checkpoints:
     checkpoints = Checkpoints()
     for round_ in range(1, rounds + 1):
         walk.go(1)
-        checkpoints.note(walk.state.engine, walk.state.fold)
+        checkpoints.note(walk.state.question.engine, walk.state.question.fold)
         if round_ == rounds // 2:
             walk.enter(Amendment(round_, None))
             checkpoints.forget(round_)
@@ -139,29 +136,29 @@ def test_a_correction_folds_what_lies_behind_the_checkpoint_before_it(
     assert checkpoints.rounds == [10, 20, 31, 41, 51]
     first = 1 + max([0, *(rounds for rounds in checkpoints.rounds if rounds < round_)])
     event = Amendment(round_, 1.0 - float(walk.state.rounds.loss[round_ - 1]))
-    expected = told(walk, apply(walk.plan, copy.deepcopy(walk.state), event))
+    expected = told(copy.deepcopy(walk.state).apply(event))
     ready = Refold(walk.state, event, checkpoints)
     folds.clear()
     while ready.folded < walk.state.folded:
-        ready.follow(walk.plan, walk.state.rounds[ready.folded : ready.folded + 7])
+        ready.follow(walk.state.rounds[ready.folded : ready.folded + 7])
     assert folds == list(range(first, 61))
     folds.clear()
     in_place = copy.deepcopy((walk.state, checkpoints))
-    assert told(walk, correct(walk.plan, in_place[0], event, None, in_place[1])) == expected
+    assert told(correct(in_place[0], event, None, in_place[1])) == expected
     assert folds == list(range(first, 61))
     folds.clear()
     behind = copy.deepcopy((walk.state, checkpoints))
-    assert told(walk, catch_up(walk.plan, behind[0], [event], behind[1])) == expected
+    assert told(catch_up(behind[0], [event], behind[1])) == expected
     assert folds == list(range(first, 61))
     folds.clear()
-    state = correct(walk.plan, walk.state, event, ready, checkpoints)
-    assert (told(walk, state), folds) == (expected, [])
+    state = correct(walk.state, event, ready, checkpoints)
+    assert (told(state), folds) == (expected, [])
     # What was copied on the way serves the next correction.
     assert max(checkpoints.rounds) > 50 or round_ > 51
     again = Amendment(59, 0.0)
-    expected = told(walk, apply(walk.plan, copy.deepcopy(state), again))
+    expected = told(copy.deepcopy(state).apply(again))
     folds.clear()
-    assert told(walk, correct(walk.plan, state, again, None, checkpoints)) == expected
+    assert told(correct(state, again, None, checkpoints)) == expected
     assert len(folds) <= 20
 
 
@@ -170,7 +167,7 @@ def test_of_many_checkpoints_every_second_is_dropped_but_for_the_last(folds: lis
     checkpoints = Checkpoints()
     for _ in range(20):
         walk.go(10)
-        checkpoints.note(walk.state.engine, walk.state.fold)
+        checkpoints.note(walk.state.question.engine, walk.state.question.fold)
         assert checkpoints.rounds[-1] == walk.state.folded
     assert len(checkpoints.rounds) <= 8
     assert folds
@@ -180,9 +177,9 @@ def test_a_correction_that_leaves_the_loss_folds_nothing(folds: list[int]) -> No
     walk = open_walk(zero_one_truth(120, seed=3), policy_named("celeus"), CLAIMS[0])
     checkpoints = noted(walk, 60)
     event = Amendment(5, float(walk.state.rounds.loss[4]))
-    before, copies = walk.state.interval, checkpoints.rounds
+    before, copies = walk.state.question.interval, checkpoints.rounds
     folds.clear()
-    state = correct(walk.plan, walk.state, event, None, checkpoints)
-    state = catch_up(walk.plan, state, [event], checkpoints)
+    state = correct(walk.state, event, None, checkpoints)
+    state = catch_up(state, [event], checkpoints)
     assert (folds, checkpoints.rounds) == ([], copies)
-    assert (state.interval, state.corrections) == (before, 3)
+    assert (state.question.interval, state.corrections) == (before, 3)

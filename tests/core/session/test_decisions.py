@@ -27,7 +27,8 @@ from celeus.core.plans.stopping import (
     rounding,
 )
 from celeus.core.pools.surrogates import Scores
-from celeus.core.session.mean import State, begin, replay
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean
 from celeus.errors import InvalidValue, UnreachablePrecision
 from celeus.study.engine.simulation import Truth
 from tests.core.worlds import SEED, Walk, open_walk, zero_one_truth
@@ -111,7 +112,7 @@ class TestExactness:
                 walk = open_walk(truth, policy_named(policy), claim)
                 if items == 10 or wrong == items // 2:
                     walk.go(items)
-                    answers = [one.answer for one in walk.state.decisions]
+                    answers = [one.answer for one in walk.state.question.decisions]
                     assert answers == ["yes", "yes"], (wrong, threshold)
 
     @given(data=st.data())
@@ -131,7 +132,7 @@ class TestExactness:
         questions = (at_most(risk), at_least(risk))
         walk = open_walk(truth, policy, Claim(alpha=NO_LUCK, questions=questions))
         walk.go(items)
-        assert [one.answer for one in walk.state.decisions] == ["yes", "yes"]
+        assert [one.answer for one in walk.state.question.decisions] == ["yes", "yes"]
 
     @pytest.mark.parametrize("policy", POLICIES)
     def test_one_item_beside_the_threshold_is_told_apart(self, policy: str) -> None:
@@ -146,7 +147,7 @@ class TestExactness:
         )
         walk = open_walk(truth, policy_named(policy), Claim(alpha=NO_LUCK, questions=asked))
         walk.go(40)
-        assert [one.answer for one in walk.state.decisions] == ["no", "yes", "yes", "no"]
+        assert [one.answer for one in walk.state.question.decisions] == ["no", "yes", "yes", "no"]
 
     def test_what_nobody_can_judge_may_leave_a_question_open_for_ever(self) -> None:
         truth = zero_one_truth(40)
@@ -154,7 +155,7 @@ class TestExactness:
         claim = Claim(alpha=NO_LUCK, questions=(at_most(risk), at_most(risk + 0.2)))
         walk = open_walk(truth, policy_named("sharp"), claim, hidden=(1, 2, 3))
         walk.go(40)
-        assert [one.answer for one in walk.state.decisions] == ["undecided", "yes"]
+        assert [one.answer for one in walk.state.question.decisions] == ["undecided", "yes"]
         assert walk.state.stop_reason is StopReason.EXHAUSTED
 
 
@@ -200,7 +201,7 @@ def walks(draw: st.DrawFn) -> Walk:
         reject()
 
 
-def eventful(walk: Walk, data: st.DataObject) -> Iterator[State]:
+def eventful(walk: Walk, data: st.DataObject) -> Iterator[Session[Mean]]:
     """Every state of a session with draws ahead and changes, to exhaustion."""
     while walk.state.folded < walk.plan.items:
         move = data.draw(st.integers(0, 9))
@@ -222,25 +223,25 @@ def eventful(walk: Walk, data: st.DataObject) -> Iterator[State]:
 @settings(max_examples=120)
 def test_an_answer_once_given_stays(walk: Walk, data: st.DataObject) -> None:
     slack = rounding(walk.plan.scale)
-    known = walk.state.decisions
+    known = walk.state.question.decisions
     for state in eventful(walk, data):
-        for before, now in zip(known, state.decisions, strict=True):
+        for before, now in zip(known, state.question.decisions, strict=True):
             assert before.answer in {"undecided", now.answer}
             assert before.round in {None, now.round}
-        known = state.decisions
-    points = walk.state.points
+        known = state.question.decisions
+    points = walk.state.question.points
     for decision in known:
         # The round is the first whose interval answers, and no earlier or later one.
         told = [decision.question.answer(point.interval, slack) for point in points]
         first = next((at for at, answer in enumerate(told, 1) if answer != "undecided"), None)
         assert decision.round == first
         assert decision.answer == (told[first - 1] if first else "undecided")
-        if not walk.state.fold.emptied:
+        if not walk.state.question.fold.emptied:
             # Nested intervals never say another thing, so bisection finds the round as well.
             assert set(told[: decision.round and decision.round - 1]) <= {"undecided"}
             assert set(told[(decision.round or len(told) + 1) - 1 :]) <= {decision.answer}
-            assert not decision.contradicted(walk.state.interval, slack)
-    if not walk.state.fold.emptied:
+            assert not decision.contradicted(walk.state.question.interval, slack)
+    if not walk.state.question.fold.emptied:
         for one, two in pairwise(points):
             assert two.interval.lower >= one.interval.lower - slack
             assert two.interval.upper <= one.interval.upper + slack
@@ -251,8 +252,8 @@ def test_an_answer_once_given_stays(walk: Walk, data: st.DataObject) -> None:
 def test_a_replay_decides_the_same_in_the_same_rounds(walk: Walk, data: st.DataObject) -> None:
     for _ in eventful(walk, data):
         pass
-    again = replay(walk.plan, begin(walk.plan, walk.truth.scores, SEED), walk.events)
-    assert again.decisions == walk.state.decisions
+    again = begin_mean(walk.plan, walk.truth.scores, SEED).replay(walk.events)
+    assert again.question.decisions == walk.state.question.decisions
     assert again.stop_reason == walk.state.stop_reason
 
 
@@ -266,11 +267,11 @@ def test_a_wrong_answer_stays_and_is_told_to_be_contradicted() -> None:
         claim = Claim(alpha=0.95, questions=asked)
         walk = open_walk(truth, policy_named("sharp"), claim, seed)
         walk.go(60)
-        wrong = [one for one in walk.state.decisions if one.answer == "no"]
+        wrong = [one for one in walk.state.question.decisions if one.answer == "no"]
         for one in wrong:
-            assert walk.state.interval.width == 0.0
-            assert one.contradicted(walk.state.interval, SLACK)
-            assert walk.state.fold.emptied
+            assert walk.state.question.interval.width == 0.0
+            assert one.contradicted(walk.state.question.interval, SLACK)
+            assert walk.state.question.fold.emptied
         if wrong:
             return
     raise AssertionError("no session was wrong")
@@ -282,7 +283,7 @@ class TestStopping:
         walk = open_walk(zero_one_truth(300), policy_named("sharp"), Claim(questions=asked))
         while walk.state.stop_reason is None:
             walk.go(1)
-        first, second = walk.state.decisions
+        first, second = walk.state.question.decisions
         assert walk.state.stop_reason is StopReason.DECIDED
         assert first.round is not None
         assert second.round is not None
@@ -300,7 +301,7 @@ class TestStopping:
         walk = open_walk(zero_one_truth(100), policy_named("sharp"), claim)
         while walk.state.stop_reason is None:
             walk.go(1)
-        decided = walk.state.decisions
+        decided = walk.state.question.decisions
         reasons = []
         for event in (
             Change(None, 100, stop_when_decided=False),
@@ -312,13 +313,13 @@ class TestStopping:
             reasons.append(walk.state.stop_reason)
         assert reasons == [None, None, StopReason.DECIDED, StopReason.DECIDED]
         walk.go(5)
-        assert walk.state.decisions == decided
+        assert walk.state.question.decisions == decided
 
     def test_questions_may_be_answered_without_stopping(self) -> None:
         claim = Claim(budget=80, questions=(at_most(0.9),), stop_when_decided=False)
         walk = open_walk(zero_one_truth(100), policy_named("sharp"), claim)
         walk.go(79)
-        assert walk.state.decisions[0].answer == "yes"
+        assert walk.state.question.decisions[0].answer == "yes"
         assert walk.state.stop_reason is None
         walk.go(1)
         assert walk.state.stop_reason is StopReason.BUDGET_SPENT
@@ -335,12 +336,12 @@ class TestStopping:
         claim = Claim(alpha=NO_LUCK, questions=(at_most(0.45),))
         walk = open_walk(Truth(loss, scores), policy_named("sharp"), claim)
         walk.go(40)
-        before = walk.state.decisions[0]
+        before = walk.state.question.decisions[0]
         assert before.answer == "no"
         wrong = [one.draw.round for one in walk.state.rounds if one.loss == 1.0]
         for round_ in wrong[:5]:
             walk.enter(Amendment(round_, 0.0))
-        after = walk.state.decisions[0]
+        after = walk.state.question.decisions[0]
         assert after.answer == "yes"
         assert after.round is not None
 
@@ -349,7 +350,7 @@ class TestStopping:
         claim = Claim(questions=(at_most(0.45),))
         walk = open_walk(truth, policy_named("sharp"), claim)
         walk.go(20)
-        found = forecast(walk.plan, walk.state)
+        found = forecast(walk.state)
         walk_on = walk.branch()
         while walk_on.state.stop_reason is None:
             walk_on.go(1)
@@ -453,4 +454,4 @@ def test_questions_move_no_interval_but_that_of_a_goalless_pool(
         with_, without = (open_walk(truth, policy_named(policy), one) for one in (asking, claim))
         for one in (with_, without):
             one.go(120)
-        assert with_.state.points == without.state.points
+        assert with_.state.question.points == without.state.question.points

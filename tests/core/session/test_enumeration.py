@@ -101,7 +101,7 @@ def every_next_round(walk: Walk) -> list[tuple[float, Point]]:
         unjudged = [one.draw.round for one in branch.state.rounds if one.answered_at == 0]
         branch.judge(unjudged)
         assert branch.state.folded == branch.state.drawn
-        found.append((q, branch.state.points[-1]))
+        found.append((q, branch.state.question.points[-1]))
     return found
 
 
@@ -141,7 +141,7 @@ def test_no_item_and_no_loss_takes_the_signal_out_of_its_range(
             coming = branch.state.drawn + 1
             branch.enter(Draw(coming, item, q, branch.state.sequence))
             branch.enter(Unjudgeable(coming) if judged is None else Observation(coming, judged))
-            point = branch.state.points[-1]
+            point = branch.state.question.points[-1]
             ranges.add(point.plus.signal_range)
             for seen in (point.plus, point.minus):
                 slack = 1e-9 * (1.0 + abs(seen.signal))
@@ -170,8 +170,8 @@ def test_an_exact_range_is_reached_at_both_ends_and_lies_in_the_others(stage: Pr
                 q = branch.mixture.probability(item)
                 branch.enter(Draw(coming, item, q, 0))
                 branch.enter(Observation(coming, loss))
-                possible = branch.state.points[-1].plus.signal_range
-                signals.append(branch.state.points[-1].plus.signal)
+                possible = branch.state.question.points[-1].plus.signal_range
+                signals.append(branch.state.question.points[-1].plus.signal)
         assert possible is not None
         ends[kind] = possible
         if kind == "exact":
@@ -184,7 +184,7 @@ def test_an_exact_range_is_reached_at_both_ends_and_lies_in_the_others(stage: Pr
 
 def mixed_wealth(walk: Walk, risk: float) -> float | None:
     """Mixture wealth of the cell that holds ``risk``, None when it is out."""
-    confidence_sequence = walk.state.fold.confidence_sequence
+    confidence_sequence = walk.state.question.fold.confidence_sequence
     assert isinstance(confidence_sequence, CellSequence)
     wealth = confidence_sequence.wealth
     holding = (wealth._lower <= risk) & (risk <= wealth._upper)

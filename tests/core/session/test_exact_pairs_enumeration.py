@@ -36,7 +36,7 @@ def walk_of(loss: Floats, guess: Floats, precision: float) -> Walk:
 
 def excluded(walk: Walk) -> NDArray[np.bool_]:
     """Which risks lie below the interval now, which above it, and which do either; shape [3, R]."""
-    interval = walk.state.interval if walk.state.points else SCALE
+    interval = walk.state.question.interval if walk.state.question.points else SCALE
     below, above = interval.lower - SLACK > RISKS, interval.upper + SLACK < RISKS
     return np.array([below, above, below | above])
 

@@ -53,8 +53,8 @@ def truth(
 
 def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
-    proposal, round_ = walk.state.proposal, walk.state.drawn + 1
-    moments = walk.state.fold.predictor.residual_moments
+    proposal, round_ = walk.state.question.proposal, walk.state.drawn + 1
+    moments = walk.state.question.fold.predictor.residual_moments
     assert isinstance(proposal, StratifiedProposal | MixtureProposal)
     return [
         Draw(round_, item, made.q, 0, made.strata_q)
@@ -78,8 +78,10 @@ def test_exhaustion_is_the_last_item_not_known_and_the_answer_is_exact(
 ) -> None:
     walk = open_walk(truth((-3.0, 5.0), bounded=bounded), POLICIES[policy])
     assert walk.plan.drawable == walk.plan.budget == 6
-    assert (walk.state.proposal.drawn_in == KNOWN).nonzero()[0].tolist() == list(KNOWN_ITEMS)
-    before = walk.state.interval
+    assert (walk.state.question.proposal.drawn_in == KNOWN).nonzero()[0].tolist() == list(
+        KNOWN_ITEMS
+    )
+    before = walk.state.question.interval
     limits = walk.truth.scores.bounds
     assert limits is not None
     assert before.lower == pytest.approx(limits.lower.mean())
@@ -87,9 +89,9 @@ def test_exhaustion_is_the_last_item_not_known_and_the_answer_is_exact(
     walk.go(6)
     risk = float(walk.truth.loss.mean())
     assert walk.state.stop_reason == "exhausted"
-    assert walk.state.interval.lower == pytest.approx(risk, abs=1e-12)
-    assert walk.state.interval.upper == pytest.approx(risk, abs=1e-12)
-    assert walk.state.estimate == pytest.approx(risk, abs=1e-9)
+    assert walk.state.question.interval.lower == pytest.approx(risk, abs=1e-12)
+    assert walk.state.question.interval.upper == pytest.approx(risk, abs=1e-12)
+    assert walk.state.question.estimate == pytest.approx(risk, abs=1e-9)
 
 
 @pytest.mark.parametrize("policy", ["sharp", "uniform"])
@@ -115,7 +117,7 @@ def test_known_losses_are_the_same_as_a_session_on_the_others(policy: str) -> No
         assert isinstance(draw, Draw)
         other.enter(draw)
         other.judge()
-        mine, theirs = one.state.points[-1], other.state.points[-1]
+        mine, theirs = one.state.question.points[-1], other.state.question.points[-1]
         mapped = (total + left * theirs.plus.signal) / items
         assert mine.plus.signal == pytest.approx(mapped, abs=1e-9)
         assert mine.interval.lower == pytest.approx(
@@ -136,10 +138,12 @@ def test_an_audit_believes_nothing(policy: str) -> None:
     lied = Truth(np.where(np.arange(9) == 3, 1.0 - world.loss, world.loss), world.scores)
     walk = open_walk(lied, POLICIES[policy], claim)
     assert walk.plan.drawable == 9
-    means = sum(draw.q * after(walk, draw).state.points[-1].plus.signal for draw in coming(walk))
+    means = sum(
+        draw.q * after(walk, draw).state.question.points[-1].plus.signal for draw in coming(walk)
+    )
     assert means == pytest.approx(lied.loss.mean(), abs=EXACT)
     walk.go(9)
-    assert walk.state.interval.lower == pytest.approx(lied.loss.mean(), abs=EXACT)
+    assert walk.state.question.interval.lower == pytest.approx(lied.loss.mean(), abs=EXACT)
     assert walk.plan.to_dict()["audit"] is True
 
 
@@ -187,7 +191,7 @@ def test_many_bounds_still_make_few_strata() -> None:
     scores = Scores(chance.random(items), np.zeros(items), lower=lower, upper=upper)
     walk = open_walk(Truth(loss, scores), policy_named("sharp"), Claim(precision=0.1))
     walk.go(50)
-    strata = walk.state.engine.strata  # type: ignore[attr-defined]
+    strata = walk.state.question.engine.strata  # type: ignore[attr-defined]
     assert strata.count <= 40
     assert (strata.lower[strata.code] <= lower).all()
     assert (strata.upper[strata.code] >= upper).all()

@@ -13,7 +13,7 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.session.mean import begin, rounds
+from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.study.engine.simulation import Truth, ever_missed, seed_of
 from tests.core.session.test_known import (
     EXACT,
@@ -72,7 +72,7 @@ def test_the_mean_signal_is_the_pool_risk(
     assert math.fsum(draw.q for draw in draws) == pytest.approx(1.0, abs=EXACT)
     means = [0.0, 0.0]
     for draw in draws:
-        point = after(walk, draw).state.points[-1]
+        point = after(walk, draw).state.question.points[-1]
         means[0] += draw.q * point.plus.signal
         means[1] += draw.q * point.minus.signal
         assert point.plus.signal_range.lower <= point.plus.signal + EXACT * width
@@ -104,8 +104,8 @@ def test_the_interval_holds_the_risk(kind: str, target: str) -> None:
         seed = seed_of(number, 12)
         claim = Claim(target, 0.05, 0.1 if target == "pool" else 0.3)  # type: ignore[arg-type]
         plan = make_plan(claim, world.facts, policy_named("sharp"), commitment(seed))
-        state = begin(plan, world.scores, seed)
-        for _ in rounds(plan, state, world.loss_of, past_stop=target == "pool"):
+        state = begin_mean(plan, world.scores, seed)
+        for _ in judge_rounds(state, world.loss_of, past_stop=target == "pool"):
             pass
         risk = float(loss.mean()) if target == "pool" else (0.3 if kind == "known" else 0.4)
         missed += ever_missed(state, risk)

@@ -65,7 +65,7 @@ def test_points_after_an_unjudgeable_round_keep_both_completions() -> None:
     walk.draw(1)
     walk.enter(Unjudgeable(6))
     walk.go(5)
-    points = walk.state.points
+    points = walk.state.question.points
     assert [one.plus == one.minus for one in points] == [True] * 5 + [False] * 6
     for start, stop in ((0, 4), (3, 8), (7, 11)):
         assert list(points[start:stop]) == list(points)[start:stop]

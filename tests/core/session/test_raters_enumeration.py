@@ -15,7 +15,6 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.raters import Protocol
 from celeus.core.sampling.proposals import StratifiedProposal
-from celeus.core.session.mean import apply
 from celeus.core.session.panel import comes_to, order_of, turn_of
 from tests.core.worlds import SEED, Walk, open_walk, small_truth
 
@@ -56,7 +55,7 @@ class RatedWalk:
 
     def judge(self, round_: int) -> None:
         """The raters of a round, the last one asked first, until it is decided."""
-        ratings = self.walk.state.ratings
+        ratings = self.walk.state.question.ratings
         assert ratings is not None
         item = self.walk.state.item(round_)
         while not ratings.outcome(round_).decided:
@@ -73,9 +72,9 @@ class RatedWalk:
 
 def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
-    proposal, state = walk.state.proposal, walk.state
+    proposal, state = walk.state.question.proposal, walk.state
     assert isinstance(proposal, StratifiedProposal)
-    q = proposal.strata_q(state.fold.predictor.residual_moments)
+    q = proposal.strata_q(state.question.fold.predictor.residual_moments)
     code = proposal._strata.code
     round_ = state.drawn + 1
     return [Draw(round_, at, float(q[code[at]]), state.sequence, q) for at in walk.left()]
@@ -96,7 +95,7 @@ def test_the_mean_signal_over_every_draw_is_the_mean_outcome(
         branch = walk.branch()
         branch.enter(draw)
         RatedWalk(branch).judge(draw.round)
-        point = branch.state.points[-1]
+        point = branch.state.question.points[-1]
         total += draw.q
         plus += draw.q * point.plus.signal
         minus += draw.q * point.minus.signal
@@ -113,13 +112,13 @@ def test_in_which_order_raters_answer_does_not_matter() -> None:
     RatedWalk(walk).go(ITEMS)
     for _ in range(ITEMS):
         (draw,) = other.draw()
-        ratings = other.state.ratings
+        ratings = other.state.question.ratings
         assert ratings is not None
         while not ratings.outcome(draw.round).decided:
             rater = ratings.turn(draw.round).raters[0]
             rating = Rating(draw.round, rater, says(draw.item, rater, 1))
-            other.state = apply(other.plan, other.state, rating)
+            other.state = other.state.apply(rating)
         loss = ratings.outcome(draw.round).loss
         other.enter(Unjudgeable(draw.round) if loss is None else Observation(draw.round, loss))
-    assert walk.state.interval == other.state.interval
+    assert walk.state.question.interval == other.state.question.interval
     assert walk.state.rounds.loss == other.state.rounds.loss

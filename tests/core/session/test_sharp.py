@@ -20,8 +20,9 @@ from celeus.core.plans.plan import Claim, check_precision, make_plan, plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.session.correction import Checkpoints, Refold, correct
-from celeus.core.session.mean import State, begin, replay
+from celeus.core.session.mean import Mean
 from celeus.core.session.rounds import Rounds
+from celeus.core.session.session import Session, begin_mean
 from celeus.errors import InvalidValue, UnreachablePrecision
 from celeus.study.engine.simulation import Truth
 from tests.core.worlds import SEED, Walk, open_walk, zero_one_truth
@@ -42,8 +43,8 @@ def opened(claim: Claim, items: int = 300, hidden: tuple[int, ...] = ()) -> Walk
     return open_walk(zero_one_truth(items), SHARP, claim, hidden=hidden)
 
 
-def afresh(walk: Walk, events: list[Event]) -> State:
-    return replay(walk.plan, begin(walk.plan, walk.truth.scores, SEED), events)
+def afresh(walk: Walk, events: list[Event]) -> Session[Mean]:
+    return begin_mean(walk.plan, walk.truth.scores, SEED).replay(events)
 
 
 def eventful(claim: Claim) -> Walk:
@@ -65,8 +66,8 @@ def eventful(claim: Claim) -> Walk:
 def test_replay_gives_every_digit_again(claim: Claim) -> None:
     walk = eventful(claim)
     again = afresh(walk, walk.events)
-    assert again.points == walk.state.points
-    assert again.interval == walk.state.interval
+    assert again.question.points == walk.state.question.points
+    assert again.question.interval == walk.state.question.interval
     assert again.folded == walk.state.folded == 145
 
 
@@ -101,14 +102,14 @@ def test_draws_held_are_folded_alike_whoever_folds_them(claim: Claim, policy: st
     resumed_state = resumed(walk.plan, walk.truth.scores, columns, walk.state.stopping)
     assert max(place - basis for place, basis in enumerate(kept.basis)) >= 7
     for other in (again, resumed_state):
-        assert other.points == walk.state.points
-        assert (other.rounds, other.interval) == (kept, walk.state.interval)
+        assert other.question.points == walk.state.question.points
+        assert (other.rounds, other.question.interval) == (kept, walk.state.question.interval)
     event = Amendment(30, 1.0)
     ready = Refold(walk.state, event, Checkpoints())
     for start in range(0, walk.state.folded, 10):
-        ready.follow(walk.plan, kept[start : min(start + 10, walk.state.folded)])
-    folded = correct(walk.plan, walk.state, event, ready, Checkpoints())
-    assert folded.points == afresh(walk, [*walk.events, event]).points
+        ready.follow(kept[start : min(start + 10, walk.state.folded)])
+    folded = correct(walk.state, event, ready, Checkpoints())
+    assert folded.question.points == afresh(walk, [*walk.events, event]).question.points
 
 
 @pytest.mark.parametrize("policy", ["sharp", "evalue"])
@@ -117,13 +118,13 @@ def test_a_session_of_the_first_version_bets_by_all_rounds_before(policy: str) -
     walk = held_and_skipped(Claim("pool", precision=0.05), policy)
     first = replace(walk.plan, method_version="celeus-1")
     events = walk.events
-    older = replay(first, begin(first, walk.truth.scores, SEED), events)
-    assert older.interval != walk.state.interval
+    older = begin_mean(first, walk.truth.scores, SEED).replay(events)
+    assert older.question.interval != walk.state.question.interval
     alone = open_walk(zero_one_truth(300), policy_named(policy), CLAIMS["pool"], hidden=(3, 50))
     alone.go(80)
     first = replace(alone.plan, method_version="celeus-1")
-    older = replay(first, begin(first, alone.truth.scores, SEED), alone.events)
-    assert older.points == alone.state.points
+    older = begin_mean(first, alone.truth.scores, SEED).replay(alone.events)
+    assert older.question.points == alone.state.question.points
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
@@ -136,11 +137,11 @@ def test_an_amendment_folds_again_with_the_recorded_probabilities(claim: Claim) 
         Observation(7, corrected) if isinstance(one, Observation) and one.round == 7 else one
         for one in walk.events
     ]
-    before = walk.state.points
+    before = walk.state.question.points
     walk.enter(Amendment(7, corrected))
-    assert walk.state.points == afresh(walk, events).points
-    assert walk.state.points[:6] == before[:6]
-    assert walk.state.points[6] != before[6]
+    assert walk.state.question.points == afresh(walk, events).question.points
+    assert walk.state.question.points[:6] == before[:6]
+    assert walk.state.question.points[6] != before[6]
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
@@ -151,15 +152,15 @@ def test_the_order_in_which_losses_arrive_does_not_matter(claim: Claim) -> None:
         one.draw(8)
     ahead.judge([38, 31, 35, 33, 34, 32, 37, 36])
     in_order.judge(range(31, 39))
-    assert ahead.state.points == in_order.state.points
+    assert ahead.state.question.points == in_order.state.question.points
 
 
 def test_a_draw_ahead_of_losses_has_its_probability_from_the_folded_ones() -> None:
     walk = opened(CLAIMS["pool"])
     walk.go(30)
-    spread = walk.state.fold.predictor.residual_moments
+    spread = walk.state.question.fold.predictor.residual_moments
     first, second = walk.draw(2)
-    assert walk.state.fold.predictor.residual_moments is spread
+    assert walk.state.question.fold.predictor.residual_moments is spread
     assert first.strata_q is not None
     assert second.strata_q is not None
     assert not np.array_equal(first.strata_q, second.strata_q)
@@ -169,12 +170,12 @@ def test_a_draw_ahead_of_losses_has_its_probability_from_the_folded_ones() -> No
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 def test_the_interval_only_narrows_whatever_the_changes(claim: Claim, policy: str) -> None:
     walk = open_walk(zero_one_truth(300), policy_named(policy), claim)
-    lower, upper = walk.state.interval.lower, walk.state.interval.upper
+    lower, upper = walk.state.question.interval.lower, walk.state.question.interval.upper
     for precision in (0.3, 0.1, None, 0.25, 0.07, 0.5, None, 0.2):
         walk.enter(Change(precision, 300))
         for _ in range(30):
             walk.go(1)
-            now = walk.state.interval
+            now = walk.state.question.interval
             assert lower <= now.lower <= now.upper <= upper
             lower, upper = now.lower, now.upper
 
@@ -194,7 +195,7 @@ def test_a_finer_precision_is_reached_after_the_first(
     walk.enter(Change(finer, 2000))
     assert labels_to_stop(walk) == walk.state.folded
     assert at_first < walk.state.folded < 1500
-    assert walk.state.interval.width <= finer
+    assert walk.state.question.interval.width <= finer
 
 
 class TestLatticeSide:
@@ -260,7 +261,7 @@ class TestPairs:
         monkeypatch.setattr("celeus.core.eprocess.pair_rows.WINDOW", window)
         late.go(200)
         monkeypatch.setattr("celeus.core.eprocess.pair_rows.WINDOW", 10_000)
-        assert afresh(late, late.events).points == late.state.points
+        assert afresh(late, late.events).question.points == late.state.question.points
 
     @pytest.mark.parametrize("hidden", [(), (5, 40)])
     def test_pairs_that_start_late_are_pairs_that_bet_from_round_1(
@@ -275,24 +276,24 @@ class TestPairs:
         late.go(100)
         monkeypatch.setattr("celeus.core.eprocess.population_target.PRECISIONS_TO_START", 1e9)
         early = open_walk(zero_one_truth(3000), SHARP, claim, hidden=hidden)
-        state = replay(early.plan, early.state, late.events[:2])
+        state = early.state.replay(late.events[:2])
         assert started(early)
-        state = replay(early.plan, state, late.events[2:])
-        assert state.interval == late.state.interval
-        assert state.points[-100:] == late.state.points[-100:]
+        state = state.replay(late.events[2:])
+        assert state.question.interval == late.state.question.interval
+        assert state.question.points[-100:] == late.state.question.points[-100:]
 
     def test_pairs_start_when_the_run_ends(self) -> None:
         walk = opened(Claim("population", precision=0.1, budget=40), items=3000)
         walk.go(39)
         assert not started(walk)
-        before = walk.state.interval.width
+        before = walk.state.question.interval.width
         walk.go(1)
         assert started(walk)
-        assert walk.state.interval.width < before
+        assert walk.state.question.interval.width < before
 
 
 def started(walk: Walk) -> bool:
-    confidence_sequence = walk.state.fold.confidence_sequence
+    confidence_sequence = walk.state.question.fold.confidence_sequence
     assert isinstance(confidence_sequence, PairSequence)
     return confidence_sequence._started
 
@@ -322,7 +323,7 @@ def test_a_session_on_another_scale_is_the_same_session(claim: Claim) -> None:
         walk.go(200)
     # Rounding may move the end of a row of pairs by one step of their lattice.
     near = 1e-9 + (1.01 * other.plan.cell if one.plan.bound.paired else 0.0)
-    for small, large in zip(one.state.points, other.state.points, strict=True):
+    for small, large in zip(one.state.question.points, other.state.question.points, strict=True):
         ends = [3.0 * small.interval.lower - 1.0, 3.0 * small.interval.upper - 1.0]
         assert [large.interval.lower, large.interval.upper] == pytest.approx(ends, abs=near)
         assert large.estimate == pytest.approx(3.0 * small.estimate - 1.0, abs=near)
@@ -334,15 +335,15 @@ def test_skipping_never_narrows(claim: Claim) -> None:
     honest.go(300)
     skipping = opened(claim, hidden=(5, 60, 200))
     skipping.go(300)
-    assert skipping.state.interval.width >= honest.state.interval.width
+    assert skipping.state.question.interval.width >= honest.state.question.interval.width
 
 
 def test_at_exhaustion_the_pool_risk_is_known() -> None:
     walk = opened(CLAIMS["pool"])
     walk.go(300)
     risk = float(walk.truth.loss.mean())
-    assert walk.state.interval.lower == pytest.approx(risk)
-    assert walk.state.interval.upper == pytest.approx(risk)
+    assert walk.state.question.interval.lower == pytest.approx(risk)
+    assert walk.state.question.interval.upper == pytest.approx(risk)
 
 
 def test_probabilities_that_are_not_those_of_the_strata_are_noticed() -> None:
@@ -384,7 +385,7 @@ class TestOpening:
         nothing = Truth(np.zeros(400), Scores(np.full(400, 0.01), np.zeros(400), None))
         walk = open_walk(nothing, SHARP, Claim("population", precision=1.01 * least))
         walk.go(400)
-        assert walk.state.interval.width <= 1.01 * least
+        assert walk.state.question.interval.width <= 1.01 * least
 
     @pytest.mark.parametrize("target", ["pool", "population"])
     @pytest.mark.parametrize("precision", [0.0, -0.1, 1.0, 1e-5])

@@ -21,8 +21,8 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import StratifiedProposal
-from celeus.core.session.mean import begin
 from celeus.core.session.rounds import PENDING
+from celeus.core.session.session import begin_mean
 from celeus.study.engine.simulation import Truth
 from tests.core.worlds import SEED, Walk, open_walk
 
@@ -50,9 +50,9 @@ def opened(scale: tuple[float, float], hidden: tuple[int, ...] = (), policy: str
 
 def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
-    proposal = walk.state.proposal
+    proposal = walk.state.question.proposal
     assert isinstance(proposal, StratifiedProposal)
-    q = proposal.strata_q(walk.state.fold.predictor.residual_moments)
+    q = proposal.strata_q(walk.state.question.fold.predictor.residual_moments)
     round_, code = walk.state.drawn + 1, proposal._strata.code
     return [Draw(round_, item, float(q[code[item]]), 0, q) for item in walk.left()]
 
@@ -101,7 +101,7 @@ def test_the_mean_signal_is_the_pool_risk(
     ends: dict[str, list[float]] = {"lower": [], "upper": []}
     possible: dict[str, list[float]] = {"lower": [], "upper": []}
     for draw in draws:
-        point = after(walk, draw).state.points[-1]
+        point = after(walk, draw).state.question.points[-1]
         means[0] += draw.q * point.plus.signal
         means[1] += draw.q * point.minus.signal
         assert point.plus.signal_range.lower <= point.plus.signal + EXACT
@@ -124,7 +124,7 @@ def test_the_mean_signal_is_the_pool_risk(
 
 def stake(walk: Walk, risk: float) -> float:
     """Sum of the + stakes of the lowest candidate at or above ``risk``, over its start."""
-    confidence_sequence = walk.state.fold.confidence_sequence
+    confidence_sequence = walk.state.question.fold.confidence_sequence
     assert isinstance(confidence_sequence, LatticeSequence)
     lattice_side = confidence_sequence._lattice.sides[0]
     unit = (risk - walk.plan.lower) / walk.plan.scale.width
@@ -179,7 +179,7 @@ ITEMS = 4
 
 def continued(walk: Walk, pool_risk: float, row: int) -> float:
     """Mean over every sequence of draws to exhaustion of the pair's last stake."""
-    confidence_sequence = walk.state.fold.confidence_sequence
+    confidence_sequence = walk.state.question.fold.confidence_sequence
     assert isinstance(confidence_sequence, PairSequence)
     if not walk.left():
         return pair_stake(confidence_sequence, pool_risk, row)
@@ -197,7 +197,7 @@ def paired(loss: np.ndarray) -> Walk:
     # A precision wider than the scale lets every row carry the cells of every pool risk.
     bound = PopulationBound("pairs", 1e-10)
     wide = replace(plan, target="population", bound=bound, precision=10.0, cell=0.05)
-    return Walk(pool, wide, begin(wide, scores, SEED))
+    return Walk(pool, wide, begin_mean(wide, scores, SEED))
 
 
 @pytest.mark.parametrize("risk", [0.3, 0.55])
@@ -206,7 +206,7 @@ def test_over_pools_and_draws_a_true_pair_ends_below_its_start(risk: float) -> N
     expected = level = 0.0
     for chance, loss in pools(risk, ITEMS):
         walk = paired(loss)
-        confidence_sequence = walk.state.fold.confidence_sequence
+        confidence_sequence = walk.state.question.fold.confidence_sequence
         assert isinstance(confidence_sequence, PairSequence)
         level = walk.plan.alpha1
         expected += chance * continued(

@@ -22,7 +22,8 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.surrogates import Scores
 from celeus.core.session.fold import Fold, fold_round
-from celeus.core.session.mean import State, begin, replay
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean
 from celeus.study.engine.simulation import Truth, oracle_scores
 from tests.core.session.test_enumeration import SUPERMARTINGALES
 from tests.core.session.test_sharp_enumeration import paired
@@ -60,29 +61,29 @@ class Game:
     def scores(self) -> Scores:
         return oracle_scores(self.truth) if self.plan.policy.name == "oracle" else self.truth.scores
 
-    def state(self, events: list[Event]) -> State:
-        return replay(self.plan, begin(self.plan, self.scores, SEED), events)
+    def state(self, events: list[Event]) -> Session[Mean]:
+        return begin_mean(self.plan, self.scores, SEED).replay(events)
 
     def judged(self, draw: Draw) -> Event:
         told = self.first_told.get(draw.item, self.truth.loss_of(draw.item))
         return Observation(draw.round, told)
 
-    def coming(self, state: State) -> Iterator[tuple[float, Draw]]:
+    def coming(self, state: Session[Mean]) -> Iterator[tuple[float, Draw]]:
         """Every kind of item that may come next, with its probability."""
         kinds: dict[tuple[float | None, ...], list[int]] = {}
         scores = self.scores
-        for item in np.flatnonzero(state.proposal.drawn_in == 0).tolist():
+        for item in np.flatnonzero(state.question.proposal.drawn_in == 0).tolist():
             columns = (scores.surrogate, scores.weight, self.truth.loss)
             kind = (*(float(one[item]) for one in columns), self.first_told.get(item))
             kinds.setdefault(kind, []).append(item)
         for items in kinds.values():
-            moments = state.fold.predictor.residual_moments
-            item, q, strata_q = state.proposal.chance(items[0], moments)
+            moments = state.question.fold.predictor.residual_moments
+            item, q, strata_q = state.question.proposal.chance(items[0], moments)
             yield len(items) * q, Draw(state.drawn + 1, item, q, state.sequence, strata_q)
 
-    def end(self, state: State, skipped: tuple[bool, ...]) -> float:
+    def end(self, state: Session[Mean], skipped: tuple[bool, ...]) -> float:
         """What it is worth once all draws out are judged or skipped, and corrections made."""
-        fold, done = state.engine.fold(), state.drawn - len(skipped)
+        fold, done = state.question.engine.fold(), state.drawn - len(skipped)
         for place in range(state.drawn):
             outcome = state.rounds.outcome(place)
             skip = place >= done and skipped[place - done]
@@ -149,7 +150,7 @@ def opened(
             return 1.0
         return float(np.exp(lattice_side._stake[:, standing == at]).sum())
 
-    start = stake(begin(plan, truth.scores, SEED).fold)
+    start = stake(begin_mean(plan, truth.scores, SEED).question.fold)
     return Game(truth, plan, lambda fold: stake(fold) / start, first_told or {})
 
 
@@ -267,7 +268,7 @@ def test_no_loss_and_no_correction_takes_a_whole_stake_of_draws_made_ahead(polic
         events += [draw, game.judged(draw)] if answered else [draw]
     state = game.state(events)
     for losses in itertools.product((plan.lower, plan.upper, None), repeat=5):
-        fold = state.engine.fold()
+        fold = state.question.engine.fold()
         for place, loss in enumerate(losses):
             fold = fold_round(plan, fold, state.rounds.outcome(place)._replace(loss=loss))
         assert fold.interval.width >= 0.0

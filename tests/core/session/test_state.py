@@ -12,19 +12,11 @@ from celeus.core.eprocess import lattice
 from celeus.core.eprocess.bets import BetScale, Floats, bet
 from celeus.core.eprocess.published import CellSequence
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
-from celeus.core.plans.plan import Claim, Plan, Target
+from celeus.core.plans.plan import Claim, Target
 from celeus.core.plans.policies import LEAST_BETA, Policy, policy_named
 from celeus.core.pools.surrogates import Scores
-from celeus.core.session.mean import (
-    State,
-    apply,
-    begin,
-    bets_per_round,
-    observe,
-    propose,
-    replay,
-    rounds,
-)
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean, judge_rounds
 from celeus.study.engine.simulation import Truth
 from tests.core.worlds import CONFIGURATIONS, SEED, Walk, open_walk, small_truth, zero_one_truth
 
@@ -54,27 +46,27 @@ def truths(draw: st.DrawFn) -> Truth:
     return Truth(loss, Scores(surrogate, np.array(draw(scores)), None), lower, lower + width)
 
 
-def begun(walk: Walk) -> State:
+def begun(walk: Walk) -> Session[Mean]:
     """The session of this walk before its first event."""
-    return begin(walk.plan, walk.truth.scores, SEED)
+    return begin_mean(walk.plan, walk.truth.scores, SEED)
 
 
-def folded_from(walk: Walk, events: Sequence[Event]) -> State:
-    return replay(walk.plan, begun(walk), events)
+def folded_from(walk: Walk, events: Sequence[Event]) -> Session[Mean]:
+    return begun(walk).replay(events)
 
 
-def same(one: State, other: State) -> bool:
+def same(one: Session[Mean], other: Session[Mean]) -> bool:
     """Equal to the last digit, in everything a status shows."""
     return (
-        one.points == other.points
-        and one.interval == other.interval
-        and one.fold.pool_interval == other.fold.pool_interval
-        and one.estimate == other.estimate
+        one.question.points == other.question.points
+        and one.question.interval == other.question.interval
+        and one.question.fold.pool_interval == other.question.fold.pool_interval
+        and one.question.estimate == other.question.estimate
         and one.rounds == other.rounds
         and one.stopping == other.stopping
         and (one.sequence, one.observed, one.folded, one.pending, one.waiting)
         == (other.sequence, other.observed, other.folded, other.pending, other.waiting)
-        and bool((one.proposal.drawn_in == other.proposal.drawn_in).all())
+        and bool((one.question.proposal.drawn_in == other.question.proposal.drawn_in).all())
     )
 
 
@@ -111,7 +103,7 @@ def test_a_replay_equals_the_session_step_by_step_to_the_last_digit(walk: Walk) 
 
 @given(wanderings(), st.integers(0, 30))
 def test_catching_up_from_anywhere_gives_the_same_state(walk: Walk, known: int) -> None:
-    state = replay(walk.plan, folded_from(walk, walk.events[:known]), walk.events[known:])
+    state = folded_from(walk, walk.events[:known]).replay(walk.events[known:])
     assert same(state, walk.state)
 
 
@@ -120,9 +112,9 @@ def test_intervals_only_narrow_and_stay_on_the_scale_until_something_is_correcte
     walk: Walk,
 ) -> None:
     before = walk.plan.bound.widen(walk.plan.scale, walk.plan.items, walk.plan.scale)
-    if walk.state.fold.emptied:
+    if walk.state.question.fold.emptied:
         return
-    for point in walk.state.points:
+    for point in walk.state.question.points:
         assert before.lower <= point.interval.lower <= point.interval.upper <= before.upper
         assert point.interval.lower <= point.estimate <= point.interval.upper
         before = point.interval
@@ -145,8 +137,8 @@ def test_losses_in_any_order_give_what_losses_in_draw_order_give(
         assert ahead.state.folded == prefix
         assert ahead.state.waiting == number - prefix
         assert ahead.state.pending == len(rounds) - number
-        assert ahead.state.points == in_order.state.points[:prefix]
-    assert ahead.state.fold.emptied == in_order.state.fold.emptied
+        assert ahead.state.question.points == in_order.state.question.points[:prefix]
+    assert ahead.state.question.fold.emptied == in_order.state.question.fold.emptied
 
 
 @given(wanderings())
@@ -167,28 +159,30 @@ def test_an_amended_session_equals_one_judged_so_from_the_start(walk: Walk) -> N
             case Amendment():
                 pass
     state = folded_from(walk, events)
-    assert state.points == walk.state.points
-    assert state.interval == walk.state.interval
+    assert state.question.points == walk.state.question.points
+    assert state.question.interval == walk.state.question.interval
 
 
 def test_an_amendment_keeps_the_recorded_probability_and_the_first_answer() -> None:
     walk = open_walk(zero_one_truth(30), CELEUS)
-    draw = propose(walk.plan, walk.state)
+    draw = walk.state.propose()
     odd = Draw(1, draw.item, 0.9 * draw.q, 0)
     walk.enter(odd)
     walk.enter(Observation(1, 1.0))
     walk.go(5)
-    before = walk.state.points
+    before = walk.state.question.points
     walk.enter(Amendment(1, 0.0))
     first = walk.state.rounds[0]
     assert first.draw.q == odd.q
     assert (first.answer, first.loss, first.answered_at) == (1.0, 0.0, 2)
-    plug_in = walk.state.points[0].plus.plug_in
+    plug_in = walk.state.question.points[0].plus.plug_in
     guess = float(walk.truth.scores.surrogate[draw.item])
-    assert walk.state.points[0].plus.signal == plug_in - guess / (30 * odd.q)
-    assert [point.round for point in walk.state.points] == [point.round for point in before]
+    assert walk.state.question.points[0].plus.signal == plug_in - guess / (30 * odd.q)
+    assert [point.round for point in walk.state.question.points] == [
+        point.round for point in before
+    ]
     walk.enter(Amendment(1, 1.0))
-    assert walk.state.points == before, "corrected back, the answer is what it was"
+    assert walk.state.question.points == before, "corrected back, the answer is what it was"
 
 
 def test_an_amendment_may_reopen_a_session_that_had_stopped() -> None:
@@ -205,7 +199,7 @@ def test_asking_again_proposes_the_same_draw_and_changes_nothing() -> None:
     walk = open_walk(small_truth(), CELEUS)
     for _ in range(7):
         before = folded_from(walk, walk.events)
-        assert propose(walk.plan, walk.state) == propose(walk.plan, walk.state)
+        assert walk.state.propose() == walk.state.propose()
         assert same(before, walk.state)
         walk.draw()
 
@@ -214,14 +208,14 @@ def test_a_draw_names_what_was_known_when_it_was_made() -> None:
     walk = open_walk(small_truth(), CELEUS)
     walk.go(2)
     assert [one.draw.seen for one in walk.state.rounds] == [0, 2]
-    assert propose(walk.plan, walk.state).seen == 4
+    assert walk.state.propose().seen == 4
 
 
 def test_two_workers_with_the_same_ledger_propose_the_same() -> None:
     walk = open_walk(zero_one_truth(50), CELEUS)
     walk.go(10)
     other = folded_from(walk, walk.events)
-    assert propose(walk.plan, other) == propose(walk.plan, walk.state)
+    assert other.propose() == walk.state.propose()
 
 
 def test_another_seed_draws_other_items() -> None:
@@ -235,7 +229,9 @@ def test_another_seed_draws_other_items() -> None:
 @pytest.mark.parametrize("policy", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 def test_policies_without_scores_draw_evenly_and_ignore_the_surrogate(policy: Policy) -> None:
     walk = open_walk(small_truth(), policy)
-    guess = [walk.state.fold.predictor.surrogate(Draw(1, item, 1.0, 0)) for item in range(7)]
+    guess = [
+        walk.state.question.fold.predictor.surrogate(Draw(1, item, 1.0, 0)) for item in range(7)
+    ]
     if not policy.uses_scores:
         assert [walk.mixture.probability(item) for item in range(7)] == [1.0 / 7.0] * 7
         assert guess == [0.0] * 7
@@ -272,7 +268,7 @@ class TestChangeOfPrecision:
         return open_walk(zero_one_truth(300), CELEUS, Claim(precision=self.COARSE))
 
     def cell(self, walk: Walk) -> float:
-        confidence_sequence = walk.state.fold.confidence_sequence
+        confidence_sequence = walk.state.question.fold.confidence_sequence
         assert isinstance(confidence_sequence, CellSequence)
         wealth = confidence_sequence.wealth
         return float((wealth._upper - wealth._lower).max())
@@ -285,7 +281,7 @@ class TestChangeOfPrecision:
         walk.enter(Change(self.FINE, 300))
         for one in (walk, unchanged):
             one.judge()
-        assert walk.state.points == unchanged.state.points
+        assert walk.state.question.points == unchanged.state.question.points
         assert self.cell(walk) == pytest.approx(self.COARSE / 100.0)
         assert [one.rule.precision for one in walk.state.rounds] == [self.COARSE] * 15
         walk.go(1)
@@ -296,16 +292,16 @@ class TestChangeOfPrecision:
         walk = self.opened()
         for precision in (self.COARSE, self.FINE, 0.2, 0.01, None, 0.3):
             walk.enter(Change(precision, 300))
-            before = walk.state.interval
+            before = walk.state.question.interval
             walk.go(15)
-            after = walk.state.interval
+            after = walk.state.question.interval
             assert before.lower <= after.lower <= after.upper <= before.upper
         assert self.cell(walk) == pytest.approx(0.01 / 100.0)
 
     def test_counts_for_stopping_at_once(self) -> None:
         walk = self.opened()
         walk.go(120)
-        assert walk.state.interval.width < self.COARSE
+        assert walk.state.question.interval.width < self.COARSE
         assert walk.state.stop_reason == "target_reached"
         walk.enter(Change(self.FINE, 300))
         assert walk.state.stop_reason is None
@@ -315,18 +311,18 @@ class TestChangeOfPrecision:
         walk.go(10)
         walk.enter(Change(self.FINE, 300))
         walk.go(10)
-        before = walk.state.points
+        before = walk.state.question.points
         loss = walk.state.rounds[3].loss
         assert isinstance(loss, float)
         walk.enter(Amendment(4, 1.0 - loss))
-        assert walk.state.points != before
+        assert walk.state.question.points != before
         walk.enter(Amendment(4, loss))
-        assert walk.state.points == before
+        assert walk.state.question.points == before
 
 
-def step(plan: Plan, state: State, truth: Truth) -> State:
-    draw = propose(plan, state)
-    return observe(plan, apply(plan, state, draw), draw.round, float(truth.loss[draw.item]))
+def step(state: Session[Mean], truth: Truth) -> Session[Mean]:
+    draw = state.propose()
+    return state.apply(draw).observe(draw.round, float(truth.loss[draw.item]))
 
 
 def test_a_scale_far_from_zero_gives_the_same_answer_moved() -> None:
@@ -341,7 +337,7 @@ def test_a_scale_far_from_zero_gives_the_same_answer_moved() -> None:
     far = open_walk(moved, CELEUS)
     near.go(300)
     far.go(300)
-    for here, there in zip(near.state.points, far.state.points, strict=True):
+    for here, there in zip(near.state.question.points, far.state.question.points, strict=True):
         assert there.interval.lower - 1e6 == pytest.approx(here.interval.lower, abs=1e-8)
         assert there.interval.upper - 1e6 == pytest.approx(here.interval.upper, abs=1e-8)
 
@@ -352,7 +348,7 @@ def test_observing_through_the_short_form_is_the_same_event() -> None:
     state = begun(walk)
     for _ in range(30):
         walk.go(1)
-        state = step(walk.plan, state, truth)
+        state = step(state, truth)
     assert same(state, walk.state)
 
 
@@ -363,11 +359,11 @@ def test_a_scale_far_from_zero_ends_at_the_true_risk() -> None:
     walk = open_walk(truth, policy_named("evalue"), Claim(precision=0.9))
     state = walk.state
     while state.drawn < items:
-        draw = propose(walk.plan, state)
-        state = apply(walk.plan, state, draw)
-        state = observe(walk.plan, state, draw.round, float(loss[draw.item]))
+        draw = state.propose()
+        state = state.apply(draw)
+        state = state.observe(draw.round, float(loss[draw.item]))
     risk = math.fsum(loss) / items
-    assert state.interval.lower == state.interval.upper == risk
+    assert state.question.interval.lower == state.question.interval.upper == risk
 
 
 @pytest.mark.parametrize("past_stop", [False, True])
@@ -375,12 +371,12 @@ def test_rounds_are_drawn_judged_and_folded_one_by_one(*, past_stop: bool) -> No
     truth = zero_one_truth(200)
     policy, claim = policy_named("sharp"), Claim(precision=0.4)
     walk, by_hand = (open_walk(truth, policy, claim) for _ in range(2))
-    for draw in rounds(walk.plan, walk.state, truth.loss_of, past_stop=past_stop):
+    for draw in judge_rounds(walk.state, truth.loss_of, past_stop=past_stop):
         assert by_hand.state.stop_reason is None or past_stop
         by_hand.go(1)
         assert draw.item == by_hand.state.rounds[-1].draw.item
         assert walk.state.folded == draw.round
-    assert walk.state.points == by_hand.state.points
+    assert walk.state.question.points == by_hand.state.question.points
     assert walk.state.stop_reason is not None
     assert (walk.state.folded == truth.loss.size) == past_stop
 
@@ -404,7 +400,7 @@ def test_the_bets_of_a_round_are_known_before_it_is_folded(
             change = max(change, 0.15)  # noqa: PLW2901 -- a population reaches no finer one
         walk.enter(Change(change, 400))
         for _ in range(3):
-            known = bets_per_round(walk.state)
+            known = walk.state.bets_per_round
             walk.go(1)
             # Of a population, pairs bet beside the lattice
             assert sum(sizes) <= known
@@ -415,10 +411,10 @@ def test_the_bets_of_a_round_are_known_before_it_is_folded(
 def test_a_fine_precision_of_a_published_policy_is_known_to_take_long() -> None:
     walk = open_walk(zero_one_truth(300), policy_named("celeus"), Claim(precision=0.5))
     walk.go(1)
-    coarse = bets_per_round(walk.state)
+    coarse = walk.state.bets_per_round
     walk.enter(Change(0.001, 300))
     assert coarse < 1_000
-    assert bets_per_round(walk.state) > 100_000
+    assert walk.state.bets_per_round > 100_000
 
 
 @pytest.mark.parametrize("precision", [0.5, 5e-4])
@@ -435,5 +431,5 @@ def test_the_least_share_of_uniform_draws_keeps_the_truth(
     walk = open_walk(truth, policy, Claim(alpha=1e-9, precision=precision))
     for _ in range(100 if precision == 0.5 else 10):
         walk.go(1)
-        now = walk.state.interval
+        now = walk.state.question.interval
         assert now.lower - 1e-9 <= loss.mean() <= now.upper + 1e-9

@@ -14,14 +14,14 @@ class TestUnjudgeable:
         walk = open_walk(truth, CELEUS, hidden=(3, 11, 20))
         walk.go(40)
         low, high = walk.completions()
-        assert walk.state.interval.lower == pytest.approx(low.mean())
-        assert walk.state.interval.upper == pytest.approx(high.mean())
-        assert walk.state.estimate == pytest.approx((low.mean() + high.mean()) / 2.0)
+        assert walk.state.question.interval.lower == pytest.approx(low.mean())
+        assert walk.state.question.interval.upper == pytest.approx(high.mean())
+        assert walk.state.question.estimate == pytest.approx((low.mean() + high.mean()) / 2.0)
 
     def test_each_side_sees_its_own_completion(self) -> None:
         walk = open_walk(small_truth(), CELEUS, hidden=range(7))
         walk.go(3)
-        first, last = walk.state.points[0], walk.state.points[2]
+        first, last = walk.state.question.points[0], walk.state.question.points[2]
         assert first.plus.plug_in == first.minus.plug_in
         assert first.plus.signal < first.minus.signal
         assert last.minus.plug_in - last.plus.plug_in == pytest.approx(2.0 / 7.0)
@@ -33,4 +33,4 @@ class TestUnjudgeable:
             honest.go(60)
             skipping = open_walk(truth, CELEUS, hidden=(item,))
             skipping.go(60)
-            assert skipping.state.interval.width > honest.state.interval.width
+            assert skipping.state.question.interval.width > honest.state.question.interval.width

@@ -94,11 +94,11 @@ def test_the_first_answer_stops_the_session_and_stays() -> None:
     while walk.state.stop_reason is None:
         walk.go(1)
     assert walk.state.stop_reason == "decided"
-    assert walk.state.verdict is not None
-    assert walk.state.verdict.answer == "b_at_least_as_good"
-    given = walk.state.verdict
+    assert walk.state.question.verdict is not None
+    assert walk.state.question.verdict.answer == "b_at_least_as_good"
+    given = walk.state.question.verdict
     walk.go(3)
-    assert walk.state.verdict == given
+    assert walk.state.question.verdict == given
     assert walk.plan.to_dict()["decide"] == 0.1
     assert plan_from(walk.plan.to_dict()) == walk.plan
 
@@ -106,7 +106,7 @@ def test_the_first_answer_stops_the_session_and_stays() -> None:
 @pytest.mark.parametrize("target", ["pool", "population"])
 def test_known_zeros_alone_may_answer_before_the_first_label(target: Target) -> None:
     walk = open_walk(pair([1.0, -1.0], 198), SHARP, Claim(target=target, decide=0.02))
-    verdict = walk.state.verdict
+    verdict = walk.state.question.verdict
     assert verdict is not None
     if target == "population":
         assert (verdict.answer, walk.state.stop_reason) == ("undecided", None)
@@ -114,7 +114,7 @@ def test_known_zeros_alone_may_answer_before_the_first_label(target: Target) -> 
     assert (verdict.answer, verdict.round) == ("equivalent", 0)
     assert walk.state.stop_reason == "decided"
     walk.go(2)
-    assert walk.state.verdict == verdict
+    assert walk.state.question.verdict == verdict
 
 
 def test_questions_are_answered_by_bounds_before_the_first_label() -> None:
@@ -122,7 +122,7 @@ def test_questions_are_answered_by_bounds_before_the_first_label() -> None:
     upper = np.full(50, 0.2)
     truth = Truth(loss, Scores(loss, loss, lower=loss, upper=upper), 0.0, 1.0)
     asked = (Question("at_most", 0.5), Question("at_most", 0.1))
-    first, second = open_walk(truth, SHARP, Claim(questions=asked)).state.decisions
+    first, second = open_walk(truth, SHARP, Claim(questions=asked)).state.question.decisions
     assert (first.answer, first.round) == ("yes", 0)
     assert (second.answer, second.round) == ("undecided", None)
 
@@ -157,5 +157,5 @@ def test_every_policy_decides(policy: str) -> None:
     walk = open_walk(pair([-1.0] * 25 + [0.0] * 10, 5), policy_named(policy), Claim(decide=0.1))
     while walk.state.stop_reason is None:
         walk.go(1)
-    assert walk.state.verdict is not None
-    assert walk.state.verdict.answer == "a_at_least_as_good"
+    assert walk.state.question.verdict is not None
+    assert walk.state.question.verdict.answer == "a_at_least_as_good"

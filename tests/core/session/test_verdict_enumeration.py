@@ -13,7 +13,7 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.session.mean import begin, rounds
+from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.study.engine.simulation import Truth, ever_missed, seed_of
 from tests.core.session.test_known import after, coming
 from tests.core.session.test_verdict import SHARP, pair
@@ -34,13 +34,13 @@ def is_wrong(answer: str, mean: float, margin: float) -> bool:
 
 def chance_of_a_wrong_word(walk: Walk, mean: float, margin: float) -> tuple[float, float]:
     """Probabilities that the verdict, and that anything, is ever wrong, over all draws to come."""
-    verdict = walk.state.verdict
+    verdict = walk.state.question.verdict
     assert verdict is not None
     if is_wrong(verdict.answer, mean, margin):
         return 1.0, 1.0
     lost = 0.0
-    if walk.state.points:
-        interval = walk.state.interval
+    if walk.state.question.points:
+        interval = walk.state.question.interval
         lost = float(not interval.lower - SLACK <= mean <= interval.upper + SLACK)
     if not walk.left():
         return 0.0, lost
@@ -93,18 +93,18 @@ def test_first_answers_at_the_border_are_wrong_in_at_most_alpha() -> None:
         truth = Truth(difference, Scores(np.zeros(items), np.zeros(items)), -1, 1, difference=True)
         seed = seed_of(number, 14)
         plan = make_plan(Claim(decide=margin), truth.facts, SHARP, commitment(seed))
-        state = begin(plan, truth.scores, seed)
-        for _ in rounds(plan, state, truth.loss_of, past_stop=True):
+        state = begin_mean(plan, truth.scores, seed)
+        for _ in judge_rounds(state, truth.loss_of, past_stop=True):
             pass
-        assert state.verdict is not None
-        wrong += is_wrong(state.verdict.answer, ones / items, margin)
+        assert state.question.verdict is not None
+        wrong += is_wrong(state.question.verdict.answer, ones / items, margin)
         missed += ever_missed(state, ones / items)
     assert wrong <= missed <= 11
 
 
 def chance_of_a_false_no(walk: Walk, change: float | None) -> float:
     """Over every draw, with a change of precision at the first "yes"."""
-    answers = [one.answer for one in walk.state.decisions]
+    answers = [one.answer for one in walk.state.question.decisions]
     if "no" in answers:
         return 1.0
     if not walk.left():

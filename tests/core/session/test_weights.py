@@ -15,8 +15,9 @@ from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.session.correction import _copied
-from celeus.core.session.mean import State, begin, rounds
+from celeus.core.session.mean import Mean
 from celeus.core.session.points import Points
+from celeus.core.session.session import Session, begin_mean, judge_rounds
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth
 from tests.core.worlds import SEED, Floats
@@ -34,11 +35,11 @@ def world(weight: Floats | None, **bounds: Any) -> Truth:  # noqa: ANN401 -- arr
     return Truth(loss, Scores(surrogate, np.zeros(items), item_weight=item_weight, **bounds))
 
 
-def watched(truth: Truth, policy: str = "sharp") -> tuple[Plan, State]:
+def watched(truth: Truth, policy: str = "sharp") -> tuple[Plan, Session[Mean]]:
     """A session that went on until nothing was left to draw."""
     plan = make_plan(CLAIM, truth.facts, policy_named(policy), commitment(SEED))
-    state = begin(plan, truth.scores, SEED)
-    for _ in rounds(plan, state, truth.loss_of, past_stop=True):
+    state = begin_mean(plan, truth.scores, SEED)
+    for _ in judge_rounds(state, truth.loss_of, past_stop=True):
         pass
     return plan, state
 
@@ -49,12 +50,12 @@ HEAVY = np.random.default_rng(9).lognormal(0.0, 2.0, 300)
 def test_equal_weights_are_none() -> None:
     one, other = (watched(world(weight))[1] for weight in (None, np.full(300, 3.0)))
     assert one.rounds == other.rounds
-    assert one.points == other.points
+    assert one.question.points == other.question.points
 
 
 def test_only_ratios_of_weights_matter() -> None:
     one, other = (watched(world(weight))[1] for weight in (HEAVY, 8.0 * HEAVY))
-    assert one.points == other.points
+    assert one.question.points == other.question.points
 
 
 @pytest.mark.parametrize("policy", ["sharp", "uniform"])
@@ -62,7 +63,11 @@ def test_at_exhaustion_the_answer_is_the_weighted_mean(policy: str) -> None:
     truth = world(np.append(HEAVY[:-1], 1e-8 * HEAVY.max()))
     _, state = watched(truth, policy)
     assert state.stop_reason in {"target_reached", "exhausted"}
-    for end in (state.interval.lower, state.interval.upper, state.estimate):
+    for end in (
+        state.question.interval.lower,
+        state.question.interval.upper,
+        state.question.estimate,
+    ):
         assert end == pytest.approx(truth.risk, abs=1e-12)
     assert truth.risk != pytest.approx(truth.loss.mean(), abs=1e-3)
 
@@ -71,8 +76,8 @@ def test_at_exhaustion_the_answer_is_the_weighted_mean(policy: str) -> None:
 def test_losses_that_are_all_the_same_leave_a_candidate(loss: float) -> None:
     truth = world(HEAVY)
     _, state = watched(Truth(np.full(300, loss), truth.scores))
-    assert not state.fold.emptied
-    assert state.interval.lower == pytest.approx(loss)
+    assert not state.question.fold.emptied
+    assert state.question.interval.lower == pytest.approx(loss)
 
 
 def test_known_losses_count_by_weight() -> None:
@@ -84,7 +89,7 @@ def test_known_losses_count_by_weight() -> None:
     assert plan.known is not None
     expected = math.fsum(relative(HEAVY)[known] * truth.loss[known])
     assert plan.known.total == pytest.approx(expected)
-    assert state.interval.lower == pytest.approx(truth.risk, abs=1e-12)
+    assert state.question.interval.lower == pytest.approx(truth.risk, abs=1e-12)
 
 
 def test_a_plan_with_weights_survives_the_way_through_json() -> None:
@@ -114,16 +119,16 @@ def test_what_weights_do_not_go_with_is_refused(
 def test_copies_of_a_fold_share_the_weights() -> None:
     """A correction keeps dozens of copies, and a pool may have a million items."""
     _, state = watched(world(HEAVY))
-    copied = _copied(state.engine, state.fold, Points())
-    assert copied.remainder.item_weight is state.fold.remainder.item_weight
-    assert copied.remainder.weight is not state.fold.remainder.weight
+    copied = _copied(state.question.engine, state.question.fold, Points())
+    assert copied.remainder.item_weight is state.question.fold.remainder.item_weight
+    assert copied.remainder.weight is not state.question.fold.remainder.weight
 
 
 def test_a_stratum_is_empty_by_count() -> None:
     weight = np.array([1e8, 1.0, 0.2, 0.3, 1e8 / 3.0])
     scores = Scores(np.full(5, 0.5), np.zeros(5), item_weight=relative(weight))
     plan = make_plan(CLAIM, Truth(np.zeros(5), scores).facts, SHARP, "")
-    proposal = begin(plan, scores, SEED).proposal
+    proposal = begin_mean(plan, scores, SEED).question.proposal
     assert isinstance(proposal, StratifiedProposal)
     left = StrataLeft(proposal._strata)
     for at, item in enumerate([0, 4, 1, 3]):

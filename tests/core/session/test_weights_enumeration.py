@@ -87,7 +87,7 @@ def test_the_mean_signal_is_the_weighted_mean_loss(
     means = [0.0, 0.0]
     ranges = set()
     for draw in draws:
-        point = judged_after(walk, draw).state.points[-1]
+        point = judged_after(walk, draw).state.question.points[-1]
         means[0] += draw.q * point.plus.signal
         means[1] += draw.q * point.minus.signal
         slack = EXACT * (width + point.plus.signal_range.width)
@@ -104,7 +104,7 @@ def test_the_range_does_not_see_heavy_items() -> None:
     """The weight cancels in the signal: an item of any weight moves it as far as its stratum."""
     walk = open_walk(weighted((0.0, 1.0), "nothing"), policy_named("uniform"), Claim(precision=0.2))
     walk.go(1)
-    point = walk.state.points[-1]
+    point = walk.state.question.points[-1]
     assert point.plus.signal_range.width <= 1.0 + EXACT
 
 

@@ -46,7 +46,7 @@ from celeus.core.pools.comparison import WORDS
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.strata import MOST_STRATA
 from celeus.core.pools.systems import SIDES, Side
-from celeus.core.session.either import AnyPlan
+from celeus.core.session.question import AnyPlan
 from celeus.core.session.table.allocation import NEEDED_SHARE
 from celeus.core.session.table.cells import MOST_CELLS
 from celeus.errors import Refusal

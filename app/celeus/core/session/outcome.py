@@ -1,24 +1,19 @@
-"""What judges are shown of a round, what they say of it, and the loss and event that makes."""
+"""What a judge says of a round, and the loss and the event of the ledger that it makes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from celeus.core.ledger import JointObservation, Observation, Unjudgeable
 from celeus.core.pools.comparison import WORDS, loss_said, losses_said
-from celeus.core.pools.item import Item
+from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.systems import PLACES, SIDES
-from celeus.core.session.best.state import BestState
-from celeus.core.session.either import AnyPlan, AnyState, risk_plan
-from celeus.core.session.mean import State
-from celeus.core.session.table.state import TableState
-from celeus.core.session.table.table_question import vector
-from celeus.errors import InvalidValue, RoundNotDrawn
+from celeus.core.pools.systems import PLACES, SIDES, Side
+from celeus.errors import InvalidValue
 
-Loss = float | tuple[float | None, ...] | None
+Losses = tuple[float | None, ...]
+"""The losses of several systems or metrics; None where nobody can tell one."""
+Loss = float | Losses | None
 """The loss of a round, those of several systems or metrics, or None: nobody can tell."""
 Said = tuple[tuple[Any, ...], bool, Loss]
 """A judgement in its judge's words: label and so on, whether unjudgeable, loss."""
@@ -44,28 +39,6 @@ class Judgement:
     grade: int | None = None
     turn: int | None = None
     comment: str | None = None
-
-
-def shown(pool: Pool, state: AnyState, item: Item, round_: int) -> dict[str, Any]:
-    """The item of a round as its judge sees it: of systems without a word on which answer is whose.
-
-    Its members are ``item``, with ``left`` and ``right`` of two systems, ``answers`` of several.
-    """
-    if pool.named is None:
-        return {"item": item}
-    item = item.split(pool.named)
-    if isinstance(state, BestState):
-        order, parts = state.shown(round_, item.index), item.sides or {}
-        if order is None or all(it is None for one in parts.values() for it in one.values()):
-            return {"item": item}
-        names = state.plan.systems
-        return {"item": item, "answers": [parts[names[one[0]]] for one in order]}
-    if not isinstance(state, State) or state.sides is None:
-        return {"item": item}
-    answers = [(item.sides or {})[side] for side in SIDES]
-    if state.sides.left(round_) != SIDES[0]:
-        answers.reverse()
-    return {"item": item, **dict(zip(PLACES, answers, strict=True))}
 
 
 def in_order(judgement: Judgement) -> bool:
@@ -96,40 +69,24 @@ def check_blind(judgements: Sequence[Judgement]) -> None:
 
 def event_of(judgement: Judgement, loss: Loss) -> Observation | JointObservation | Unjudgeable:
     """The event that a judgement with this loss is."""
-    round_ = judgement.round
+    return judged(judgement.round, loss, in_order=in_order(judgement))
+
+
+def judged(
+    round_: int, loss: Loss, *, in_order: bool = False
+) -> Observation | JointObservation | Unjudgeable:
+    """The event of a round that is judged with this loss."""
     if isinstance(loss, tuple):
-        return JointObservation(round_, loss, in_order(judgement))
+        return JointObservation(round_, loss, in_order)
     return Unjudgeable(round_) if loss is None else Observation(round_, loss)
 
 
-def loss_of(  # noqa: PLR0913 -- who sees what is said by name
-    plan: AnyPlan,
-    pool: Pool,
-    state: AnyState,
-    judgement: Judgement,
-    *,
-    shown: bool = True,
-    blind: bool = False,
-) -> Loss:
-    """The loss a judgement states or implies, checked against the scale; None: unjudgeable.
+def single_loss(pool: Pool, item: int, judgement: Judgement, left: Side | None) -> float | None:
+    """The loss a judgement states or implies; None where nobody can tell it.
 
-    Where nothing is ``shown`` of several answers, nothing can be said of them in that order. To the
-    ``blind`` it is not told which losses are known: they leave none out.
+    ``left`` is the system whose answer stands on the left, where two are compared.
     """
-    drawn = state.drawn
-    if not 1 <= judgement.round <= drawn:
-        raise RoundNotDrawn(
-            f"round {judgement.round} is not drawn; {drawn} rounds are",
-            field="round",
-            rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
-            value=judgement.round,
-        )
-    item = state.item(judgement.round)
-    if isinstance(state, TableState):
-        return _vector_of(state, pool, judgement, blind=blind)
     _check_all_told(judgement)
-    if isinstance(state, BestState):
-        return _losses_of(state, pool, judgement, shown=shown)
     if judgement.unjudgeable is not None:
         return None
     said = detail_of(judgement)
@@ -140,22 +97,44 @@ def loss_of(  # noqa: PLR0913 -- who sees what is said by name
     if not said:
         rule = "exactly one of loss, label, losses, preference and unjudgeable"
         raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
-    sides = state.sides
-    loss = loss_said(pool, item, said, None if sides is None else sides.left(judgement.round))
-    if pool.bounds is not None and risk_plan(plan).believed is not None:
-        pool.bounds.check(item, loss)
-    return loss
+    return loss_said(pool, item, said, left)
 
 
-def _vector_of(
-    state: TableState, pool: Pool, judgement: Judgement, *, blind: bool
-) -> tuple[float | None, ...]:
+def losses_by_system(
+    pool: Pool, item: int, judgement: Judgement, order: Sequence[tuple[int, ...]] | None
+) -> tuple[float, ...]:
+    """The losses of all systems that a judgement states or implies.
+
+    ``order`` is that of the answers shown, None where nothing can be said of them in an order.
+    """
+    _check_all_told(judgement)
+    if pool.lineup is None:
+        message = "the best is sought in a pool of several systems"
+        raise TypeError(message)
+    if judgement.unjudgeable is not None:
+        raise InvalidValue(
+            "Where the best of several systems is sought, every round that is drawn is judged: what"
+            " a round nobody can judge means for the others is not worked out.",
+            field="unjudgeable",
+            rule="a judgement; an item that nobody can judge belongs in no such pool",
+            value=judgement.unjudgeable,
+        )
+    given = {
+        name: getattr(judgement, name)
+        for name in ("label", "losses", "loss", "preference")
+        if getattr(judgement, name) is not None
+    }
+    return losses_said(pool, pool.lineup, item, given, order)
+
+
+def losses_by_metric(
+    pool: Pool, item: int, judgement: Judgement, metrics: Sequence[Metric], known: Sequence[str]
+) -> Losses:
     """The losses of all metrics that a judgement states, None where nobody can tell one.
 
-    One that is known may be left out, but by the ``blind``. Of a single metric it may be the loss,
-    its label, or why nobody can tell it.
+    Those of the metrics ``known`` may be left out. Of a single metric it may be the loss, its
+    label, or why nobody can tell it.
     """
-    metrics, item = state.plan.metrics, state.item(judgement.round)
     names = ", ".join(metric.name for metric in metrics)
     if judgement.unjudgeable is not None and len(metrics) == 1:
         return (None,)
@@ -182,11 +161,26 @@ def _vector_of(
             field=field,
             rule=f"`losses` of {names}, with null for what nobody can tell",
         )
-    known = np.flatnonzero(~np.isnan(state.session.table.known[item])).tolist()
-    left_out = {} if blind else {metrics[at].name: None for at in known}
-    told = vector(metrics, left_out | dict(losses))
-    state.check(item, told)
-    return told
+    return vector(metrics, dict.fromkeys(known) | dict(losses))
+
+
+def vector(metrics: Sequence[Metric], losses: Mapping[str, float | None]) -> Losses:
+    """The losses of a judgement by metric, in their order; refuses one that is missing."""
+    for name in losses:
+        if name not in {metric.name for metric in metrics}:
+            raise InvalidValue(
+                f"There is no metric {name}.",
+                field=f"losses.{name}",
+                rule="one of " + ", ".join(metric.name for metric in metrics),
+            )
+    for metric in metrics:
+        if metric.name not in losses:
+            raise InvalidValue(
+                f"The judgement says nothing of {metric.name}.",
+                field=f"losses.{metric.name}",
+                rule="a loss, or null where nobody can tell it",
+            )
+    return tuple(losses[metric.name] for metric in metrics)
 
 
 def _check_all_told(judgement: Judgement) -> None:
@@ -198,33 +192,6 @@ def _check_all_told(judgement: Judgement) -> None:
             field="losses",
             rule="numbers; null is said of metrics alone",
         )
-
-
-def _losses_of(
-    state: BestState, pool: Pool, judgement: Judgement, *, shown: bool
-) -> tuple[float, ...]:
-    """The losses of all systems that a judgement states or implies."""
-    if pool.lineup is None:
-        message = "the best is sought in a pool of several systems"
-        raise TypeError(message)
-    if judgement.unjudgeable is not None:
-        raise InvalidValue(
-            "Where the best of several systems is sought, every round that is drawn is judged: what"
-            " a round nobody can judge means for the others is not worked out.",
-            field="unjudgeable",
-            rule="a judgement; an item that nobody can judge belongs in no such pool",
-            value=judgement.unjudgeable,
-        )
-    item = state.item(judgement.round)
-    given = {
-        name: getattr(judgement, name)
-        for name in ("label", "losses", "loss", "preference")
-        if getattr(judgement, name) is not None
-    }
-    order = state.shown(judgement.round, item) if shown else None
-    losses = losses_said(pool, pool.lineup, item, given, order)
-    state.check(item, losses)
-    return losses
 
 
 def detail_of(judgement: Judgement) -> dict[str, Any]:

@@ -1,6 +1,7 @@
-"""What a ledger recorded against what was due, for replays that draw every round again."""
+"""Compare what a ledger recorded with what was due, for replays that draw every round again."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from celeus.core.ledger import Draw
 
@@ -22,13 +23,20 @@ def compare_draws(where: str, claimed: Draw, due: Draw) -> None:
         same(f"{where}.{name}", getattr(claimed, name), getattr(due, name))
     if not abs(claimed.q - due.q) <= SLACK * due.q:
         raise LedgerDiffers(f"{where}.q", claimed.q, due.q)
-    one, other = claimed.strata_q, due.strata_q
-    if one is None or other is None or one.shape != other.shape:
-        raise LedgerDiffers(f"{where}.strata_q", one, other)
-    apart = np.flatnonzero(~(np.abs(one - other) <= SLACK * other))
+    _compare_strata(f"{where}.strata_q", claimed.strata_q, due.strata_q)
+
+
+def _compare_strata(
+    where: str, claimed: NDArray[np.float64] | None, due: NDArray[np.float64] | None
+) -> None:
+    if claimed is None or due is None or claimed.shape != due.shape:
+        same(f"the strata of {where}", *(None if q is None else q.size for q in (claimed, due)))
+        return
+    apart = np.flatnonzero(~(np.abs(claimed - due) <= SLACK * due))
     if apart.size:
-        at = int(apart[0])
-        raise LedgerDiffers(f"{where}.strata_q[{at}]", float(one[at]), float(other[at]))
+        stratum = int(apart[0])
+        place = f"{where}, stratum {stratum}"
+        raise LedgerDiffers(place, float(claimed[stratum]), float(due[stratum]))
 
 
 def same(where: str, claimed: object, due: object) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from celeus.core.ledger import Draw
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.session.fold import RoundOutcome
+from celeus.core.session.outcome import Loss, Losses
 
 
 def counts_of(drawn: int, judged: int, folded: int) -> dict[str, int]:
@@ -50,16 +51,18 @@ class Round(NamedTuple):
 
     draw: Draw
     rule: StoppingRule
-    loss: JudgedLoss
-    answer: JudgedLoss
+    loss: JudgedLoss | JudgedLosses
+    answer: JudgedLoss | JudgedLosses
     answered_at: int
 
 
 class Rounds(Sequence[Round]):
     """Consecutive rounds from ``first`` on; places count from 0.
 
-    ``ready`` is how many of them come before the first one that nobody has judged, and ``basis``
-    what it was when a round was drawn: how many were folded then.
+    ``width`` is the number of losses in a judgement, None where it is one number: only rounds of
+    one loss keep the probabilities of their strata, since only these are folded again. ``ready`` is
+    how many rounds come before the first one that nobody has judged, and ``basis`` what it was when
+    a round was drawn: how many were folded then.
     """
 
     __slots__ = (
@@ -76,10 +79,12 @@ class Rounds(Sequence[Round]):
         "seen",
         "strata",
         "strata_q",
+        "width",
     )
 
-    def __init__(self, first: int = 1) -> None:
+    def __init__(self, first: int = 1, width: int | None = None) -> None:
         self.first = first
+        self.width = width
         self.item = array("i")
         self.q = array("d")
         self.seen = array("i")
@@ -112,8 +117,8 @@ class Rounds(Sequence[Round]):
         return Round(
             self.draw(place),
             self.rules[self.rule[place]],
-            _judged(self.loss[place]),
-            _judged(self.answer[place]),
+            self._judgement(self.loss, place),
+            self.first_judgement(place),
             self.answered_at[place],
         )
 
@@ -146,7 +151,7 @@ class Rounds(Sequence[Round]):
 
     def append(self, draw: Draw, rule: StoppingRule) -> None:
         """Append the next draw, not judged yet."""
-        if draw.strata_q is not None:
+        if draw.strata_q is not None and self.width is None:
             self.strata = self.strata or draw.strata_q.size
             if draw.strata_q.size != self.strata:
                 message = f"{draw.strata_q.size} strata in round {draw.round}, not {self.strata}"
@@ -159,15 +164,29 @@ class Rounds(Sequence[Round]):
         self.seen.append(draw.seen)
         self.basis.append(self.first - 1 + self.ready)
         self.rule.append(len(self.rules) - 1)
-        self.loss.append(_UNJUDGED)
-        self.answer.append(_UNJUDGED)
+        self.loss.extend([_UNJUDGED] * self._stride)
+        self.answer.extend([_UNJUDGED] * self._stride)
         self.answered_at.append(0)
 
-    def judge(self, place: int, loss: float | None, sequence: int) -> None:
-        """Record the first judgement of a round."""
-        self.loss[place] = self.answer[place] = _number(loss)
+    def judge(self, place: int, loss: Loss, sequence: int) -> None:
+        """Record the first judgement of a round: ``width`` losses, or one."""
+        if self.width is None:
+            if isinstance(loss, tuple):
+                raise TypeError(loss)
+            self.loss[place] = self.answer[place] = _number(loss)
+        else:
+            self._judge_jointly(place, loss)
         self.answered_at[place] = sequence
         self._advance()
+
+    def _judge_jointly(self, place: int, loss: Loss) -> None:
+        losses = loss if isinstance(loss, tuple) else (loss,)
+        if len(losses) != self.width:
+            message = f"{len(losses)} losses in round {self.first + place}, not {self.width}"
+            raise ValueError(message)
+        start, numbers = place * self.width, array("d", map(_number, losses))
+        for column in (self.loss, self.answer):
+            column[start : start + self.width] = numbers
 
     def correct(self, place: int, loss: float | None) -> None:
         """Replace the loss of a round; its first judgement stays."""
@@ -179,7 +198,21 @@ class Rounds(Sequence[Round]):
 
     def is_judged(self, place: int) -> bool:
         """Somebody has judged this round."""
-        return not math.isnan(self.loss[place])
+        return not math.isnan(self.loss[place if self.width is None else place * self.width])
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Whether somebody has judged each round."""
+        return np.asarray(~np.isnan(np.array(self.loss)[:: self._stride]))
+
+    def first_judgement(self, place: int) -> JudgedLoss | JudgedLosses:
+        """The first judgement of a round, PENDING until there is one."""
+        return self._judgement(self.answer, place)
+
+    def losses(self, place: int) -> Losses:
+        """The losses of a judged round, of which there are ``width``."""
+        start = place * self._stride
+        return tuple(_known(one) for one in self.loss[start : start + self._stride])
 
     def draw(self, place: int) -> Draw:
         """The draw of a round."""
@@ -194,9 +227,8 @@ class Rounds(Sequence[Round]):
         """A judged round, ready to fold."""
         loss = self.loss[place]
         rule = self.rules[self.rule[place]]
-        judged_loss = None if loss == _UNJUDGEABLE else loss
         basis = self.basis[place]
-        return RoundOutcome(self.draw(place), judged_loss, rule.precision, rule.budget, basis)
+        return RoundOutcome(self.draw(place), _known(loss), rule.precision, rule.budget, basis)
 
     def unjudgeable(self, stop: int) -> int:
         """How many of the first ``stop`` rounds nobody could judge."""
@@ -210,14 +242,30 @@ class Rounds(Sequence[Round]):
         return self.first + int(places[0]) if places.size else None
 
     def _part(self, start: int, stop: int) -> Self:
-        copied = type(self)(self.first + start)
+        copied = type(self)(self.first + start, self.width)
         copied.strata = self.strata
         copied.rules = list(self.rules)
         for name in _COLUMNS:
-            width = self.strata if name == "strata_q" else 1
-            setattr(copied, name, getattr(self, name)[start * width : stop * width])
+            stride = self._strides.get(name, 1)
+            setattr(copied, name, getattr(self, name)[start * stride : stop * stride])
         copied.ready = max(min(self.ready, stop) - start, 0)
         return copied
+
+    @property
+    def _stride(self) -> int:
+        return self.width or 1
+
+    @property
+    def _strides(self) -> dict[str, int]:
+        """Numbers a round in the columns that have not one."""
+        return {"strata_q": self.strata, "loss": self._stride, "answer": self._stride}
+
+    def _judgement(self, column: "array[float]", place: int) -> JudgedLoss | JudgedLosses:
+        start = place * self._stride
+        if math.isnan(column[start]):
+            return PENDING
+        losses = tuple(_known(one) for one in column[start : start + self._stride])
+        return losses[0] if self.width is None else losses
 
     def _advance(self) -> None:
         while self.ready < len(self) and self.is_judged(self.ready):
@@ -228,7 +276,5 @@ def _number(loss: float | None) -> float:
     return _UNJUDGEABLE if loss is None else loss
 
 
-def _judged(number: float) -> JudgedLoss:
-    if math.isfinite(number):
-        return number
-    return PENDING if math.isnan(number) else None
+def _known(number: float) -> float | None:
+    return None if number == _UNJUDGEABLE else number

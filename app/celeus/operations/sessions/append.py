@@ -36,7 +36,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
     """
     journal.settle()
     state = journal.state
-    points = state.points[journal.folded_before :]
+    points = state.question.points[journal.folded_before :]
     if len(points) > POINTS_AT_ONCE:
         rows = await asyncio.to_thread(_points, points)
     else:

@@ -12,10 +12,11 @@ from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
+from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Floats
-from celeus.core.session.best.replay import LedgerDiffers
-from celeus.core.session.best.state import BestState
 from celeus.core.session.presentation_order import Order
+from celeus.core.session.recorded import LedgerDiffers
+from celeus.core.session.session import Session, begin_session
 from tests.core.session.best.test_best import SEED
 from tests.core.session.best.test_best_enumeration import coming, histories, signals
 
@@ -42,9 +43,9 @@ def pool_of(words: tuple[str, ...], *, surrogates: bool = False) -> tuple[Pool, 
     return Pool(len(rows), lineup.scale, done.batch.columns, (), CHAIN_START, (), lineup), losses
 
 
-def begun(pool: Pool, alpha: float = 0.4, **claim: Any) -> tuple[BestPlan, BestState]:  # noqa: ANN401
+def begun(pool: Pool, alpha: float = 0.4, **claim: Any) -> tuple[BestPlan, Session[Best]]:  # noqa: ANN401
     plan = make_best(pool, Claim(alpha=alpha, **claim), commitment(SEED))
-    return plan, BestState.of(plan, pool, SEED)
+    return plan, begin_session(plan, pool, SEED)
 
 
 @pytest.mark.parametrize("surrogates", [False, True])
@@ -52,25 +53,25 @@ def test_the_mean_signal_of_a_sealed_pool_is_the_mean_difference(*, surrogates: 
     pool, losses = pool_of(WORDS, surrogates=surrogates)
     plan, state = begun(pool)
     # Two items got the same answer from all, one of them but for its case.
-    assert (plan.items, plan.known, state.session.known) == (5, 2, 2)
+    assert (plan.items, plan.known, state.question.known) == (5, 2, 2)
     unit = (losses - 1.0) / 4.0
     seen = 0
-    for session in histories(state.session, unit):
+    for session in histories(state, losses):
         if not session.can_draw:
             continue
-        chance, mean = 0.0, np.zeros(session.cut.contrasts.pairs.place.size)
+        chance, mean = 0.0, np.zeros(session.question.partition.contrasts.pairs.place.size)
         for draw in coming(session):
             assert draw.item not in {2, 4}
             chance += draw.q
             mean += draw.q * signals(session, draw, unit)[1]
-        expected = session.cut.contrasts.pairs.half(unit).mean(axis=0)
+        expected = session.question.partition.contrasts.pairs.half(unit).mean(axis=0)
         assert chance == pytest.approx(1.0, abs=1e-12)
         assert mean == pytest.approx(expected, abs=1e-12)
         seen += 1
     assert seen >= 4
 
 
-def ledger_of(pool: Pool, losses: Floats) -> tuple[BestPlan, list[Event], list[BestState]]:
+def ledger_of(pool: Pool, losses: Floats) -> tuple[BestPlan, list[Event], list[Session[Best]]]:
     """A session judged to its end, with a change of its budget on the way."""
     plan, state = begun(pool, budget=2)
     events: list[Event] = []
@@ -92,29 +93,30 @@ def test_a_ledger_gives_the_same_state_again() -> None:
     pool, losses = pool_of(("abc", "bab", "cab", "acb", "bcc", "aac", "cba", "abb"))
     plan, events, (state,) = ledger_of(pool, losses)
     assert any(isinstance(event, Change) for event in events)
-    again = BestState.of(plan, pool, SEED)
+    again = begin_session(plan, pool, SEED)
     for event in events:
-        again.verify(event, seeded=True)
+        if isinstance(event, Draw):
+            again.check_draw(event, seeded=True)
         again.apply(event)
-    assert again.systems == state.systems
+    assert again.question.systems == state.question.systems
     assert (again.counts, again.stop_reason) == (state.counts, state.stop_reason)
-    assert again.session.race.stake.tolist() == state.session.race.stake.tolist()
+    assert again.question.race.stake.tolist() == state.question.race.stake.tolist()
 
 
 def test_limits_hold_the_difference_for_certain() -> None:
     pool, losses = pool_of(("abc", "bab", "cab", "acb", "bcc", "aac", "cba", "abb"))
     _, state = begun(pool, alpha=1e-9)
-    names = list(state.plan.systems)
+    names = list(state.question.plan.systems)
     mean = losses.mean(axis=0)
     while state.can_draw:
-        for one in state.systems:
+        for one in state.question.systems:
             if one.limits is not None:
-                behind = mean[names.index(one.name)] - mean[names.index(state.leader)]
+                behind = mean[names.index(one.name)] - mean[state.question.leader]
                 assert one.limits.lower - 1e-9 <= behind <= one.limits.upper + 1e-9
         draw = state.propose()
         state.apply(draw)
         state.apply(JointObservation(draw.round, tuple(losses[draw.item].tolist())))
-    left = [one for one in state.systems if one.limits is not None]
+    left = [one for one in state.question.systems if one.limits is not None]
     assert all(one.limits is not None and one.limits.width < 1e-9 for one in left)
 
 
@@ -130,7 +132,7 @@ def test_draws_beyond_the_budget_are_refused() -> None:
     draw = state.propose()
     state.apply(draw)
     with pytest.raises(LedgerDiffers, match="nothing is left"):
-        state.verify(Draw(2, 1, 0.5, 1, draw.strata_q), seeded=False)
+        state.check_draw(Draw(2, 1, 0.5, 1, draw.strata_q), seeded=False)
 
 
 def test_answers_stand_in_an_order_of_their_own_and_each_once() -> None:

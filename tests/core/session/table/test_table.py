@@ -11,8 +11,9 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Table
-from celeus.core.session.mean import begin, rounds
-from celeus.core.session.table.table_question import TableSession, vector
+from celeus.core.session.outcome import vector
+from celeus.core.session.session import Session, begin_mean, judge_rounds
+from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.errors import BoundContradicted, InvalidValue, LossOutsideScale
 from celeus.study.engine.simulation import Truth
 from tests.core.tables import SEED, UNIT, planned, table_of
@@ -29,11 +30,11 @@ def world(groups: int = 0, known: int = 0) -> tuple[Table, np.ndarray]:
     return table_of(losses, *columns, guesses=guess, known=[(it, 1) for it in range(known)]), losses
 
 
-def go(session: TableSession, losses: np.ndarray, most: int = ITEMS) -> None:
+def go(session: Session[TableQuestion], losses: np.ndarray, most: int = ITEMS) -> None:
     while session.stop_reason is None and session.folded < most:
         draw = session.propose()
-        session.take(draw)
-        session.judge(draw.round, losses[draw.item].tolist())
+        session.apply(draw)
+        session.observe(draw.round, tuple(losses[draw.item].tolist()))
 
 
 @pytest.mark.parametrize("scale", [UNIT, LossScale.of("bounded", -4.0, 1.0)])
@@ -44,14 +45,19 @@ def test_one_metric_without_groups_is_an_ordinary_session(scale: LossScale) -> N
     truth = Truth(loss, Scores(guess, np.zeros(ITEMS)), scale.lower, scale.upper)
     asked = Claim(precision=0.1 * scale.width)
     plan = make_plan(asked, truth.facts, policy_named("sharp"), "")
-    state = begin(plan, truth.scores, SEED)
-    draws = list(rounds(plan, state, truth.loss_of))
+    state = begin_mean(plan, truth.scores, SEED)
+    draws = list(judge_rounds(state, truth.loss_of))
     table = Table.of([Metric("a", scale)], [truth.scores])
-    session = TableSession(planned(table, TableWish(precision={"a": asked.precision})), table, SEED)
+    own = planned(table, TableWish(precision={"a": asked.precision}))
+    session = Session.of(TableQuestion(own, table, SEED), SEED)
     go(session, loss[:, None])
-    assert session.drawn == [draw.item for draw in draws]
-    assert session.claims[0].interval.lower == pytest.approx(state.interval.lower, abs=1e-12)
-    assert session.claims[0].interval.upper == pytest.approx(state.interval.upper, abs=1e-12)
+    assert session.rounds.item.tolist() == [draw.item for draw in draws]
+    assert session.question.claims[0].interval.lower == pytest.approx(
+        state.question.interval.lower, abs=1e-12
+    )
+    assert session.question.claims[0].interval.upper == pytest.approx(
+        state.question.interval.upper, abs=1e-12
+    )
     assert session.stop_reason == state.stop_reason
 
 
@@ -62,26 +68,26 @@ def test_a_session_stops_when_all_claims_have_what_they_want() -> None:
         group_precision={"a": 0.3},
         questions={"b": (Question("at_most", 0.8),)},
     )
-    session = TableSession(planned(table, wish), table, SEED)
+    session = Session.of(TableQuestion(planned(table, wish), table, SEED), SEED)
     go(session, losses)
     assert session.stop_reason == StopReason.TARGET_REACHED
-    wanting = [claim for claim in session.claims if claim.claim.wants]
+    wanting = [claim for claim in session.question.claims if claim.claim.wants]
     assert len(wanting) == 4
     assert all(claim.met for claim in wanting)
     assert all(claim.interval.width <= (claim.claim.precision or 1.0) for claim in wanting)
-    assert session.claims[1].fold.decisions[0].answer == "yes"
+    assert session.question.claims[1].fold.decisions[0].answer == "yes"
     assert session.folded < ITEMS
 
 
 def test_a_claim_bets_in_the_rounds_that_fall_into_it_alone() -> None:
     table, losses = world(groups=2, known=100)
-    session = TableSession(planned(table), table, SEED)
+    session = Session.of(TableQuestion(planned(table), table, SEED), SEED)
     go(session, losses, 60)
     code = table.columns[0].code
-    for claim in session.claims:
+    for claim in session.question.claims:
         inside = [
             round_
-            for round_, item in enumerate(session.drawn, 1)
+            for round_, item in enumerate(session.rounds.item, 1)
             if claim.claim.value in {None, f"group {code[item]}"}
             and (claim.claim.metric == "a" or item >= 100)
         ]
@@ -90,10 +96,10 @@ def test_a_claim_bets_in_the_rounds_that_fall_into_it_alone() -> None:
 
 def test_when_all_is_judged_every_interval_is_its_risk() -> None:
     table, losses = world(groups=3, known=50)
-    session = TableSession(planned(table), table, SEED)
+    session = Session.of(TableQuestion(planned(table), table, SEED), SEED)
     go(session, losses)
     assert session.stop_reason == StopReason.EXHAUSTED
-    for claim in session.claims:
+    for claim in session.question.claims:
         mask = np.ones(ITEMS, dtype=bool)
         if claim.claim.value is not None:
             mask = table.columns[0].code == table.columns[0].values.index(claim.claim.value)
@@ -108,15 +114,16 @@ def test_draws_go_where_a_group_needs_them() -> None:
     losses = np.zeros((ITEMS, 1))
     losses[1::2] = np.random.default_rng(5).integers(0, 2, (ITEMS // 2, 1))
     table = table_of(losses, [f"group {one % 2}" for one in range(ITEMS)], guesses=guess)
-    session = TableSession(planned(table, TableWish(group_precision={"a": 0.25})), table, SEED)
+    plan = planned(table, TableWish(group_precision={"a": 0.25}))
+    session = Session.of(TableQuestion(plan, table, SEED), SEED)
     go(session, losses)
-    easy, hard = (claim.fold.rounds for claim in session.claims[1:])
+    easy, hard = (claim.fold.rounds for claim in session.question.claims[1:])
     assert easy < hard
 
 
 def test_a_budget_ends_a_session() -> None:
     table, losses = world()
-    session = TableSession(planned(table, TableWish(budget=5)), table, SEED)
+    session = Session.of(TableQuestion(planned(table, TableWish(budget=5)), table, SEED), SEED)
     go(session, losses)
     assert (session.folded, session.can_draw) == (5, False)
     assert session.stop_reason == StopReason.BUDGET_SPENT
@@ -140,19 +147,19 @@ def test_a_judgement_names_every_metric_and_no_other(name: str) -> None:
 
 def test_losses_that_cannot_be_are_refused_and_change_nothing() -> None:
     table, losses = world(known=ITEMS // 2)
-    session = TableSession(planned(table), table, SEED)
+    session = Session.of(TableQuestion(planned(table), table, SEED), SEED)
     draw = session.chance(3)
-    session.take(draw)
+    session.apply(draw)
     with pytest.raises(LossOutsideScale):
-        session.judge(1, [1.5, None])
+        session.observe(1, (1.5, None))
     with pytest.raises(LossOutsideScale):
-        session.judge(1, [float("nan"), None])
+        session.observe(1, (float("nan"), None))
     with pytest.raises(BoundContradicted, match="known"):
-        session.judge(1, [0.0, 1.0 - losses[3, 1]])
+        session.observe(1, (0.0, 1.0 - losses[3, 1]))
     with pytest.raises(InvalidValue, match="every metric"):
-        session.judge(1, [0.0])
+        session.observe(1, (0.0,))
     assert session.folded == 0
-    session.judge(1, [0.0, losses[3, 1]])
+    session.observe(1, (0.0, losses[3, 1]))
     assert session.folded == 1
     with pytest.raises(ValueError, match="not waiting"):
-        session.judge(1, [0.0, None])
+        session.observe(1, (0.0, None))

@@ -14,8 +14,9 @@ from celeus.core.plans.table import TableWish
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.table import Table
 from celeus.core.session.fold import Fold
+from celeus.core.session.session import Session
 from celeus.core.session.table.claims import ClaimState
-from celeus.core.session.table.table_question import TableSession
+from celeus.core.session.table.table_question import Table as TableQuestion
 from tests.core.tables import SEED, UNIT, WIDE, branched, coming, judged, planned, table_of
 
 EXACT = 1e-12
@@ -34,9 +35,9 @@ class Case:
     hidden: Hidden = frozenset()
     wish: TableWish = WIDE_OPEN
 
-    def begun(self, alpha: float | None = None) -> TableSession:
+    def begun(self, alpha: float | None = None) -> Session[TableQuestion]:
         wish = self.wish if alpha is None else replace(self.wish, alpha=alpha)
-        return TableSession(planned(self.table, wish), self.table, SEED)
+        return Session.of(TableQuestion(planned(self.table, wish), self.table, SEED), SEED)
 
     def truth(self, claim: ClaimState, fill: float | None = None) -> float:
         """The risk of a claim; what is hidden counts as ``fill`` on the unit scale."""
@@ -94,14 +95,16 @@ def _small_groups_bet(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRe
             monkeypatch.setattr(f"{module}.LEAST_GROUP", 1)
 
 
-def after(session: TableSession, draw: Draw, case: Case) -> TableSession:
+def after(session: Session[TableQuestion], draw: Draw, case: Case) -> Session[TableQuestion]:
     branch = branched(session)
-    branch.take(draw)
+    branch.apply(draw)
     judged(branch, draw, case.losses, case.hidden)
     return branch
 
 
-def histories(session: TableSession, case: Case, depth: int = 2) -> Iterator[TableSession]:
+def histories(
+    session: Session[TableQuestion], case: Case, depth: int = 2
+) -> Iterator[Session[TableQuestion]]:
     yield session
     if depth:
         for draw in coming(session):
@@ -121,22 +124,22 @@ def test_the_mean_signal_of_every_claim_is_its_risk(name: str) -> None:
     """In the rounds that fall into it, and in both completions of the pool."""
     case, seen = CASES[name], set()
     for session in histories(case.begun(), case):
-        chance, means = 0.0, np.zeros((len(session.claims), 3))
+        chance, means = 0.0, np.zeros((len(session.question.claims), 3))
         for draw in coming(session):
             chance += draw.q
             branch = after(session, draw, case)
-            for at, claim in enumerate(branch.claims):
-                if claim.fold.rounds > session.claims[at].fold.rounds:
+            for at, claim in enumerate(branch.question.claims):
+                if claim.fold.rounds > session.question.claims[at].fold.rounds:
                     means[at] += draw.q * np.array([1.0, *last_point(claim)])
         if not chance:
             continue
         assert chance == pytest.approx(1.0, abs=EXACT)
-        for claim, (share, plus, minus) in zip(session.claims, means, strict=True):
+        for claim, (share, plus, minus) in zip(session.question.claims, means, strict=True):
             if share:
                 seen.add(claim.claim.name)
                 assert plus / share == pytest.approx(case.truth(claim, 0.0), abs=1e-11)
                 assert minus / share == pytest.approx(case.truth(claim, 1.0), abs=1e-11)
-    assert len(seen) == len(case.begun().claims)
+    assert len(seen) == len(case.begun().question.claims)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -145,18 +148,18 @@ def test_a_draw_ahead_of_a_loss_has_the_same_mean(name: str) -> None:
     for session in histories(case.begun(), case, 1):
         for first in coming(session):
             out = branched(session)
-            out.take(first)
-            means = np.zeros((len(out.claims), 2))
+            out.apply(first)
+            means = np.zeros((len(out.question.claims), 2))
             for second in coming(out):
                 branch = branched(out)
-                branch.take(second)
+                branch.apply(second)
                 judged(branch, first, case.losses, case.hidden)
-                before = [claim.fold.rounds for claim in branch.claims]
+                before = [claim.fold.rounds for claim in branch.question.claims]
                 judged(branch, second, case.losses, case.hidden)
-                for at, claim in enumerate(branch.claims):
+                for at, claim in enumerate(branch.question.claims):
                     if claim.fold.rounds > before[at]:
                         means[at] += second.q * np.array([1.0, last_point(claim)[0]])
-            for claim, (share, plus) in zip(out.claims, means, strict=True):
+            for claim, (share, plus) in zip(out.question.claims, means, strict=True):
                 if share:
                     assert plus / share == pytest.approx(case.truth(claim, 0.0), abs=1e-11)
 
@@ -173,25 +176,25 @@ def stake(fold: Fold, unit: float, side: int) -> float:
     return float(np.exp(lattice_side._stake[:, standing == at]).sum())
 
 
-def stakes(session: TableSession, case: Case) -> np.ndarray:
+def stakes(session: Session[TableQuestion], case: Case) -> np.ndarray:
     """Those of both sides of every claim, shape [claims, 2]."""
     rows = []
-    for claim in session.claims:
+    for claim in session.question.claims:
         risk = (case.truth(claim) - claim.plan.lower) / claim.plan.scale.width
         rows.append([stake(claim.fold, risk, 0), stake(claim.fold, 1.0 - risk, 1)])
     return np.array(rows)
 
 
-def worst(session: TableSession, out: list[Draw], case: Case, ahead: int) -> np.ndarray:
+def worst(session: Session[TableQuestion], out: list[Draw], case: Case, ahead: int) -> np.ndarray:
     """The mean stakes when a judge who holds draws skips what suits him best, for each of them."""
     if len(out) < ahead and session.can_draw:
-        total = np.zeros((len(session.claims), 2))
+        total = np.zeros((len(session.question.claims), 2))
         for draw in coming(session):
             branch = branched(session)
-            branch.take(draw)
+            branch.apply(draw)
             total += draw.q * worst(branch, [*out, draw], case, ahead)
         return total
-    best = np.full((len(session.claims), 2), -math.inf)
+    best = np.full((len(session.question.claims), 2), -math.inf)
     for skipped in itertools.product((False, True), repeat=len(out)):
         branch = branched(session)
         for draw, skip in zip(out, skipped, strict=True):
@@ -214,13 +217,13 @@ def test_no_choice_of_skips_gains_a_stake(name: str) -> None:
     assert (worst(session, [], case, 2) <= start * (1.0 + 1e-9)).all()
 
 
-def missed(session: TableSession, case: Case) -> np.ndarray:
+def missed(session: Session[TableQuestion], case: Case) -> np.ndarray:
     """Probability that each claim's interval ever loses its risk."""
-    now = np.zeros(len(session.claims))
-    for at, claim in enumerate(session.claims):
+    now = np.zeros(len(session.question.claims))
+    for at, claim in enumerate(session.question.claims):
         truth, slack = case.truth(claim), 1e-9
         now[at] = not claim.interval.lower - slack <= truth <= claim.interval.upper + slack
-    total = np.zeros(len(session.claims))
+    total = np.zeros(len(session.question.claims))
     draws = list(coming(session))
     for draw in draws:
         total += draw.q * missed(after(session, draw, case), case)

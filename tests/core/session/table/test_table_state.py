@@ -16,10 +16,8 @@ from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.score import Score
 from celeus.core.pools.table import table_of
 from celeus.core.randomness import commitment
-from celeus.core.session.either import any_plan_from, apply, begin, rounds_to_fold
 from celeus.core.session.recorded import LedgerDiffers
-from celeus.core.session.table.replay import replay
-from celeus.core.session.table.state import TableState
+from celeus.core.session.session import begin_session, plan_from_values
 from celeus.errors import InvalidValue
 
 SEED = b"a seed of the service's state..."
@@ -57,26 +55,28 @@ def test_the_state_is_the_replay_of_its_ledger_to_the_last_digit(account: str) -
     chance = np.random.default_rng(len(account))
     pool, losses = pool_of(chance)
     plan = planned(pool, account=account, questions={"accuracy": (Question("at_most", 0.9),)})
-    assert any_plan_from(plan.to_dict()) == plan
-    state, ledger = begin(plan, pool, SEED), list[Event]()
-    assert isinstance(state, TableState)
+    assert plan_from_values(plan.to_dict()) == plan
+    state, ledger = begin_session(plan, pool, SEED), list[Event]()
     while state.drawn < 90:
         for _ in range(3):
-            ledger.append(state.propose())
-            state.verify(ledger[-1], seeded=True)
-            apply(plan, state, ledger[-1])
+            draw = state.propose()
+            ledger.append(draw)
+            state.check_draw(draw, seeded=True)
+            state.apply(draw)
         for round_ in chance.permutation(np.arange(state.drawn - 2, state.drawn + 1)).tolist():
             own = losses[state.item(round_)].tolist()
             told = JointObservation(round_, (own[0], None if round_ % 7 == 0 else own[1]))
-            assert rounds_to_fold(state, {round_}) >= 0
+            assert state.rounds_to_fold({round_}) >= 0
             ledger.append(told)
-            apply(plan, state, told)
-    again = replay(plan, table_of(pool, plan.columns), ledger, SEED)  # type: ignore[arg-type]
-    assert [one.fold.points[:] for one in state.claims if one.fold.points] == [
-        one.fold.points[:] for one in again.claims if one.fold.points
+            state.apply(told)
+    again = begin_session(plan, pool, SEED).replay(ledger)
+    assert [one.fold.points[:] for one in state.question.claims if one.fold.points] == [
+        one.fold.points[:] for one in again.question.claims if one.fold.points
     ]
-    assert [one.interval for one in state.claims] == [one.interval for one in again.claims]
-    assert state.session.met_at == again.met_at
+    assert [one.interval for one in state.question.claims] == [
+        one.interval for one in again.question.claims
+    ]
+    assert state.question.met_at == again.question.met_at
     assert state.counts == {
         "drawn": 90,
         "judged": 90,
@@ -91,17 +91,17 @@ def test_the_state_is_the_replay_of_its_ledger_to_the_last_digit(account: str) -
 def test_a_budget_binds_from_the_change_on_and_a_forged_draw_is_refused() -> None:
     pool, losses = pool_of(np.random.default_rng(0))
     plan = planned(pool)
-    state = TableState.of(plan, pool, SEED)
+    state = begin_session(plan, pool, SEED)
     state.apply(state.propose())
     state.apply(Change(None, 1))
     assert (state.changes, state.can_draw, state.stop_reason) == (1, False, None)
     with pytest.raises(LedgerDiffers, match="nothing is left"):
-        state.verify(Draw(2, 5, 0.1, 2), seeded=False)
+        state.check_draw(Draw(2, 5, 0.1, 2), seeded=False)
     state.apply(JointObservation(1, tuple(losses[state.item(1)].tolist())))
     assert state.stop_reason is StopReason.BUDGET_SPENT
     state.apply(Change(None, 2))
     with pytest.raises(LedgerDiffers, match="item left"):
-        state.verify(Draw(2, state.item(1), 0.1, 4), seeded=False)
+        state.check_draw(Draw(2, state.item(1), 0.1, 4), seeded=False)
 
 
 def test_an_ordinary_pool_has_one_metric_by_the_name_of_its_score() -> None:

@@ -1,4 +1,4 @@
-"""Contenders: what is known of k systems on a pool without a label.
+"""Candidates: what is known of k systems on a pool without a label.
 
 Two systems that gave the same answer to an item have the same loss, for certain. An item to which
 all have the same answer does not tell which is best, and is never drawn.
@@ -49,7 +49,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Contenders:
+class Candidates:
     """Answers of k systems to N items as codes, and surrogates of their losses, both [N, k].
 
     Either may be missing: then any two losses may differ, and nothing is expected of them.
@@ -134,7 +134,7 @@ def narrow(codes: Codes) -> Codes:
     return codes.astype(next(fits, codes.dtype), order="F")
 
 
-def contenders_of(pool: Pool) -> Contenders:
+def candidates_of(pool: Pool) -> Candidates:
     """The systems of a pool that names several."""
     lineup, codes = pool.lineup, pool.codes
     if lineup is None:
@@ -144,4 +144,4 @@ def contenders_of(pool: Pool) -> Contenders:
     if surrogate is not None:
         surrogate = np.asfortranarray((surrogate - pool.scale.lower) / pool.scale.width)
     answer = None if codes is None else narrow(codes)
-    return Contenders(pool.items, len(lineup.names), answer, surrogate)
+    return Candidates(pool.items, len(lineup.names), answer, surrogate)

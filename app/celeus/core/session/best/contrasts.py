@@ -26,7 +26,7 @@ from celeus.core.eprocess.moments import LEAST_RATIO, PRIOR_ROUNDS
 from celeus.core.pools.strata import Strata
 from celeus.core.sampling.calibration import LEAST_MEAN, LINE_LABELS, PRIOR_SPREAD, SPREAD_LABELS
 from celeus.core.sampling.predictors import DIFFERENCE_MOMENT, LEAST_MOMENT
-from celeus.core.session.best.candidates import Contenders, Floats, Indices, Pairs
+from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 
 OVERALL_LABELS = 20.0
 """The mean of a pair is shrunk to 0 as by that many labels."""
@@ -104,7 +104,7 @@ class Contrasts:
     """
 
     __slots__ = (
-        "_contenders",
+        "_candidates",
         "_labels",
         "_squares",
         "_sums",
@@ -115,17 +115,17 @@ class Contrasts:
         "strata",
     )
 
-    def __init__(self, contenders: Contenders, pairs: Pairs, strata: Strata) -> None:
-        self._contenders = contenders
+    def __init__(self, candidates: Candidates, pairs: Pairs, strata: Strata) -> None:
+        self._candidates = candidates
         self.pairs = pairs
         self.strata = strata
-        self.left = contenders.differing(pairs, strata.code, strata.count)
+        self.left = candidates.differing(pairs, strata.code, strata.count)
         self._labels, self._sums, self._squares = np.zeros((3, *self.left.shape))
         self._fit()
 
     def forecast(self, totals: Totals, q: Floats) -> Forecast:
         """The coming signals, of an item drawn with the probabilities ``q`` of the strata."""
-        items, place = self._contenders.items, self.pairs.place
+        items, place = self._candidates.items, self.pairs.place
         plug_in = (totals.observed[place] + (self.left * self.mean).sum(axis=1)) / items
         reach = items * q
         variance = (self.left * np.maximum(self.moment, LEAST_MOMENT)) @ (1.0 / (items * reach))
@@ -137,7 +137,7 @@ class Contrasts:
     def signals(self, forecast: Forecast, item: int, losses: Floats) -> Floats:
         """The signals of all pairs at an item with these losses of the k systems."""
         stratum = int(self.strata.code[item])
-        differ = self._contenders.differ(np.array([item]), self.pairs)[0]
+        differ = self._candidates.differ(np.array([item]), self.pairs)[0]
         residual = self.pairs.half(losses) - forecast.mean[:, stratum]
         shift = np.where(differ, residual / forecast.reach[stratum], 0.0)
         return np.asarray(forecast.plug_in + shift)
@@ -145,12 +145,12 @@ class Contrasts:
     def limits(self, totals: Totals) -> tuple[Floats, Floats]:
         """Where the mean half difference of every pair lies, whatever the items left are."""
         observed, open_ = totals.observed[self.pairs.place], MOST * self.left.sum(axis=1)
-        items = self._contenders.items
+        items = self._candidates.items
         return (observed - open_) / items, (observed + open_) / items
 
     def record(self, items: Indices, losses: Floats) -> None:
         """Judged items are left no longer; ``losses`` are those of the k systems, [items, k]."""
-        differ = self._contenders.differ(items, self.pairs)
+        differ = self._candidates.differ(items, self.pairs)
         half = np.where(differ, self.pairs.half(losses), 0.0)
         code = self.strata.code[items]
         for stratum in np.unique(code[code >= 0]):
@@ -167,7 +167,7 @@ class Contrasts:
         overall = sums.sum(axis=1) / (OVERALL_LABELS + labels.sum(axis=1))
         mean = (LINE_LABELS * overall[:, None] + sums) / (LINE_LABELS + labels)
         squares = self._squares + mean * (labels * mean - 2.0 * sums)
-        if self._contenders.answer is None:
+        if self._candidates.answer is None:
             weight, inner = SPREAD_LABELS * DIFFERENCE_MOMENT, np.array([[DIFFERENCE_MOMENT]])
             spread = DIFFERENCE_MOMENT * labels
         else:

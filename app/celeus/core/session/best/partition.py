@@ -1,4 +1,4 @@
-"""Cuts: strata for the systems that still stand, and how draws are shared among them.
+"""Partitions: strata for the systems that still stand, and how draws are shared among them.
 
 Notation: l the leader of the systems standing, o another of them, nu_o how much a difference
 between the two matters, v^o_k its second moment in stratum k, s surrogates on the unit scale.
@@ -11,8 +11,8 @@ between the two matters, v^o_k its second moment in stratum k, s surrogates on t
 
 Strata are bins of x, and within these of r; without surrogates bins of r. Only items to which the
 systems standing did not all give the same answer are in one: the others tell nothing any more.
-When a system leaves, the pool is cut anew, in a fresh random order: items left of an old stratum
-come late in its order and would not be drawn alike in a new one.
+When a system leaves, the pool is parted anew, in a fresh random order: items left of an
+old stratum come late in its order and would not be drawn alike in a new one.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from celeus.core.interval import Interval
 from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, Strata, strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import StratifiedProposal
-from celeus.core.session.best.candidates import Contenders, Floats, Indices, Pairs
+from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 from celeus.core.session.best.contrasts import Contrasts, Totals
 
 UNIT = Interval(0.0, 1.0)
@@ -58,7 +58,7 @@ def focus_of(totals: Totals, standing: Indices, count: int) -> Focus:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+class Partition:
     """The strata that items are drawn from while the same systems stand."""
 
     contrasts: Contrasts
@@ -66,12 +66,12 @@ class Cut:
 
     @classmethod
     def of(
-        cls, contenders: Contenders, standing: Indices, focus: Focus, seed: bytes, beta: float
-    ) -> "Cut":
-        """A cut in an order of its own, fixed by ``seed``, with all items still to be drawn."""
-        strata = _strata(contenders, standing, focus)
-        pairs = Pairs.among(standing, contenders.count)
-        contrasts = Contrasts(contenders, pairs, strata)
+        cls, candidates: Candidates, standing: Indices, focus: Focus, seed: bytes, beta: float
+    ) -> "Partition":
+        """A partition with all items still to be drawn, in the order fixed by ``seed``."""
+        strata = _strata(candidates, standing, focus)
+        pairs = Pairs.among(standing, candidates.count)
+        contrasts = Contrasts(candidates, pairs, strata)
         return cls(contrasts, StratifiedProposal(strata, seed, beta))
 
     @property
@@ -93,9 +93,9 @@ class Cut:
         return np.asarray(expected / np.maximum(self.proposal.left, 1.0) + LEAST_PRIORITY)
 
 
-def _strata(contenders: Contenders, standing: Indices, focus: Focus) -> Strata:
-    open_ = contenders.open(standing)
-    leader, answer, surrogate = focus.leader, contenders.answer, contenders.surrogate
+def _strata(candidates: Candidates, standing: Indices, focus: Focus) -> Strata:
+    open_ = candidates.open(standing)
+    leader, answer, surrogate = focus.leader, candidates.answer, candidates.surrogate
     lead, change = np.full(open_.size, 0.5), np.zeros(open_.size)
     for one in standing[standing != leader]:
         matter = np.full(open_.size, focus.weight[one])

@@ -1,19 +1,14 @@
-"""A session of many claims, and the fold of its judgements.
+"""A table of claims about metrics and groups, which share their judgements.
 
-    session = TableSession(plan, table, seed)
-    draw = session.propose(sequence)    what to judge next; changes nothing
-    session.take(draw)                  it is out
-    session.judge(draw.round, losses)   it is judged; folds it, and what waited for it
-
-A judgement gives a loss for every metric, on its scale, and None where nobody can tell it. Draws
-may be out ahead of losses, and judged in any order: rounds are folded in the order of their draws,
-with the probabilities and the fits that they were made with.
+A judgement gives a loss for every metric, on its scale, and None where nobody can tell it. Rounds
+are folded in the order of their draws, with the probabilities and the fits they were made with.
 """
 
 from collections import deque
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from copy import deepcopy
-from typing import NamedTuple
+from heapq import nlargest
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +16,34 @@ from numpy.typing import NDArray
 from celeus.core.account.promises import Promises, promises
 from celeus.core.account.selection import Closure, shown_level
 from celeus.core.interval import Interval
-from celeus.core.ledger import Draw
+from celeus.core.ledger import (
+    Addition,
+    Draw,
+    JointObservation,
+    Observation,
+    Rating,
+    Unjudgeable,
+)
 from celeus.core.pause import pause
-from celeus.core.plans.stopping import Answer, Decision, Decisions, StopReason, rounding
-from celeus.core.plans.table import TableClaim, TablePlan, table_for
-from celeus.core.pools.metrics import Metric
-from celeus.core.pools.table import Mask, Table
-from celeus.core.sampling.proposals import StratifiedProposal
-from celeus.core.session.mean import Coins
+from celeus.core.plans.stopping import (
+    Answer,
+    Decision,
+    Decisions,
+    StoppingRule,
+    StopReason,
+    rounding,
+)
+from celeus.core.plans.table import TableClaim, TablePlan, TableWish, claims_of, table_for
+from celeus.core.pools.item import Item
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.table import Mask
+from celeus.core.pools.table import Table as PoolTable
+from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
+from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
+from celeus.core.session.points import Points
+from celeus.core.session.question import View
+from celeus.core.session.recorded import LedgerDiffers, same
+from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
 from celeus.core.session.table.calibration import TableCalibration
 from celeus.core.session.table.cells import Cells
@@ -36,7 +51,6 @@ from celeus.core.session.table.claims import ClaimState, Drawn
 from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
-Losses = tuple[float | None, ...]
 
 
 class Picking(NamedTuple):
@@ -47,50 +61,44 @@ class Picking(NamedTuple):
     interval: Interval
 
 
-class TableSession:
-    """The state of a session; a step changes it. ``claims`` stand in the order of the plan's.
+class Table:
+    """The questions of a table after some rounds. ``claims`` stand in the order of the plan's.
 
     Behind them stand those ``added`` later, each after so many folded rounds (``added_after``).
     ``met_at`` says after how many folded rounds a claim
     had what it wants, by its place among them; what wants nothing is not in it. ``proven`` says it
-    of the answers yes under the account ``closed``, by the places of claim and question. ``budget``
-    is the plan's until somebody sets another; ``bets`` are those of every claim's next round.
+    of the answers yes under the account ``closed``, by the places of claim and question. ``bets``
+    are those of every claim's next round.
     """
 
     __slots__ = (
-        "_beta",
         "_calibration",
         "_closure",
-        "_coins",
         "_evidence",
         "_left",
         "_lower",
         "_of_cell",
         "_out",
-        "_plan",
         "_tests",
-        "_waiting",
         "_wants",
         "_width",
         "added",
         "added_after",
         "bets",
-        "budget",
         "cells",
         "claims",
-        "drawn",
         "folded",
         "met_at",
+        "plan",
         "proposal",
         "table",
     )
 
-    def __init__(self, plan: TablePlan, table: Table, seed: bytes) -> None:
+    def __init__(self, plan: TablePlan, table: PoolTable, seed: bytes) -> None:
         self.table = table_for(plan.small_groups, table)
         self.cells = Cells.of(self.table)
         self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta)
-        self._plan, self._beta, self.budget = plan, plan.beta, plan.budget
-        self._coins = Coins(seed)
+        self.plan = plan
         self._calibration = TableCalibration(self.cells)
         self._left: Floats = self.cells.strata.size.astype(np.float64)
         self._lower = np.array([metric.scale.lower for metric in plan.metrics])
@@ -104,7 +112,6 @@ class TableSession:
         self._wants = Wants.of(self.cells, self.claims, len(plan.metrics))
         self.added: list[TableClaim] = []
         self.added_after: list[int] = []
-        self.drawn: list[int] = []
         self.folded = 0
         self.met_at: dict[int, int] = {}
         closed = plan.account == "closed"
@@ -117,7 +124,6 @@ class TableSession:
         self._evidence = np.array([self._log_evidence(at, number) for at, number in self._tests])
         self._note_met(range(len(self.claims)))
         self._out: deque[Drawn] = deque()
-        self._waiting: dict[int, Losses] = {}
 
     def _claims(self, plan: TablePlan) -> list[ClaimState]:
         names = [metric.name for metric in plan.metrics]
@@ -145,10 +151,10 @@ class TableSession:
         ``check_addition`` refuses.
         """
         own = self.check_addition(claim)
-        at = self._plan.place_of(own)
+        at = self.plan.place_of(own)
         part = self.claims[at]
         parts = part.metric, part.cells, self.cells, self._left, self._calibration.fits
-        plan = self._plan.of(own)
+        plan = self.plan.of(own)
         self.claims.append(ClaimState(own, plan, *parts, seen=part.fold))
         self.bets.append(self.claims[-1].bets)
         self.added.append(own)
@@ -172,23 +178,23 @@ class TableSession:
                 rule="no draw out",
                 value=len(self._out),
             )
-        if not self.claims[self._plan.place_of(claim)].left:
+        if not self.claims[self.plan.place_of(claim)].left:
             raise InvalidValue(
                 "Every item of this claim was judged: nothing is left to bet on.",
                 field="claim",
                 rule="an item left to draw",
                 value=claim.name,
             )
-        return self._plan.later(claim, self.added)
+        return self.plan.later(claim, self.added)
 
     @property
     def reserve(self) -> float:
         """The part of alpha that claims added later may still take."""
-        return max(self._plan.reserve - sum(one.level for one in self.added), 0.0)
+        return max(self.plan.reserve - sum(one.level for one in self.added), 0.0)
 
     def after(self, at: int) -> int | None:
         """After how many folded rounds a claim was added; None of the plan's own."""
-        place = at - len(self._plan.claims)
+        place = at - len(self.plan.claims)
         return self.added_after[place] if place >= 0 else None
 
     @property
@@ -198,52 +204,51 @@ class TableSession:
             return {}
         return {self._tests[at]: round_ for at, round_ in self._closure.at.items()}
 
-    def shown(self, places: Sequence[int]) -> list[Interval]:
+    def shown(self, places: Sequence[int], rounds: Rounds) -> list[Interval]:
         """The intervals of claims picked after looking, under the account ``selected``.
 
         Valid at this moment for these claims together, whatever they were picked by. Draws that are
         out count as judged by nobody: whoever picks may know more of them than the intervals do.
         """
         self._check_selected()
-        betting = self._plan.betting
+        betting = self.plan.betting
         picked = [at for at in dict.fromkeys(places) if not self.claims[at].claim.whole]
         if len(set(places)) < len(places) or not picked:
-            shown_level(self._plan.alpha, 0, betting)
-        level = shown_level(self._plan.alpha, len(picked), betting)
-        settled = self._settled()
+            shown_level(self.plan.alpha, 0, betting)
+        level = shown_level(self.plan.alpha, len(picked), betting)
+        settled = self._settled(rounds)
         return [settled.claims[at].interval_at(level) for at in places]
 
-    def pickings(self) -> list[list[Picking]]:
+    def pickings(self, rounds: Rounds) -> list[list[Picking]]:
         """Of every claim the intervals to show it with where 1, 2, 4 and so on, or all are picked.
 
         For any number of claims the interval of the next smaller one holds: it is no narrower.
         """
         self._check_selected()
-        betting, settled = self._plan.betting, self._settled()
+        betting, settled = self.plan.betting, self._settled(rounds)
         counts = sorted({*(2**power for power in range(betting.bit_length())), betting} - {0})
-        levels = [(one, shown_level(self._plan.alpha, one, betting)) for one in counts]
+        levels = [(one, shown_level(self.plan.alpha, one, betting)) for one in counts]
         return [
             [Picking(one, level, claim.interval_at(level)) for one, level in levels]
             for claim in settled.claims
         ]
 
     def _check_selected(self) -> None:
-        if self._plan.account != "selected":
+        if self.plan.account != "selected":
             raise InvalidValue(
                 "What is picked after looking has intervals of its own in other sessions only.",
                 field="account",
                 rule="selected",
-                value=self._plan.account,
+                value=self.plan.account,
             )
 
-    def _settled(self) -> "TableSession":
-        """The session as it is if nobody judges the draws that are out."""
+    def _settled(self, rounds: Rounds) -> "Table":
+        """The question as it is if nobody judges the draws that are out."""
         if not self._out:
             return self
-        settled = deepcopy(self)
-        for drawn in self._out:
-            if drawn.draw.round not in self._waiting:
-                settled.judge(drawn.draw.round, [None] * len(self.table.metrics))
+        settled, nobody = deepcopy(self), (None,) * self.width
+        for place in range(self.folded, len(rounds)):
+            settled.fold(rounds.losses(place) if rounds.is_judged(place) else nobody)
         return settled
 
     def decisions(self, at: int) -> Decisions:
@@ -270,63 +275,143 @@ class TableSession:
     @property
     def promises(self) -> Promises:
         """What the account promises, in words."""
-        plan = self._plan
+        plan = self.plan
         # Picked are claims that bet; those of a group judged whole need no level.
         count = plan.betting if plan.account == "selected" else len(self.claims)
         return promises(plan.account, plan.alpha, count)
 
     @property
-    def can_draw(self) -> bool:
-        """Pool and budget leave something to draw."""
-        return len(self.drawn) < self.budget
+    def width(self) -> int:
+        """The metrics: a judgement has a loss of each."""
+        return len(self.plan.metrics)
 
     @property
-    def stop_reason(self) -> StopReason | None:
-        """Why the session stops, or None to go on."""
-        wanting = sum(claim.claim.wants for claim in self.claims)
-        if wanting and len(self.met_at) == wanting:
+    def adaptive(self) -> bool:
+        """True: draws depend on the losses folded before."""
+        return True
+
+    @property
+    def points(self) -> Points:
+        """None: there is no one interval."""
+        return Points()
+
+    @property
+    def ratings(self) -> None:
+        """None: there is no panel."""
+        return None
+
+    @property
+    def is_open(self) -> bool:
+        """True: any item left narrows an interval."""
+        return True
+
+    @property
+    def rounds_to_replay(self) -> int:
+        """None."""
+        return 0
+
+    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
+        """Never."""
+        del rule, last
+        return False
+
+    def bets_per_round(self, rule: StoppingRule) -> int:
+        """Bets that folding the next round may place, were it to fall into the largest claims."""
+        del rule
+        parts = (1 + len(self.plan.columns)) * self.width
+        return sum(nlargest(parts, self.bets))
+
+    @property
+    def wanted(self) -> int:
+        """How many claims something was asked for."""
+        return sum(claim.claim.wants for claim in self.claims)
+
+    def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
+        """Why the session stops under ``rule``, or None to go on."""
+        del drawn
+        if self.wanted and len(self.met_at) == self.wanted:
             return StopReason.TARGET_REACHED
         if not self._left.any():
             return StopReason.EXHAUSTED
-        return StopReason.BUDGET_SPENT if self.folded >= self.budget else None
+        return StopReason.BUDGET_SPENT if self.folded >= rule.budget else None
 
     @property
     def _q(self) -> Floats:
         moment, left = self._calibration.fits.moment, self.proposal.left
-        return allocate(self.cells, self._wants, moment, left, self._beta)
+        return allocate(self.cells, self._wants, moment, left, self.plan.beta)
 
-    def propose(self, sequence: int = 0) -> Draw:
-        """The next draw, made after ``sequence`` events. Changes nothing."""
-        round_ = len(self.drawn) + 1
-        item, q, strata_q = self.proposal.pick(self._coins.of_round(round_), self._q)
-        return Draw(round_, item, q, sequence, strata_q)
+    def choose(self, coin: float) -> ProposedDraw:
+        """The next item with its probabilities."""
+        return self.proposal.pick(coin, self._q)
 
-    def chance(self, item: int, sequence: int = 0) -> Draw:
+    def chance(self, item: int) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
         q = self._q
-        own = float(q[self.cells.strata.code[item]])
-        return Draw(len(self.drawn) + 1, item, own, sequence, q)
+        return ProposedDraw(item, float(q[self.cells.strata.code[item]]), q)
+
+    def is_left(self, item: int) -> bool:
+        """Whether an item of this number may still be drawn."""
+        drawn_in = self.proposal.drawn_in
+        return 0 <= item < drawn_in.size and not drawn_in[item]
 
     def take(self, draw: Draw) -> None:
-        """A draw is out, to be judged."""
+        """Enter the next draw of the ledger."""
         if draw.strata_q is None:
-            raise ValueError(draw)
+            raise LedgerDiffers("strata_q", None, "the probability of an item of each cell")
         self.proposal.take(draw.item, draw.round)
-        self.drawn.append(draw.item)
         cell = int(self.cells.strata.code[draw.item])
         basis = {at: self.claims[at].fold.rounds for at in self._of_cell[cell]}
         self._out.append(Drawn(draw, draw.strata_q, self._calibration.fits, basis))
 
-    def judge(self, round_: int, losses: Sequence[float | None]) -> None:
-        """The losses of a round that is out, one a metric; folds all that are ready."""
-        first = len(self.drawn) - len(self._out) + 1
-        if not first <= round_ <= len(self.drawn) or round_ in self._waiting:
-            message = f"round {round_} is not waiting for a judgement"
-            raise ValueError(message)
-        self._waiting[round_] = self.check(self.drawn[round_ - 1], losses)
-        while self._out and self._out[0].draw.round in self._waiting:
-            drawn = self._out.popleft()
-            self._fold(drawn, self._waiting.pop(drawn.draw.round))
+    def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
+        """Check the losses of all metrics."""
+        if not isinstance(event, JointObservation):
+            raise TypeError(event)
+        self.check(item, event.losses)
+
+    def enter(self, event: Rating | Addition) -> None:
+        """Add a claim."""
+        if isinstance(event, Rating):
+            raise LedgerDiffers("ledger", event, "draw, losses, change or claim")
+        self.add(TableClaim.asked(event))
+
+    def fold_next(self, rounds: Rounds) -> None:
+        """Fold the next round, which is judged."""
+        self.fold(rounds.losses(self.folded))
+
+    def restart(self) -> None:
+        """Not possible: no judgement is corrected."""
+        raise TypeError(self)
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """One answer: all claims have what was asked for."""
+        if self.wanted and len(self.met_at) == self.wanted:
+            yield "targets", "met"
+
+    def check_budget(self, budget: int) -> None:
+        """Refuse a budget that would fill a ledger whose certificate nobody verifies."""
+        self.cells.check_budget(budget)
+
+    def outcome(self, pool: Pool, item: int, judgement: Judgement, view: View) -> Losses:
+        """The losses of all metrics that a judgement states, None where nobody can tell one.
+
+        A loss that is known may be left out, but by the blind.
+        """
+        metrics = self.plan.metrics
+        known = [] if view.blind else np.flatnonzero(~np.isnan(self.table.known[item])).tolist()
+        names = [metrics[at].name for at in known]
+        losses = losses_by_metric(pool, item, judgement, metrics, names)
+        return self.check(item, losses)
+
+    def presented(self, item: Item, round_: int) -> dict[str, Any]:
+        """The item: one answer is judged."""
+        del round_
+        return {"item": item}
+
+    def arrangement(self, round_: int, item: int) -> dict[str, str]:
+        """Empty: one answer is judged."""
+        del round_, item
+        return {}
 
     def check(self, item: int, losses: Sequence[float | None]) -> Losses:
         """The losses themselves, where an item may have them; refused by name otherwise."""
@@ -354,8 +439,10 @@ class TableSession:
                 ).of(item, known, known, metric.name)
         return tuple(losses)
 
-    def _fold(self, drawn: Drawn, losses: Losses) -> None:
+    def fold(self, losses: Losses) -> None:
+        """Fold the oldest draw that is out, with its losses."""
         pause()
+        drawn = self._out.popleft()
         draw = drawn.draw
         cell = int(self.cells.strata.code[draw.item])
         weight = 1.0 / (float(self._left.sum()) * draw.q)
@@ -384,15 +471,15 @@ class TableSession:
         return len(closure.at) - before
 
     def _log_evidence(self, at: int, number: int) -> float:
-        return self.claims[at].log_evidence(self._plan.claims[at].questions[number])
+        return self.claims[at].log_evidence(self.plan.claims[at].questions[number])
 
     def _slot(self, at: int) -> int:
         """The place of the opening's claim about the same part and metric."""
-        count = len(self._plan.claims)
-        return at if at < count else self._plan.place_of(self.claims[at].claim)
+        count = len(self.plan.claims)
+        return at if at < count else self.plan.place_of(self.claims[at].claim)
 
     def _update_wants(self, slot: int) -> None:
-        later = range(len(self._plan.claims), len(self.claims))
+        later = range(len(self.plan.claims), len(self.claims))
         places = [slot, *(at for at in later if self._slot(at) == slot)]
         self._wants.update(slot, *((self.claims[at], self._is_met(at)) for at in places))
 
@@ -412,20 +499,16 @@ class TableSession:
                 self.met_at[at] = self.folded
 
 
-def vector(metrics: Sequence[Metric], losses: Mapping[str, float | None]) -> Losses:
-    """The losses of a judgement by metric, in their order; refuses one that is missing."""
-    for name in losses:
-        if name not in {metric.name for metric in metrics}:
-            raise InvalidValue(
-                f"There is no metric {name}.",
-                field=f"losses.{name}",
-                rule="one of " + ", ".join(metric.name for metric in metrics),
-            )
-    for metric in metrics:
-        if metric.name not in losses:
-            raise InvalidValue(
-                f"The judgement says nothing of {metric.name}.",
-                field=f"losses.{metric.name}",
-                rule="a loss, or null where nobody can tell it",
-            )
-    return tuple(losses[metric.name] for metric in metrics)
+def check_plan(plan: TablePlan, table: PoolTable) -> None:
+    """Raise LedgerDiffers unless the table is as the plan says."""
+    same("plan.items", plan.items, table.items)
+    same("plan.metrics", plan.metrics, table.metrics)
+    same("plan.drawable", plan.drawable, int(table.drawable.sum()))
+    due = claims_of(TableWish(), table_for(plan.small_groups, table))
+    same("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
+
+
+def _fact(claim: TableClaim) -> tuple[object, ...]:
+    """What a table alone says of a claim."""
+    part = claim.metric, claim.column, claim.value, claim.whole
+    return (*part, claim.items, claim.known, claim.total)
