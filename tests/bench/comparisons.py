@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.systems import MOST
-from celeus.core.sessions.best.contenders import Contenders, narrow
-from celeus.core.sessions.best.session import BestSession
+from celeus.core.session import session as core
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.best.candidates import Candidates, narrow
 from celeus.operations.runtime.sizes import nbytes
+from celeus.study.engine.best import plan_for
 from celeus.study.engine.simulation import Truth
 from celeus.study.pools.systems import Systems
 from tests.bench.connection import Connection
@@ -108,25 +110,26 @@ def best_lines(*, quick: bool) -> Iterator[Line]:
         opening: list[float] = []
         rounds: list[float] = []
         answer = answered(items, count)
-        contenders = Contenders(items, count, narrow(answer))
+        candidates = Candidates(items, count, narrow(answer))
         for run in range(1 if quick else 3):
             began = time.process_time()
-            session = BestSession(contenders, ALPHA, f"best {run}".encode())
+            seed = f"best {run}".encode()
+            session = core.Session.of(Best(plan_for(candidates, ALPHA), candidates, seed), seed)
             opening.append(time.process_time() - began)
             truth = np.random.default_rng(run)
             began = time.process_time()
             for _ in range(ROUNDS_A_TURN):
                 draw = session.propose()
-                session.take(draw)
+                session.apply(draw)
                 losses = (answer[draw.item] != truth.integers(CLASSES)).astype(float)
-                session.judge(draw.round, losses)
+                session.observe(draw.round, tuple(losses.tolist()))
             rounds.append(1e3 * (time.process_time() - began) / ROUNDS_A_TURN)
         what = f"best of {count}, {items:,} items"
         yield Line(
             f"{what}: processor time of opening, pool loaded", opening, "s", Goal.most(3, "s")
         )
         yield Line(f"{what}: processor time of a round", rounds, "ms")
-        yield Line(f"{what}: its state", [nbytes(session, contenders) / 2**20], "MiB")
+        yield Line(f"{what}: its state", [nbytes(session, candidates) / 2**20], "MiB")
 
 
 def answered(items: int, count: int) -> NDArray[np.int32]:

@@ -8,7 +8,7 @@ from celeus.core.ledger import Event, Observation
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import apply, begin, can_draw, observe, propose, replay
+from celeus.core.session.session import begin_mean
 from celeus.study.engine.simulation import Truth, seed_of
 from tests.bench.results import Goal, Line
 from tests.bench.truths import cells, synthetic
@@ -39,7 +39,7 @@ class Session:
         self.truth = truth
         self.seed = seed_of(0, run)
         self.plan = make_plan(claim, truth.facts, policy_named(policy), commitment(self.seed))
-        self.state = begin(self.plan, truth.scores, self.seed)
+        self.state = begin_mean(self.plan, truth.scores, self.seed)
         self.seconds = 0.0
         self.slowest = 0.0
 
@@ -50,12 +50,12 @@ class Session:
 
     def advance(self, rounds: int) -> None:
         """Draw and judge ``rounds`` items."""
-        plan, state, loss = self.plan, self.state, self.truth.loss
+        state, loss = self.state, self.truth.loss
         for _ in range(rounds):
             began = time.thread_time()
-            draw = propose(plan, state)
-            state = apply(plan, state, draw)
-            state = observe(plan, state, draw.round, float(loss[draw.item]))
+            draw = state.propose()
+            state = state.apply(draw)
+            state = state.observe(draw.round, float(loss[draw.item]))
             took = time.thread_time() - began
             self.seconds += took
             self.slowest = max(self.slowest, took)
@@ -63,7 +63,7 @@ class Session:
 
     def finish(self) -> None:
         """Go on until the precision is reached."""
-        while self.state.stop_reason is None and can_draw(self.plan, self.state):
+        while self.state.stop_reason is None and self.state.can_draw:
             self.advance(1)
 
 
@@ -126,9 +126,9 @@ def _rebuilt(truth: Truth, policy: str, claim: Claim, repeats: int) -> Line:
     samples = []
     for _ in range(repeats):
         began = time.thread_time()
-        state = replay(done.plan, begin(done.plan, truth.scores, done.seed), events)
+        state = begin_mean(done.plan, truth.scores, done.seed).replay(events)
         samples.append(time.thread_time() - began)
-        if state.interval != done.state.interval:
+        if state.question.interval != done.state.question.interval:
             message = "the rebuilt session has another interval"
             raise AssertionError(message)
     what = f"{policy}, {claim.target} to {claim.precision}: rebuild of {REBUILT_ROUNDS:,} rounds"

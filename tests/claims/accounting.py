@@ -12,8 +12,9 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Table
 from celeus.core.randomness import commitment
-from celeus.core.sessions.table.claims import ClaimState
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.session import Session
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.study.engine.simulation import seed_of
 from celeus.study.engine.tables import ever_lost
 from tests.claims.sessions import ALPHA
@@ -41,7 +42,7 @@ def world(number: int, items: int) -> tuple[Table, Floats]:
 
 def begun(
     number: int, items: int, account: Account, asked: dict[str, float] | None = None
-) -> tuple[TableSession, Floats]:
+) -> tuple[Session[TableQuestion], Floats]:
     """A session with a precision for every metric, and questions "at most" where they are given."""
     table, losses = world(number, items)
     names = [metric.name for metric in table.metrics]
@@ -54,16 +55,17 @@ def begun(
         reserve=RESERVE if account == "together" else 0.0,
     )
     seed = seed_of(number, 31)
-    return TableSession(plan_table(wish, table, "claims", commitment(seed)), table, seed), losses
+    plan = plan_table(wish, table, "claims", commitment(seed))
+    return Session.of(TableQuestion(plan, table, seed), seed), losses
 
 
-def judged(session: TableSession, losses: Floats) -> bool:
+def judged(session: Session[TableQuestion], losses: Floats) -> bool:
     """Judge the next item; False when nothing is left."""
     if not session.can_draw:
         return False
     draw = session.propose()
-    session.take(draw)
-    session.judge(draw.round, losses[draw.item].tolist())
+    session.apply(draw)
+    session.observe(draw.round, tuple(losses[draw.item].tolist()))
     return True
 
 
@@ -76,14 +78,14 @@ def lucky(number: int, items: int) -> float:
     """Share of false ones among the half that looks best, shown when the first looks good."""
     session, losses = begun(number, items, "selected")
     risk = losses.mean(axis=0)
-    start = [claim.interval.upper for claim in session.claims]
+    start = [claim.interval.upper for claim in session.question.claims]
     while judged(session, losses):
-        upper = [claim.interval.upper for claim in session.claims]
+        upper = [claim.interval.upper for claim in session.question.claims]
         if min(now - before for now, before in zip(upper, start, strict=True)) < -0.5:
             break
     best = np.argsort([claim.interval.upper - one for claim, one in _with(session, risk)])
     places = best[: METRICS // 2].tolist()
-    shown = zip(places, session.shown(places), strict=True)
+    shown = zip(places, session.question.shown(places, session.rounds), strict=True)
     false = [not one.lower - 1e-9 <= risk[at] <= one.upper + 1e-9 for at, one in shown]
     return float(np.mean(false))
 
@@ -108,7 +110,7 @@ def closed(number: int, items: int) -> float:
     session, _ = begun(number, items, "closed", asked)
     while judged(session, losses):
         pass
-    return float(any(risk[at] > asked[names[at]] for at, _ in session.proven))
+    return float(any(risk[at] > asked[names[at]] for at, _ in session.question.proven))
 
 
 def added(number: int, items: int) -> float:
@@ -118,13 +120,16 @@ def added(number: int, items: int) -> float:
     for _ in range(items // 4):
         judged(session, losses)
     # Those that look worst, which the one who adds them has seen
-    order = np.argsort([claim.estimate for claim in session.claims[:METRICS]])
+    order = np.argsort([claim.estimate for claim in session.question.claims[:METRICS]])
     for at in order[:2].tolist():
-        session.add(TableClaim(f"metric {at}", 0, RESERVE / 2.0, precision=PRECISION))
+        session.question.add(TableClaim(f"metric {at}", 0, RESERVE / 2.0, precision=PRECISION))
     while judged(session, losses):
         pass
-    names = [metric.name for metric in session.table.metrics]
-    lost = (ever_lost(one, float(risk[names.index(one.claim.metric)])) for one in session.claims)
+    names = [metric.name for metric in session.question.table.metrics]
+    lost = (
+        ever_lost(one, float(risk[names.index(one.claim.metric)]))
+        for one in session.question.claims
+    )
     return float(any(lost))
 
 
@@ -141,5 +146,5 @@ def broken(promise: str, items: int, first: int, sessions: int) -> float:
     return sum(PROMISES[promise](number, items) for number in range(first, first + sessions))
 
 
-def _with(session: TableSession, risk: Floats) -> list[tuple[ClaimState, float]]:
-    return list(zip(session.claims, risk.tolist(), strict=True))
+def _with(session: Session[TableQuestion], risk: Floats) -> list[tuple[ClaimState, float]]:
+    return list(zip(session.question.claims, risk.tolist(), strict=True))

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.sessions.best.contenders import Contenders
-from celeus.core.sessions.best.session import BestSession
-from celeus.study.engine.best import best_systems
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.best.candidates import Candidates
+from celeus.core.session.session import Session, judge_rounds
+from celeus.study.engine.best import best_systems, plan_for
 from celeus.study.engine.simulation import seed_of
 from tests.claims.sessions import ALPHA
 
 Floats = NDArray[np.float64]
 Chance = np.random.Generator
-Contest = tuple[Contenders, Floats]
+Contest = tuple[Candidates, Floats]
 
 
 def _answered(chance: Chance, items: int, rates: list[float], *, guess: float = 0.0) -> Contest:
@@ -31,14 +32,14 @@ def _answered(chance: Chance, items: int, rates: list[float], *, guess: float = 
     if guess:
         noise = 0.2 * chance.standard_normal((items, systems))
         surrogate = np.clip(0.5 + guess * (losses - 0.5) + noise, 0.0, 1.0)
-    return Contenders(items, systems, answer, surrogate), losses.astype(np.float64)
+    return Candidates(items, systems, answer, surrogate), losses.astype(np.float64)
 
 
 def _graded(chance: Chance, items: int) -> Contest:
     losses = np.round(chance.random((items, 3)), 2)
     losses[:, 1] = np.roll(losses[:, 0], items // 3)
     losses[:, 2] = np.minimum(losses[:, 2] + 0.05, 1.0)
-    return Contenders(items, 3), losses
+    return Candidates(items, 3), losses
 
 
 def _alike(chance: Chance, items: int) -> Contest:
@@ -53,7 +54,7 @@ def _alike(chance: Chance, items: int) -> Contest:
     losses[place[:swapped], 0], losses[place[:swapped], 1] = False, True
     losses[place[swapped : 2 * swapped], 0] = True
     losses[place[swapped : 2 * swapped], 1] = False
-    return Contenders(items, 5, losses.astype(np.int32)), losses.astype(np.float64)
+    return Candidates(items, 5, losses.astype(np.int32)), losses.astype(np.float64)
 
 
 WORLDS: dict[str, Callable[[Chance, int], Contest]] = {
@@ -90,13 +91,13 @@ def lost_best(world: str, items: int, first: int, sessions: int) -> LostBest:
     """Sessions ``first`` and on, each on a pool of its own."""
     one = every = 0
     for number in range(first, first + sessions):
-        contenders, losses = WORLDS[world](np.random.default_rng([number, items, 17]), items)
+        candidates, losses = WORLDS[world](np.random.default_rng([number, items, 17]), items)
         best = best_systems(losses)
-        session = BestSession(contenders, ALPHA, seed_of(number, 17))
-        while session.can_draw:
-            draw = session.propose()
-            session.take(draw)
-            session.judge(draw.round, losses[draw.item])
-        one += best[0] not in session.standing
-        every += not np.isin(best, session.standing).any()
+        seed = seed_of(number, 17)
+        session = Session.of(Best(plan_for(candidates, ALPHA), candidates, seed), seed)
+        for _ in judge_rounds(session, lambda item: tuple(losses[item].tolist())):  # noqa: B023
+            pass
+        standing = session.question.race.standing
+        one += best[0] not in standing
+        every += not np.isin(best, standing).any()
     return LostBest(sessions, one, every)

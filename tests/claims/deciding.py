@@ -8,7 +8,8 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Answer, Question, Side
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import State, apply, begin, can_draw, observe, propose
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean
 from celeus.study.engine.simulation import Truth, ever_missed, seed_of
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS, World
 
@@ -76,13 +77,13 @@ def told(case: Asking, first: int, sessions: int) -> Told:
             # Nothing may be asked at an end of the scale.
             continue
         state = _run(case, truth, risk, seed_of(number, 4))
-        lost = state.decisions[0].answer not in {"undecided", case.right}
+        lost = state.question.decisions[0].answer not in {"undecided", case.right}
         wrong += lost
         anything += lost or ever_missed(state, risk)
     return Told(sessions, wrong, anything)
 
 
-def _run(case: Asking, truth: Truth, risk: float, seed: bytes) -> State:
+def _run(case: Asking, truth: Truth, risk: float, seed: bytes) -> Session[Mean]:
     """Run beyond the answer, to exhaustion."""
     question = case.question(truth, risk)
     claim = Claim(
@@ -92,9 +93,9 @@ def _run(case: Asking, truth: Truth, risk: float, seed: bytes) -> State:
         stop_when_decided=False,
     )
     plan = make_plan(claim, truth.facts, policy_named(case.policy), commitment(seed))
-    state = begin(plan, truth.scores, seed)
-    while can_draw(plan, state):
-        draw = propose(plan, state)
-        state = apply(plan, state, draw)
-        state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
+    state = begin_mean(plan, truth.scores, seed)
+    while state.can_draw:
+        draw = state.propose()
+        state = state.apply(draw)
+        state = state.observe(draw.round, float(truth.loss[draw.item]))
     return state

@@ -14,7 +14,8 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import State, apply, begin, can_draw, observe, propose
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean
 from celeus.study.engine.simulation import Truth, ever_missed, oracle_scores, seed_of
 
 Floats = NDArray[np.float64]
@@ -210,23 +211,27 @@ def tally(case: Case, first: int, sessions: int) -> Tally:
 
 def _run(
     case: Case, truth: Truth, claim: Claim, seed: bytes, risk: float
-) -> tuple[State, int, bool]:
+) -> tuple[Session[Mean], int, bool]:
     """Run past the stop to exhaustion; the labels at the stop, and a miss up to there."""
     policy = policy_named(case.policy)
     known = oracle_scores(truth) if policy.name == "oracle" else truth.scores
     plan = make_plan(claim, truth.facts, policy, commitment(seed))
-    state = begin(plan, known, seed)
+    state = begin_mean(plan, known, seed)
     at_stop, lost, changes = 0, False, CHANGES if case.changing else 0
-    while can_draw(plan, state):
-        draw = propose(plan, state)
-        state = apply(plan, state, draw)
-        state = observe(plan, state, draw.round, float(truth.loss[draw.item]))
+    while state.can_draw:
+        draw = state.propose()
+        state = state.apply(draw)
+        state = state.observe(draw.round, float(truth.loss[draw.item]))
         if not at_stop and state.stop_reason is not None:
             if changes and state.stopping.precision is not None:
                 changes -= 1
                 # Chosen by looking: further where the interval lies low.
-                share = 0.6 if state.interval.lower + state.interval.upper < 2.0 * risk else 0.85
-                state = apply(plan, state, Change(share * state.stopping.precision, plan.budget))
+                share = (
+                    0.6
+                    if state.question.interval.lower + state.question.interval.upper < 2.0 * risk
+                    else 0.85
+                )
+                state = state.apply(Change(share * state.stopping.precision, plan.budget))
                 continue
             at_stop, lost = state.folded, ever_missed(state, risk)
     return state, at_stop, lost

@@ -10,14 +10,8 @@ from celeus.core.ledger import Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
-from celeus.core.sessions.fold import fold_round
-from celeus.core.sessions.state import (
-    apply,
-    begin,
-    propose,
-    replay,
-    rounds,
-)
+from celeus.core.session.fold import fold_round
+from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.study.engine.simulation import Truth, ever_missed, seed_of
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS
 
@@ -71,11 +65,11 @@ class _Session:
         self.plan = make_plan(claim, truth.facts, policy_named(policy), commitment(seed))
         self.truth, self.seed = truth, seed
         self.risk = float(truth.loss.mean())
-        self.state = begin(self.plan, truth.scores, seed)
+        self.state = begin_mean(self.plan, truth.scores, seed)
         self.events: list[Event] = []
         for _ in range(HELD):
-            self.events.append(propose(self.plan, self.state))
-            self.state = apply(self.plan, self.state, self.events[-1])
+            self.events.append(self.state.propose())
+            self.state = self.state.apply(self.events[-1])
 
     def rules(self) -> Iterator[set[int]]:
         """27 rules: places skipped, by their losses, their surrogates and how early they are."""
@@ -90,7 +84,7 @@ class _Session:
 
     def room(self, skipped: set[int]) -> float:
         """The least there was between the risk and an end of the interval."""
-        fold = self.state.engine.fold()
+        fold = self.state.question.engine.fold()
         for place in range(HELD):
             outcome = self.state.rounds.outcome(place)
             loss = None if place in skipped else self.truth.loss_of(outcome.draw.item)
@@ -107,8 +101,8 @@ class _Session:
             else Observation(place + 1, self.truth.loss_of(items[place]))
             for place in range(HELD)
         ]
-        state = begin(plan, self.truth.scores, self.seed)
-        state = replay(plan, state, [*self.events, *answers])
-        for _ in rounds(plan, state, self.truth.loss_of, past_stop=True):
+        state = begin_mean(plan, self.truth.scores, self.seed)
+        state = state.replay([*self.events, *answers])
+        for _ in judge_rounds(state, self.truth.loss_of, past_stop=True):
             pass
         return ever_missed(state, self.risk)

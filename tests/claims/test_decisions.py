@@ -5,7 +5,7 @@ A claim fails when an exact binomial test rejects it at 1e-3; the last tests sho
 
 import pytest
 
-from celeus.core.eprocess.lattice import Candidates, ThresholdDesign
+from celeus.core.eprocess.lattice import CandidateGrid, ThresholdDesign
 from celeus.core.interval import Interval
 from celeus.core.plans.stopping import Answer, Question, Side
 from tests.claims.deciding import Asking, told
@@ -44,7 +44,7 @@ def test_stakes_that_add_up_to_more_than_alpha_are_caught(
 ) -> None:
     candidates = ThresholdDesign.candidates
 
-    def generous(self: ThresholdDesign, steps: int) -> tuple[Candidates, Candidates]:
+    def generous(self: ThresholdDesign, steps: int) -> tuple[CandidateGrid, CandidateGrid]:
         plus, minus = candidates(self, steps)
         return plus._replace(share=8.0 * plus.share), minus._replace(share=8.0 * minus.share)
 

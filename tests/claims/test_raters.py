@@ -11,8 +11,8 @@ from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.sessions.raters import comes_to, order_of
-from celeus.core.sessions.state import apply, begin, can_draw, propose, rounds
+from celeus.core.session.panel import comes_to, order_of
+from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.study.engine.simulation import seed_of
 from tests.claims.counted import note
 from tests.claims.sessions import ALPHA, credible
@@ -35,9 +35,9 @@ def lost(loss_of: Callable[[int], float], items: int, risk: float, seed: bytes) 
     facts = PoolFacts("raters", items, 0.0, 1.0, whole_losses=True)
     claim = Claim(alpha=ALPHA, precision=0.1)
     plan = make_plan(claim, facts, policy_named("uniform"), commitment(seed))
-    state = begin(plan, Scores(np.zeros(items), np.zeros(items)), seed)
-    for _ in rounds(plan, state, loss_of, past_stop=True):
-        if not state.interval.lower - 1e-9 <= risk <= state.interval.upper + 1e-9:
+    state = begin_mean(plan, Scores(np.zeros(items), np.zeros(items)), seed)
+    for _ in judge_rounds(state, loss_of, past_stop=True):
+        if not state.question.interval.lower - 1e-9 <= risk <= state.question.interval.upper + 1e-9:
             return True
     return False
 
@@ -68,20 +68,20 @@ def by_protocol(number: int) -> bool:
         alpha=ALPHA, precision=0.1, raters="assigned", protocol="two_then_third", panel=NAMES
     )
     plan = make_plan(claim, facts, policy_named("uniform"), commitment(seed))
-    state = begin(plan, Scores(np.zeros(QUESTIONS), np.zeros(QUESTIONS)), seed)
+    state = begin_mean(plan, Scores(np.zeros(QUESTIONS), np.zeros(QUESTIONS)), seed)
     risk = float(np.mean([decided(losses[item], seed, item) for item in range(QUESTIONS)]))
-    ratings = state.ratings
+    ratings = state.question.ratings
     assert ratings is not None
-    while can_draw(plan, state):
-        draw = propose(plan, state)
-        state = apply(plan, state, draw)
+    while state.can_draw:
+        draw = state.propose()
+        state = state.apply(draw)
         while not (result := ratings.outcome(draw.round)).decided:
             rater = ratings.turn(draw.round).raters[0]
             loss = float(losses[draw.item, NAMES.index(rater)])
-            state = apply(plan, state, Rating(draw.round, rater, loss))
+            state = state.apply(Rating(draw.round, rater, loss))
         assert result.loss is not None
-        state = apply(plan, state, Observation(draw.round, result.loss))
-        if not state.interval.lower - 1e-9 <= risk <= state.interval.upper + 1e-9:
+        state = state.apply(Observation(draw.round, result.loss))
+        if not state.question.interval.lower - 1e-9 <= risk <= state.question.interval.upper + 1e-9:
             return True
     return False
 

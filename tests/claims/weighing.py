@@ -10,7 +10,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
-from celeus.core.sessions.state import rounds
+from celeus.core.session.session import judge_rounds
 from celeus.study.engine.simulation import Truth, ever_missed, opened, seed_of
 from tests.claims.sessions import ALPHA
 
@@ -75,8 +75,8 @@ def lost(world: str, items: int, first: int, sessions: int) -> Lost:
     for number in range(first, first + sessions):
         truth = pool(world, number, items)
         claim = Claim(alpha=ALPHA, precision=PRECISION)
-        plan, state = opened(truth, policy_named("sharp"), claim, seed_of(number, 16))
-        for _ in rounds(plan, state, truth.loss_of, past_stop=True):
+        state = opened(truth, policy_named("sharp"), claim, seed_of(number, 16))
+        for _ in judge_rounds(state, truth.loss_of, past_stop=True):
             pass
         missed += ever_missed(state, truth.risk)
     return Lost(sessions, missed)

@@ -23,8 +23,9 @@ from celeus.core.pools.score import declared_score
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import Systems
 from celeus.core.randomness import commitment
-from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
+from celeus.core.session.mean import Mean
+from celeus.core.session.rounds import PENDING
+from celeus.core.session.session import Session, begin_mean
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -181,15 +182,16 @@ class Case:
 
     world: World
     plan: Plan
-    state: State
+    state: Session[Mean]
     labels: bool = False
     records: list[dict[str, Any]] = field(default_factory=list)
     amended: bool = False
 
     def enter(self, event: Event, **detail: Any) -> None:  # noqa: ANN401 -- as the wire takes it
         """The next event, with what is written down beside it."""
-        step = enter(self.state, event)
-        self.state = step if isinstance(event, Amendment) else fold_ready(self.plan, step)
+        self.state.enter(event)
+        if not isinstance(event, Amendment):
+            self.state.fold()
         sequence = self.state.sequence
         at = AT.format(sequence // 60 % 60, sequence % 60, sequence * 7919 % 1_000_000)
         self.records.append(record_of(sequence, event, detail or None, at))
@@ -199,10 +201,10 @@ class Case:
         """Draw without judging."""
         made = []
         # A row of corrections is folded once.
-        self.state = fold_ready(self.plan, self.state)
+        self.state = self.state.fold()
         for _ in range(count):
-            made.append(propose(self.plan, self.state))
-            sides = self.state.sides
+            made.append(self.state.propose())
+            sides = self.state.question.sides
             left = {} if sides is None else {"left": sides.left(made[-1].round)}
             self.enter(made[-1], worker="ada", **left)
         return made
@@ -217,8 +219,8 @@ class Case:
             loss = float(self.world.losses[self.state.rounds[round_ - 1].draw.item])
             if round_ in unknown:
                 self.enter(Unjudgeable(round_), unjudgeable="blurred", worker="ada")
-            elif self.state.sides is not None:
-                turned = loss if self.state.sides.left(round_) == "a" else -loss
+            elif self.state.question.sides is not None:
+                turned = loss if self.state.question.sides.left(round_) == "a" else -loss
                 preference = {-1.0: "left", 0.0: "tie", 1.0: "right"}[turned]
                 self.enter(Observation(round_, loss), preference=preference, worker="ada")
             elif self.labels:
@@ -235,7 +237,7 @@ class Case:
     def amend(self, round_: int, loss: float | None) -> None:
         """Correct a judgement."""
         said = {}
-        if self.state.sides is not None and loss is not None:
+        if self.state.question.sides is not None and loss is not None:
             said = {"preference": {-1.0: "a", 0.0: "tie", 1.0: "b"}[loss]}
         self.enter(Amendment(round_, loss), author="bob", reason="a slip", **said)
 
@@ -252,11 +254,11 @@ class Case:
 
     def account(self, *, final: bool) -> Account:
         """What a certificate tells of it now."""
-        self.state = fold_ready(self.plan, self.state)
+        self.state = self.state.fold()
         return Account(
             session=SESSION,
             header=self.world.pool.header(),
-            position=position_of(self.plan, self.state, amended=self.amended),
+            position=position_of(self.state, amended=self.amended),
             records=[canonical_json(record) for record in self.records],
             seed=SEED if final else None,
             issued_at=ISSUED_AT,
@@ -298,7 +300,7 @@ def opened(
     plan = make_plan(
         claim or Claim(precision=pool.scale.width / 10.0), facts, chosen, commitment(SEED)
     )
-    return Case(world, plan, begin(plan, scores(pool), SEED))
+    return Case(world, plan, begin_mean(plan, scores(pool), SEED))
 
 
 def corrected(case: Case) -> Case:

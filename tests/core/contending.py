@@ -16,8 +16,7 @@ from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import arrangement
+from celeus.core.session.session import begin_session
 from tests.core.certifying import ISSUED_AT, KEY, ONLY_SESSION, SEED, SESSION
 from tests.lineups import Field, body_of
 
@@ -43,7 +42,7 @@ class Best:
         _, self.made = body_of(judged, 80)
         self.pool = sealed(self.made)
         self.plan = make_best(self.pool, Claim(alpha=0.2, **claim), commitment(SEED))
-        self.state = BestState.of(self.plan, self.pool, SEED)
+        self.state = begin_session(self.plan, self.pool, SEED)
         self.records: list[Record] = []
 
     @property
@@ -68,7 +67,7 @@ class Best:
             rounds: list[int] = []
             while self.state.can_draw and len(rounds) < 2:
                 draw = self.state.propose()
-                placed = arrangement(self.state, draw.round, draw.item)
+                placed = self.state.question.arrangement(draw.round, draw.item)
                 self.enter(draw, {"worker": "ada"} | placed)
                 rounds.append(self.state.drawn)
             for round_ in reversed(rounds):
@@ -89,7 +88,7 @@ class Best:
         account = Account(
             session=SESSION,
             header=self.pool.header(),
-            position=position_of(self.plan, self.state, amended=False),
+            position=position_of(self.state, amended=False),
             records=[canonical_json(dict(one)) for one in self.records],
             seed=SEED if final else None,
             issued_at=ISSUED_AT,

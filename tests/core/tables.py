@@ -12,7 +12,8 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Column, Table
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.session import Session
+from celeus.core.session.table.table_question import Table as TableQuestion
 
 Floats = NDArray[np.float64]
 
@@ -51,29 +52,30 @@ def planned(table: Table, wish: TableWish | None = None) -> TablePlan:
     return plan_table(wish or TableWish(), table, "pool", "commitment")
 
 
-def coming(session: TableSession) -> Iterator[Draw]:
+def coming(session: Session[TableQuestion]) -> Iterator[Draw]:
     """Every draw that may come next, each with its probability."""
     if not session.can_draw:
         return
-    for item in np.flatnonzero(session.proposal.drawn_in == 0).tolist():
+    for item in np.flatnonzero(session.question.proposal.drawn_in == 0).tolist():
         yield session.chance(item)
 
 
-def branched(session: TableSession) -> TableSession:
+def branched(session: Session[TableQuestion]) -> Session[TableQuestion]:
     """An independent session from the same place."""
-    frozen = (session.table, session.cells, *(claim.plan for claim in session.claims))
-    return copy.deepcopy(session, {id(one): one for one in frozen})
+    question = session.question
+    frozen = (question.table, question.cells, *(claim.plan for claim in question.claims))
+    return copy.deepcopy(session, {id(part): part for part in frozen})
 
 
 def judged(
-    session: TableSession,
+    session: Session[TableQuestion],
     draw: Draw,
     losses: Floats,
     hidden: frozenset[tuple[int, int]] = frozenset(),
 ) -> None:
     """Judge a round that is out; what is ``hidden`` can be told by nobody."""
     told = [
-        None if (draw.item, at) in hidden else float(loss)
-        for at, loss in enumerate(losses[draw.item])
+        None if (draw.item, metric) in hidden else float(loss)
+        for metric, loss in enumerate(losses[draw.item])
     ]
-    session.judge(draw.round, told)
+    session.observe(draw.round, tuple(told))

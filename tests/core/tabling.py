@@ -18,7 +18,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.pools.score import declared_score
 from celeus.core.pools.table import table_of
 from celeus.core.randomness import commitment
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.session import begin_session
 from tests.core.certifying import AT, ISSUED_AT, KEY, ONLY_SESSION, SEED, SESSION
 
 ZERO_ONE = LossScale.of("zero_one")
@@ -72,7 +72,7 @@ class Tabled:
         self.pool = Pool(items, ZERO_ONE, columns, (), digest, metrics=METRICS, group_columns=named)
         table = table_of(self.pool, ("subject", "level"))
         self.plan = plan_table(wish, table, self.pool.digest, commitment(SEED))
-        self.state = TableState.of(self.plan, self.pool, SEED)
+        self.state = begin_session(self.plan, self.pool, SEED)
         self.records: list[Record] = []
 
     @staticmethod
@@ -132,7 +132,7 @@ class Tabled:
         account = Account(
             session=SESSION,
             header=self.pool.header(),
-            position=position_of(self.plan, self.state, amended=False),
+            position=position_of(self.state, amended=False),
             records=[canonical_json(dict(one)) for one in self.records],
             seed=SEED if final else None,
             issued_at=ISSUED_AT,

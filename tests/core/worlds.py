@@ -15,8 +15,9 @@ from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import MixtureProposal, StratifiedProposal, draw_orders
-from celeus.core.sessions.engine import PublishedEngine, StratifiedEngine
-from celeus.core.sessions.state import State, apply, begin, propose
+from celeus.core.session.engine import PublishedEngine, StratifiedEngine
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean
 from celeus.study.engine.simulation import Truth, oracle_scores
 
 Floats = NDArray[np.float64]
@@ -55,19 +56,19 @@ class Walk:
 
     truth: Truth
     plan: Plan
-    state: State
+    state: Session[Mean]
     hidden: frozenset[int] = frozenset()
     events: list[Event] = field(default_factory=list)
 
     def enter(self, event: Event) -> None:
         self.events.append(event)
-        self.state = apply(self.plan, self.state, event)
+        self.state = self.state.apply(event)
 
     def draw(self, count: int = 1) -> list[Draw]:
         """Draw without judging."""
         made = []
         for _ in range(count):
-            made.append(propose(self.plan, self.state))
+            made.append(self.state.propose())
             self.enter(made[-1])
         return made
 
@@ -94,12 +95,12 @@ class Walk:
     @property
     def mixture(self) -> MixtureProposal:
         """The proposal of a published policy."""
-        assert isinstance(self.state.proposal, MixtureProposal)
-        return self.state.proposal
+        assert isinstance(self.state.question.proposal, MixtureProposal)
+        return self.state.question.proposal
 
     def left(self) -> list[int]:
         """Items not yet drawn."""
-        return [int(item) for item in np.flatnonzero(self.state.proposal.drawn_in == 0)]
+        return [int(item) for item in np.flatnonzero(self.state.question.proposal.drawn_in == 0)]
 
     def completions(self) -> tuple[Floats, Floats]:
         """Losses with the smallest, and with the largest, for what nobody can judge."""
@@ -109,9 +110,9 @@ class Walk:
         return low, high
 
 
-def _unchanging(state: State) -> Iterator[object]:
+def _unchanging(state: Session[Mean]) -> Iterator[object]:
     """What the steps of a session leave as it is."""
-    engine = state.engine
+    engine = state.question.engine
     if isinstance(engine, StratifiedEngine):
         yield from (engine.strata, engine.bounds, engine.item_weight)
     elif isinstance(engine, PublishedEngine):
@@ -124,7 +125,7 @@ def alike(walk: Walk, draws: Iterable[Draw]) -> list[tuple[float, Draw]]:
     What comes after the draws of a kind is the same but for which of them was drawn: their items
     are in one stratum, and have the same loss and the same scores.
     """
-    truth, proposal = walk.truth, walk.state.proposal
+    truth, proposal = walk.truth, walk.state.question.proposal
     assert isinstance(proposal, StratifiedProposal)
     scores = truth.scores
     columns: list[NDArray[Any]] = [proposal._strata.code, truth.loss]
@@ -147,7 +148,7 @@ def open_walk(
     """A session before its first draw; ``oracle`` is given the true losses."""
     plan = make_plan(claim or Claim(), truth.facts, policy, commitment(seed))
     known = oracle_scores(truth) if policy.name == "oracle" else truth.scores
-    return Walk(truth, plan, begin(plan, known, seed), frozenset(hidden))
+    return Walk(truth, plan, begin_mean(plan, known, seed), frozenset(hidden))
 
 
 def small_truth(items: int = 7, *, lower: float = 0.0, upper: float = 1.0, seed: int = 1) -> Truth:

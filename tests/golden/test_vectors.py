@@ -18,8 +18,9 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.policies import POLICIES
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import MixtureProposal
-from celeus.core.sessions.points import Point
-from celeus.core.sessions.state import State, apply, begin
+from celeus.core.session.mean import Mean
+from celeus.core.session.points import Point
+from celeus.core.session.session import Session, begin_mean
 
 VECTORS = sorted((Path(__file__).parent / "vectors").glob("*.json"))
 AGREEMENT = 1e-9
@@ -48,15 +49,15 @@ def plan_of(case: dict[str, Any]) -> Plan:
     )
 
 
-def begin_case(case: dict[str, Any], plan: Plan) -> State:
+def begin_case(case: dict[str, Any], plan: Plan) -> Session[Mean]:
     surrogate = np.array(case["surrogate"], dtype=np.float64)
     weight = np.array(case["weight"], dtype=np.float64)
-    return begin(plan, Scores(surrogate, weight, None), b"the draws are given")
+    return begin_mean(plan, Scores(surrogate, weight, None), b"the draws are given")
 
 
-def answers(state: State, point: Point) -> Iterator[tuple[str, Any]]:
+def answers(state: Session[Mean], point: Point) -> Iterator[tuple[str, Any]]:
     """What the fold says, under the names of the reference file."""
-    pool, interval = state.fold.pool_interval, point.interval
+    pool, interval = state.question.fold.pool_interval, point.interval
     yield "pool_interval", [pool.lower, pool.upper]
     yield "interval", [interval.lower, interval.upper]
     yield "estimate", point.estimate
@@ -79,11 +80,11 @@ def test_the_fold_agrees_on_every_round(path: Path) -> None:
     for number, (drawn, expected) in enumerate(
         zip(case["draws"], case["expected"], strict=True), start=1
     ):
-        state = apply(plan, state, Draw(number, drawn["item"], drawn["q"], state.sequence))
+        state = state.apply(Draw(number, drawn["item"], drawn["q"], state.sequence))
         loss = drawn["loss"]
         judged = Unjudgeable(number) if loss is None else Observation(number, loss)
-        state = apply(plan, state, judged)
-        given = dict(answers(state, state.points[-1]))
+        state = state.apply(judged)
+        given = dict(answers(state, state.question.points[-1]))
         compared = [name for name in given if name in expected]
         assert {"pool_interval", "interval"} <= set(compared)
         for name in compared:
@@ -93,7 +94,7 @@ def test_the_fold_agrees_on_every_round(path: Path) -> None:
 @pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
 def test_the_recorded_probabilities_are_those_of_the_proposal(path: Path) -> None:
     case = json.loads(path.read_text())
-    proposal = begin_case(case, plan_of(case)).proposal
+    proposal = begin_case(case, plan_of(case)).question.proposal
     assert isinstance(proposal, MixtureProposal)
     for number, drawn in enumerate(case["draws"], start=1):
         q = proposal.probability(drawn["item"])

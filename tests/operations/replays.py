@@ -9,7 +9,8 @@ from psycopg.rows import dict_row
 
 from celeus.core.plans.plan import plan_from
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.state import State, begin, replay
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.sessions.ledger import event_from
 from celeus.store.database import Database
@@ -41,16 +42,16 @@ def kept(database_url: str, session: str) -> Kept:
         )
 
 
-async def replayed(database: Database, found: Kept) -> State:
+async def replayed(database: Database, found: Kept) -> Session[Mean]:
     """The state of a fresh fold of the ledger, by nobody who served it."""
     plan = plan_from(found.session["plan"])
     async with database.transaction() as db:
         pool = await load_pool(db, found.session["project_id"], found.session["pool_id"])
-    state = begin(plan, scores(pool, plan.strategy), bytes(found.session["seed"]))
-    return replay(plan, state, [event_from(row) for row in found.events])
+    state = begin_mean(plan, scores(pool, plan.strategy), bytes(found.session["seed"]))
+    return state.replay([event_from(row) for row in found.events])
 
 
-async def assert_whole(database: Database, found: Kept) -> State:
+async def assert_whole(database: Database, found: Kept) -> Session[Mean]:
     """The ledger has no gap, no round twice, and what is served equals its replay exactly."""
     sequences = [row["sequence"] for row in found.events]
     assert sequences == list(range(1, len(sequences) + 1))
@@ -66,12 +67,12 @@ async def assert_whole(database: Database, found: Kept) -> State:
     state = await replayed(database, found)
     served = found.session["status"]
     assert (served["estimate"], served["lower"], served["upper"]) == (
-        state.estimate,
-        state.interval.lower,
-        state.interval.upper,
+        state.question.estimate,
+        state.question.interval.lower,
+        state.question.interval.upper,
     )
     assert [(one["answer"], one["round"]) for one in served["decisions"]] == [
-        (one.answer, one.round) for one in state.decisions
+        (one.answer, one.round) for one in state.question.decisions
     ]
     assert served["rounds"] == {
         "drawn": state.drawn,
@@ -84,6 +85,6 @@ async def assert_whole(database: Database, found: Kept) -> State:
         (row["round"], row["estimate"], row["lower"], row["upper"]) for row in found.trajectory
     ] == [
         (point.round, point.estimate, point.interval.lower, point.interval.upper)
-        for point in state.points
+        for point in state.question.points
     ]
     return state

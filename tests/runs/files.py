@@ -11,7 +11,7 @@ from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.systems import Systems
 from celeus.core.runs.form import PoolForm
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.runs.run import Run
 from tests.runs.test_run import ASKED, FORM, ITEMS, LOSSES, ROWS
 

@@ -22,7 +22,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.systems import Systems
 from celeus.core.runs.form import PoolForm
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
 from celeus.runs.run import Run
 from tests.faults.disks import small_disk

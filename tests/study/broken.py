@@ -9,13 +9,12 @@ from dataclasses import replace
 import pytest
 
 from celeus.core.eprocess.signals import Ends, Extremes, Range, exact_range, floor_range
-from celeus.core.plans.plan import Plan
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.sampling import predictors
 from celeus.core.sampling.proposals import MixtureProposal
-from celeus.core.sessions import state as session
-from celeus.core.sessions.fold import fold_round
-from celeus.core.sessions.state import State
+from celeus.core.session.fold import fold_round
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session
 
 
 def draws_recorded_as_even(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,13 +61,14 @@ def raw_losses(name: str) -> Policy:
 def folded_by_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds are folded as their losses come: fast judgements first."""
 
-    def fold_arrived(plan: Plan, state: State) -> State:
-        rounds = state.rounds
+    def fold_arrived(session: Session[Mean], most: int = 0) -> Session[Mean]:
+        del most
+        rounds, question = session.rounds, session.question
         arrived = (place for place in range(len(rounds)) if rounds.is_judged(place))
         places = sorted(arrived, key=rounds.answered_at.__getitem__)
-        for place in places[state.folded :]:
-            outcome = rounds.outcome(place)._replace(basis=state.folded)
-            state.fold = fold_round(plan, state.fold, outcome)
-        return state
+        for place in places[session.folded :]:
+            outcome = rounds.outcome(place)._replace(basis=session.folded)
+            question.fold = fold_round(question.plan, question.fold, outcome)
+        return session
 
-    monkeypatch.setattr(session, "fold_ready", fold_arrived)
+    monkeypatch.setattr(Session, "fold", fold_arrived)

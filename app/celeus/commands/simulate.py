@@ -124,10 +124,10 @@ def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a k
     if best:
         given |= {"precision": precision is not None} | of_table
         _refuse_beside_best([name for name, one in given.items() if one])
-        contenders, losses = read_contest(file, lower, upper)
+        candidates, losses = read_contest(file, lower, upper)
         sessions = [
             seek(
-                contenders,
+                candidates,
                 losses,
                 alpha,
                 seed_of(seed, run),
@@ -139,7 +139,7 @@ def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a k
         ]
         _print(
             BestReport(
-                str(file), contenders, losses, lower, upper, alpha, budget, seed, sessions, ahead
+                str(file), candidates, losses, lower, upper, alpha, budget, seed, sessions, ahead
             ),
             as_json=as_json,
         )

@@ -36,6 +36,6 @@ def simulated(truth: Truth, policy: str, claim: Claim, seed: bytes) -> SessionEn
         estimate=run.estimate,
         course=[
             Point(point.round, point.estimate, point.interval.lower, point.interval.upper)
-            for point in state.points
+            for point in state.question.points
         ],
     )

@@ -93,7 +93,7 @@ def _course(truth: Truth, policy: str, run: int) -> tuple[Floats, Floats]:
     """Lower and upper ends by labels; they stay after the stop."""
     claim = Claim(precision=0.03, budget=LABELS)
     _, state = simulate(truth, policy_named(policy), claim, seed_of(0, run))
-    ends = np.array([(one.interval.lower, one.interval.upper) for one in state.points])
+    ends = np.array([(one.interval.lower, one.interval.upper) for one in state.question.points])
     padded = np.pad(ends, ((0, LABELS - len(ends)), (0, 0)), mode="edge")
     return padded[:, 0], padded[:, 1]
 

@@ -15,8 +15,7 @@ from celeus.client.calls import POOLS
 from celeus.client.exchange import Answer, Request
 from celeus.core.certificates.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
-from celeus.core.sessions.judgements import Judgement, check_blind
-from celeus.core.sessions.state import State
+from celeus.core.session.outcome import Judgement, check_blind
 from celeus.errors import InvalidValue
 from celeus.runs.run import Run
 
@@ -118,7 +117,7 @@ class LocalClient(Client):
     def _trajectory(self, request: Request) -> object:
         after, limit = _page(request)
         state = self.ledger.state
-        points = state.points if isinstance(state, State) else ()
+        points = state.question.points
         left, wanted = len(points) - after, request.query.get("points")
         step = 1 if wanted is None else max(1, -(-left // int(wanted)))
         rounds = [

@@ -28,22 +28,12 @@ from celeus.core.pools.rows.growth import Upload, pool_of_rows
 from celeus.core.pools.systems import PLACES
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, PoolForm
-from celeus.core.sessions.correction import Checkpoints, correct
-from celeus.core.sessions.either import (
-    AnyPlan,
-    AnyState,
-    any_plan_from,
-    apply,
-    arrangement,
-    begin,
-    can_draw,
-    catch_up,
-    propose,
-    risk_plan,
-)
-from celeus.core.sessions.judgements import Judgement, detail_of, event_of, loss_of, shown
-from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.state import State
+from celeus.core.session.correction import Checkpoints, advance, catch_up
+from celeus.core.session.mean import Mean
+from celeus.core.session.outcome import Judgement, detail_of, event_of
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.rounds import PENDING
+from celeus.core.session.session import AnySession, begin_session, plan_from_values
 from celeus.errors import (
     BadRows,
     Invalid,
@@ -84,7 +74,7 @@ class Run:
         self._seed = bytes.fromhex(header["seed"])
         self._form = header["pool"]
         self._created_at: str = header["created_at"]
-        self._state = begin(plan, upload.pool, self._seed)
+        self._state = begin_session(plan, upload.pool, self._seed)
         self._checkpoints = Checkpoints()
         self._records: list[bytes] = []
         self._new: list[bytes] = []
@@ -190,7 +180,7 @@ class Run:
             if upload is None:
                 rows = file.parsed(contents.rows)
                 upload = upload_of(PoolForm.from_dict(header["pool"]), rows)
-            plan = any_plan_from(header["plan"])
+            plan = plan_from_values(header["plan"])
             seed = bytes.fromhex(header["seed"])
             run = cls(file, header, upload, plan)
         except (KeyError, TypeError, ValueError, Invalid) as error:
@@ -209,7 +199,7 @@ class Run:
         return run
 
     def _replay(self, transcript: Transcript, lines: Sequence[bytes]) -> None:
-        self._state = catch_up(self.plan, self._state, transcript.events, self._checkpoints)
+        catch_up(self._state, transcript.events, self._checkpoints)
         self._records = list(lines)
         self._head = chain_on(self._head, lines)
         self._last = transcript.records[-1]["at"] if transcript.records else None
@@ -232,7 +222,7 @@ class Run:
         return f"ses_{self.session.hex()}"
 
     @property
-    def state(self) -> AnyState:
+    def state(self) -> AnySession:
         """The session after the last event."""
         return self._state
 
@@ -253,7 +243,7 @@ class Run:
                 created_at=self._created_at,
                 ledger_head=self._head.hex(),
             )
-            return status_document(header, self.plan, self._state, self.upload.pool)
+            return status_document(header, self._state, self.upload.pool)
 
     def shows_answers(self, round_: int) -> bool:
         """Whether who judges a round is shown answers, and not told whose they are."""
@@ -296,7 +286,7 @@ class Run:
             account = Account(
                 session=self.session,
                 header=self.upload.pool.header(),
-                position=position_of(self.plan, self._state, amended=amended),
+                position=position_of(self._state, amended=amended),
                 records=list(self._records),
                 seed=self._seed if self.lifecycle == "closed" else None,
                 issued_at=self._last or self._created_at,
@@ -321,14 +311,8 @@ class Run:
         return answer
 
     def _append(self, event: Event, detail: Mapping[str, Any]) -> None:
-        state = self._state
-        if isinstance(event, Amendment) and isinstance(state, State):
-            self._state = correct(risk_plan(self.plan), state, event, None, self._checkpoints)
-            self.revision += 1
-        else:
-            self._state = apply(self.plan, state, event)
-        if isinstance(self._state, State):
-            self._checkpoints.note(self._state.engine, self._state.fold)
+        advance(self._state, event, self._checkpoints)
+        self.revision += isinstance(event, Amendment)
         self._last = now()
         record = canonical_json(record_of(self._state.sequence, event, detail, self._last))
         self._head = chain_on(self._head, [record])
@@ -353,9 +337,9 @@ class Run:
         if state.pending > len(self._holders):
             left = (it for it in range(state.folded + 1, state.drawn + 1) if self._is_left(it))
             own += [round_ for round_, _ in zip(left, range(count - len(own)), strict=False)]
-        while len(own) < count and can_draw(self.plan, self._state):
-            draw = propose(self.plan, self._state)
-            placed = arrangement(self._state, draw.round, draw.item)
+        while len(own) < count and self._state.can_draw:
+            draw = self._state.propose()
+            placed = self._state.question.arrangement(draw.round, draw.item)
             self._append(draw, {"worker": worker} | placed)
             own.append(draw.round)
         self._holders |= dict.fromkeys(own, worker)
@@ -372,12 +356,12 @@ class Run:
             id=self.upload.ids[index],
             payload=None if payload is None else payload.decode(),
         )
-        parts = shown(self.upload.pool, self._state, item, round_)
+        parts = self._state.presented(self.upload.pool, item, round_)
         seen: Item = parts.pop("item")
         return {"round": round_, "item": seen, **parts}
 
     def _judge(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
-        losses = [loss_of(self.plan, self.upload.pool, self._state, one) for one in judgements]
+        losses = [self._state.outcome(self.upload.pool, one) for one in judgements]
         fresh: dict[int, int] = {}
         for at, (judgement, loss) in enumerate(zip(judgements, losses, strict=True)):
             round_ = judgement.round
@@ -406,14 +390,14 @@ class Run:
 
     def _amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:
         self._must_be_open()
-        if not isinstance(self._state, State):
+        if not isinstance(self._state.question, Mean):
             raise InvalidValue(
                 "A judgement can be corrected where the session has one interval.",
                 field="round",
                 rule="a session that measures one risk",
                 value=judgement.round,
             )
-        loss = loss_of(self.plan, self.upload.pool, self._state, judgement)
+        loss = self._state.outcome(self.upload.pool, judgement)
         if self._state.answer(judgement.round) is PENDING:
             raise InvalidValue(
                 f"round {judgement.round} is not judged yet", field="round", rule="a judged round"

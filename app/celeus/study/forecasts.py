@@ -22,7 +22,7 @@ from celeus.core.plans.claim import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.randomness import uniforms
-from celeus.core.sessions.state import rounds
+from celeus.core.session.session import judge_rounds
 from celeus.study.engine.checks import data_folder
 from celeus.study.engine.figure import COLOURS, panels
 from celeus.study.engine.markdown import Columns, share, table
@@ -102,11 +102,11 @@ def jobs(part: str, pools: Sequence[str], runs: int) -> list[Values]:
 def run(folder: Path, job: Values) -> Values:
     """Run one session to its stop; all forecasts are made, those at the stages are kept."""
     truth, claim, seed = session(folder, job)
-    plan, state = opened(truth, policy_named(job["policy"]), claim, seed)
+    state = opened(truth, policy_named(job["policy"]), claim, seed)
     made, seconds = [], 0.0
-    for _ in rounds(plan, state, truth.loss_of):
+    for _ in judge_rounds(state, truth.loss_of):
         began = time.thread_time()
-        one = forecast(plan, state)
+        one = forecast(state)
         if one is not None:
             seconds += time.thread_time() - began
             made.append((one.round, one.low, one.labels_left, one.high))

@@ -17,7 +17,8 @@ from celeus.core.plans.plan import plan_from
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.state import State, apply, begin, propose
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
@@ -68,21 +69,21 @@ async def certified(client: AsyncClient, session: str) -> bytes:
     return answer.content
 
 
-def plain_state(document: dict[str, Any], evidence: Evidence, pool: Pair) -> State:
+def plain_state(document: dict[str, Any], evidence: Evidence, pool: Pair) -> Session[Mean]:
     """The state of a session on the plain differences, of the same seed and order of events."""
     named = {name: it for name, it in document["plan"].items() if name != "systems"}
     plan, scale = plan_from(named), LossScale.of("difference")
     plain = Pool(len(pool.items), scale, evidence.columns, (), b"", evidence.reasons)
-    state = begin(plan, scores(plain), bytes.fromhex(document["seed"]))
+    state = begin_mean(plan, scores(plain), bytes.fromhex(document["seed"]))
     for one in document["ledger"]:
         if one["kind"] == "draw":
-            draw = propose(plan, state)
+            draw = state.propose()
             assert (draw.item, draw.q) == (one["item"], one["q"])
-            state = apply(plan, state, draw)
+            state = state.apply(draw)
         elif one["kind"] == "observation":
             loss = pool.better[state.rounds[one["round"] - 1].draw.item]
             assert one["loss"] == loss
-            state = apply(plan, state, Observation(one["round"], loss))
+            state = state.apply(Observation(one["round"], loss))
     return state
 
 
@@ -105,10 +106,13 @@ async def test_words_claim_what_plain_differences_claim(
     claim = document["claim"]
     assert claim["systems"] == {"a": A, "b": B}
     state = plain_state(document, evidence, pool)
-    assert claim["interval"] == {"lower": state.interval.lower, "upper": state.interval.upper}
-    assert claim["estimate"] == state.estimate
-    assert state.verdict is not None
-    assert claim["verdict"] == state.verdict.to_dict()
+    assert claim["interval"] == {
+        "lower": state.question.interval.lower,
+        "upper": state.question.interval.upper,
+    }
+    assert claim["estimate"] == state.question.estimate
+    assert state.question.verdict is not None
+    assert claim["verdict"] == state.question.verdict.to_dict()
 
 
 async def test_items_with_one_answer_are_never_shown(client: AsyncClient) -> None:

@@ -177,7 +177,7 @@ async def test_two_judges_at_once_across_the_deciding_round_see_one_decision(
     state = await assert_whole(database, kept(database_url, session))
     assert [
         {"side": one.question.side, "answer": one.answer, "round": one.round}
-        for one in state.decisions
+        for one in state.question.decisions
     ] == [{name: one[name] for name in ("side", "answer", "round")} for one in body["decisions"]]
 
 
@@ -198,7 +198,7 @@ async def test_a_correction_may_answer_anew_and_wakes_the_session(
     answer = await client.post(f"/v1/sessions/{session}/amendments", json=correction)
     assert told(answer.json()["session"]) == [("at_most", pool.risk, "no")]
     state = await replayed(database, kept(database_url, session))
-    assert state.decisions[0].answer == "no"
+    assert state.question.decisions[0].answer == "no"
 
 
 async def test_an_answer_that_losses_contradict_stays_with_a_warning(client: AsyncClient) -> None:

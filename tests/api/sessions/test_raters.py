@@ -12,7 +12,7 @@ from httpx import ASGITransport, AsyncClient, Response
 
 from celeus.core.certificates.verify import verify
 from celeus.core.plans.raters import Protocol
-from celeus.core.sessions.raters import agreement, outcome
+from celeus.core.session.panel import agreement, outcome
 from celeus.main import create_app
 from celeus.operations.certificates.audit import audit
 from celeus.settings import Settings

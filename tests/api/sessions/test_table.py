@@ -12,7 +12,7 @@ from httpx import AsyncClient
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.verify import verify
-from celeus.core.sessions.table import cells
+from celeus.core.session.table import cells
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
@@ -221,7 +221,7 @@ async def test_a_judgement_is_a_vector_and_what_it_lacks_is_told_by_name(
 async def test_a_known_loss_may_be_left_out_and_not_be_contradicted(client: AsyncClient) -> None:
     pool = await sheet(client)
     session = await opened(client, pool)
-    draws = (await drawn(client, session, 60))["draws"]
+    draws = (await drawn(client, session, 120))["draws"]
     known, other = [one for one in draws if "known" in pool.items[one["item"]["index"]]][:2]
     answer = await observed(client, session, known["round"], losses={"faithful": 1})
     assert answer.status_code == 200

@@ -11,8 +11,9 @@ from celeus.core.eprocess.bets import Goal
 from celeus.core.eprocess.moments import Prediction
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table import TableClaim, TableWish
-from celeus.core.sessions.table.session import TableSession
-from tests.core.sessions.table.test_table_enumeration import (
+from celeus.core.session.session import Session
+from celeus.core.session.table.table_question import Table as TableQuestion
+from tests.core.session.table.test_table_enumeration import (
     Case,
     after,
     histories,
@@ -42,8 +43,8 @@ CASES = {
 }
 
 
-def evidence_of(session: TableSession, at: int) -> EvidenceSequence:
-    sequence = session.claims[at].fold.confidence_sequence
+def evidence_of(session: Session[TableQuestion], at: int) -> EvidenceSequence:
+    sequence = session.question.claims[at].fold.confidence_sequence
     assert isinstance(sequence, EvidenceSequence)
     return sequence
 
@@ -53,7 +54,7 @@ def test_no_evidence_against_what_is_true_grows_in_the_mean(name: str) -> None:
     """At every moment of every history, long after the plan's own level rejects it."""
     case = CASES[name]
     session = case.begun(0.9999)
-    for at, claim in enumerate(session.claims):
+    for at, claim in enumerate(session.question.claims):
         wrong = [
             question
             for threshold in np.linspace(0.02, 0.98, 25).tolist()
@@ -76,14 +77,14 @@ def test_no_evidence_against_what_is_true_grows_in_the_mean(name: str) -> None:
                 assert mean <= before + SLACK
 
 
-def worst_share(session: TableSession, case: Case) -> float:
+def worst_share(session: Session[TableQuestion], case: Case) -> float:
     """Share of false ones among those shown by who knows the truth, but not what is drawn."""
-    count = len(session.claims)
+    count = len(session.question.claims)
     worst = 0.0
     for shown in range(1, count + 1):
         level = case.wish.alpha * shown / count
         false = 0
-        for claim in session.claims:
+        for claim in session.question.claims:
             interval = claim.interval_at(level)
             false += not interval.lower - SLACK <= case.truth(claim) <= interval.upper + SLACK
         worst = max(worst, min(false, shown) / shown)
@@ -99,9 +100,9 @@ def test_whoever_picks_and_whenever_at_most_alpha_of_the_shown_is_false() -> Non
     assert 0.1 < worst <= wish.alpha
 
 
-def chance_of_a_false_yes(session: TableSession, case: Case) -> float:
-    for at, number in session.proven:
-        claim = session.claims[at]
+def chance_of_a_false_yes(session: Session[TableQuestion], case: Case) -> float:
+    for at, number in session.question.proven:
+        claim = session.question.claims[at]
         if claim.claim.questions[number].threshold < case.truth(claim) - SLACK:
             return 1.0
     return sum(
@@ -116,7 +117,7 @@ def test_an_answer_yes_is_ever_false_with_at_most_alpha(beside: float) -> None:
     wish = TableWish(account="closed", alpha=0.95, questions=asked)
     case = Case(table_of(FIVE, guesses=GUESSES), FIVE, wish=wish)
     session = case.begun()
-    assert [case.truth(claim) for claim in session.claims] == [0.4, 0.4]
+    assert [case.truth(claim) for claim in session.question.claims] == [0.4, 0.4]
     assert 0.01 < chance_of_a_false_yes(session, case) <= wish.alpha
 
 
@@ -129,7 +130,7 @@ def test_the_plans_own_intervals_are_the_same_with_evidence_kept() -> None:
         draw = plain.propose()
         plain, kept = after(plain, draw, case), after(kept, kept.propose(), case)
         assert plain.drawn == kept.drawn
-        for one, other in zip(plain.claims, kept.claims, strict=True):
+        for one, other in zip(plain.question.claims, kept.question.claims, strict=True):
             assert one.interval == other.interval
 
 
@@ -142,15 +143,15 @@ def test_a_claim_added_later_has_a_signal_whose_mean_is_its_risk() -> None:
             if not now.can_draw:
                 continue
             begun = branched(now)
-            begun.add(TableClaim("a", 0, 0.2))
-            added = begun.claims[-1]
-            assert added.left == begun.claims[0].left
+            begun.question.add(TableClaim("a", 0, 0.2))
+            added = begun.question.claims[-1]
+            assert added.left == begun.question.claims[0].left
             own = added.interval
             assert own.lower - SLACK <= case.truth(added, 0.0) <= case.truth(added, 1.0)
             assert case.truth(added, 1.0) <= own.upper + SLACK
             means = np.zeros(2)
             for draw in coming(begun):
-                point = after(begun, draw, case).claims[-1].fold.points[-1]
+                point = after(begun, draw, case).question.claims[-1].fold.points[-1]
                 means += draw.q * np.array([point.plus.signal, point.minus.signal])
             assert means == pytest.approx([case.truth(added, fill) for fill in (0.0, 1.0)])
 
@@ -186,14 +187,14 @@ def test_whenever_a_claim_is_added_it_is_lost_with_at_most_its_level(
     chances = []
     for now in histories(case.begun(), case, 2 if NIGHTLY and not claim.column else 1):
         begun = branched(now)
-        begun.add(claim)
+        begun.question.add(claim)
         chances.append(lost(begun, case))
     assert 0.0 < max(chances) <= claim.level + SLACK
 
 
-def lost(session: TableSession, case: Case) -> float:
+def lost(session: Session[TableQuestion], case: Case) -> float:
     """Probability that the interval of the claim added last ever loses its risk."""
-    added = session.claims[-1]
+    added = session.question.claims[-1]
     low, high = case.truth(added, 0.0), case.truth(added, 1.0)
     if not (added.interval.lower <= low + SLACK and high - SLACK <= added.interval.upper):
         return 1.0
@@ -206,7 +207,7 @@ def test_no_choice_of_skips_gains_a_stake_of_a_claim_added_later() -> None:
     case = Case(table_of(four), four, wish=TOGETHER)
     for now in histories(case.begun(), case, 1):
         begun = branched(now)
-        begun.add(TableClaim("a", 0, 1e-6))
+        begun.question.add(TableClaim("a", 0, 1e-6))
         start = stakes(begun, case)[-1]
         assert (start > 0.0).all()
         assert (worst(begun, [], case, 2)[-1] <= start * (1.0 + 1e-9)).all()
@@ -234,9 +235,10 @@ def test_draws_that_are_out_count_as_judged_by_nobody_where_claims_are_shown() -
     waiting, skipped = case.begun(), case.begun()
     for session in (waiting, skipped):
         for _ in range(3):
-            session.take(session.propose())
-        session.judge(2, case.losses[session.drawn[1]].tolist())
+            session.apply(session.propose())
+        session.observe(2, tuple(case.losses[session.item(2)].tolist()))
     for round_ in (1, 3):
-        skipped.judge(round_, [None, None])
-    assert waiting.shown([0, 1]) == skipped.shown([0, 1])
+        skipped.observe(round_, (None, None))
+    shown = [one.question.shown([0, 1], one.rounds) for one in (waiting, skipped)]
+    assert shown[0] == shown[1]
     assert waiting.folded == 0

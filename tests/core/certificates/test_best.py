@@ -16,7 +16,7 @@ from celeus.core.plans.best import BestPlan, make_best
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
-from celeus.core.sessions.best.state import BestState
+from celeus.core.session.session import begin_session
 from tests.core.certifying import KEY, SEED, SESSION
 from tests.core.contending import Best
 
@@ -217,7 +217,7 @@ def test_a_known_item_that_is_not_is_found() -> None:
     known[np.flatnonzero(known == 0)[0]] = 1
     best.pool = _pool_with(best, known=known)
     best.plan = replace(best.plan, pool_digest=best.pool.digest)
-    best.state = BestState.of(best.plan, best.pool, SEED)
+    best.state = begin_session(best.plan, best.pool, SEED)
     difference = verify(best.go(5).certificate(), best.evidence, items=best.lines).difference
     assert difference is not None
     assert difference.where == "pool.columns.known"
@@ -233,7 +233,7 @@ def test_answers_that_are_not_the_same_are_found_with_the_items() -> None:
     known[at] = 1
     best.pool = _pool_with(best, answers=answers, known=known)
     best.plan = make_best(best.pool, Claim(alpha=0.2), commitment(SEED))
-    best.state = BestState.of(best.plan, best.pool, SEED)
+    best.state = begin_session(best.plan, best.pool, SEED)
     data = best.go(5).certificate()
     assert verify(data, best.evidence).valid
     difference = verify(data, best.evidence, items=best.lines).difference
@@ -245,6 +245,7 @@ def test_a_pool_of_another_number_of_systems_is_found() -> None:
     best = Best()
     best.pool = _pool_with(best, surrogates=best.pool.columns["surrogates"][:, :3].copy())
     best.plan = replace(best.plan, pool_digest=best.pool.digest)
+    best.state.question.plan = best.plan
     difference = verify(best.go(3).certificate(), best.evidence).difference
     assert difference is not None
     assert difference.where == "pool.columns.surrogates"

@@ -39,7 +39,7 @@ def panelled(rounds: int = 12) -> Case:
     case = opened(world, "sharp", claim)
     for _ in range(rounds):
         draw = case.draw()[0]
-        ratings = case.state.ratings
+        ratings = case.state.question.ratings
         assert ratings is not None
         number = 0
         while not (result := ratings.outcome(draw.round)).decided:

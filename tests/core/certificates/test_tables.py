@@ -65,8 +65,11 @@ def test_what_is_honest_verifies(account: str, *, final: bool) -> None:
     claim = report.claim
     assert claim is not None
     assert len(claim["claims"]) == len(tabled.plan.claims)
-    for one, state in zip(claim["claims"], tabled.state.claims, strict=True):
-        assert (one["lower"], one["upper"]) == (state.interval.lower, state.interval.upper)
+    for one, state in zip(claim["claims"], tabled.state.question.claims, strict=True):
+        assert (one["lower"], one["upper"]) == (
+            state.interval.lower,
+            state.interval.upper,
+        )
         assert one["score"]["lower"] <= one["score"]["estimate"] <= one["score"]["upper"]
     assert [one["code"] for one in claim["assumptions"]] == ["known_losses"]
 
@@ -94,7 +97,7 @@ def test_the_intervals_to_show_widen_as_fewer_are_picked() -> None:
 def test_answers_yes_are_those_that_hold_at_once() -> None:
     tabled, data = issued("closed", final=True)
     claims = json.loads(data)["claim"]["claims"]
-    proven = tabled.state.session.proven
+    proven = tabled.state.question.proven
     said = {
         (at, number): its["round"]
         for at, one in enumerate(claims)

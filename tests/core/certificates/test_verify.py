@@ -21,7 +21,6 @@ from celeus.core.certificates.verify import verify
 from celeus.core.ledger import Draw, Observation
 from celeus.core.plans.plan import Claim
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import propose
 from tests.core.certifying import (
     KEY,
     OTHER_KEY,
@@ -228,7 +227,7 @@ def _with_draw(other: Callable[[Draw], Draw], rounds: int = 12) -> Case:
     """A session whose fifth draw was written down as another one, and went on from there."""
     case = opened(zero_one_world(120))
     case.go(4)
-    case.enter(other(propose(case.plan, case.state)), worker="ada")
+    case.enter(other(case.state.propose()), worker="ada")
     case.judge([5])
     case.go(rounds - 5)
     return case

@@ -14,7 +14,7 @@ from celeus.core.eprocess.bets import goals_for
 from celeus.core.eprocess.lattice import (
     FINEST_GOAL,
     ONE_SIDED_SHARE,
-    Candidates,
+    CandidateGrid,
     Lattice,
     LatticeSide,
     Threshold,
@@ -38,7 +38,7 @@ SLACK = 4e-15
 SHARP = policy_named("sharp")
 
 
-def above(candidates: Candidates, steps: int, risk: float) -> float:
+def above(candidates: CandidateGrid, steps: int, risk: float) -> float:
     """Share of the first candidate above ``risk``: without it no end gets beyond the risk."""
     at = np.flatnonzero(candidates.grid / steps > risk + SLACK)
     return float(candidates.share[at[0]]) if at.size else 0.0
@@ -220,7 +220,7 @@ def test_rounds_drawn_after_a_change_of_precision_bet_for_the_new_one(target: Ta
     walk.go(2)
     walk.enter(Change(precision=0.3, budget=300))
     walk.go(1)
-    sequence = walk.state.fold.confidence_sequence
+    sequence = walk.state.question.fold.confidence_sequence
     if isinstance(sequence, LatticeSequence):
         lattice = sequence._lattice
     else:
@@ -270,10 +270,10 @@ def test_with_questions_too_the_interval_only_narrows_whatever_the_changes(
         walk.enter(Change(changed, 300))
         for _ in range(60):
             walk.go(1)
-            now = walk.state.interval
+            now = walk.state.question.interval
             assert lower - slack <= now.lower <= now.upper <= upper + slack
             lower, upper = now.lower, now.upper
-    assert walk.state.interval.width <= slack
+    assert walk.state.question.interval.width <= slack
 
 
 def test_permutations_of_the_questions_change_nothing() -> None:
@@ -282,5 +282,5 @@ def test_permutations_of_the_questions_change_nothing() -> None:
     for order in permutations(questions):
         walk = open_walk(zero_one_truth(80), SHARP, Claim(questions=order))
         walk.go(80)
-        found.append([point.interval for point in walk.state.points])
+        found.append([point.interval for point in walk.state.question.points])
     assert all(one == found[0] for one in found)

@@ -9,7 +9,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.surrogates import Scores
 from celeus.study.engine.simulation import Truth
-from tests.core.sessions.test_sharp_enumeration import after, coming
+from tests.core.session.test_sharp_enumeration import after, coming
 from tests.core.worlds import Walk, alike, open_walk
 
 SHARP = policy_named("sharp")
@@ -19,11 +19,11 @@ ALPHA = 0.6
 
 def chance_of_a_wrong_word(walk: Walk, risk: float) -> float:
     """Exact probability, over all draws to come, that an answer or an interval is ever wrong."""
-    if walk.state.points:
-        interval, slack = walk.state.interval, 1e-12
+    if walk.state.question.points:
+        interval, slack = walk.state.question.interval, 1e-12
         if not interval.lower - slack <= risk <= interval.upper + slack:
             return 1.0
-        for decision in walk.state.decisions:
+        for decision in walk.state.question.decisions:
             right = decision.question.answer(type(interval)(risk, risk), slack)
             if decision.answer not in {"undecided", right}:
                 return 1.0
@@ -66,7 +66,7 @@ def test_the_stake_of_a_threshold_the_risk_respects_falls_in_the_mean() -> None:
     walk = open_walk(truth, SHARP, claim)
 
     def stakes(walk: Walk) -> list[float]:
-        game = walk.state.fold.confidence_sequence
+        game = walk.state.question.fold.confidence_sequence
         assert isinstance(game, LatticeSequence)
         found = []
         for ladder, end in zip(game._lattice.sides, (2.0 / 6.0, 4.0 / 6.0), strict=True):

@@ -43,7 +43,7 @@ class Plain:
     """Steps 1 to 7 for round ``t``, from the draws and losses of rounds before it."""
 
     def __init__(self, walk: Walk) -> None:
-        proposal = walk.state.proposal
+        proposal = walk.state.question.proposal
         assert isinstance(proposal, StratifiedProposal)
         self.code = proposal._strata.code
         self.base = proposal._strata.base
@@ -144,7 +144,7 @@ class PlainSide:
 def test_a_run_is_what_a_plain_computation_from_its_history_gives(walk: Walk) -> None:
     plain, plus, minus = Plain(walk), PlainSide(1.0), PlainSide(-1.0)
     lower, upper = 0.0, 1.0
-    for t, point in enumerate(walk.state.points):
+    for t, point in enumerate(walk.state.question.points):
         plug_in, a, b, signal, mu, s2 = plain.round(t)
         assert point.plus.plug_in == pytest.approx(plug_in, rel=NEAR)
         assert point.plus.signal_range.lower == pytest.approx(a, rel=NEAR)
@@ -166,7 +166,7 @@ def test_a_run_is_what_a_plain_computation_from_its_history_gives(walk: Walk) ->
 
 
 def test_stakes_are_those_of_a_plain_computation(walk: Walk) -> None:
-    confidence_sequence = walk.state.fold.confidence_sequence
+    confidence_sequence = walk.state.question.fold.confidence_sequence
     assert isinstance(confidence_sequence, LatticeSequence)
     for lattice_side in confidence_sequence._lattice.sides:
         assert (lattice_side._stake < 0.0).all()

@@ -12,7 +12,7 @@ from celeus.core.plans.claim import Claim, Target
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.randomness import uniforms
-from celeus.core.sessions.state import rounds
+from celeus.core.session.session import judge_rounds
 from celeus.study.engine.simulation import Truth, opened, seed_of, with_spread
 from tests.core.insights.test_levels import POLICIES, walked
 from tests.core.worlds import open_walk, zero_one_truth
@@ -36,13 +36,13 @@ def sessions(name: str, count: int) -> list[Truth]:
 @pytest.mark.parametrize("target", ["pool", "population"])
 def test_a_forecast_leaves_the_state_as_it_was(policy: str, target: Target) -> None:
     walk = walked(policy, Claim(target, precision=0.4))
-    before = (walk.state.interval, walk.state.counts, walk.state.rounds[:])
-    found = forecast(walk.plan, walk.state)
+    before = (walk.state.question.interval, walk.state.counts, walk.state.rounds[:])
+    found = forecast(walk.state)
     assert found is not None
     assert found.round == walk.state.folded
     assert 1 <= found.low <= found.labels_left <= found.high <= 200 - walk.state.folded
-    assert (walk.state.interval, walk.state.counts, walk.state.rounds) == before
-    assert forecast(walk.plan, walk.state) == found
+    assert (walk.state.question.interval, walk.state.counts, walk.state.rounds) == before
+    assert forecast(walk.state) == found
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -54,37 +54,37 @@ def test_the_median_is_in_the_range(surrogate: float, seed: int) -> None:
     walk = open_walk(truth, policy_named("evalue"), Claim(precision=0.9))
     while walk.state.stop_reason is None:
         walk.go(1)
-        found = forecast(walk.plan, walk.state)
+        found = forecast(walk.state)
         assert found is None or found.low <= found.labels_left <= found.high
 
 
 def test_nothing_is_foretold_before_a_loss_after_the_stop_or_without_a_goal() -> None:
     truth, sharp = zero_one_truth(200), policy_named("sharp")
     walk = open_walk(truth, sharp, Claim(precision=0.3))
-    assert forecast(walk.plan, walk.state) is None
+    assert forecast(walk.state) is None
     walk.go(1)
-    assert forecast(walk.plan, walk.state) is not None
+    assert forecast(walk.state) is not None
     while walk.state.stop_reason is None:
         walk.go(1)
-    assert forecast(walk.plan, walk.state) is None
+    assert forecast(walk.state) is None
     without = open_walk(truth, sharp, Claim())
     without.go(5)
-    assert forecast(without.plan, without.state) is None
+    assert forecast(without.state) is None
     hidden = open_walk(truth, sharp, Claim(precision=0.3), hidden=range(200))
     hidden.go(5)
-    assert forecast(hidden.plan, hidden.state) is None
+    assert forecast(hidden.state) is None
 
 
 def test_a_narrower_interval_takes_longer_and_answers_may_come_sooner() -> None:
     asked = Claim(precision=0.3, questions=(Question("at_most", 0.95),), stop_when_decided=True)
     walk = open_walk(zero_one_truth(2000), policy_named("sharp"), asked)
     walk.go(5)
-    with_both = forecast(walk.plan, walk.state)
+    with_both = forecast(walk.state)
     walk.enter(Change(0.3, 2000, stop_when_decided=False))
-    wide = forecast(walk.plan, walk.state)
+    wide = forecast(walk.state)
     walk.enter(Change(0.15, 2000))
     walk.go(1)
-    narrow = forecast(walk.plan, walk.state)
+    narrow = forecast(walk.state)
     assert with_both is not None
     assert wide is not None
     assert narrow is not None
@@ -98,9 +98,9 @@ def test_another_precision_is_foretold_at_once(target: Target) -> None:
     walk.go(20)
     for precision in (0.1, 0.4):
         walk.enter(Change(precision, 2000))
-        at_once = forecast(walk.plan, walk.state)
+        at_once = forecast(walk.state)
         walk.go(1)
-        later = forecast(walk.plan, walk.state)
+        later = forecast(walk.state)
         assert at_once is not None
         assert later is not None
         assert at_once.labels_left == pytest.approx(later.labels_left, rel=0.3, abs=15)
@@ -135,12 +135,12 @@ def test_most_sessions_lie_in_the_range_at_every_stage(policy: str, target: Targ
     ratios = []
     for at, truth in enumerate(sessions("range", 40 if NIGHTLY else 24)):
         claim = Claim(target, precision=0.15)
-        plan, state = opened(truth, policy_named(policy), claim, seed_of("forecast", at))
+        state = opened(truth, policy_named(policy), claim, seed_of("forecast", at))
         told: list[Forecast] = [
             one
-            for _ in rounds(plan, state, truth.loss_of)
+            for _ in judge_rounds(state, truth.loss_of)
             if state.folded in {3, 6, 10, 17, 30, 50, 75, 100, 150}
-            if (one := forecast(plan, state)) is not None
+            if (one := forecast(state)) is not None
         ]
         for one in told:
             left = state.folded - one.round
@@ -160,7 +160,7 @@ def test_the_losses_of_heavy_items_count_by_what_is_left_of_their_weight() -> No
     heavy = replace(truth, scores=replace(truth.scores, item_weight=weight))
     walk = open_walk(heavy, policy_named("sharp"), Claim(precision=0.2))
     walk.go(10)
-    found = forecast(walk.plan, walk.state)
+    found = forecast(walk.state)
     while walk.state.stop_reason is None:
         walk.go(1)
     assert found is not None

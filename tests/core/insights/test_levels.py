@@ -8,7 +8,7 @@ from celeus.core.plans.claim import Claim, Target
 from celeus.core.plans.plan import plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
-from celeus.core.sessions.rounds import Rounds
+from celeus.core.session.rounds import Rounds
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 
 POLICIES = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
@@ -36,11 +36,11 @@ def test_the_state_is_resumed_to_the_last_bit_without_its_seed(policy: str, targ
     assert rounds == state.rounds
     plan = plan_from(walk.plan.to_dict())
     again = resumed(plan, Scores(**scores.arrays), rounds, state.stopping)
-    assert again.interval == state.interval
-    assert again.estimate == state.estimate
+    assert again.question.interval == state.question.interval
+    assert again.question.estimate == state.question.estimate
     assert again.counts == state.counts
     assert again.stopping == state.stopping
     assert (
-        again.fold.predictor.residual_moments.tolist()
-        == state.fold.predictor.residual_moments.tolist()
+        again.question.fold.predictor.residual_moments.tolist()
+        == state.question.fold.predictor.residual_moments.tolist()
     )

@@ -17,7 +17,8 @@ from celeus.core.pools.strata import strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
 from celeus.core.sampling.predictors import CalibratedPredictor
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session
 from celeus.study.engine.simulation import Truth, seed_of, simulate
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 
@@ -25,7 +26,7 @@ Floats = NDArray[np.float64]
 SHARP = policy_named("sharp")
 
 
-def judged_of(state: State, lower: float = 0.0, width: float = 1.0) -> JudgedRounds:
+def judged_of(state: Session[Mean], lower: float = 0.0, width: float = 1.0) -> JudgedRounds:
     """The folded rounds of a state with their losses on the unit scale."""
     rounds = [one for one in state.rounds[: state.folded] if isinstance(one.loss, float)]
     return JudgedRounds(
@@ -77,7 +78,7 @@ def weighted(truth: Truth) -> Truth:
 @pytest.mark.parametrize("truth", [zero_one_truth(300), weighted(zero_one_truth(300))])
 def test_hindsight_finds_the_surrogates_that_bets_use_now(truth: Truth) -> None:
     walk = eventful(truth)
-    state, predictor = walk.state, walk.state.fold.predictor
+    state, predictor = walk.state, walk.state.question.fold.predictor
     assert isinstance(predictor, CalibratedPredictor)
     judged = judged_of(state)
     assert len(judged.round) < state.folded

@@ -19,7 +19,8 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Column, Table
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.session import Session
+from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.study.engine.simulation import seed_of
 from celeus.study.engine.tables import judge_table
 
@@ -101,7 +102,7 @@ def test_groups_without_a_target_change_no_draw(groups: dict[str, float]) -> Non
     plan = plan_table(replace(WISH, group_precision=groups), own, "0" * 64, "0" * 64)
     lean = with_targets(plan)
     assert len(lean.claims) == (2 + 2 * 2 if groups else 2)
-    sessions = [TableSession(one, own, b"seed") for one in (lean, plan)]
+    sessions = [Session.of(TableQuestion(one, own, b"seed"), b"seed") for one in (lean, plan)]
     chance = np.random.default_rng(8)
     for _ in range(80):
         draws = [one.propose() for one in sessions]
@@ -109,8 +110,8 @@ def test_groups_without_a_target_change_no_draw(groups: dict[str, float]) -> Non
         assert draws[0].q == pytest.approx(draws[1].q, rel=1e-12)
         losses = [float(chance.random() < 0.2), 4.0 * float(chance.random())]
         for one, draw in zip(sessions, draws, strict=True):
-            one.take(draw)
-            one.judge(draw.round, losses)
+            one.apply(draw)
+            one.observe(draw.round, tuple(losses))
 
 
 def test_a_risk_moves_its_metric_alone_and_known_losses_stay() -> None:

@@ -7,7 +7,6 @@ from celeus.core.ledger import Change
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import StoppingRule, StopReason
-from celeus.core.sessions.state import can_draw, propose
 from tests.core.worlds import open_walk, zero_one_truth
 
 WIDE, NARROW = Interval(0.0, 1.0), Interval(0.3, 0.35)
@@ -35,9 +34,9 @@ def test_the_first_reason_that_holds_is_named(
 def test_a_budget_ends_the_draws_and_a_new_one_goes_on() -> None:
     walk = open_walk(zero_one_truth(20), policy_named("celeus"), Claim(budget=5))
     walk.draw(5)
-    assert not can_draw(walk.plan, walk.state)
+    assert not walk.state.can_draw
     with pytest.raises(ValueError, match="nothing left to draw after 5 draws"):
-        propose(walk.plan, walk.state)
+        walk.state.propose()
     assert walk.state.stop_reason is None, "the losses are still out"
     walk.judge()
     reasons = [walk.state.stop_reason]
@@ -52,7 +51,7 @@ def test_a_smaller_budget_than_what_is_drawn_ends_the_draws_and_takes_nothing_ba
     walk = open_walk(zero_one_truth(20), policy_named("celeus"))
     walk.draw(5)
     walk.enter(Change(None, 2))
-    assert not can_draw(walk.plan, walk.state)
+    assert not walk.state.can_draw
     walk.judge()
     assert walk.state.folded == 5
 
@@ -61,7 +60,7 @@ def test_a_fully_judged_pool_is_known_exactly() -> None:
     truth = zero_one_truth(20)
     walk = open_walk(truth, policy_named("celeus"), Claim(precision=0.01))
     walk.go(20)
-    assert walk.state.interval.width == pytest.approx(0.0, abs=1e-12)
-    assert walk.state.interval.lower == pytest.approx(truth.loss.mean())
-    assert walk.state.estimate == pytest.approx(truth.loss.mean())
+    assert walk.state.question.interval.width == pytest.approx(0.0, abs=1e-12)
+    assert walk.state.question.interval.lower == pytest.approx(truth.loss.mean())
+    assert walk.state.question.estimate == pytest.approx(truth.loss.mean())
     assert walk.state.stop_reason is StopReason.TARGET_REACHED

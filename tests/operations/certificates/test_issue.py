@@ -14,7 +14,7 @@ from celeus.core.certificates.verify import verify
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.errors import SigningKeyMissing
 from celeus.operations.certificates import audit as auditing
 from celeus.operations.certificates import issue

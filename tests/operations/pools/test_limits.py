@@ -12,7 +12,7 @@ from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows import growth
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.errors import BadRows, DatabaseUnavailable, PoolTooLarge
 from celeus.operations.pools import imports, pools
 from celeus.operations.pools.imports import ImportOptions, Rows

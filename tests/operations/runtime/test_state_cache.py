@@ -16,9 +16,8 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import Lineup
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import apply, bets_per_round, propose, risk_state
-from celeus.core.sessions.state import begin
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import begin_mean, begin_session
 from celeus.operations.runtime.sizes import nbytes
 from celeus.operations.runtime.state_cache import (
     EVENTS_BETWEEN_COUNTS,
@@ -38,7 +37,7 @@ def session_of(items: int) -> CachedSession:
     pool = pool_of(items)
     facts = PoolFacts("00", items, 0.0, 1.0, whole_losses=True)
     plan = make_plan(Claim(precision=0.1), facts, policy_named("uniform"), "00", None)
-    return CachedSession(plan, pool, begin(plan, scores(pool, None), bytes(32)), bytes(32))
+    return CachedSession(plan, pool, begin_mean(plan, scores(pool, None), bytes(32)), bytes(32))
 
 
 async def keep(cache: StateCache, session_id: UUID, session: CachedSession) -> None:
@@ -70,9 +69,9 @@ async def test_the_rounds_of_a_state_count() -> None:
     async with cache.hold(sessions[1]) as slot:
         assert slot.session is not None
         for round_ in range(1, 1_001):
-            plan, state = slot.session.plan, slot.session.state
-            state = apply(plan, state, propose(plan, state))
-            slot.session.state = apply(plan, state, Observation(round_, 0.0))
+            state = slot.session.state
+            state = state.apply(state.propose())
+            slot.session.state = state.apply(Observation(round_, 0.0))
     assert len(cache) == 1
     assert slot.session is not None
     assert slot.session.nbytes - session_of(2_000).nbytes < 200_000
@@ -93,9 +92,9 @@ async def test_a_session_is_counted_again_when_it_has_grown_by_an_eighth(
     for round_ in range(1, 201):
         async with cache.hold(session_id) as slot:
             assert slot.session is not None
-            plan, state = slot.session.plan, slot.session.state
-            state = apply(plan, state, propose(plan, state))
-            slot.session.state = apply(plan, state, Observation(round_, 0.0))
+            state = slot.session.state
+            state = state.apply(state.propose())
+            slot.session.state = state.apply(Observation(round_, 0.0))
         async with cache.hold(session_id):
             """Who only reads has nothing counted."""
     assert len(counts) < 40
@@ -108,9 +107,9 @@ async def test_a_change_of_precision_counts_at_once() -> None:
     before = session.nbytes
     rounds = iter(range(1, 4))
     for change in (Change(0.0005, 2_000), Change(None, 2_000)):
-        session.state = apply(session.plan, session.state, change)
-        session.state = apply(session.plan, session.state, propose(session.plan, session.state))
-        session.state = apply(session.plan, session.state, Observation(next(rounds), 0.0))
+        session.state = session.state.apply(change)
+        session.state = session.state.apply(session.state.propose())
+        session.state = session.state.apply(Observation(next(rounds), 0.0))
     assert before < 1_000_000
     assert nbytes(session.state) > 10_000_000
     assert session.nbytes > nbytes(session.state) / 2
@@ -120,10 +119,11 @@ async def test_of_many_checkpoints_one_is_counted_at_a_time() -> None:
     """With 250 draws ahead and 12 of them, counting all held the loop for 0.3 s."""
     session = session_of(6_000)
     for round_ in range(1, 5_001):
-        session.state = apply(session.plan, session.state, propose(session.plan, session.state))
-        session.state = apply(session.plan, session.state, Observation(round_, 0.0))
-        state = risk_state(session.state)
-        session.checkpoints.note(state.engine, state.fold)
+        session.state = session.state.apply(session.state.propose())
+        session.state = session.state.apply(Observation(round_, 0.0))
+        question = session.state.question
+        assert isinstance(question, Mean)
+        session.checkpoints.note(question.engine, question.fold)
     assert len(session.checkpoints.copies) == 5
     whole = nbytes((session.state, session.checkpoints))
     for count in range(1, 6):
@@ -186,9 +186,9 @@ async def test_a_session_that_seeks_the_best_counts_its_copies_of_the_answers() 
     columns = MappingProxyType({"predictions": codes})
     pool = Pool(items, lineup.scale, columns, (), b"", (), lineup)
     plan = make_best(pool, Claim(), "0" * 64)
-    state = BestState.of(plan, pool, b"seed")
+    state = begin_session(plan, pool, b"seed")
     session = CachedSession(plan, pool, state, b"seed")
     assert session.nbytes > codes.nbytes
     assert session.nbytes < 4 * codes.nbytes
     # A pool that may have to be cut anew takes a thread
-    assert bets_per_round(state) > 100_000
+    assert state.bets_per_round > 100_000

@@ -13,14 +13,15 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.table import table_of
 from celeus.core.randomness import commitment
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.session import Session, begin_session
+from celeus.core.session.table.table_question import Table
 from celeus.operations.runtime.status import SessionRecord, status_document
 
 ITEMS = 30
 SCALE = LossScale.of("zero_one")
 
 
-def judged_out(seed: int) -> tuple[TableState, Pool, float]:
+def judged_out(seed: int) -> tuple[Session[Table], Pool, float]:
     """A session at alpha 0.95, whose only answer yes would be false, judged to the last item."""
     losses = np.random.default_rng(seed).random(ITEMS) < 0.4
     columns = {"surrogate_wrong": np.full(ITEMS, 0.1)}
@@ -34,7 +35,7 @@ def judged_out(seed: int) -> tuple[TableState, Pool, float]:
     )
     key = bytes([seed])
     plan = plan_table(wish, table_of(pool), pool.digest, commitment(key))
-    state = TableState.of(plan, pool, key)
+    state = begin_session(plan, pool, key)
     while state.can_draw:
         state.apply(state.propose())
         state.apply(JointObservation(state.drawn, (float(losses[state.item(state.drawn)]),)))
@@ -45,10 +46,10 @@ def test_an_answer_yes_that_losses_contradict_stays_with_a_warning() -> None:
     """At alpha 0.95 answers come fast and are sometimes wrong; the last item shows it."""
     for seed in range(ITEMS * 2):
         state, pool, threshold = judged_out(seed)
-        [answer] = state.session.decisions(0)
-        if state.session.proven:
-            assert (answer.answer, answer.round) == ("yes", state.session.proven[0, 0])
-            assert state.claims[0].interval.lower > threshold
+        [answer] = state.question.decisions(0)
+        if state.question.proven:
+            assert (answer.answer, answer.round) == ("yes", state.question.proven[0, 0])
+            assert state.question.claims[0].interval.lower > threshold
             record = SessionRecord(
                 project_id=UUID(int=1),
                 session_id=UUID(int=2),
@@ -59,7 +60,7 @@ def test_an_answer_yes_that_losses_contradict_stays_with_a_warning() -> None:
                 created_at=datetime.now(UTC),
                 ledger_head=None,
             )
-            [warning] = status_document(record, state.plan, state, pool)["warnings"]
+            [warning] = status_document(record, state, pool)["warnings"]
             said = f"wrong: at_most {threshold:g} was answered yes in round {answer.round}"
             assert warning.startswith(said)
             return

@@ -15,13 +15,14 @@ import pytest
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions import correction as refolding
-from celeus.core.sessions.correction import Checkpoints, Refold, catch_up
-from celeus.core.sessions.fold import Fold, RoundOutcome, fold_round
-from celeus.core.sessions.judgements import Judgement
-from celeus.core.sessions.points import Points
-from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State
+from celeus.core.session import correction as refolding
+from celeus.core.session.correction import Checkpoints, Refold, catch_up
+from celeus.core.session.fold import Fold, RoundOutcome, fold_round
+from celeus.core.session.mean import Mean
+from celeus.core.session.outcome import Judgement
+from celeus.core.session.points import Points
+from celeus.core.session.rounds import Rounds
+from celeus.core.session.session import Session
 from celeus.errors import Busy
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
@@ -80,13 +81,13 @@ async def test_a_long_fold_keeps_no_transaction_standing(
 
     follow = Refold.follow
 
-    def slowly(self: Refold, plan: Plan, part: Rounds) -> None:
+    def slowly(self: Refold, part: Rounds) -> None:
         nonlocal folds
         folds += 1
         began.set()
         go_on.wait(30)
         time.sleep(2.5)
-        follow(self, plan, part)
+        follow(self, part)
 
     monkeypatch.setattr(Refold, "follow", slowly)
     amending = asyncio.create_task(amend(two[0], session, correction(3, 0.0)))
@@ -108,10 +109,10 @@ class Held:
         self.began, self.go_on = threading.Event(), threading.Event()
         follow = Refold.follow
 
-        def waiting(one: Refold, plan: Plan, part: Rounds) -> None:
+        def waiting(one: Refold, part: Rounds) -> None:
             self.began.set()
             assert self.go_on.wait(30)
-            follow(one, plan, part)
+            follow(one, part)
 
         monkeypatch.setattr(amendments, "ROUNDS_FOLDED_INLINE", 10)
         monkeypatch.setattr(amendments, "ROUNDS_AT_ONCE", 12)
@@ -208,7 +209,7 @@ async def test_what_takes_long_is_folded_beside_the_event_loop(
         threads.append(threading.get_ident())
         return fold_round(plan, before, outcome)
 
-    monkeypatch.setattr("celeus.core.sessions.state.fold_round", noted)
+    monkeypatch.setattr("celeus.core.session.mean.fold_round", noted)
     told = [Judgement(draw["round"], loss=0.0) for draw in offer.draws]
     await rounds.observe(two[0], session, told, "ada", 0)
     assert len(threads) == at_once
@@ -248,8 +249,8 @@ async def test_a_correction_costs_what_it_changed_in_every_process(
         folded.append(outcome.draw.round)
         return fold_round(plan, before, outcome)
 
-    monkeypatch.setattr("celeus.core.sessions.state.fold_round", noted)
-    monkeypatch.setattr("celeus.core.sessions.correction.fold_round", noted)
+    monkeypatch.setattr("celeus.core.session.mean.fold_round", noted)
+    monkeypatch.setattr("celeus.core.session.correction.fold_round", noted)
     for loss in (1.0, 0.0):
         await amend(two[1], session, correction(65, loss))
     assert folded == [*range(61, 66)] * 2
@@ -331,9 +332,9 @@ async def test_a_process_far_behind_catches_up_before_it_locks(
     monkeypatch.setattr(journal, "ROUNDS_FOLDED_LOCKED", 5)
     folded: list[Any] = []
 
-    def noted(plan: Plan, state: State, events: list[Any], checkpoints: Checkpoints) -> State:
+    def noted(state: Session[Mean], events: list[Any], checkpoints: Checkpoints) -> Session[Mean]:
         folded.append(len(events))
-        return catch_up(plan, state, events, checkpoints)
+        return catch_up(state, events, checkpoints)
 
     monkeypatch.setattr(journal, "catch_up", noted)
     await judged(two[0], session, 1)
@@ -359,4 +360,4 @@ async def test_a_ledger_read_in_pages_is_whole(
     async with two[0].states.hold(session) as slot:
         assert slot.session is not None
         assert slot.session.state.rounds == rebuilt.state.rounds
-        assert slot.session.state.points == rebuilt.state.points
+        assert slot.session.state.question.points == rebuilt.state.question.points

@@ -12,8 +12,8 @@ from celeus.core.plans.opening import SessionRequest, TableRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions.either import catch_up
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.correction import catch_up
+from celeus.core.session.outcome import Judgement
 from celeus.operations.insights.table import table_claims
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool

@@ -23,8 +23,7 @@ from httpx import ASGITransport, AsyncClient
 from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.sessions.either import can_draw, propose
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.errors import BoundContradicted, Refusal
 from celeus.main import create_app
 from celeus.operations.runtime.context import Context
@@ -443,8 +442,8 @@ async def answers(
 
 async def spoils(journal: Journal, _db: AsyncConnection) -> Answering[None]:
     """Undoes its whole group, after all the others have done what they do."""
-    if can_draw(journal.plan, journal.state):
-        journal.append(propose(journal.plan, journal.state), {"worker": "nobody"})
+    if journal.state.can_draw:
+        journal.append(journal.state.propose(), {"worker": "nobody"})
     raise ZeroDivisionError
 
 

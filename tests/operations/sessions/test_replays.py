@@ -9,10 +9,10 @@ from uuid import UUID
 import pytest
 
 from celeus.core.plans.opening import SessionRequest
-from celeus.core.plans.plan import Claim, Plan
+from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions.correction import Ahead
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.correction import Ahead
+from celeus.core.session.outcome import Judgement
 from celeus.errors import Busy
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
@@ -35,11 +35,11 @@ class Long:
         self.began, self.go_on, self.folds = threading.Event(), threading.Event(), 0
         follow = Ahead.follow
 
-        def waiting(one: Ahead, plan: Plan) -> None:
+        def waiting(one: Ahead) -> None:
             self.folds += 1
             self.began.set()
             assert self.go_on.wait(30)
-            follow(one, plan)
+            follow(one)
 
         monkeypatch.setattr(journal, "ROUNDS_FOLDED_LOCKED", 10)
         monkeypatch.setattr(rounds, "REPLAY_SECONDS", 0.05)

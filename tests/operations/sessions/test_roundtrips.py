@@ -14,7 +14,7 @@ from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.errors import Busy, DatabaseUnavailable
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool

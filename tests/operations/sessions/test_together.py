@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.losses import LossScale
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.errors import LossOutsideScale, Overloaded, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import PAGE_BYTES, NewPool

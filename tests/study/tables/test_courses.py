@@ -26,9 +26,9 @@ def test_kept_widths_are_those_of_the_session() -> None:
     run, state = simulate(truth, policy_of("celeus"), Claim("pool", 0.05, 0.3), seed)
     assert (found["labels"], found["stopped"]) == (run.labels, "target_reached")
     for budget, width in zip(BUDGETS, found["widths"], strict=False):
-        assert width == pytest.approx(state.points[budget - 1].interval.width, abs=1e-6)
+        assert width == pytest.approx(state.question.points[budget - 1].interval.width, abs=1e-6)
         assert width_at(found, budget) == pytest.approx(width)
-    assert found["width"] == state.interval.width <= 0.3
+    assert found["width"] == state.question.interval.width <= 0.3
 
 
 def test_between_budgets_a_width_lies_between_theirs_and_after_the_stop_it_stays() -> None:

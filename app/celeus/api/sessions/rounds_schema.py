@@ -17,8 +17,8 @@ from celeus.api.sessions.schema import (
 )
 from celeus.core.pools.systems import MOST, MOST_GRADES, RESERVED, TIE
 from celeus.core.pools.table import MOST_METRICS
-from celeus.core.sessions.judgements import Judgement
-from celeus.core.sessions.raters import TURNS
+from celeus.core.session.outcome import Judgement
+from celeus.core.session.panel import TURNS
 from celeus.errors import InvalidValue
 
 MOST_OBSERVATIONS = 1000

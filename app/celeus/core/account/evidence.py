@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.eprocess.bets import Goal
-from celeus.core.eprocess.lattice import WHOLE, Candidates, Lattice, LatticeSide
+from celeus.core.eprocess.lattice import WHOLE, CandidateGrid, Lattice, LatticeSide
 from celeus.core.eprocess.pool_target import (
     LatticeSequence,
     half_width,
@@ -57,7 +57,7 @@ class OpenSide(LatticeSide):
     __slots__ = ("_start",)
 
     def __init__(
-        self, steps: int, level: float, goals: list[Goal], candidates: Candidates | None = None
+        self, steps: int, level: float, goals: list[Goal], candidates: CandidateGrid | None = None
     ) -> None:
         super().__init__(steps, level, goals, candidates)
         self._start: Floats = self._total

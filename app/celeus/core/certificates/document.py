@@ -25,12 +25,13 @@ from celeus.core.certificates.table.claim import table_claim
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.raters import PANEL, PROTOCOLS, SOURCES
 from celeus.core.pools.bounds import Basis, KnownLosses
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
-from celeus.core.sessions.points import Points
-from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.mean import Mean
+from celeus.core.session.points import Points
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.rounds import Rounds
+from celeus.core.session.session import AnySession, Session
+from celeus.core.session.table.table_question import Table
 
 FORMAT = "celeus-certificate-2"
 
@@ -142,19 +143,19 @@ class Account:
     origin: Mapping[str, str] | None = None
 
 
-def position_of(plan: AnyPlan, state: AnyState, *, amended: bool) -> Position:
-    """The position of ``state`` now; ``amended`` when one of its events is a correction."""
-    if isinstance(state, BestState):
-        return Position(plan, best_claim(state), Points(), Rounds(), None)
-    if isinstance(state, TableState):
-        return Position(plan, table_claim(state), Points(), Rounds(), None)
-    points = state.points[:]
+def position_of(session: AnySession, *, amended: bool) -> Position:
+    """The position of ``session`` now; ``amended`` when one of its events is a correction."""
+    if isinstance(session.question, Best):
+        return Position(session.plan, best_claim(session), Points(), Rounds(), None)
+    if isinstance(session.question, Table):
+        return Position(session.plan, table_claim(session), Points(), Rounds(), None)
+    fold, points = session.question.fold, session.question.points[:]
     return Position(
-        plan=plan,
-        claim=claim_of(risk_plan(plan), state, amended=amended),
+        plan=session.plan,
+        claim=mean_claim(session, amended=amended),
         points=points,
-        rounds=state.rounds[:],
-        surrogates=points[0].surrogates_left if points else state.fold.predictor.surrogates_left,
+        rounds=session.rounds[:],
+        surrogates=points[0].surrogates_left if points else fold.predictor.surrogates_left,
     )
 
 
@@ -282,28 +283,29 @@ def _claimed(account: Account) -> dict[str, Any]:
     return claim
 
 
-def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
-    """What is claimed after the events of ``state``; ``amended`` when one is a correction."""
-    interval, pool = state.interval, state.fold.pool_interval
-    unjudgeable = state.rounds.unjudgeable(state.folded)
-    skipped = state.rounds.skipped_ahead is not None
+def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
+    """What is claimed after the events of ``session``; ``amended`` when one is a correction."""
+    question, plan = session.question, session.question.plan
+    interval, pool = question.interval, question.fold.pool_interval
+    unjudgeable = session.rounds.unjudgeable(session.folded)
+    skipped = session.rounds.skipped_ahead is not None
     claim: dict[str, Any] = {
         "target": plan.target,
         "alpha": plan.alpha,
-        "precision": state.stopping.precision,
-        "budget": state.stopping.budget,
+        "precision": session.stopping.precision,
+        "budget": session.stopping.budget,
         "fixed": plan.fixed,
-        "changes": state.changes,
+        "changes": session.changes,
         "interval": {"lower": interval.lower, "upper": interval.upper},
         "pool_interval": {"lower": pool.lower, "upper": pool.upper},
-        "estimate": state.estimate,
-        "labels": state.folded - unjudgeable,
+        "estimate": question.estimate,
+        "labels": session.folded - unjudgeable,
         "unjudgeable": unjudgeable,
-        "rounds": state.counts,
-        "stop_reason": state.stop_reason,
-        "emptied": state.fold.emptied,
+        "rounds": session.counts,
+        "stop_reason": session.stop_reason,
+        "emptied": question.fold.emptied,
         "assumptions": assumptions_of(
-            plan, amended=amended, changed=state.changes > 0, skipped=skipped
+            plan, amended=amended, changed=session.changes > 0, skipped=skipped
         ),
     }
     if plan.weights is not None:
@@ -311,13 +313,13 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
     if plan.systems is not None:
         claim["systems"] = plan.named
     if plan.score is not None:
-        claim["score"] = plan.score.values(interval, state.estimate, plan.scale)
-    if state.ratings is not None:
-        claim["raters"] = state.ratings.summary
+        claim["score"] = plan.score.values(interval, question.estimate, plan.scale)
+    if question.ratings is not None:
+        claim["raters"] = question.ratings.summary
     if plan.questions:
-        claim["decisions"] = [one.to_dict() for one in state.decisions]
-    if state.verdict is not None:
-        claim["verdict"] = state.verdict.to_dict()
+        claim["decisions"] = [decision.to_dict() for decision in question.decisions]
+    if question.verdict is not None:
+        claim["verdict"] = question.verdict.to_dict()
     return claim
 
 

@@ -17,8 +17,8 @@ from celeus.core.eprocess.signals import Range, RangeLeft, check, signal
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.sampling.proposals import ProposedDraw
-from celeus.core.sessions.engine import first_fold
-from celeus.core.sessions.fold import Fold
+from celeus.core.session.engine import first_fold
+from celeus.core.session.fold import Fold
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.int32]

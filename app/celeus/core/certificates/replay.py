@@ -1,8 +1,7 @@
-"""Replay of a certificate's ledger with the pool's scores: every draw is checked.
+"""Replay of a certificate's ledger on its pool: every draw is checked.
 
 With the seed every draw is proposed again; without it the item is the recorded one, and its
-probability is computed again. Rounds are folded as late as the next draw allows, so that a row of
-corrections costs one fold.
+probability is computed again.
 """
 
 import json
@@ -17,7 +16,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, same
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.interval import Interval
-from celeus.core.ledger import Amendment, Draw, Observation
+from celeus.core.ledger import Amendment, Draw, Event, Observation
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.bounds import Basis, foreign
 from celeus.core.pools.comparison import loss_said
@@ -29,7 +28,9 @@ from celeus.core.pools.rows.pairs import composed
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
-from celeus.core.sessions.state import State, begin, enter, fold_ready, propose
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.recorded import LedgerDiffers
+from celeus.core.session.session import AnySession, begin_session
 from celeus.errors import Refusal
 
 PREDICTIONS = frozenset(f"prediction_{side}" for side in SIDES)
@@ -294,19 +295,34 @@ def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
     return Scores(np.full(plan.items, plan.lower), np.zeros(plan.items), None)
 
 
-def replay_transcript(
-    plan: Plan, item_scores: Scores, seed: bytes | None, transcript: Transcript
-) -> State:
-    """The state after the ledger, every draw being the one that was due, or one that could be."""
-    state = begin(plan, item_scores, seed or b"")
-    for at, event in enumerate(transcript.events):
-        if isinstance(event, Draw):
-            if plan.policy.has_goal:
-                # Only with a goal do the draws depend on the losses.
-                state = fold_ready(plan, state)
-            _compare(f"ledger[{at}]", event, _due(plan, state, event, seed))
-        state = enter(state, event)
-    return fold_ready(plan, state)
+def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession:
+    """The session of a plan on its pool before the first draw; Mismatch where they do not agree."""
+    try:
+        return begin_session(plan, pool, seed or b"")
+    except LedgerDiffers as differs:
+        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
+    except Refusal as refusal:
+        raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
+
+
+def replay_ledger(session: AnySession, events: Iterable[Event], *, seeded: bool) -> None:
+    """Replay a ledger; Mismatch where a draw is not the one due, or unseeded one that could be.
+
+    Rounds are folded as late as the next draw allows, so that a row of corrections costs one fold.
+    """
+    try:
+        for event in events:
+            if isinstance(event, Draw):
+                if session.question.adaptive:
+                    session.fold()
+                session.check_draw(event, seeded=seeded)
+            session.enter(event)
+        session.fold()
+    except LedgerDiffers as differs:
+        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
+    except Refusal as refusal:
+        where = f"ledger[{session.sequence - 1}].{refusal.field}"
+        raise Mismatch(where, refusal.value, refusal.rule) from refusal
 
 
 def check_labels(pool: Pool, transcript: Transcript) -> None:
@@ -338,25 +354,3 @@ def check_bounds(plan: Plan, pool: Pool, transcript: Transcript) -> None:
                 bounds.check(transcript.draws[event.round - 1].item, event.loss)
             except Refusal as refusal:
                 raise Mismatch(f"ledger[{at}].loss", event.loss, refusal.rule) from refusal
-
-
-def _due(plan: Plan, state: State, event: Draw, seed: bytes | None) -> Draw:
-    if seed is not None:
-        return propose(plan, state)
-    item, q, strata_q = state.proposal.chance(event.item, state.fold.predictor.residual_moments)
-    return Draw(event.round, item, q, state.sequence, strata_q)
-
-
-def _compare(where: str, claimed: Draw, due: Draw) -> None:
-    equal(f"{where}.item", claimed.item, due.item)
-    equal(f"{where}.seen", claimed.seen, due.seen)
-    if abs(claimed.q - due.q) > SLACK * due.q:
-        raise Mismatch(f"{where}.q", claimed.q, due.q)
-    if claimed.strata_q is None or due.strata_q is None:
-        return
-    equal(f"the strata of {where}.strata_q", claimed.strata_q.size, due.strata_q.size)
-    apart = np.flatnonzero(~(np.abs(claimed.strata_q - due.strata_q) <= SLACK * due.strata_q))[:1]
-    if apart.size:
-        k = int(apart[0])
-        place = f"{where}.strata_q, stratum {k}"
-        raise Mismatch(place, float(claimed.strata_q[k]), float(due.strata_q[k]))

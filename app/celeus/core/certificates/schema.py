@@ -43,7 +43,7 @@ from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.core.pools.table import sole_metric
 from celeus.core.pools.weights import LEAST_WEIGHT, Weights
-from celeus.core.sessions.either import AnyPlan
+from celeus.core.session.question import AnyPlan
 from celeus.errors import Refusal
 
 Floats = NDArray[np.float64]

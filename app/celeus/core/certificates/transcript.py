@@ -46,9 +46,9 @@ from celeus.core.pools.comparison import WORDS
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.strata import MOST_STRATA
 from celeus.core.pools.systems import SIDES, Side
-from celeus.core.sessions.either import AnyPlan
-from celeus.core.sessions.table.allocation import NEEDED_SHARE
-from celeus.core.sessions.table.cells import MOST_CELLS
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.table.allocation import NEEDED_SHARE
+from celeus.core.session.table.cells import MOST_CELLS
 from celeus.errors import Refusal
 
 STATES = ("active", "paused", "closed")

@@ -19,16 +19,16 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificates.best.checks import (
     check_answers,
     check_best_labels,
-    replay_best,
 )
 from celeus.core.certificates.best.claim import best_claim
 from celeus.core.certificates.chain import chain_heads, chain_start
-from celeus.core.certificates.document import claim_of, digest_of, rounds_of, signs
+from celeus.core.certificates.document import digest_of, mean_claim, rounds_of, signs
 from celeus.core.certificates.form import form_of
 from celeus.core.certificates.parsing import Mismatch, Object, equal, listed, members, same
-from celeus.core.certificates.recording import FoldRecord, RecordedEngine
+from celeus.core.certificates.recording import RecordedEngine
 from celeus.core.certificates.replay import (
     Evidence,
+    begun,
     check_bounds,
     check_carried,
     check_known,
@@ -37,7 +37,7 @@ from celeus.core.certificates.replay import (
     check_weights,
     items_digest,
     pool_of,
-    replay_transcript,
+    replay_ledger,
     scores_for,
 )
 from celeus.core.certificates.report import Difference, Report, Signature
@@ -60,7 +60,6 @@ from celeus.core.certificates.stamps import (
 from celeus.core.certificates.table.checks import (
     check_table_labels,
     check_table_pool,
-    replay_table,
 )
 from celeus.core.certificates.table.comparison import compare_table_claim
 from celeus.core.certificates.transcript import Transcript
@@ -74,10 +73,12 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import STATED, Pool
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import AnyPlan, arrangement, risk_plan
-from celeus.core.sessions.sides import Sides
-from celeus.core.sessions.state import Coins, State, ratings_of, replay
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.mean import Mean, ratings_of
+from celeus.core.session.presentation_order import Sides
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.session import Session, begin_mean
+from celeus.core.session.table.table_question import Table
 
 LARGEST_CLAIM = 8 << 20
 """Bytes: that of 600 claims with 20 questions each has a quarter of it."""
@@ -183,7 +184,7 @@ class _Inspection:
         elif isinstance(plan, TablePlan):
             self._table(plan, seed, self._table_pool(header, scale), transcript)
         else:
-            self._risk(plan, seed, self._pool(header, scale, transcript), transcript)
+            self._mean(plan, seed, self._pool(plan, header, scale, transcript), transcript)
         self.report.sentence = self._sentence(plan, header, scale, transcript)
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
@@ -201,19 +202,19 @@ class _Inspection:
         systems = systems_of(header)
         return certified_sentence(claim, plan, scale, systems, closed=transcript.closed)
 
-    def _risk(
+    def _mean(
         self, plan: Plan, seed: bytes | None, pool: Pool | None, transcript: Transcript
     ) -> None:
-        """The claim of a session that measures a risk, and what it rests on."""
+        """The claim of a session of one mean, and what it rests on."""
         self._sides(plan, seed, transcript)
         self._raters(plan, seed, transcript)
-        state = self._state(plan, transcript, seed, pool)
-        skipped = state.rounds.skipped_ahead
+        session = self._session(plan, transcript, seed, pool)
+        skipped = session.rounds.skipped_ahead
         if skipped is not None and not plan.bets_fixed_at_draw:
             reason = SKIPPED_AHEAD.format(skipped, plan.method_version)
             self.report.unchecked["skips"] = reason
         with self._checking("claim"):
-            self._claim(plan, state, amended=transcript.amendments > 0)
+            self._claim(session, amended=transcript.amendments > 0)
 
     def _best_pool(
         self, plan: BestPlan, header: Object, scale: LossScale, transcript: Transcript
@@ -231,11 +232,14 @@ class _Inspection:
     def _best(self, plan: BestPlan, seed: bytes | None, pool: Pool, transcript: Transcript) -> None:
         """The claim of a session that seeks the best of several systems."""
         with self._replaying(seed):
-            state = replay_best(plan, pool, seed, transcript)
-        self._order(state, seed, transcript)
+            session = begun(plan, pool, seed)
+            replay_ledger(session, transcript.events, seeded=seed is not None)
+        if not isinstance(session.question, Best):
+            raise TypeError(plan)
+        self._order(session.question, seed, transcript)
         self._nothing_recorded()
         with self._checking("claim"):
-            same("claim", self._document["claim"], best_claim(state))
+            same("claim", self._document["claim"], best_claim(session))
 
     def _table_pool(self, header: Object, scale: LossScale) -> Pool:
         if self._evidence is None:
@@ -251,10 +255,13 @@ class _Inspection:
         """The claims of a session about a table."""
         with self._replaying(seed, "labels"):
             check_table_labels(pool, plan, transcript)
-            state = replay_table(plan, pool, seed, transcript)
+            session = begun(plan, pool, seed)
+            replay_ledger(session, transcript.events, seeded=seed is not None)
+        if not isinstance(session.question, Table):
+            raise TypeError(plan)
         self._nothing_recorded()
         with self._checking("claim"):
-            compare_table_claim(self._document["claim"], state)
+            compare_table_claim(self._document["claim"], session)
 
     @contextmanager
     def _replaying(self, seed: bytes | None, *names: str) -> Iterator[None]:
@@ -411,37 +418,39 @@ class _Inspection:
         if seed is None:
             self.report.unchecked["turns"] = NO_SEED
 
-    def _order(self, state: BestState, seed: bytes | None, transcript: Transcript) -> None:
+    def _order(self, question: Best, seed: bytes | None, transcript: Transcript) -> None:
         """The order in which several answers were shown was drawn from the seed."""
-        if state.order is None:
+        if question.order is None:
             return
         if seed is None:
             self.report.unchecked["sides"] = NO_SEED
             return
         with self._checking("sides"):
             for draw, order in zip(transcript.draws, transcript.order, strict=True):
-                due = arrangement(state, draw.round, draw.item)["order"]
+                due = question.arrangement(draw.round, draw.item)["order"]
                 equal(f"the order of round {draw.round}", order, due)
 
-    def _pool(self, header: Object, scale: LossScale, transcript: Transcript) -> Pool | None:
+    def _pool(
+        self, plan: Plan, header: Object, scale: LossScale, transcript: Transcript
+    ) -> Pool | None:
         if self._evidence is None:
             self.report.unchecked |= {"pool_columns": NO_POOL, "labels": NO_POOL}
             return None
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, header, scale)
-            check_known(risk_plan(transcript.plan), pool)
-            check_weights(risk_plan(transcript.plan), pool)
+            check_known(plan, pool)
+            check_weights(plan, pool)
             check_same(pool, None if self._items is None else self._same)
             check_carried(pool)
         with self._checking("labels"):
             check_labels(pool, transcript)
-            check_bounds(risk_plan(transcript.plan), pool, transcript)
+            check_bounds(plan, pool, transcript)
         return pool
 
-    def _state(
+    def _session(
         self, plan: Plan, transcript: Transcript, seed: bytes | None, pool: Pool | None
-    ) -> State:
-        """The state after the ledger, from the pool, or from what was recorded of it."""
+    ) -> Session[Mean]:
+        """The session after the ledger, from the pool, or from what was recorded of it."""
         document = self._document
         if pool is None and plan.believed is not None and plan.believed.bounded:
             raise Mismatch("the pool", None, NO_BOUNDS)
@@ -454,27 +463,30 @@ class _Inspection:
             missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
             self.report.unchecked |= missing
             with self._checking("rounds"):
-                state = replay(plan, _begun(plan, recorded, seed), transcript.events)
-                self._rounds(plan, state, transcript)
-            return state
+                engine = RecordedEngine(plan, recorded)
+                session = Session.of(Mean.begun(plan, engine, seed or b""), b"")
+                self._rounds(session.replay(transcript.events), transcript)
+            return session
         with self._checking("probabilities", *(["draws"] if seed is not None else [])):
-            state = replay_transcript(plan, item_scores, seed, transcript)
+            session = begin_mean(plan, item_scores, seed or b"")
+            replay_ledger(session, transcript.events, seeded=seed is not None)
         if seed is None:
             self.report.unchecked["draws"] = NO_SEED
         with self._checking("surrogates", "rounds"):
-            self._rounds(plan, state, transcript)
-        return state
+            self._rounds(session, transcript)
+        return session
 
-    def _rounds(self, plan: Plan, state: State, transcript: Transcript) -> None:
-        document, points = self._document, state.points
+    def _rounds(self, session: Session[Mean], transcript: Transcript) -> None:
+        document, question, plan = self._document, session.question, session.question.plan
+        points = question.points
         q, seen = ([getattr(one, name) for one in transcript.draws] for name in ("q", "seen"))
         compare_rounds(document["rounds"], rounds_of(points, q, seen), plan)
-        start = points[0].surrogates_left if points else state.fold.predictor.surrogates_left
+        start = points[0].surrogates_left if points else question.fold.predictor.surrogates_left
         close("surrogates", document["surrogates"], start, plan, column="left")
 
-    def _claim(self, plan: Plan, state: State, *, amended: bool) -> None:
+    def _claim(self, session: Session[Mean], *, amended: bool) -> None:
         """Numbers that were computed may differ a little, all others not at all."""
-        found = claim_of(plan, state, amended=amended)
+        found, plan = mean_claim(session, amended=amended), session.question.plan
         claim = members(self._document["claim"], "claim", found)
         for name in ("interval", "pool_interval"):
             where = f"claim.{name}"
@@ -508,18 +520,3 @@ def _lineup_of(pool: Pool) -> Lineup:
     if pool.lineup is None:
         raise Mismatch("pool.systems", None, "the names of several systems")
     return pool.lineup
-
-
-def _begun(plan: Plan, recorded: FoldRecord, seed: bytes | None) -> State:
-    """The state before the first draw of a session whose pool is not at hand."""
-    engine = RecordedEngine(plan, recorded)
-    return State(
-        drawable=plan.drawable,
-        scale=plan.scale,
-        coins=Coins(b""),
-        engine=engine,
-        fold=engine.fold(),
-        stopping=plan.stopping,
-        questions=plan.questions,
-        ratings=ratings_of(plan, seed or b""),
-    )

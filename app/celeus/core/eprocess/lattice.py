@@ -64,7 +64,7 @@ WHOLE = 1e-9
 """Places that differ by less, in steps, are the same."""
 
 
-class Candidates(NamedTuple):
+class CandidateGrid(NamedTuple):
     """Candidates of a side, ascending, in steps of the lattice, and their shares of the level."""
 
     grid: Floats
@@ -78,9 +78,9 @@ class Threshold(NamedTuple):
     at_most: bool
 
 
-def even_candidates(steps: int) -> Candidates:
+def even_candidates(steps: int) -> CandidateGrid:
     """Candidates at every step, all with half of the level."""
-    return Candidates(np.arange(steps + 1, dtype=np.float64), np.full(steps + 1, 0.5))
+    return CandidateGrid(np.arange(steps + 1, dtype=np.float64), np.full(steps + 1, 0.5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class ThresholdDesign:
         least = FINEST_GOAL * math.sqrt(drawable) / self.items
         return [goal for goal in goals if goal.half >= least] or goals[:1]
 
-    def candidates(self, steps: int) -> tuple[Candidates, Candidates]:
+    def candidates(self, steps: int) -> tuple[CandidateGrid, CandidateGrid]:
         """Candidates of the plus and of the minus side, each in its frame."""
         kinds: Sides = {}
         for threshold in self.thresholds:
@@ -125,10 +125,10 @@ class ThresholdDesign:
             ONE_SIDED_SHARE,
             np.where(grid > last * steps, 1.0 - ONE_SIDED_SHARE, 0.5),
         )
-        above = self._with_thresholds(Candidates(grid, plus), kinds, (first, last), steps)
+        above = self._with_thresholds(CandidateGrid(grid, plus), kinds, (first, last), steps)
         mirrored = {1.0 - at: {not kind for kind in sides} for at, sides in kinds.items()}
         below = self._with_thresholds(
-            Candidates(steps - grid[::-1], 1.0 - plus[::-1]),
+            CandidateGrid(steps - grid[::-1], 1.0 - plus[::-1]),
             mirrored,
             (1.0 - last, 1.0 - first),
             steps,
@@ -136,8 +136,8 @@ class ThresholdDesign:
         return above, below
 
     def _with_thresholds(
-        self, candidates: Candidates, kinds: Sides, ends: tuple[float, float], steps: int
-    ) -> Candidates:
+        self, candidates: CandidateGrid, kinds: Sides, ends: tuple[float, float], steps: int
+    ) -> CandidateGrid:
         """The candidates of a side with the thresholds; a strict one lies a rounding higher."""
         first, last = ends
         added: list[tuple[float, float]] = []
@@ -153,7 +153,7 @@ class ThresholdDesign:
         ats, shares = np.array(added).T
         grid = np.concatenate([candidates.grid, ats * steps])
         order = np.argsort(grid, kind="stable")
-        return Candidates(grid[order], np.concatenate([candidates.share, shares])[order])
+        return CandidateGrid(grid[order], np.concatenate([candidates.share, shares])[order])
 
 
 class LatticeSide:
@@ -165,7 +165,7 @@ class LatticeSide:
     __slots__ = ("_goals", "_grid", "_stake", "_standing", "_steps", "_value")
 
     def __init__(
-        self, steps: int, level: float, goals: list[Goal], candidates: Candidates | None = None
+        self, steps: int, level: float, goals: list[Goal], candidates: CandidateGrid | None = None
     ) -> None:
         initial = candidates or even_candidates(steps)
         self._steps = steps
@@ -232,7 +232,7 @@ class LatticeSide:
             start, stop = np.searchsorted(self._standing, (first, last + 1))
             self._slice(int(start), int(stop))
 
-    def refine(self, steps: int, candidates: Candidates | None = None) -> None:
+    def refine(self, steps: int, candidates: CandidateGrid | None = None) -> None:
         """Refine the lattice; a new candidate inherits the stake of the next old one above."""
         grid = (candidates or even_candidates(steps)).grid
         # Rounding alone: a strict candidate lies 32 last digits above its threshold.
@@ -350,7 +350,7 @@ class Lattice:
                 side.refine(self._steps, candidates)
             side.retarget(self._goals(half))
 
-    def _candidates(self) -> tuple[Candidates, Candidates]:
+    def _candidates(self) -> tuple[CandidateGrid, CandidateGrid]:
         if self._design is None:
             both = even_candidates(self._steps)
             return both, both

@@ -31,9 +31,9 @@ from celeus.core.eprocess.population_target import PairSequence
 from celeus.core.eprocess.published import CellSequence
 from celeus.core.eprocess.published_bets import Stakes, expected_path
 from celeus.core.interval import Interval
-from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import rounding
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session
 
 SHARES = (0.1, 0.5, 0.9)
 TAILS = (-1.28, 0.0, 1.28)
@@ -184,16 +184,17 @@ class Extrapolation(NamedTuple):
     lag: float
 
     @classmethod
-    def of(cls, plan: Plan, state: State) -> "Extrapolation | None":
+    def of(cls, session: Session[Mean]) -> "Extrapolation | None":
         """That of a session; None of a published policy, and where hardly anything is left."""
-        judged = state.folded - state.rounds.unjudgeable(state.folded)
-        at = _Outset(plan, state, judged) if judged else None
+        plan, folded = session.question.plan, session.folded
+        judged = folded - session.rounds.unjudgeable(folded)
+        at = _Outset(session, judged) if judged else None
         course = None if at is None else at.course
         share = 0.0 if course is None else course.left / plan.drawable
         if at is None or at.outlook is None or course is None or share < LEAST_LEFT:
             return None
         whole = Course(float(plan.drawable), course.variance / share**2, course.padding / share)
-        lag = math.sqrt(state.folded / max(whole.rounds(at.outlook.accrued), 1.0))
+        lag = math.sqrt(folded / max(whole.rounds(at.outlook.accrued), 1.0))
         return cls(at.outlook.goal, whole, lag)
 
     def narrowed(self, part: float) -> "Extrapolation":
@@ -213,23 +214,23 @@ class Extrapolation(NamedTuple):
         return self.course.rounds(self.lag * self.goal)
 
 
-def forecast(plan: Plan, state: State) -> Forecast | None:
+def forecast(session: Session[Mean]) -> Forecast | None:
     """Labels left until a session stops by its precision or by its answers.
 
     None before the first loss, once it has stopped, and where nothing but budget and pool ends it.
     """
-    rule, folded = state.stopping, state.folded
-    judged = folded - state.rounds.unjudgeable(folded)
-    if not rule.can_stop_early or state.stop_reason is not None or not judged:
+    rule, folded, plan = session.stopping, session.folded, session.question.plan
+    judged = folded - session.rounds.unjudgeable(folded)
+    if not rule.can_stop_early or session.stop_reason is not None or not judged:
         return None
-    at = _Outset(plan, state, judged)
+    at = _Outset(session, judged)
     expected = [at.to_width(rule.precision)] if rule.precision is not None else []
     if rule.stop_when_decided and plan.asks:
         expected.append(at.to_answers())
     first = expected[0]
     for other in expected[1:]:
         first = first.sooner(other)
-    most = min(rule.budget, state.drawable) - folded
+    most = min(rule.budget, session.drawable) - folded
     # The lines of little and of much luck may cross where one loss is known and little is missing
     low, median, high = sorted(min(max(math.ceil(one), 1), most) for one in first)
     return Forecast(folded, median, low, high)
@@ -251,14 +252,15 @@ def pace(times: Sequence[float]) -> float | None:
 class _Outset:
     """A session as it stands, on the unit scale."""
 
-    def __init__(self, plan: Plan, state: State, judged: int) -> None:
-        self._plan = plan
-        self._state = state
+    def __init__(self, session: Session[Mean], judged: int) -> None:
+        question = session.question
+        plan = self._plan = question.plan
+        self._session, self._question = session, question
         self._judged = judged
-        self._left = max(state.fold.remainder.weight.value, 1e-9)
-        self._point = state.points[-1]
+        self._left = max(question.fold.remainder.weight.value, 1e-9)
+        self._point = question.points[-1]
         scale = plan.scale
-        self._estimate = (state.estimate - scale.lower) / scale.width
+        self._estimate = (question.estimate - scale.lower) / scale.width
         lower, upper = self._point.plus.signal_range
         self._below = max(self._estimate - (lower - scale.lower) / scale.width, 0.0)
         self._above = max((upper - scale.lower) / scale.width - self._estimate, 0.0)
@@ -272,7 +274,7 @@ class _Outset:
     @property
     def outlook(self) -> Outlook | None:
         """How far its sequence is from its goal; None where it has none."""
-        sequence = self._state.fold.confidence_sequence
+        sequence = self._question.fold.confidence_sequence
         if isinstance(sequence, LatticeSequence | PairSequence):
             return sequence.outlook
         return None
@@ -305,7 +307,7 @@ class _Outset:
 
     def _one_sided(self, half: float) -> float:
         """How far the end still open will be from the estimate, in halves, at most 2."""
-        scale, interval = self._plan.scale, self._state.interval
+        scale, interval = self._plan.scale, self._question.interval
         lower = (interval.lower - scale.lower) / scale.width - (self._estimate - half)
         upper = (self._estimate + half) - (interval.upper - scale.lower) / scale.width
         return min(1.0 + max(lower, upper, 0.0) / half, 2.0)
@@ -325,14 +327,14 @@ class _Outset:
 
     def to_answers(self) -> Range:
         """Labels until all that is asked has its answer."""
-        state = self._state
+        question = self._question
         ends = [
             self._to_end(one.question.threshold)
-            for one in state.decisions
+            for one in question.decisions
             if one.answer == "undecided"
         ]
-        if state.verdict is not None and state.verdict.answer == "undecided":
-            ends.append(self._to_verdict(state.verdict.margin))
+        if question.verdict is not None and question.verdict.answer == "undecided":
+            ends.append(self._to_verdict(question.verdict.margin))
         last = Range(0.0, 0.0, 0.0)
         for one in ends:
             last = last.later(one)
@@ -342,7 +344,7 @@ class _Outset:
         """Until 0 is left on one side, or the interval lies within the margin."""
         within = self._to_end(margin).later(self._to_end(-margin))
         better = self._to_end(0.0)
-        estimate = self._state.estimate
+        estimate = self._question.estimate
         return better.sooner(within) if margin > abs(estimate) else better
 
     def _to_end(self, threshold: float) -> Range:
@@ -362,7 +364,7 @@ class _Outset:
         )
 
     def _course(self, outlook: Outlook, half: float) -> Course:
-        rounds = self._state.folded
+        rounds = self._session.folded
         scattered = max(outlook.ratio * (PRIOR_ROUNDS + rounds) - PRIOR_ROUNDS, 0.0)
         ratio = max((PRIOR + scattered) / (PRIOR + rounds), LEAST_RATIO)
         variance = ratio * (self._point.variance or 0.0)
@@ -370,15 +372,15 @@ class _Outset:
 
     @property
     def _sequence(self) -> CellSequence:
-        sequence = self._state.fold.confidence_sequence
+        sequence = self._question.fold.confidence_sequence
         if not isinstance(sequence, CellSequence):
             raise TypeError(sequence)
         return sequence
 
     def _published_width(self, precision: float) -> Range:
         """Until both candidates are out between which the interval is as narrow as asked for."""
-        plan, scale, estimate = self._plan, self._plan.scale, self._state.estimate
-        pool = self._state.fold.confidence_sequence.pool_interval
+        plan, scale, estimate = self._plan, self._plan.scale, self._question.estimate
+        pool = self._question.fold.confidence_sequence.pool_interval
         half = (half_width(plan, precision) or 1.0) * scale.width
         lower, upper = estimate - half, estimate + half
         if lower < pool.lower:
@@ -408,7 +410,7 @@ class _Outset:
     def _published_end(self, threshold: float) -> Range:
         """Until the candidates from the threshold on are out, on the side of it that is wrong."""
         scale = self._plan.scale
-        ahead = (self._state.estimate - threshold) / scale.width
+        ahead = (self._question.estimate - threshold) / scale.width
         away, scatter = abs(ahead), self._scatter
         variance = scatter / (self._judged + BETS.prior_rounds)
         error = math.sqrt(variance / self._judged * self._left / self._plan.items)
@@ -428,7 +430,7 @@ class _Outset:
     @property
     def _scale(self) -> float:
         """Width of the range of a signal, in a whole pool."""
-        plan, rounds = self._plan, len(self._state.points)
+        plan, rounds = self._plan, len(self._question.points)
         spread = max(self._below + self._above, 1e-12)
         return spread * plan.items / (plan.drawable - rounds + 1.0)
 
@@ -438,7 +440,7 @@ class _Outset:
             return above, below
         width, half = self._below + self._above, (above + below) / 2.0
         move = (0.5 * width - self._below) * BETS.half / (self._judged + BETS.half)
-        move *= self._plan.items / max(self._plan.drawable - len(self._state.points) + 1, 1)
+        move *= self._plan.items / max(self._plan.drawable - len(self._question.points) + 1, 1)
         if (move > 0.0 and below - move < half) or (move < 0.0 and above + move < half):
             return half, half
         return above + move, below - move
@@ -458,7 +460,7 @@ class _Outset:
         """
         if not any(missing):
             return []
-        plan, rounds, scale = self._plan, len(self._state.points), self._scale
+        plan, rounds, scale = self._plan, len(self._question.points), self._scale
         own = plan.policy.fraction == "own"
         stakes = Stakes(plan.alpha1, plan.policy.c, own, plan.drawable)
         place = self._below / max(self._below + self._above, 1e-12)

@@ -23,10 +23,11 @@ from celeus.core.plans.stopping import (
 )
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor
-from celeus.core.sessions.engine import strata_for
-from celeus.core.sessions.fold import Fold, fold_round
-from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State, begin, fold_ready
+from celeus.core.session.engine import strata_for
+from celeus.core.session.fold import Fold, fold_round
+from celeus.core.session.mean import Mean
+from celeus.core.session.rounds import Rounds
+from celeus.core.session.session import Session, begin_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def intervals(
     if not EvidenceSequence.serves(plan):
         own = at_level(plan, shown_level(alpha, 1, claims))
         state = resumed(own, scores, rounds, plan.stopping)
-        return [state.interval] * claims
+        return [state.question.interval] * claims
     sequence = _evidence(plan, scores, rounds)
     return [sequence.interval_at(shown_level(alpha, k, claims)) for k in range(1, claims + 1)]
 
@@ -76,19 +77,19 @@ def rank(plan: Plan, at: Sequence[Interval], round_: int) -> int | None:
     return least_rank(stands, len(at))
 
 
-def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) -> State:
+def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) -> Session[Mean]:
     """The state of a session with these rounds and this rule in force.
 
     Its draws to come are those of another seed: nobody who asks is told the session's own.
     """
-    state = begin(plan, scores, plan.digest.encode())
+    state = begin_mean(plan, scores, plan.digest.encode())
     # Of a panel the outcomes count, and not what its raters said
-    state.ratings = None
+    state.question.ratings = None
     for place, item in enumerate(rounds.item):
-        state.proposal.take(item, place + 1)
+        state.question.proposal.take(item, place + 1)
     state.rounds, state.stopping = rounds, stopping
     state.observed = sum(map(rounds.is_judged, range(len(rounds))))
-    return fold_ready(plan, state)
+    return state.fold()
 
 
 def at_level(plan: Plan, level: float) -> Plan:

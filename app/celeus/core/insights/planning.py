@@ -38,7 +38,7 @@ from celeus.core.plans.plan import FINEST_PRECISION, Plan
 from celeus.core.plans.stopping import StopReason
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import Numbers
-from celeus.core.sessions.state import begin, rounds
+from celeus.core.session.session import begin_mean, judge_rounds
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -260,18 +260,18 @@ class Case:
         """
         own = f"planning {seed} run {number}".encode()
         losses = Losses(self.assumption, self.plan.scale, self.scenario, own)
-        plan, state = self.plan, begin(self.plan, self.scores, own)
-        state.ratings = None
+        state = begin_mean(self.plan, self.scores, own)
+        state.question.ratings = None
 
         def loss(item: int) -> float:
-            own = state.fold.remainder.limits(item)
+            own = state.question.fold.remainder.limits(item)
             return min(max(losses.of_item(item), own.lower), own.upper)
 
-        for _ in rounds(plan, state, loss):
+        for _ in judge_rounds(state, loss):
             if state.folded % ROUNDS_BETWEEN_LOOKS == 0:
                 yield state.folded
-        reached, finer = state.stop_reason in REACHED, Extrapolation.of(plan, state)
-        yield SimulationOutcome(state.folded, reached, state.interval.width, finer)
+        reached, finer = state.stop_reason in REACHED, Extrapolation.of(state)
+        yield SimulationOutcome(state.folded, reached, state.question.interval.width, finer)
 
 
 @dataclass(frozen=True, slots=True)

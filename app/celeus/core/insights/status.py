@@ -7,16 +7,16 @@ from typing import Any, Final
 from celeus.core.insights.forecast import forecast
 from celeus.core.insights.lines import Measure, holds, progress
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
-from celeus.core.plans.plan import Plan, precision_warning
+from celeus.core.plans.plan import precision_warning
 from celeus.core.plans.stopping import Decision, rounding
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import AnyPlan, AnyState, risk_plan
-from celeus.core.sessions.raters import Ratings
-from celeus.core.sessions.state import State
-from celeus.core.sessions.table.claims import ClaimState
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.mean import Mean
+from celeus.core.session.panel import Ratings
+from celeus.core.session.session import AnySession, Session
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_question import Table
 
 LOST = (
     "for each an event of probability at most its level has happened, or the logical limits are"
@@ -78,87 +78,87 @@ class Header:
     seconds_per_label: float | None = None
 
 
-def session_state(lifecycle: str, state: AnyState) -> str:
+def session_state(lifecycle: str, session: AnySession) -> str:
     """The session's state in one word: its lifecycle, its stop reason, or ``active``."""
     if lifecycle != "active":
         return lifecycle
-    return state.stop_reason or "active"
+    return session.stop_reason or "active"
 
 
-def status_document(session: Header, plan: AnyPlan, state: AnyState, pool: Pool) -> dict[str, Any]:
+def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str, Any]:
     """The status document as plain JSON values; never contains the seed."""
-    if isinstance(state, BestState):
-        claim = NO_INTERVAL | _best(state)
-    elif isinstance(state, TableState):
-        claim = NO_INTERVAL | _table(session, state)
+    if isinstance(session.question, Best):
+        claim = NO_INTERVAL | _best(session.question)
+    elif isinstance(session.question, Table):
+        claim = NO_INTERVAL | _table(header, session.question)
     else:
-        claim = _risk(session, risk_plan(plan), state, pool)
-    reason = state.stop_reason
-    stopped = reason is not None or session.lifecycle == "closed"
+        claim = _mean(header, session, pool)
+    plan, reason = session.plan, session.stop_reason
+    stopped = reason is not None or header.lifecycle == "closed"
     document = {
-        "id": session.session,
-        "name": session.name,
-        "pool_id": session.pool,
-        "state": session_state(session.lifecycle, state),
+        "id": header.session,
+        "name": header.name,
+        "pool_id": header.pool,
+        "state": session_state(header.lifecycle, session),
         "alpha": plan.alpha,
         "method_version": plan.method_version,
-        "round": state.folded,
-        "precision": state.stopping.precision,
-        "budget": state.stopping.budget,
+        "round": session.folded,
+        "precision": session.stopping.precision,
+        "budget": session.stopping.budget,
         "items": plan.items,
         "known": plan.items - plan.drawable,
         "stopped": stopped,
         "stop_reason": reason,
-        "stop_when_decided": state.stopping.stop_when_decided,
+        "stop_when_decided": session.stopping.stop_when_decided,
         "fixed": plan.fixed,
-        "changes": state.changes,
-        "rounds": state.counts,
-        "forecast": None if stopped else _forecast(session, plan, state),
-        "planned_labels": None if session.planned_labels is None else dict(session.planned_labels),
-        "contradictions": list(session.contradictions),
-        "sequence": state.sequence,
-        "revision": session.revision,
-        "lease_seconds": session.lease_seconds,
+        "changes": session.changes,
+        "rounds": session.counts,
+        "forecast": None if stopped else _forecast(header, session),
+        "planned_labels": None if header.planned_labels is None else dict(header.planned_labels),
+        "contradictions": list(header.contradictions),
+        "sequence": session.sequence,
+        "revision": header.revision,
+        "lease_seconds": header.lease_seconds,
         "commitment": plan.commitment,
-        "ledger_head": session.ledger_head,
-        "created_at": session.created_at,
-        "origin": None if session.origin is None else dict(session.origin),
-        "owner": session.owner,
-        "tags": list(session.tags),
-        "active_at": session.active_at,
-        "archived": session.archived,
+        "ledger_head": header.ledger_head,
+        "created_at": header.created_at,
+        "origin": None if header.origin is None else dict(header.origin),
+        "owner": header.owner,
+        "tags": list(header.tags),
+        "active_at": header.active_at,
+        "archived": header.archived,
     } | claim
-    return document | _words(document, plan, state, pool)
+    return document | _words(document, session, pool)
 
 
-def _forecast(session: Header, plan: AnyPlan, state: AnyState) -> dict[str, Any] | None:
-    """Labels left, of a session that measures one risk; others have no forecast."""
-    if not isinstance(state, State):
+def _forecast(header: Header, session: AnySession) -> dict[str, Any] | None:
+    """Labels left, of a session that measures one mean; others have no forecast."""
+    if not isinstance(session.question, Mean):
         return None
-    found = forecast(risk_plan(plan), state)
-    return (
-        None if found is None else asdict(found) | {"seconds_per_label": session.seconds_per_label}
-    )
+    found = forecast(session)
+    if found is None:
+        return None
+    return asdict(found) | {"seconds_per_label": header.seconds_per_label}
 
 
-def _words(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool) -> dict[str, Any]:
+def _words(document: dict[str, Any], session: AnySession, pool: Pool) -> dict[str, Any]:
     """The sentence, and the lines beside it."""
-    inside, labels = state.folded, document["rounds"]["judged"]
+    inside, labels = session.folded, document["rounds"]["judged"]
     answers: list[dict[str, str]] = []
-    if isinstance(state, BestState):
+    if isinstance(session.question, Best):
         said = best_sentence(document)
-    elif isinstance(state, TableState):
+    elif isinstance(session.question, Table):
         said = table_sentence(document)
     else:
-        skipped = state.rounds.unjudgeable(state.folded)
+        skipped = session.rounds.unjudgeable(session.folded)
         inside -= skipped
-        behind = state.observed > state.folded
-        labels -= state.rounds.unjudgeable(state.drawn) if behind else skipped
-        frozen = risk_plan(plan)
+        behind = session.observed > session.folded
+        labels -= session.rounds.unjudgeable(session.drawn) if behind else skipped
+        plan = session.question.plan
         contrast = Contrast.of(pool.scale, pool.systems, pool.score)
-        promised = frozen.policy.recentred
+        promised = plan.policy.recentred
         said = sentence(document, pool.measured, contrast, labels=inside, promised=promised)
-        weighted = frozen.weights is not None
+        weighted = plan.weights is not None
         answers = Measure(pool.scale, pool.named, pool.measured, weighted).answers(document)
     words = {
         "answers": answers,
@@ -170,28 +170,28 @@ def _words(document: dict[str, Any], plan: AnyPlan, state: AnyState, pool: Pool)
     return {"sentence": said, "words": words}
 
 
-def _risk(session: Header, plan: Plan, state: State, pool: Pool) -> dict[str, Any]:
-    """What a session says that measures a risk."""
-    interval = state.interval
+def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
+    """The members that a session of one mean adds."""
+    question, plan, interval = session.question, session.question.plan, session.question.interval
     return {
         "scale": {"lower": plan.lower, "upper": plan.upper},
         "target": plan.target,
         "policy": plan.policy.name,
         "strategy": plan.strategy,
-        "estimate": state.estimate,
+        "estimate": question.estimate,
         "lower": interval.lower,
         "upper": interval.upper,
         "width": interval.width,
-        "score": pool.measured.values(interval, state.estimate, plan.scale),
-        "decisions": [one.to_dict() for one in state.decisions],
-        "verdict": None if state.verdict is None else state.verdict.to_dict(),
+        "score": pool.measured.values(interval, question.estimate, plan.scale),
+        "decisions": [decision.to_dict() for decision in question.decisions],
+        "verdict": None if question.verdict is None else question.verdict.to_dict(),
         "systems": plan.named,
-        "sides": None if state.sides is None else state.sides.preferred(state.rounds),
-        "raters": None if state.ratings is None else _raters(state.ratings),
+        "sides": None if question.sides is None else question.sides.preferred(session.rounds),
+        "raters": None if question.ratings is None else _raters(question.ratings),
         "best": None,
         "table": None,
         "effective_items": None if plan.weights is None else plan.weights.effective_items,
-        "warnings": _contradicted(session.contradictions) + _warnings(plan, state),
+        "warnings": _contradicted(header.contradictions) + _warnings(session),
     }
 
 
@@ -201,14 +201,14 @@ def _raters(ratings: Ratings) -> dict[str, Any]:
     return ratings.summary | {"panel": panel}
 
 
-def _best(state: BestState) -> dict[str, Any]:
-    """What a session says that seeks the best of several systems."""
+def _best(question: Best) -> dict[str, Any]:
+    """The members that a session adds that seeks the best of several systems."""
     return {
-        "scale": {"lower": state.plan.lower, "upper": state.plan.upper},
+        "scale": {"lower": question.plan.lower, "upper": question.plan.upper},
         "best": {
-            "winner": state.winner,
-            "standing": state.standing,
-            "places": None if state.order is None else state.places,
+            "winner": question.winner,
+            "standing": question.names_standing,
+            "places": None if question.order is None else question.places,
             "systems": [
                 {
                     "name": one.name,
@@ -219,32 +219,32 @@ def _best(state: BestState) -> dict[str, Any]:
                     "lower": None if one.limits is None else one.limits.lower,
                     "upper": None if one.limits is None else one.limits.upper,
                 }
-                for one in state.systems
+                for one in question.systems
             ],
         },
     }
 
 
-def _table(session: Header, state: TableState) -> dict[str, Any]:
-    """What a session says that makes a table of claims: all of it is in ``claims``."""
-    plan, claims = state.plan, state.claims
+def _table(header: Header, question: Table) -> dict[str, Any]:
+    """The members that a session adds that makes a table of claims: most are in ``claims``."""
+    plan, claims = question.plan, question.claims
     metrics = [
-        {"metric": claim.claim.metric, "met": claim_met(state, at)} | claim_values(plan, claim)
+        {"metric": claim.claim.metric, "met": claim_met(question, at)} | claim_values(plan, claim)
         for at, claim in enumerate(claims[: len(plan.metrics)])
     ]
     return {
         "table": {
             "account": plan.account,
-            "reserve": state.session.reserve,
+            "reserve": question.reserve,
             "groups": list(plan.columns),
             "claims": len(claims),
-            "later": len(state.session.added),
-            "wanted": state.wanted,
-            "met": state.met,
+            "later": len(question.added),
+            "wanted": question.wanted,
+            "met": len(question.met_at),
             "metrics": metrics,
-            "promises": state.session.promises._asdict(),
+            "promises": question.promises._asdict(),
         },
-        "warnings": _contradicted(session.contradictions) + _emptied(claims) + _reversed(state),
+        "warnings": _contradicted(header.contradictions) + _emptied(claims) + _reversed(question),
     }
 
 
@@ -258,15 +258,15 @@ def _emptied(claims: Sequence[ClaimState]) -> list[str]:
     return [f"{left}: {LOST}"]
 
 
-def _reversed(state: TableState) -> list[str]:
+def _reversed(question: Table) -> list[str]:
     """What is said of answers to questions that later losses contradict."""
     told = []
-    for at, claim in enumerate(state.claims):
+    for at, claim in enumerate(question.claims):
         if claim.claim.questions:
             slack = rounding(claim.plan.scale)
             told += [
                 f"{claim.claim.name}: {_given(one)}"
-                for one in state.session.decisions(at)
+                for one in question.decisions(at)
                 if one.contradicted(claim.interval, slack)
             ]
     more = len(told) - MOST_NAMED
@@ -281,10 +281,10 @@ def _given(one: Decision) -> str:
     )
 
 
-def claim_met(state: TableState, place: int) -> bool | None:
+def claim_met(question: Table, place: int) -> bool | None:
     """Whether a claim has met its target; None where it has none."""
-    wants = state.claims[place].claim.wants
-    return state.met_at(place) is not None if wants else None
+    wants = question.claims[place].claim.wants
+    return place in question.met_at if wants else None
 
 
 def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
@@ -319,19 +319,22 @@ def _named(contradiction: Mapping[str, Any]) -> str:
     return "" if metric is None else f"{metric} "
 
 
-def _warnings(plan: Plan, state: State) -> list[str]:
+def _warnings(session: Session[Mean]) -> list[str]:
+    question, plan = session.question, session.question.plan
     warnings = []
-    if (reach := precision_warning(plan, state.stopping.precision)) is not None:
+    if (reach := precision_warning(plan, session.stopping.precision)) is not None:
         warnings.append(reach)
-    if state.fold.emptied:
+    if question.fold.emptied:
         warnings.append(
             "no candidate is left: an event of probability at most alpha has happened, or the"
             " logical limits are narrower than a cell; the last interval stays"
         )
     slack = rounding(plan.scale)
-    warnings += [_given(one) for one in state.decisions if one.contradicted(state.interval, slack)]
-    verdict = state.verdict
-    if verdict is not None and verdict.contradicted(state.interval, slack):
+    warnings += [
+        _given(one) for one in question.decisions if one.contradicted(question.interval, slack)
+    ]
+    verdict = question.verdict
+    if verdict is not None and verdict.contradicted(question.interval, slack):
         warnings.append(
             f"the verdict {verdict.answer} was given in round {verdict.round} and later losses say"
             " otherwise: an event of probability at most alpha has happened; the verdict stays"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from celeus.core.insights.weights import JudgedRounds, refit
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.surrogates import Scores
-from celeus.core.sessions.engine import strata_for
+from celeus.core.session.engine import strata_for
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -21,12 +21,14 @@ from celeus.core.insights.planning import (
     assumption_of,
 )
 from celeus.core.interval import Interval
+from celeus.core.ledger import JointObservation
 from celeus.core.plans.stopping import StopReason
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Table
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.session import Session
+from celeus.core.session.table.table_question import Table as TableQuestion
 
 ITEMS_BY_WORK = 75.0
 """Items that a session begins with in about the time of a round of a single claim."""
@@ -75,11 +77,12 @@ class TableCase:
             Losses(assumed, scale_of(metric.scale), self.scenario, f"{own} {metric.name}".encode())
             for metric, assumed in zip(self.plan.metrics, self.assumptions, strict=True)
         ]
-        session = TableSession(self.plan, self.table, own.encode())
+        coins = own.encode()
+        session = Session.of(TableQuestion(self.plan, self.table, coins), coins)
         while session.stop_reason is None:
             draw = session.propose()
-            session.take(draw)
-            session.judge(draw.round, [one.of_item(draw.item) for one in losses])
+            said = tuple(loss.of_item(draw.item) for loss in losses)
+            session.apply(draw).apply(JointObservation(draw.round, said))
             if session.folded % ROUNDS_BETWEEN_LOOKS == 0:
                 yield _outcome(session)
         yield _outcome(session)
@@ -92,9 +95,9 @@ def with_targets(plan: TablePlan) -> TablePlan:
     return replace(plan, claims=claims)
 
 
-def _outcome(session: TableSession) -> TableOutcome:
-    reason = session.stop_reason
-    met = [session.met_at.get(at) for at in range(len(session.claims))]
+def _outcome(session: Session[TableQuestion]) -> TableOutcome:
+    reason, question = session.stop_reason, session.question
+    met = [question.met_at.get(place) for place in range(len(question.claims))]
     reached = reason is StopReason.TARGET_REACHED
     return TableOutcome(session.folded, reason is not None, reached, met)
 

@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.best.checks import replay_best
 from celeus.core.certificates.chain import chain_on, chain_start
 from celeus.core.certificates.document import PUSHED, Account, certificate, position_of
 from celeus.core.certificates.parsing import (
@@ -34,26 +33,25 @@ from celeus.core.certificates.parsing import (
 )
 from celeus.core.certificates.replay import (
     Evidence,
+    begun,
     check_bounds,
     check_labels,
-    replay_transcript,
-    scores_for,
+    replay_ledger,
 )
 from celeus.core.certificates.schema import header_of, plan_of
-from celeus.core.certificates.table.checks import replay_table
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.certificates.verify import verify
 from celeus.core.ledger import Amendment, JointObservation, Observation, Unjudgeable
-from celeus.core.plans.best import BestPlan
-from celeus.core.plans.plan import METHOD_VERSION
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.plan import METHOD_VERSION, Plan
 from celeus.core.pools.metrics import check_metric_name
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import Lineup, Systems
 from celeus.core.pools.table import MOST_METRICS
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, HEADER, PoolForm
-from celeus.core.sessions.either import AnyPlan, AnyState
+from celeus.core.session.mean import Mean
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.session import AnySession
 from celeus.errors import InvalidValue, Refusal
 
 SESSION: Final = re.compile(r"[0-9a-f]{32}")
@@ -88,7 +86,7 @@ class Run:
     session: bytes
     plan: AnyPlan
     seed: bytes
-    state: AnyState
+    state: AnySession
     amendments: int
     records: Sequence[bytes]
     head: bytes
@@ -235,31 +233,29 @@ def _storable(value: object, where: str) -> None:
             _storable(inner, where)
 
 
-def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) -> AnyState:
-    """The state after the ledger, every draw made again; what differs is told by its record."""
+def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) -> AnySession:
+    """The session after the ledger, every draw made again; a Mismatch names the record it is of."""
     try:
-        if isinstance(plan, BestPlan):
-            return replay_best(plan, pool, seed, transcript)
-        if isinstance(plan, TablePlan):
-            return replay_table(plan, pool, seed, transcript)
-        check_labels(pool, transcript)
-        check_bounds(plan, pool, transcript)
-        scores = scores_for(plan, pool)
-        if scores is None:
-            raise Mismatch("plan.strategy", plan.strategy, "one that this pool has scores for")
-        return replay_transcript(plan, scores, seed, transcript)
+        if isinstance(plan, Plan):
+            check_labels(pool, transcript)
+            check_bounds(plan, pool, transcript)
+        session = begun(plan, pool, seed)
+        replay_ledger(session, transcript.events, seeded=True)
     except (ArithmeticError, ValueError) as error:
         rule = f"numbers that a session leads to ({str(error)[:200]})"
         raise Mismatch("ledger", None, rule) from error
+    return session
 
 
-def _folded_at(transcript: Transcript, state: AnyState) -> NDArray[np.int32]:
+def _folded_at(transcript: Transcript, session: AnySession) -> NDArray[np.int32]:
     """Of every round with an interval the event since which it is what it is."""
     latest = np.zeros(len(transcript.draws), dtype=np.int32)
     for at, event in enumerate(transcript.events, 1):
         if isinstance(event, Observation | JointObservation | Unjudgeable | Amendment):
             latest[event.round - 1] = at
-    return np.maximum.accumulate(latest[: len(state.points)])
+    return np.maximum.accumulate(
+        latest[: session.folded if isinstance(session.question, Mean) else 0]
+    )
 
 
 def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
@@ -270,7 +266,7 @@ def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
     account = Account(
         session=run.session,
         header=pool.header(),
-        position=position_of(run.plan, run.state, amended=run.amendments > 0),
+        position=position_of(run.state, amended=run.amendments > 0),
         records=run.records,
         seed=run.seed,
         issued_at=until,

@@ -14,7 +14,8 @@ import uuid_utils
 from sqlalchemy import RowMapping, text
 
 from celeus.core.insights.badges import Badge, badge_of
-from celeus.core.sessions.either import any_plan_from, risk_plan
+from celeus.core.plans.plan import Plan
+from celeus.core.session.session import plan_from_values
 from celeus.errors import SessionNotFound, ShareNotFound, TooManyShares
 from celeus.operations.access.keys import secret_hash
 from celeus.operations.runtime.context import Context
@@ -119,9 +120,9 @@ async def shared_badge(context: Context, token: str) -> BadgeState:
     if row is None:
         raise _no_link()
     status = row.status
-    plan = any_plan_from(row.plan)
+    plan = plan_from_values(row.plan)
     single = status["best"] is None and status["table"] is None
-    promised = not single or risk_plan(plan).policy.recentred
+    promised = not isinstance(plan, Plan) or plan.policy.recentred
     names = None
     if single and row.loss_kind == "difference":
         names = (row.systems["a"], row.systems["b"]) if row.systems else ("A", "B")

@@ -27,8 +27,8 @@ from celeus.core.pools.item import Item
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.earlier import OldItem
 from celeus.core.randomness import commitment
-from celeus.core.sessions.correction import Checkpoints
-from celeus.core.sessions.either import AnyState, any_plan_from, arrangement, begin, catch_up
+from celeus.core.session.correction import Checkpoints, catch_up
+from celeus.core.session.session import AnySession, begin_session, plan_from_values
 from celeus.errors import Refusal
 from celeus.operations.deletion.remains import TABLES
 from celeus.operations.pools.columns import read_chunks
@@ -272,7 +272,7 @@ async def _rows(
 
 def _check(record: _Record) -> None:
     row = record.row
-    plan = any_plan_from(row["plan"])
+    plan = plan_from_values(row["plan"])
     _same("plan_digest", bytes(row["plan_digest"]).hex(), plan.digest)
     _same("pool", plan.pool_digest, record.pool.digest)
     seed = bytes(row["seed"])
@@ -280,8 +280,8 @@ def _check(record: _Record) -> None:
         _same("commitment", promised, commitment(seed))
     _same("events", [one["sequence"] for one in record.events], range(1, row["sequence"] + 1))
     _chain(record, plan.digest)
-    state = begin(plan, record.pool, seed)
-    state = catch_up(plan, state, [event_from(one) for one in record.events], Checkpoints())
+    state = begin_session(plan, record.pool, seed)
+    catch_up(state, [event_from(one) for one in record.events], Checkpoints())
     _sides(record, state)
     _status(record, state)
     _trajectory(record, state)
@@ -303,22 +303,20 @@ def _chain(record: _Record, plan_digest: str) -> None:
     _same("ledger_head", bytes(head).hex(), chain_head(start, records).hex())
 
 
-def _sides(record: _Record, state: AnyState) -> None:
+def _sides(record: _Record, state: AnySession) -> None:
     """How the answers of several systems stood before a judge follows from the seed."""
     for event in record.events:
         if event["kind"] == KINDS[Draw]:
             detail = event["detail"] or {}
-            for name, due in arrangement(state, event["round"], event["item"]).items():
+            for name, due in state.question.arrangement(event["round"], event["item"]).items():
                 _same(f"the {name} of round {event['round']}", detail.get(name), due)
 
 
-def _status(record: _Record, state: AnyState) -> None:
+def _status(record: _Record, state: AnySession) -> None:
     """Compare the status document with a recomputed one, for the members stored then."""
     row, document = record.row, record.row["status"]
     expected = orjson.loads(
-        orjson.dumps(
-            status_document(SessionRecord.of(row), any_plan_from(row["plan"]), state, record.pool)
-        )
+        orjson.dumps(status_document(SessionRecord.of(row), state, record.pool))
     )
     for name, value in document.items():
         # Wording and forecast are a version's own, and claim nothing
@@ -329,9 +327,9 @@ def _status(record: _Record, state: AnyState) -> None:
     _same("drawn", row["drawn"], state.drawn)
 
 
-def _trajectory(record: _Record, state: AnyState) -> None:
-    _same("trajectory", len(record.trajectory), len(state.points))
-    for row, point in zip(record.trajectory, state.points, strict=True):
+def _trajectory(record: _Record, state: AnySession) -> None:
+    _same("trajectory", len(record.trajectory), len(state.question.points))
+    for row, point in zip(record.trajectory, state.question.points, strict=True):
         expected = (point.round, point.estimate, point.interval.lower, point.interval.upper)
         _same(f"trajectory, round {point.round}", list(row.values()), list(expected))
 

@@ -16,8 +16,8 @@ from celeus.core.account.selection import shown_level, step_up
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
-from celeus.core.sessions.rounds import Rounds
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import Mean
+from celeus.core.session.rounds import Rounds
 from celeus.errors import InvalidValue
 from celeus.operations.insights.claims_worker import Part, job_of
 from celeus.operations.runtime.concurrency import in_thread
@@ -152,7 +152,7 @@ async def _batch(
     for one in sessions:
         async with unlocked(context, one) as (session, row):
             plan, state = session.plan, session.state
-            if not isinstance(plan, Plan) or not isinstance(state, State):
+            if not isinstance(plan, Plan) or not isinstance(state.question, Mean):
                 raise _no_interval(f"ses_{one.hex}")
             rounds += state.drawn
             if batch and rounds > MOST_ROUNDS:
@@ -167,9 +167,9 @@ async def _batch(
                 "level": plan.alpha,
                 "round": state.folded,
                 "sequence": row["sequence"],
-                "estimate": state.estimate,
-                "lower": state.interval.lower,
-                "upper": state.interval.upper,
+                "estimate": state.question.estimate,
+                "lower": state.question.interval.lower,
+                "upper": state.question.interval.upper,
             }
             batch[one] = _version(dict(row)), alone, part
     return batch

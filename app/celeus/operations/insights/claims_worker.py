@@ -8,7 +8,7 @@ from celeus.core.insights.levels import Answers, intervals, rank
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.surrogates import Scores
-from celeus.core.sessions.rounds import Rounds
+from celeus.core.session.rounds import Rounds
 from celeus.operations.runtime.workers import Arrays, Files, Frame, serve
 
 

@@ -18,7 +18,8 @@ from celeus.core.certificates.ed25519 import public_of
 from celeus.core.certificates.table.claim import table_assumptions
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.table import TableClaim, TablePlan
-from celeus.core.sessions.either import AnyPlan, any_plan_from, risk_plan
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.session import plan_from_values
 from celeus.errors import Busy
 from celeus.operations.certificates.issue import current, pool_sessions
 from celeus.operations.insights.table import table_claims
@@ -124,7 +125,7 @@ class Account:
                 one["text"] for one in table_assumptions(self.plan, changed=changed, added=added)
             ]
         assumptions = assumptions_of(
-            risk_plan(self.plan), amended=amended, changed=changed, skipped=self.skipped_ahead
+            self.plan, amended=amended, changed=changed, skipped=self.skipped_ahead
         )
         return [one["text"] for one in assumptions]
 
@@ -190,7 +191,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
         certified = await _certified(db, params) if closed else None
         return Account(
             document=document,
-            plan=any_plan_from(row.plan),
+            plan=plan_from_values(row.plan),
             pool_id=row.pool_id,
             closed=closed,
             points=[Point(**one) for one in course.mappings()],

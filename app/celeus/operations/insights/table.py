@@ -13,9 +13,8 @@ from celeus.core.ledger import Addition
 from celeus.core.plans.table import TableClaim
 from celeus.core.pools.item import Item
 from celeus.core.pools.table import Mask
-from celeus.core.sessions.either import AnyState
-from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.session import AnySession, Session
+from celeus.core.session.table.table_question import Table
 from celeus.errors import InvalidValue, SessionFixed
 from celeus.operations.pools.pools import items_at
 from celeus.operations.runtime.concurrency import in_thread
@@ -51,7 +50,7 @@ async def table_claims(
     """
     async with unlocked(context, session_id) as (session, row):
         state = _table_of(session.state, session_id)
-        plan = state.plan
+        plan = state.question.plan
         _check("metric", metric, [one.name for one in plan.metrics])
         _check("column", column, [ALL, *plan.columns])
         rows = await in_thread(_rows, state)
@@ -121,17 +120,18 @@ class _Told(NamedTuple):
     known: Sequence[str]
 
 
-def _found(state: TableState, part: Part, most: int, after: int) -> list[_Told]:
+def _found(state: Session[Table], part: Part, most: int, after: int) -> list[_Told]:
     """What is told of the first items of a part behind ``after``."""
     wanted = _wanted(state, part)
     wanted[: after + 1] = False
     indices = np.flatnonzero(wanted)[:most].tolist()
-    names, known = [one.name for one in state.plan.metrics], state.session.table.known
+    names, known = [one.name for one in state.question.plan.metrics], state.question.table.known
     nothing: tuple[int | None, Mapping[str, float | None] | None] = None, None
     rounds = dict.fromkeys(indices, nothing)
-    for round_, one in enumerate(state.rounds, 1):
-        if one.item in rounds and isinstance(one.answer, tuple):
-            rounds[one.item] = round_, dict(zip(names, one.answer, strict=True))
+    for place, item in enumerate(state.rounds.item):
+        if item in rounds and state.rounds.is_judged(place):
+            losses = state.rounds.losses(place)
+            rounds[item] = place + 1, dict(zip(names, losses, strict=True))
     return [
         _Told(
             place,
@@ -142,8 +142,8 @@ def _found(state: TableState, part: Part, most: int, after: int) -> list[_Told]:
     ]
 
 
-def _wanted(state: TableState, part: Part) -> Mask:
-    table = state.session.table
+def _wanted(state: Session[Table], part: Part) -> Mask:
+    table = state.question.table
     wanted = np.ones(table.items, dtype=np.bool_)
     _check("column", part.column, [one.name for one in table.columns])
     if (part.column is None) != (part.value is None):
@@ -158,7 +158,7 @@ def _wanted(state: TableState, part: Part) -> Mask:
             wanted &= column.code == column.values.index(part.value)
     if part.judged is not None:
         judged = np.zeros(table.items, dtype=np.bool_)
-        judged[[one.item for one in state.rounds if one.answer is not PENDING]] = True
+        judged[np.array(state.rounds.item, dtype=np.intp)[state.rounds.judged]] = True
         wanted &= judged == part.judged
     return wanted
 
@@ -180,11 +180,11 @@ async def add_claim(
         _check_addable(journal)
         state = _table_of(journal.state, session_id)
         # A refusal leaves the state as it was: nothing is entered before all is checked.
-        state.session.check_addition(TableClaim.asked(addition))
+        state.question.check_addition(TableClaim.asked(addition))
         await journal.step(0, lambda: journal.append(addition, addition.to_dict()))
         document = journal.status()
         await write(db, journal, document)
-        [added] = _rows(state, [len(state.claims) - 1])
+        [added] = _rows(state, [len(state.question.claims) - 1])
         await keep(db, context, once, added)
     await announce(context.cache, context.project_id, session_id, document)
     return added
@@ -201,9 +201,9 @@ def _check_addable(journal: Journal) -> None:
         )
 
 
-def _table_of(state: AnyState, session_id: UUID) -> TableState:
+def _table_of(state: AnySession, session_id: UUID) -> Session[Table]:
     """The state, of a session that makes a table of claims; refuses others."""
-    if isinstance(state, TableState):
+    if isinstance(state.question, Table):
         return state
     raise InvalidValue(
         "This session makes one claim, which its status holds.",
@@ -227,15 +227,15 @@ def _width(row: dict[str, Any]) -> float:
     return float(row["scale"]["upper"] - row["scale"]["lower"])
 
 
-def _rows(state: TableState, places: Iterable[int] | None = None) -> list[dict[str, Any]]:
+def _rows(state: Session[Table], places: Iterable[int] | None = None) -> list[dict[str, Any]]:
     """Claims as rows: those at these places, or all."""
-    cells = state.session.cells
-    code = cells.strata.code[[one.item for one in state.rounds]]
-    told = np.array([one.answer is not PENDING for one in state.rounds], dtype=np.bool_)
+    cells = state.question.cells
+    code = cells.strata.code[np.array(state.rounds.item, dtype=np.intp)]
+    told = state.rounds.judged
     drawn, judged = (np.bincount(one, minlength=cells.count) for one in (code, code[told]))
     rows = []
-    for at in range(len(state.claims)) if places is None else places:
-        own = state.claims[at]
+    for at in range(len(state.question.claims)) if places is None else places:
+        own = state.question.claims[at]
         stated = own.claim
         rows.append(
             {
@@ -245,21 +245,21 @@ def _rows(state: TableState, places: Iterable[int] | None = None) -> list[dict[s
                 "items": stated.items,
                 "known": stated.known,
             }
-            | (values := claim_values(state.plan, own))
+            | (values := claim_values(state.question.plan, own))
             | {
                 "sentence": claim_sentence(
                     stated.name, values["score"], own.plan.scale, values["level"]
                 ),
                 "whole": stated.whole,
-                "added": state.session.after(at),
-                "met": claim_met(state, at),
-                "met_at": state.met_at(at),
+                "added": state.question.after(at),
+                "met": claim_met(state.question, at),
+                "met_at": state.question.met_at.get(at),
                 "rounds": {
                     "drawn": int(drawn[own.cells].sum()),
                     "judged": int(judged[own.cells].sum()),
                     "in_interval": len(own.rounds),
                 },
-                "answers": [one.to_dict() for one in state.session.decisions(at)],
+                "answers": [one.to_dict() for one in state.question.decisions(at)],
             }
         )
     return rows

@@ -16,7 +16,6 @@ from celeus.core.certificates.parsing import Mismatch
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.growth import pool_of_batches
 from celeus.core.runs.checks import Opening, Run, opening_of, run_of
-from celeus.core.sessions.table.state import TableState
 from celeus.errors import BadRows, InvalidValue
 from celeus.operations.runs.lines import numbered, row_batches
 from celeus.operations.runtime.status import SessionRecord, status_document
@@ -38,8 +37,7 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
         run = run_of(opening, pool, lines, job.values["at"])
     except Mismatch as differs:
         _refuse(differs, opening)
-    if isinstance(run.state, TableState):
-        run.state.session.cells.check_budget(run.plan.budget)
+    run.state.question.check_budget(run.plan.budget)
     session_id = UUID(bytes=run.session)
     place = f"{job.values['project']}\t{session_id}"
     _write(events, (f"{place}\t{_event(orjson.loads(one))}\n" for one in run.records))
@@ -123,7 +121,7 @@ def _number(value: float | None) -> str:
 
 def _trajectory(run: Run) -> Iterator[str]:
     """The points as rows of `trajectory`, without project and session."""
-    for point, at in zip(run.state.points, run.folded_at, strict=True):
+    for point, at in zip(run.state.question.points, run.folded_at, strict=True):
         interval = point.interval
         yield f"{point.round}\t{at}\t{point.estimate!r}\t{interval.lower!r}\t{interval.upper!r}"
 
@@ -142,7 +140,7 @@ def _status(run: Run, pool: Pool, job: Frame) -> dict[str, Any]:
         ledger_head=run.head,
         origin={"kind": "pushed", "at": at},
     )
-    return status_document(record, run.plan, run.state, pool)
+    return status_document(record, run.state, pool)
 
 
 def _write(file: IO[bytes], rows: Iterable[str]) -> None:

@@ -15,9 +15,10 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.correction import Ahead, Checkpoints
-from celeus.core.sessions.either import AnyPlan, AnyState, bets_per_round
-from celeus.core.sessions.state import State
+from celeus.core.session.correction import Ahead, Checkpoints
+from celeus.core.session.mean import Mean
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.session import AnySession
 from celeus.errors import Busy
 from celeus.operations.runtime.sizes import nbytes
 from celeus.timings import timed
@@ -38,7 +39,7 @@ class CachedSession:
 
     plan: AnyPlan
     pool: Pool
-    state: AnyState
+    state: AnySession
     seed: bytes = field(repr=False)
     head: bytes | None = None
     checkpoints: Checkpoints = field(default_factory=Checkpoints)
@@ -56,7 +57,7 @@ class CachedSession:
         if self.state.sequence - self._counted_at >= EVENTS_BETWEEN_COUNTS:
             self._bytes = nbytes(self.state) + self._bytes_of_copies()
             self._counted_at = self.state.sequence
-        return max(self._bytes, BYTES_OF_A_BET * bets_per_round(self.state))
+        return max(self._bytes, BYTES_OF_A_BET * self.state.bets_per_round)
 
     def _bytes_of_copies(self) -> int:
         """Bytes of the checkpoints, of which no more than one is counted at a time.
@@ -68,7 +69,7 @@ class CachedSession:
         self._copies = {name: size for name, size in self._copies.items() if name in copies}
         new = next((name for name in reversed(copies) if name not in self._copies), None)
         if new is not None:
-            engine = self.state.engine if isinstance(self.state, State) else None
+            engine = self.state.question.engine if isinstance(self.state.question, Mean) else None
             self._copies[new] = nbytes(copies[new], engine)
         largest = max(self._copies.values(), default=0)
         return sum(self._copies.values()) + (len(copies) - len(self._copies)) * largest

@@ -11,7 +11,7 @@ import orjson
 
 from celeus.core.insights import status
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.either import AnyPlan, AnyState
+from celeus.core.session.session import AnySession
 from celeus.operations.sessions.ledger import moment
 from celeus.store.cache import Cache
 
@@ -46,9 +46,7 @@ class SessionRecord:
         return cls(**values | {"ledger_head": None if head is None else bytes(head)})
 
 
-def status_document(
-    session: SessionRecord, plan: AnyPlan, state: AnyState, pool: Pool
-) -> dict[str, Any]:
+def status_document(session: SessionRecord, state: AnySession, pool: Pool) -> dict[str, Any]:
     """The status document as plain JSON values; never contains the seed."""
     header = status.Header(
         session=f"ses_{session.session_id.hex}",
@@ -68,7 +66,7 @@ def status_document(
         planned_labels=session.planned_labels,
         seconds_per_label=session.seconds_per_label,
     )
-    return status.status_document(header, plan, state, pool)
+    return status.status_document(header, state, pool)
 
 
 def version_of(document: dict[str, Any]) -> str:

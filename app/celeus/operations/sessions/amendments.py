@@ -8,13 +8,12 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Amendment
-from celeus.core.plans.plan import Plan
-from celeus.core.sessions.correction import Refold
-from celeus.core.sessions.either import risk_state
-from celeus.core.sessions.judgements import Judgement, check_blind, detail_of, loss_of
-from celeus.core.sessions.rounds import PENDING
-from celeus.core.sessions.state import State
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.correction import Refold, mean_session
+from celeus.core.session.mean import Mean
+from celeus.core.session.outcome import Judgement, check_blind, detail_of
+from celeus.core.session.rounds import PENDING
+from celeus.core.session.session import Session
+from celeus.core.session.table.table_question import Table
 from celeus.errors import (
     Busy,
     InvalidValue,
@@ -137,7 +136,7 @@ async def _rating_receipt(
 ) -> Receipt | None:
     """The receipt of a correction of what one rater of a panel has said; None of any other."""
     must_take_labels(journal)
-    if isinstance(journal.state, State) and journal.state.ratings is not None:
+    if journal.state.question.ratings is not None:
         _must_be_blind(journal.session, correction.judgement, blind=journal.blind)
         if own_only:
             _must_not_be_stopped(journal)
@@ -157,14 +156,14 @@ async def _earlier_receipt(
     """
     judgement = correction.judgement
     must_take_labels(journal)
-    _must_take_corrections(journal.session)
+    _correctable(journal.session)
     _must_be_blind(journal.session, judgement, blind=journal.blind)
     latest = await _latest_amendment(db, journal.session_id, judgement.round)
     others = latest is not None and latest["detail"].get("key") != journal.key_id
     repeated = latest is not None and correction.repeats(latest) and not (own_only and others)
     if own_only and not repeated:
         await _must_be_own(db, journal, judgement.round, others=others)
-    loss_of(journal.plan, journal.session.pool, journal.state, judgement)
+    journal.state.outcome(journal.session.pool, judgement)
     _must_be_judged(journal, judgement.round)
     if latest is None or not repeated:
         return None
@@ -175,8 +174,8 @@ async def _append(
     journal: Journal, correction: Correction, ready: Refold | None, rounds: int
 ) -> Receipt:
     judgement = correction.judgement
-    event, state = _event(journal.session, judgement), risk_state(journal.state)
-    played = rounds + state.fold.confidence_sequence.rounds_to_replay if rounds else 0
+    event, state = _event(journal.session, judgement), _correctable(journal.session)
+    played = rounds + state.question.rounds_to_replay if rounds else 0
     # Without a fold that fits, what comes before the correction is copied.
     copied = state.folded if rounds and (ready is None or not ready.fits(state)) else 0
     entry = await journal.step(
@@ -187,7 +186,7 @@ async def _append(
 
 def _rounds(session: CachedSession, judgement: Judgement, ready: Refold | None) -> int:
     """Rounds still to be folded by a correction with ``ready`` at hand."""
-    state, round_ = risk_state(session.state), judgement.round
+    state, round_ = _correctable(session), judgement.round
     if not state.refolds(_event(session, judgement)):
         return 0
     if ready is not None and ready.fits(state):
@@ -289,8 +288,8 @@ async def _refold_ahead(
         async with context.states.hold(session_id) as slot:
             if slot.session is None:
                 slot.session = await rebuild(context, session_id)
-            plan, state = slot.session.plan, slot.session.state
-            if not isinstance(plan, Plan) or not isinstance(state, State):
+            state = mean_session(slot.session.state)
+            if state is None:
                 return None
             _must_be_blind(slot.session, judgement, blind=context.blind)
             if judgement.round > state.folded or not state.refolds(
@@ -308,20 +307,21 @@ async def _refold_ahead(
         # One part at a time of a key, in whatever sessions
         async with context.gates.corrections_of_keys.of(context.key_id or ""):
             with timed("fold"):
-                await in_thread(ready.follow, plan, part)
+                await in_thread(ready.follow, part)
 
 
 def _event(session: CachedSession, judgement: Judgement) -> Amendment:
-    loss = loss_of(session.plan, session.pool, session.state, judgement)
+    loss = session.state.outcome(session.pool, judgement)
     if isinstance(loss, tuple):
         raise TypeError(loss)
     return Amendment(judgement.round, loss)
 
 
-def _must_take_corrections(session: CachedSession) -> None:
-    if isinstance(session.state, State):
-        return
-    table = isinstance(session.state, TableState)
+def _correctable(session: CachedSession) -> Session[Mean]:
+    """The session, where a judgement can be corrected; refused where it cannot."""
+    if isinstance(session.state.question, Mean):
+        return session.state
+    table = isinstance(session.state.question, Table)
     kind = "makes a table of claims" if table else "seeks the best of several systems"
     raise InvalidValue(
         f"A session that {kind} takes no corrections: from which strata later items were drawn"

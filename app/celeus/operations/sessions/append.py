@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.insights.forecast import MOST_TIMES, TOGETHER, pace
 from celeus.core.ledger import Observation, Unjudgeable
 from celeus.core.pools.item import Item
-from celeus.core.sessions.points import Points
+from celeus.core.session.points import Points
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import KINDS, row_of
@@ -36,7 +36,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
     """
     journal.settle()
     state = journal.state
-    points = state.points[journal.folded_before :]
+    points = state.question.points[journal.folded_before :]
     if len(points) > POINTS_AT_ONCE:
         rows = await asyncio.to_thread(_points, points)
     else:

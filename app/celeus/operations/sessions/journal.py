@@ -25,21 +25,9 @@ from celeus.core.ledger import (
     Rating,
     Unjudgeable,
 )
-from celeus.core.sessions.correction import Ahead, Checkpoints, Refold, correct
-from celeus.core.sessions.either import (
-    AnyPlan,
-    AnyState,
-    any_plan_from,
-    apply,
-    begin,
-    bets_per_round,
-    catch_up,
-    replays_soon,
-    risk_plan,
-    risk_state,
-    rounds_to_fold,
-)
-from celeus.core.sessions.state import State
+from celeus.core.session.correction import Ahead, Checkpoints, Refold, advance, catch_up
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.session import AnySession, begin_session, plan_from_values
 from celeus.errors import Busy, SessionArchived, SessionClosed
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.concurrency import in_thread
@@ -128,7 +116,7 @@ class Journal:
         return self.session.plan
 
     @property
-    def state(self) -> AnyState:
+    def state(self) -> AnySession:
         """The session after the last event, appended ones included."""
         return self.session.state
 
@@ -145,21 +133,10 @@ class Journal:
         if self.key_id is not None:
             detail = (detail or {}) | {"key": self.key_id}
         self.slot.ahead = True
-        checkpoints, state = self.session.checkpoints, self.state
         self._tally(event)
-        if isinstance(event, Amendment) and isinstance(state, State) and state.refolds(event):
+        if isinstance(event, Amendment) and self.state.refolds(event):
             self.folded_before = min(self.folded_before, event.round - 1)
-        if isinstance(event, Amendment) and isinstance(state, State):
-            plan = risk_plan(self.plan)
-            refold = ready if isinstance(ready, Refold) else None
-            self.session.state = correct(plan, state, event, refold, checkpoints)
-        else:
-            if isinstance(ready, Ahead):
-                self.session.state = ready.enter(risk_plan(self.plan), risk_state(state), event)
-            else:
-                self.session.state = apply(self.plan, state, event)
-            if isinstance(self.state, State):
-                checkpoints.note(self.state.engine, self.state.fold)
+        advance(self.state, event, self.session.checkpoints, ready)
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
         if self.head is not None:
@@ -173,7 +150,7 @@ class Journal:
 
     def _tally(self, event: Event) -> None:
         """Note a label, before it is applied: a correction is none."""
-        ratings = self.state.ratings if isinstance(self.state, State) else None
+        ratings = self.state.question.ratings
         if isinstance(event, Rating):
             first = ratings is not None and not ratings.said(event.round, event.rater, event.turn)
             if first:
@@ -269,7 +246,7 @@ class Journal:
             active_at=minute(self.now) if self.entries else self.record.active_at,
             seconds_per_label=self.seconds_per_label,
         )
-        return status_document(record, self.plan, self.state, self.session.pool)
+        return status_document(record, self.state, self.session.pool)
 
 
 def minute(at: datetime) -> datetime:
@@ -305,14 +282,14 @@ def must_not_be_archived(journal: Journal) -> None:
         )
 
 
-def is_short(state: AnyState, rounds: int) -> bool:
+def is_short(state: AnySession, rounds: int) -> bool:
     """Whether so many rounds may be folded where every other request waits for them."""
-    return rounds <= ROUNDS_FOLDED_INLINE and rounds * bets_per_round(state) <= BETS_INLINE
+    return rounds <= ROUNDS_FOLDED_INLINE and rounds * state.bets_per_round <= BETS_INLINE
 
 
-def is_replay(state: AnyState, judged: Collection[int]) -> bool:
+def is_replay(state: AnySession, judged: Collection[int]) -> bool:
     """Whether judging these rounds is likely to have more rounds bet on than a lock may wait."""
-    return rounds_to_fold(state, judged) > ROUNDS_FOLDED_LOCKED and replays_soon(state, judged)
+    return state.rounds_to_fold(judged) > ROUNDS_FOLDED_LOCKED and state.replays_soon(judged)
 
 
 @asynccontextmanager
@@ -379,14 +356,14 @@ async def rebuild(context: Context, session_id: UUID) -> CachedSession:
         if pool is None:
             pool = await load_pool(db, context.project_id, row["pool_id"])
             context.states.keep_pool(context.project_id, row["pool_id"], pool)
-    plan = any_plan_from(row["plan"])
+    plan = plan_from_values(row["plan"])
     whole_pool = pool
 
     checkpoints = Checkpoints()
 
-    def fold() -> AnyState:
-        state = begin(plan, whole_pool, bytes(row["seed"]))
-        return catch_up(plan, state, events, checkpoints)
+    def fold() -> AnySession:
+        state = begin_session(plan, whole_pool, bytes(row["seed"]))
+        return catch_up(state, events, checkpoints)
 
     with timed("fold"):
         state = await in_thread(fold)
@@ -473,7 +450,7 @@ def _long(session: CachedSession, news: _News) -> bool:
         for it in news.missed
         if isinstance(it, Observation | JointObservation | Unjudgeable)
     }
-    bets = len(judged) * bets_per_round(session.state)
+    bets = len(judged) * session.state.bets_per_round
     many = len(judged) > ROUNDS_FOLDED_INLINE and bets > BETS_LOCKED
     return many or is_replay(session.state, judged)
 
@@ -504,11 +481,11 @@ async def _catch_up(slot: Slot, news: _News) -> None:
     if not missed:
         return
     slot.ahead = True
-    parts = session.plan, session.state, missed, session.checkpoints
+    state, checkpoints = session.state, session.checkpoints
     correction = any(isinstance(one, Amendment) for one in missed)
     with timed("fold"):
-        if is_short(session.state, len(missed)) and not correction:
-            catch_up(*parts)
+        if is_short(state, len(missed)) and not correction:
+            catch_up(state, missed, checkpoints)
         else:
-            await in_thread(catch_up, *parts)
+            await in_thread(lambda: catch_up(state, missed, checkpoints))
     slot.ahead = False

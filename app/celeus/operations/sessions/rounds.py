@@ -13,18 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.status import session_state
 from celeus.core.pools.item import Item
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.correction import Ahead
-from celeus.core.sessions.either import (
-    AnyState,
-    arrangement,
-    can_draw,
-    propose,
-    risk_plan,
-    risk_state,
-    rounds_to_fold,
-)
-from celeus.core.sessions.judgements import (
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.correction import Ahead, mean_session
+from celeus.core.session.outcome import (
     Judgement,
     Loss,
     Said,
@@ -32,11 +23,11 @@ from celeus.core.sessions.judgements import (
     detail_of,
     event_of,
     in_order,
-    loss_of,
-    shown,
     words_of,
 )
-from celeus.core.sessions.rounds import PENDING
+from celeus.core.session.question import View
+from celeus.core.session.rounds import PENDING
+from celeus.core.session.session import AnySession
 from celeus.errors import Busy, ObservationConflict, RoundNotHeld
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
@@ -156,7 +147,7 @@ async def _observed(
                 return lambda _document, _items: folding
             folding.result()
             journal.session.beside = None
-        rounds = rounds_to_fold(journal.state, fresh) + count
+        rounds = journal.state.rounds_to_fold(fresh) + count
 
         def step() -> tuple[list[Receipt], list[Lease]]:
             if rated is None:
@@ -209,7 +200,9 @@ async def _rater(db: AsyncConnection, journal: Journal, worker: str) -> str | No
 
 async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, asyncio.Task[None]]:
     """A fold with these losses beside the session, and who makes it; one of a session at a time."""
-    session, state = journal.session, risk_state(journal.state)
+    session, state = journal.session, mean_session(journal.state)
+    if state is None:
+        raise TypeError(journal.plan)
     losses = {round_: loss for round_, loss in fresh.items() if not isinstance(loss, tuple)}
     if session.beside is not None:
         ahead, folding = session.beside
@@ -217,7 +210,7 @@ async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, a
         if not folding.done() or (not failed and ahead.fits(state, losses)):
             return session.beside
     ahead = await in_thread(Ahead, state, losses)
-    folding = asyncio.create_task(in_thread(ahead.follow, risk_plan(session.plan)))
+    folding = asyncio.create_task(in_thread(ahead.follow))
     session.beside = ahead, folding
     return session.beside
 
@@ -257,8 +250,9 @@ async def _unshown(
     db: AsyncConnection, journal: Journal, judgements: Sequence[Judgement]
 ) -> Collection[int]:
     """Rounds of judgements said in the order shown in which nothing of any answer is shown."""
-    state, columns = journal.state, journal.session.pool.columns
-    if not isinstance(state, BestState) or "answers" in columns or state.order is None:
+    state, question = journal.state, journal.state.question
+    shows = isinstance(question, Best) and question.order is not None
+    if not shows or "answers" in journal.session.pool.columns:
         return ()
     said = {it.round for it in judgements if in_order(it) and 1 <= it.round <= state.drawn}
     if not said:
@@ -280,13 +274,10 @@ def _fresh(
     label. With ``said`` the words are compared: what follows from a label is hidden.
     """
     losses = [
-        loss_of(
-            journal.plan,
+        journal.state.outcome(
             journal.session.pool,
-            journal.state,
             judgement,
-            shown=judgement.round not in unshown,
-            blind=journal.blind,
+            View(shown=judgement.round not in unshown, blind=journal.blind),
         )
         for judgement in judgements
     ]
@@ -370,14 +361,9 @@ def _hand_out(
         if len(leases) < count and (new or it.round in known):
             new -= it.round not in known
             leases.append(journal.lease(it.round, worker))
-    while (
-        len(leases) < count
-        and new
-        and journal.state.pending < out
-        and can_draw(journal.plan, journal.state)
-    ):
-        draw = propose(journal.plan, journal.state)
-        placed = arrangement(journal.state, draw.round, draw.item)
+    while len(leases) < count and new and journal.state.pending < out and journal.state.can_draw:
+        draw = journal.state.propose()
+        placed = journal.state.question.arrangement(draw.round, draw.item)
         journal.append(draw, {"worker": worker} | placed)
         leases.append(journal.lease(draw.round, worker))
         new -= 1
@@ -409,7 +395,7 @@ def _is_passed(journal: Journal, lease: Lease, worker: str) -> bool:
     )
 
 
-def _share(state: AnyState, settings: Settings) -> int:
+def _share(state: AnySession, settings: Settings) -> int:
     """Draws of a session that one blind key may hold.
 
     It does not depend on how many are left, which it would tell.
@@ -447,7 +433,7 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
     draws = [
         {
             "round": number,
-            **shown(pool, journal.state, items[index], lease.round),
+            **journal.state.presented(pool, items[index], lease.round),
             "expires_at": moment(lease.expires_at),
             **({"turn": hand.turns[lease.round]} if hand.turns else {}),
         }

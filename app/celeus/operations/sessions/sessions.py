@@ -23,8 +23,8 @@ from celeus.core.plans.opening import ENDLESS, SessionRequest, is_endless, plan_
 from celeus.core.plans.plan import Plan, check_budget, check_precision, check_stop_when_decided
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
-from celeus.core.sessions.either import AnyPlan, begin
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.session import begin_session
 from celeus.errors import InvalidValue, PoolNotFound, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
 from celeus.operations.insights.lists import words_of
@@ -101,9 +101,8 @@ async def open_session(
     pool = await sealed_pool(context, opening.pool_id)
     seed = secrets.token_bytes(SEED_BYTES)
     plan = await asyncio.to_thread(plan_of, opening.request, pool, commitment(seed))
-    state = await asyncio.to_thread(begin, plan, pool, seed)
-    if isinstance(state, TableState):
-        state.session.cells.check_budget(plan.budget)
+    state = await asyncio.to_thread(begin_session, plan, pool, seed)
+    state.question.check_budget(plan.budget)
     session_id = UUID(bytes=uuid_utils.uuid7().bytes)
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
     async with context.states.hold(session_id) as slot:
@@ -125,7 +124,7 @@ async def open_session(
                 active_at=minute(now),
                 planned_labels=opening.planned_labels,
             )
-            document = status_document(record, plan, state, pool)
+            document = status_document(record, state, pool)
             await _insert(db, record, plan, seed, document)
             if opening.instructions:
                 said = opening.instructions
@@ -271,8 +270,7 @@ def _change(journal: Journal, changes: Settings) -> None:
 def _check_budget(journal: Journal, budget: int) -> None:
     """Refuse a budget that the session cannot go on with."""
     check_budget(budget, journal.plan.drawable)
-    if isinstance(journal.state, TableState):
-        journal.state.session.cells.check_budget(budget)
+    journal.state.question.check_budget(budget)
     if budget < journal.state.drawn:
         raise InvalidValue(
             f"budget {budget} is below the {journal.state.drawn} draws already made",

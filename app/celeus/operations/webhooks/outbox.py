@@ -5,7 +5,7 @@ Whoever commits a session's change commits the messages about it too; a worker s
 nobody who judges.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 from uuid import UUID
@@ -14,10 +14,7 @@ import orjson
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.plans.stopping import StopReason
-from celeus.core.sessions.best.state import BestState
-from celeus.core.sessions.either import AnyState
-from celeus.core.sessions.state import State
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.session import AnySession
 from celeus.store.database import raw_connection
 
 EventType = Literal[
@@ -42,10 +39,12 @@ class Standing:
     answers: Mapping[str, str] | None = None
 
     @classmethod
-    def of(cls, lifecycle: str, state: AnyState) -> "Standing":
+    def of(cls, lifecycle: str, state: AnySession) -> "Standing":
         """That of a session now."""
         reason = state.stop_reason
-        return cls(reason is not None or lifecycle == "closed", reason, dict(_answers(state)))
+        return cls(
+            reason is not None or lifecycle == "closed", reason, dict(state.question.answers())
+        )
 
     def since(self, before: "Standing") -> list[Message]:
         """What has happened since it stood as ``before``."""
@@ -119,22 +118,6 @@ def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
             if one["given"] != "undecided"
         ],
     }
-
-
-def _answers(state: AnyState) -> Iterator[tuple[str, str]]:
-    """The answers given so far, by what was asked. Those of a table are one: all its targets."""
-    if isinstance(state, BestState):
-        if state.winner is not None:
-            yield "best", state.winner
-    elif isinstance(state, TableState):
-        if state.wanted and state.met == state.wanted:
-            yield "targets", "met"
-    elif isinstance(state, State):
-        for one in state.decisions:
-            if one.answer != "undecided":
-                yield f"{one.question.side} {one.question.threshold:g}", one.answer
-        if state.verdict is not None and state.verdict.answer != "undecided":
-            yield "verdict", state.verdict.answer
 
 
 # The lock lets nobody delete a webhook between this and the check of its foreign key

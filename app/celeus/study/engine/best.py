@@ -1,7 +1,6 @@
 """Simulated sessions that seek the best of k systems, and the report on them."""
 
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -10,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from celeus.core.plans.plan import METHOD_VERSION, check_budget
-from celeus.core.sessions.best.contenders import Contenders
-from celeus.core.sessions.best.session import BestDraw, BestSession
+from celeus.core.plans.best import BETA, BestPlan
+from celeus.core.plans.plan import METHOD_VERSION
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.best.candidates import Candidates
+from celeus.core.session.session import Session, judge_rounds
 from celeus.study.engine.report import labels_of
 
 Floats = NDArray[np.float64]
@@ -45,7 +46,7 @@ def best_systems(losses: Floats) -> NDArray[np.intp]:
 
 
 def seek(  # noqa: PLR0913 -- a session, and how it is judged
-    contenders: Contenders,
+    candidates: Candidates,
     losses: Floats,
     alpha: float,
     seed: bytes,
@@ -56,30 +57,39 @@ def seek(  # noqa: PLR0913 -- a session, and how it is judged
 ) -> BestRun:
     """Judge items until one system stands, or nothing is left to tell them, or to spend."""
     began = time.process_time()
-    session = BestSession(contenders, alpha, seed, beta=beta)
-    drawable = contenders.items - session.known
-    if budget is not None:
-        check_budget(budget, drawable)
-    most = drawable if budget is None else budget
-    out = deque[BestDraw]()
-    while session.winner is None:
-        while session.can_draw and len(out) < ahead and len(session.drawn) < most:
-            draw = session.propose()
-            session.take(draw)
-            out.append(draw)
-        if not out:
-            break
-        draw = out.popleft()
-        session.judge(draw.round, losses[draw.item])
-    stopped: Stop = "exhausted" if not session.can_draw else "budget"
+    plan = plan_for(candidates, alpha, beta=beta, budget=budget)
+    session = Session.of(Best(plan, candidates, seed), seed)
+    for _ in judge_rounds(session, lambda item: tuple(losses[item].tolist()), ahead=ahead):
+        pass
+    standing = session.question.race.standing
+    stopped: Stop = "budget" if session.question.is_open else "exhausted"
     return BestRun(
-        labels=session.race.rounds,
-        stopped="decided" if session.winner is not None else stopped,
-        standing=tuple(session.standing.tolist()),
-        leader=session.leader,
-        out_at=tuple(session.race.out_at.tolist()),
-        wrong=not np.isin(best_systems(losses), session.standing).any(),
+        labels=session.folded,
+        stopped="decided" if standing.size == 1 else stopped,
+        standing=tuple(standing.tolist()),
+        leader=session.question.leader,
+        out_at=tuple(session.question.race.out_at.tolist()),
+        wrong=not np.isin(best_systems(losses), standing).any(),
         seconds=time.process_time() - began,
+    )
+
+
+def plan_for(
+    candidates: Candidates, alpha: float, *, beta: float = BETA, budget: int | None = None
+) -> BestPlan:
+    """The plan of a simulated session on systems without names; losses lie on the unit scale."""
+    known = int((~candidates.open(np.arange(candidates.count))).sum())
+    return BestPlan(
+        pool_digest="simulated",
+        items=candidates.items,
+        known=known,
+        systems=tuple(f"system {number}" for number in range(1, candidates.count + 1)),
+        lower=0.0,
+        upper=1.0,
+        alpha=alpha,
+        budget=candidates.items - known if budget is None else budget,
+        commitment="simulated",
+        beta=beta,
     )
 
 
@@ -88,7 +98,7 @@ class BestReport:
     """Sessions on one file that differ by their seeds; ``lower`` and ``upper`` are its scale."""
 
     file: str
-    contenders: Contenders
+    candidates: Candidates
     losses: Floats
     lower: float
     upper: float
@@ -101,7 +111,7 @@ class BestReport:
     @property
     def known(self) -> int:
         """Items that are never drawn, since all systems gave the same answer."""
-        return int((~self.contenders.open(np.arange(self.contenders.count))).sum())
+        return int((~self.candidates.open(np.arange(self.candidates.count))).sum())
 
     @property
     def risks(self) -> list[float]:
@@ -122,7 +132,7 @@ class BestReport:
     @property
     def standing(self) -> list[int]:
         """In how many sessions each system stood at the end."""
-        systems = range(self.contenders.count)
+        systems = range(self.candidates.count)
         return [sum(one in run.standing for run in self.runs) for one in systems]
 
     @property
@@ -139,8 +149,8 @@ class BestReport:
         """Plain values; all but the seconds are the same for the same file, options and seed."""
         return {
             "file": self.file,
-            "items": self.contenders.items,
-            "systems": self.contenders.count,
+            "items": self.candidates.items,
+            "systems": self.candidates.count,
             "scale": {"lower": self.lower, "upper": self.upper},
             "method_version": METHOD_VERSION,
             "alpha": self.alpha,
@@ -164,7 +174,7 @@ class BestReport:
 
     def to_table(self) -> Table:
         """The same for a reader."""
-        labels, items, runs = self.labels, self.contenders.items, len(self.runs)
+        labels, items, runs = self.labels, self.candidates.items, len(self.runs)
         share = labels["median"] / items
         rows = [
             ("items", f"{items:,}"),
@@ -182,7 +192,7 @@ class BestReport:
             rows.append((f"system {system}, mean loss {self.risks[system]:.4f}", text))
         rows.append(("sessions that lost the best", f"{self.wrong}"))
         rows.append(("time per round", f"{1e3 * self.seconds_per_round:.3f} ms"))
-        title = f"best of {self.contenders.count} systems, {self.file}"
+        title = f"best of {self.candidates.count} systems, {self.file}"
         table = Table(title=title, title_justify="left", show_header=False)
         table.add_column(style="bold")
         table.add_column(justify="right")

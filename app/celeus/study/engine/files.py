@@ -47,7 +47,7 @@ from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import check_count
 from celeus.core.pools.table import Column, Table
 from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT, Weights
-from celeus.core.sessions.best.contenders import Contenders, narrow
+from celeus.core.session.best.candidates import Candidates, narrow
 from celeus.errors import InvalidValue
 from celeus.study.engine.simulation import Truth, difference
 
@@ -107,7 +107,7 @@ def read_truth(path: Path, lower: float = 0.0, upper: float = 1.0) -> Truth:
     return Truth(loss, scores(pool), lower, upper)
 
 
-def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Contenders, Floats]:
+def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Candidates, Floats]:
     """The k systems of a file and their losses on the unit scale, shape [N, k].
 
     Refuses what is missing, misshapen or off the scale, and equal answers with other losses.
@@ -143,7 +143,7 @@ def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Co
             if apart.size:
                 rule = "the same for systems with the same answer"
                 raise refused(path, "loss", rule, f"others at item {int(apart[0])}")
-    return Contenders(items, systems, answer, unit.get("surrogate")), unit["loss"]
+    return Candidates(items, systems, answer, unit.get("surrogate")), unit["loss"]
 
 
 def _columns(path: Path, name: str, values: NDArray[Any], scale: LossScale) -> Floats:

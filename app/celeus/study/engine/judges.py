@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from celeus.core.eprocess.base import WealthLost
 from celeus.core.eprocess.signals import RangeLeft
-from celeus.core.plans.plan import Claim, Plan
+from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import Policy
-from celeus.core.sessions.state import State, apply, can_draw, observe, propose
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session
 from celeus.study.engine.simulation import Truth, ever_missed, opened
 
 HARD = 20.0
@@ -57,10 +58,11 @@ class SessionOutcome:
 
 def session(setup: SessionSetup, truth: Truth, risk: float, seed: bytes) -> SessionOutcome:
     """Judge items of ``truth`` until the claim is met and beyond, or the pool is exhausted."""
-    plan, state = opened(truth, setup.policy, setup.claim, seed)
+    state = opened(truth, setup.policy, setup.claim, seed)
+    plan = state.question.plan
     outcome: SessionOutcome | None = None
     try:
-        for _ in _judged(plan, state, truth, setup.crowd.judges):
+        for _ in _judged(state, truth, setup.crowd.judges):
             if outcome is None and state.stop_reason is not None:
                 outcome = _seen(state, risk)
             if outcome is not None and state.folded >= setup.crowd.beyond * outcome.labels:
@@ -73,26 +75,26 @@ def session(setup: SessionSetup, truth: Truth, risk: float, seed: bytes) -> Sess
     return replace(outcome, ever=ever_missed(state, risk))
 
 
-def _judged(plan: Plan, state: State, truth: Truth, judges: int) -> Iterator[None]:
+def _judged(state: Session[Mean], truth: Truth, judges: int) -> Iterator[None]:
     """Give every judge work, fold the next judgement, and so on; steps consume the state."""
     now, out = 0.0, list[tuple[float, int, float]]()
     while True:
-        while len(out) < judges and can_draw(plan, state):
-            draw = propose(plan, state)
-            apply(plan, state, draw)
+        while len(out) < judges and state.can_draw:
+            draw = state.propose()
+            state.apply(draw)
             loss = float(truth.loss[draw.item])
             hard = (loss - truth.lower) / (truth.upper - truth.lower)
             heapq.heappush(out, (now + 1.0 + (HARD - 1.0) * hard, draw.round, loss))
         if not out:
             return
         now, round_, loss = heapq.heappop(out)
-        observe(plan, state, round_, loss)
+        state.observe(round_, loss)
         yield
 
 
-def _seen(state: State, risk: float) -> SessionOutcome:
-    interval = state.interval
-    slack = SLACK * state.scale.width
+def _seen(state: Session[Mean], risk: float) -> SessionOutcome:
+    interval = state.question.interval
+    slack = SLACK * state.question.plan.scale.width
     return SessionOutcome(
         labels=state.folded,
         stopped=str(state.stop_reason),

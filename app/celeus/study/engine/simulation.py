@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
-from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
+from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Answer, Comparison
 from celeus.core.pools.bounds import KnownLosses
@@ -23,7 +23,8 @@ from celeus.core.pools.systems import SAME_ANSWER
 from celeus.core.pools.weights import Weights
 from celeus.core.randomness import commitment, uniforms
 from celeus.core.sampling.predictors import CalibratedPredictor
-from celeus.core.sessions.state import State, begin, rounds
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean, judge_rounds
 
 Floats = NDArray[np.float64]
 
@@ -144,22 +145,22 @@ def seed_of(study: int | str, run: int) -> bytes:
     return uniforms(f"study {study}".encode(), f"run {run}", 4).tobytes()
 
 
-def ever_missed(state: State, risk: float) -> bool:
+def ever_missed(state: Session[Mean], risk: float) -> bool:
     """The interval lay beside ``risk`` after at least one folded round.
 
     The last interval does not tell: one that lost the risk is pushed back by the logical limits.
     """
-    slack = 1e-9 * state.scale.width
-    lowest = min((point.interval.upper for point in state.points), default=risk)
-    highest = max((point.interval.lower for point in state.points), default=risk)
+    slack = 1e-9 * state.question.plan.scale.width
+    lowest = min((point.interval.upper for point in state.question.points), default=risk)
+    highest = max((point.interval.lower for point in state.question.points), default=risk)
     return not highest - slack <= risk <= lowest + slack
 
 
-def opened(truth: Truth, policy: Policy, claim: Claim, seed: bytes) -> tuple[Plan, State]:
+def opened(truth: Truth, policy: Policy, claim: Claim, seed: bytes) -> Session[Mean]:
     """A session on ``truth`` before its first draw; ``oracle`` is given the true losses."""
     scores = oracle_scores(truth) if policy.name == "oracle" else truth.scores
     plan = make_plan(claim, truth.facts, policy, commitment(seed))
-    return plan, begin(plan, scores, seed)
+    return begin_mean(plan, scores, seed)
 
 
 def simulate(  # noqa: PLR0913 -- a session, and how it is judged
@@ -170,36 +171,36 @@ def simulate(  # noqa: PLR0913 -- a session, and how it is judged
     risk: float | None = None,
     *,
     ahead: int = 1,
-) -> tuple[Run, State]:
+) -> tuple[Run, Session[Mean]]:
     """Judge items of ``truth`` until the claim is met, the budget spent or the pool exhausted.
 
     ``risk`` is the value the interval must hold (default: the pool risk); ``ahead`` draws are out
     at once.
     """
-    plan, state = opened(truth, policy, claim, seed)
+    state = opened(truth, policy, claim, seed)
     true_risk = truth.risk if risk is None else risk
     began = time.process_time()
-    for _ in rounds(plan, state, truth.loss_of, ahead=ahead):
+    for _ in judge_rounds(state, truth.loss_of, ahead=ahead):
         pass
     seconds = time.process_time() - began
-    interval = state.interval
+    interval = state.question.interval
     run = Run(
         labels=state.folded,
         stopped=str(state.stop_reason),
         missed=ever_missed(state, true_risk),
         lower=interval.lower,
         upper=interval.upper,
-        estimate=state.estimate,
+        estimate=state.question.estimate,
         seconds=seconds,
-        answers=tuple(one.answer for one in state.decisions),
-        verdict=None if state.verdict is None else state.verdict.answer,
+        answers=tuple(one.answer for one in state.question.decisions),
+        verdict=None if state.question.verdict is None else state.question.verdict.answer,
     )
     return run, state
 
 
-def strata_means(state: State) -> Floats:
+def strata_means(state: Session[Mean]) -> Floats:
     """The calibrated mean losses of the strata now, on the unit scale; shape [K]."""
-    predictor = state.fold.predictor
+    predictor = state.question.fold.predictor
     if not isinstance(predictor, CalibratedPredictor):
         raise TypeError(predictor)
     return predictor.means.copy()

@@ -1,7 +1,6 @@
 """Simulated sessions of many claims on one stream, and the report on them."""
 
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table as Printed
 
-from celeus.core.ledger import Draw
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.plans.table import TablePlan, TableWish, plan_table, table_for
 from celeus.core.pools.table import Table
 from celeus.core.randomness import commitment
-from celeus.core.sessions.table.claims import ClaimState
-from celeus.core.sessions.table.session import TableSession
+from celeus.core.session.session import Session, judge_rounds
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.study.engine.report import labels_of
 
 Floats = NDArray[np.float64]
@@ -87,21 +86,15 @@ def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
     """
     plan = plan_table(wish, table, "simulated", commitment(seed))
     began = time.process_time()
-    session = TableSession(plan, table, seed)
-    out = deque[Draw]()
-    while past or session.stop_reason is None:
-        while session.can_draw and len(out) < ahead:
-            draw = session.propose()
-            session.take(draw)
-            out.append(draw)
-        if not out:
-            break
-        draw = out.popleft()
-        session.judge(draw.round, losses[draw.item].tolist())
+    session = Session.of(TableQuestion(plan, table, seed), seed)
+    for _ in judge_rounds(
+        session, lambda item: tuple(losses[item].tolist()), past_stop=past, ahead=ahead
+    ):
+        pass
     seconds = time.process_time() - began
     claims = tuple(
         ClaimRun(
-            labels=session.met_at.get(at),
+            labels=session.question.met_at.get(at),
             own=claim.fold.rounds,
             estimate=claim.estimate,
             lower=claim.interval.lower,
@@ -109,7 +102,7 @@ def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
             missed=ever_lost(claim, risk),
         )
         for at, (claim, risk) in enumerate(
-            zip(session.claims, risks(plan, table, losses), strict=True)
+            zip(session.question.claims, risks(plan, table, losses), strict=True)
         )
     )
     return TableRun(session.folded, str(session.stop_reason), claims, seconds)

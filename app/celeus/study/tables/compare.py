@@ -26,7 +26,7 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Verdict
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import begin, rounds
+from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.study.baselines.fixed_sample import paired_test, paired_width
 from celeus.study.engine.checks import data_folder
 from celeus.study.engine.figure import panels
@@ -223,9 +223,9 @@ def _ended(truth: Truth, claim: Claim, seed: bytes) -> Values:
 def _judged(name: str, folder: Path, labels: int, seed: bytes) -> NDArray[np.bool_]:
     """Which items of a pool a session had judged after so many labels."""
     truth, claim = cell(name, folder), Claim(alpha=ALPHA, precision=NEW_WIDTH)
-    plan, state = opened(truth, policy_named("sharp"), claim, seed)
+    state = opened(truth, policy_named("sharp"), claim, seed)
     judged = np.zeros(truth.loss.size, dtype=np.bool_)
-    for draw in rounds(plan, state, truth.loss_of, past_stop=True):
+    for draw in judge_rounds(state, truth.loss_of, past_stop=True):
         judged[draw.item] = True
         if draw.round == labels:
             break
@@ -245,10 +245,10 @@ class ComparisonOutcome:
 def to_exhaustion(truth: Truth, claim: Claim, seed: bytes) -> ComparisonOutcome:
     """Judge every item of a difference, whatever has been said before."""
     plan = make_plan(claim, truth.facts, policy_named("sharp"), commitment(seed))
-    state = begin(plan, truth.scores, seed)
-    for _ in rounds(plan, state, truth.loss_of, past_stop=True):
+    state = begin_mean(plan, truth.scores, seed)
+    for _ in judge_rounds(state, truth.loss_of, past_stop=True):
         pass
-    verdict = state.verdict or Verdict(0.0)
+    verdict = state.question.verdict or Verdict(0.0)
     missed = ever_missed(state, float(truth.loss.mean()))
     labels = state.folded if verdict.round is None else verdict.round
     return ComparisonOutcome(labels, verdict.answer, missed, _is_wrong(verdict, truth))

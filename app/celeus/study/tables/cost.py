@@ -13,8 +13,7 @@ import numpy as np
 
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import begin
-from celeus.core.sessions.state import rounds as rounds_of
+from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.study.engine.figure import COLOURS, panels
 from celeus.study.engine.markdown import table
 from celeus.study.engine.rows import Rows, Values, grid
@@ -61,9 +60,9 @@ def run(rounds: int, job: Values) -> Values:
     item_scores = oracle_scores(truth) if policy.name == "oracle" else truth.scores
     plan = make_plan(claim, truth.facts, policy, commitment(seed))
     began = time.process_time()
-    state = begin(plan, item_scores, seed)
+    state = begin_mean(plan, item_scores, seed)
     opening = time.process_time()
-    for _ in rounds_of(plan, state, truth.loss_of):
+    for _ in judge_rounds(state, truth.loss_of):
         pass
     seconds = time.process_time() - opening
     return {"rounds": state.folded, "opening": opening - began, "seconds": seconds}

@@ -139,7 +139,7 @@ def trajectory(truth: Truth, policy: Policy, claim: Claim, seed: bytes) -> Value
         result, state = simulate(pool, policy, scaled, seed, risk)
     except UnreachablePrecision:
         return dict(zip(FIELDS, (0, REFUSED, False, 1.0, [], 0.0), strict=True))
-    widths = [point.interval.width / span for point in state.points]
+    widths = [point.interval.width / span for point in state.question.points]
     at_budgets = [round(widths[budget - 1], 7) for budget in BUDGETS if budget <= len(widths)]
     seconds = round(result.seconds, 4)
     values = (result.labels, result.stopped, result.missed, widths[-1], at_budgets, seconds)

@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from celeus.core.plans.plan import Claim, Target
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.strata import Strata, strata_of
-from celeus.core.sessions.state import rounds
+from celeus.core.session.session import judge_rounds
 from celeus.errors import UnreachablePrecision
 from celeus.study.engine.checks import data_folder
 from celeus.study.engine.figure import COLOURS, panels
@@ -95,11 +95,12 @@ def normal_labels(truth: Truth, target: Target, precision: float, seed: bytes) -
         room -= float(np.var(truth.loss)) / (width * width * truth.loss.size)
     if room <= 0.0:
         return truth.loss.size
-    plan, state = opened(truth, policy_named("sharp"), Claim("pool", ALPHA, precision), seed)
+    state = opened(truth, policy_named("sharp"), Claim("pool", ALPHA, precision), seed)
+    plan = state.question.plan
     losses = RemainingLosses(truth, strata_of(truth.scores, plan.scale))
     # The surrogates of a draw are those before its loss is folded.
     information, means = 0.0, strata_means(state)
-    for draw in rounds(plan, state, truth.loss_of, past_stop=True):
+    for draw in judge_rounds(state, truth.loss_of, past_stop=True):
         information += 1.0 / max(losses.variance(means, strata_q(draw)), LEAST_VARIANCE)
         if information >= 1.0 / room:
             break

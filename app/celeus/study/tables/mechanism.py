@@ -30,7 +30,7 @@ from celeus.core.pools.strata import strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import uniforms
 from celeus.core.sampling.proposals import MixtureProposal, draw_orders
-from celeus.core.sessions.state import propose, rounds
+from celeus.core.session.session import judge_rounds
 from celeus.study.engine.figure import COLOURS, panels
 from celeus.study.engine.markdown import Columns, table
 from celeus.study.engine.rows import Rows, Values, grid
@@ -176,26 +176,29 @@ def next_draw(
 
 def stratified_session(truth: Truth, seed: bytes, after: Sequence[int]) -> list[Values]:
     """Draws by ``sharp``, whose surrogates change with the labels; ``lure`` is its own estimate."""
-    plan, state = opened(truth, policy_named("sharp"), Claim("pool", ALPHA, PRECISION), seed)
+    state = opened(truth, policy_named("sharp"), Claim("pool", ALPHA, PRECISION), seed)
+    plan = state.question.plan
     strata = strata_of(truth.scores, plan.scale)
     code, share = strata.code, strata.size / plan.items
     sums, points = np.zeros(3), []
 
     def surrogates() -> Floats:
-        return state.scale.lower + state.scale.width * strata_means(state)
+        return state.question.plan.scale.lower + state.question.plan.scale.width * strata_means(
+            state
+        )
 
     mean = float(share @ surrogates())
-    for draw in rounds(plan, state, truth.loss_of, past_stop=True):
-        loss, completion = float(truth.loss[draw.item]), state.points[-1].plus
+    for draw in judge_rounds(state, truth.loss_of, past_stop=True):
+        loss, completion = float(truth.loss[draw.item]), state.question.points[-1].plus
         sums += completion.signal, mean + loss - completion.surrogate, loss
         mean = float(share @ surrogates())
         if draw.round in after:
-            mask = state.proposal.drawn_in == 0
-            q = np.where(mask, strata_q(propose(plan, state))[code], 0.0)
+            mask = state.question.proposal.drawn_in == 0
+            q = np.where(mask, strata_q(state.propose())[code], 0.0)
             surrogate = surrogates()[code]
             plug_in = float(np.where(mask, surrogate, truth.loss).mean())
             coming = next_draw(q, truth.loss, surrogate, plug_in)
-            points.append(_checkpoint(draw.round, truth, state.estimate, sums, coming))
+            points.append(_checkpoint(draw.round, truth, state.question.estimate, sums, coming))
         if draw.round == after[-1]:
             break
     return points

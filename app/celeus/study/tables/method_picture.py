@@ -23,7 +23,8 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.strata import strata_of
 from celeus.core.randomness import uniforms
-from celeus.core.sessions.state import State
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session
 from celeus.study.engine.simulation import Truth, seed_of, simulate, with_spread
 
 Floats = NDArray[np.float64]
@@ -52,20 +53,21 @@ def overconfident(items: int) -> Truth:
     return Truth(loss.astype(np.float64), with_spread(surrogate))
 
 
-def sessions(truth: Truth, precision: float, run: int = 0) -> dict[str, State]:
+def sessions(truth: Truth, precision: float, run: int = 0) -> dict[str, Session[Mean]]:
     """One finished session of every policy in the picture, all with the same seed."""
     claim, seed = Claim(precision=precision), seed_of(0, run)
     return {name: simulate(truth, policy_named(name), claim, seed)[1] for name in COLOURS}
 
 
-def groups(truth: Truth, state: State) -> Groups:
+def groups(truth: Truth, state: Session[Mean]) -> Groups:
     """What a finished session of ``sharp`` drew of every stratum, and what it learnt."""
     strata = strata_of(truth.scores, Interval(truth.lower, truth.upper))
     first = [int(np.argmax(strata.code == one)) for one in range(strata.count)]
     means = [
-        state.fold.predictor.surrogate(Draw(round=1, item=item, q=1.0, seen=0)) for item in first
+        state.question.fold.predictor.surrogate(Draw(round=1, item=item, q=1.0, seen=0))
+        for item in first
     ]
-    draws = np.bincount(strata.code[state.proposal.drawn_in > 0], minlength=strata.count)
+    draws = np.bincount(strata.code[state.question.proposal.drawn_in > 0], minlength=strata.count)
     total = np.bincount(strata.code, weights=truth.loss)
     order = np.argsort(strata.base)
     return Groups(
@@ -92,12 +94,14 @@ def draw(path: Path, items: int = ITEMS, precision: float = PRECISION) -> dict[s
     return {name: state.folded for name, state in states.items()}
 
 
-def _intervals(axes: Axes, states: Mapping[str, State], risk: float, precision: float) -> None:
+def _intervals(
+    axes: Axes, states: Mapping[str, Session[Mean]], risk: float, precision: float
+) -> None:
     """The interval by labels: nothing is known at first, the session ends at its precision."""
     for name, state in states.items():
         labels = np.arange(1, state.folded + 1)
-        lower = [100.0 * point.interval.lower for point in state.points]
-        upper = [100.0 * point.interval.upper for point in state.points]
+        lower = [100.0 * point.interval.lower for point in state.question.points]
+        upper = [100.0 * point.interval.upper for point in state.question.points]
         text = f"{name}: {_grouped(state.folded)} labels"
         axes.fill_between(labels, lower, upper, color=COLOURS[name], alpha=0.25, lw=0, label=text)
         axes.plot(labels, lower, color=COLOURS[name], lw=1.2)

@@ -17,7 +17,7 @@ import numpy as np
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
-from celeus.core.sessions.state import begin, rounds
+from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.study.engine.checks import data_folder
 from celeus.study.engine.figure import panels
 from celeus.study.engine.markdown import Columns, missed, share, table
@@ -107,9 +107,9 @@ def _misses(job: Values) -> Values:
         truth = replace(truth, scores=turned)
     policy, claim = policy_named("sharp"), _claim(width, job["start"])
     plan = make_plan(claim, truth.facts, policy, commitment(seed))
-    state = begin(plan, truth.scores, seed)
+    state = begin_mean(plan, truth.scores, seed)
     labels = 0
-    for _ in rounds(plan, state, truth.loss_of, past_stop=True):
+    for _ in judge_rounds(state, truth.loss_of, past_stop=True):
         labels = labels or (state.folded if state.stop_reason is not None else 0)
     return {"labels": labels, "missed": ever_missed(state, world.risk)}
 

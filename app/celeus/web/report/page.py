@@ -25,7 +25,6 @@ from celeus.core.insights.sentences import Contrast, sentence
 from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table import TablePlan
-from celeus.core.sessions.either import risk_plan
 from celeus.errors import LedgerBroken, SessionNotFound
 from celeus.operations.insights.report import Account, report
 from celeus.operations.pools.record import PoolRecord
@@ -83,8 +82,8 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     if isinstance(account.plan, TablePlan):
         told = TableWording(account, pool, account.plan)
         return templates.text("table.html", chart=None, **_shared(account, pool, told))
-    plan = risk_plan(account.plan)
-    words = Wording(account, pool)
+    plan = account.plan
+    words = Wording(account, pool, plan)
     contrast = Contrast.of(pool.scale, pool.systems, pool.declared)
     return templates.text(
         "report.html",

@@ -9,7 +9,7 @@ from celeus.core.insights.figures import PERCENT_SIGN, Figures, count, sure
 from celeus.core.insights.lines import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
-from celeus.core.sessions.either import risk_plan
+from celeus.core.plans.plan import Plan
 from celeus.operations.insights.report import Account, Point
 from celeus.operations.pools.record import PoolRecord
 
@@ -73,9 +73,9 @@ class Words:
 class Wording(Words):
     """The wording of one session's report."""
 
-    def __init__(self, account: Account, pool: PoolRecord) -> None:
+    def __init__(self, account: Account, pool: PoolRecord, plan: Plan) -> None:
         super().__init__(account)
-        self._plan = risk_plan(account.plan)
+        self._plan = plan
         self._systems = pool.systems
         self._scale = pool.scale
         weighted = self._plan.weights is not None

@@ -30,9 +30,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.lineups import all_same
 from celeus.core.pools.systems import Lineup
-from celeus.core.sessions.best.contenders import Contenders, contenders_of
-from celeus.core.sessions.best.replay import LedgerDiffers
-from celeus.core.sessions.best.state import BestState
+from celeus.core.session.best.candidates import candidates_of
 from celeus.errors import Refusal
 
 PLAN = frozenset({one.name for one in fields(BestPlan)} - {"fixed"} | {"best"})
@@ -118,7 +116,7 @@ def _check_columns(pool: Pool, lineup: Lineup) -> None:
 
 def check_best_labels(pool: Pool, lineup: Lineup, transcript: Transcript) -> None:
     """The losses are those that answers so given can have, and that follow from a label."""
-    contenders: Contenders = contenders_of(pool)
+    candidates = candidates_of(pool)
     for at, losses in transcript.losses.items():
         item = transcript.draws[losses.round - 1].item
         said = transcript.words.get(at)
@@ -128,20 +126,6 @@ def check_best_labels(pool: Pool, lineup: Lineup, transcript: Transcript) -> Non
                 expected = losses_said(pool, lineup, item, said, None)
                 same(where, list(losses.losses), list(expected))
             unit = (np.array(losses.losses) - pool.scale.lower) / pool.scale.width
-            contenders.check(item, unit)
+            candidates.check(item, unit)
         except Refusal as refusal:
             raise Mismatch(where, str(losses.losses), refusal.rule) from refusal
-
-
-def replay_best(
-    plan: BestPlan, pool: Pool, seed: bytes | None, transcript: Transcript
-) -> BestState:
-    """The state after the ledger, every draw being the one that was due, or one that could be."""
-    try:
-        state = BestState.of(plan, pool, seed)
-        for event in transcript.events:
-            state.verify(event, seeded=seed is not None)
-            state.apply(event)
-    except LedgerDiffers as differs:
-        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
-    return state

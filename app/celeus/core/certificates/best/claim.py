@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from celeus.core.plans.best import BestPlan
-from celeus.core.sessions.best.state import BestState
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.session import Session
 
 ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     {"same_answers": "Systems that gave the same answer to an item have the same loss there."}
@@ -17,27 +18,27 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
 """What the claim may rest on beside the draws."""
 
 
-def best_claim(state: BestState) -> dict[str, Any]:
-    """What is claimed after the events of ``state``."""
-    plan = state.plan
+def best_claim(session: Session[Best]) -> dict[str, Any]:
+    """What is claimed after the events of ``session``."""
+    question, plan = session.question, session.question.plan
     return {
         "target": "pool",
         "alpha": plan.alpha,
-        "budget": state.stopping.budget,
+        "budget": session.stopping.budget,
         "fixed": plan.fixed,
-        "changes": state.changes,
+        "changes": session.changes,
         "best": {
-            "winner": state.winner,
-            "standing": state.standing,
+            "winner": question.winner,
+            "standing": question.names_standing,
             "systems": [
                 {"name": one.name, "out": one.state == "out", "round": one.round}
-                for one in state.systems
+                for one in question.systems
             ],
         },
-        "labels": state.folded,
-        "rounds": state.counts,
-        "stop_reason": state.stop_reason,
-        "assumptions": best_assumptions(plan, answered=state.session.contenders.answer is not None),
+        "labels": session.folded,
+        "rounds": session.counts,
+        "stop_reason": session.stop_reason,
+        "assumptions": best_assumptions(plan, answered=question.candidates.answer is not None),
     }
 
 

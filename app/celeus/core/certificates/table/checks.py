@@ -32,8 +32,7 @@ from celeus.core.plans.table import MOST_CLAIMS, TableClaim, TablePlan
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import STATED, Pool
-from celeus.core.sessions.recorded import SLACK, LedgerDiffers
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.recorded import SLACK
 from celeus.errors import Refusal
 
 PLAN = frozenset({one.name for one in fields(TablePlan)} | {"table"})
@@ -110,28 +109,6 @@ def _question(value: object, where: str) -> Question:
     if side is None:
         raise Mismatch(f"{where}.side", values["side"], "one of " + ", ".join(get_args(Side)))
     return Question(side, number(values["threshold"], f"{where}.threshold"))
-
-
-def replay_table(
-    plan: TablePlan, pool: Pool, seed: bytes | None, transcript: Transcript
-) -> TableState:
-    """The state after the ledger, every draw being the one that was due, or one that could be."""
-    try:
-        state = TableState.of(plan, pool, seed)
-    except LedgerDiffers as differs:
-        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
-    except Refusal as refusal:
-        raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
-    try:
-        for event in transcript.events:
-            state.verify(event, seeded=seed is not None)
-            state.apply(event)
-    except LedgerDiffers as differs:
-        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
-    except Refusal as refusal:
-        where = f"ledger[{state.sequence - 1}].{refusal.field}"
-        raise Mismatch(where, refusal.value, refusal.rule) from refusal
-    return state
 
 
 def check_table_labels(pool: Pool, plan: TablePlan, transcript: Transcript) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 from celeus.core.interval import Interval
 from celeus.core.plans.table import TableClaim, TablePlan
-from celeus.core.sessions.table.claims import ClaimState
-from celeus.core.sessions.table.state import TableState
+from celeus.core.session.session import Session
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_question import Table
 
 ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -30,37 +31,38 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
 """What the claims may rest on beside the draws."""
 
 
-def table_claim(state: TableState) -> dict[str, Any]:
-    """What is claimed after the events of ``state``."""
-    plan, session = state.plan, state.session
+def table_claim(session: Session[Table]) -> dict[str, Any]:
+    """What is claimed after the events of ``session``."""
+    question, plan = session.question, session.question.plan
     claim: dict[str, Any] = {
         "target": "pool",
         "alpha": plan.alpha,
         "account": plan.account,
-        "promises": session.promises._asdict(),
-        "budget": state.stopping.budget,
-        "changes": state.changes,
-        "claims": _claims(state),
-        "labels": state.folded,
-        "rounds": state.counts,
-        "stop_reason": state.stop_reason,
+        "promises": question.promises._asdict(),
+        "budget": session.stopping.budget,
+        "changes": session.changes,
+        "claims": _claims(session),
+        "labels": session.folded,
+        "rounds": session.counts,
+        "stop_reason": session.stop_reason,
         "assumptions": table_assumptions(
             plan,
-            changed=state.changes > 0,
-            added=zip(session.added, session.added_after, strict=True),
+            changed=session.changes > 0,
+            added=zip(question.added, question.added_after, strict=True),
         ),
     }
     if plan.reserve:
-        claim["reserve"] = session.reserve
+        claim["reserve"] = question.reserve
     return claim
 
 
-def _claims(state: TableState) -> list[dict[str, Any]]:
+def _claims(session: Session[Table]) -> list[dict[str, Any]]:
     """Every claim in the order of the plan's, behind them those added later."""
-    session = state.session
-    picked = session.pickings() if state.plan.account == "selected" else []
+    question = session.question
+    selected = question.plan.account == "selected"
+    picked = question.pickings(session.rounds) if selected else []
     documents = []
-    for at, one in enumerate(session.claims):
+    for at, one in enumerate(question.claims):
         document: dict[str, Any] = {
             "metric": one.claim.metric,
             "column": one.claim.column,
@@ -74,11 +76,11 @@ def _claims(state: TableState) -> list[dict[str, Any]]:
             "estimate": one.estimate,
             "labels": one.fold.rounds,
             "emptied": one.fold.emptied,
-            "met": session.met_at.get(at),
-            "answers": [decision.to_dict() for decision in session.decisions(at)],
-            "score": score_values(one, state, one.interval, one.estimate),
+            "met": question.met_at.get(at),
+            "answers": [decision.to_dict() for decision in question.decisions(at)],
+            "score": score_values(one, question, one.interval, one.estimate),
         }
-        if (after := session.after(at)) is not None:
+        if (after := question.after(at)) is not None:
             document["added"] = after
         if picked:
             document["picked"] = [
@@ -90,10 +92,10 @@ def _claims(state: TableState) -> list[dict[str, Any]]:
 
 
 def score_values(
-    claim: ClaimState, state: TableState, interval: Interval, estimate: float
+    claim: ClaimState, question: Table, interval: Interval, estimate: float
 ) -> dict[str, Any]:
     """What a claim says of the score that its metric is called by."""
-    metric = state.plan.metrics[claim.metric]
+    metric = question.plan.metrics[claim.metric]
     return metric.measured.values(interval, estimate, claim.plan.scale)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.sessions.history import document_of

@@ -19,7 +19,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
-from celeus.core.sessions.either import any_plan_from
+from celeus.core.session.session import plan_from_values
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools.pools import items_at
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -111,7 +111,7 @@ async def labels_of(context: Context, session_id: UUID) -> Labels:
         row = (await db.execute(_SESSION, params)).one_or_none()
     if row is None:
         raise SessionNotFound.of(session_id)
-    pool, plan = await sealed_pool(context, row.pool_id), any_plan_from(row.plan)
+    pool, plan = await sealed_pool(context, row.pool_id), plan_from_values(row.plan)
     names: tuple[str, ...] = ()
     if isinstance(plan, BestPlan):
         names = tuple(plan.systems)

@@ -8,8 +8,7 @@ from sqlalchemy import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Rating
-from celeus.core.sessions.either import rounds_to_fold
-from celeus.core.sessions.judgements import Judgement
+from celeus.core.session.outcome import Judgement
 from celeus.errors import (
     InvalidValue,
     NotLastLabel,
@@ -75,7 +74,7 @@ async def correct_rating(
             # Whether it is decided, or others have judged in consequence, is not told
             raise _not_own(journal.shown(round_)) from None
         raise
-    rounds = rounds_to_fold(journal.state, {round_}) if decided else 0
+    rounds = journal.state.rounds_to_fold({round_}) if decided else 0
     detail = dict(correction.words) | {"worker": worker or rater}
     sequence = await journal.step(rounds, lambda: append(journal, rating, detail))
     return Receipt(journal.shown(round_), sequence, replayed=False)

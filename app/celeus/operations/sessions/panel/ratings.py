@@ -15,18 +15,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.status import session_state
 from celeus.core.ledger import Observation, Rating, Unjudgeable
-from celeus.core.sessions.correction import Ahead
-from celeus.core.sessions.either import arrangement, can_draw, propose
-from celeus.core.sessions.judgements import (
-    Judgement,
-    Loss,
-    Said,
-    detail_of,
-    loss_of,
-    words_of,
-)
-from celeus.core.sessions.raters import Outcome, Ratings
-from celeus.core.sessions.state import State
+from celeus.core.session.correction import Ahead
+from celeus.core.session.outcome import Judgement, Loss, Said, detail_of, words_of
+from celeus.core.session.panel import Outcome, Ratings
+from celeus.core.session.question import View
 from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
 from celeus.operations.sessions.blinding import predecessors
 from celeus.operations.sessions.journal import Journal, Receipt, must_take_labels
@@ -51,7 +43,7 @@ class RaterJudgement:
 
 def ratings_in(journal: Journal) -> Ratings | None:
     """What the panel of the session has said; None where it has none."""
-    return journal.state.ratings if isinstance(journal.state, State) else None
+    return journal.state.question.ratings
 
 
 async def rater_of(
@@ -183,10 +175,10 @@ def hand_out(
     while (
         len(turns) < count
         and journal.state.pending < settings.max_draws_out
-        and can_draw(journal.plan, journal.state)
+        and journal.state.can_draw
     ):
-        draw = propose(journal.plan, journal.state)
-        placed = arrangement(journal.state, draw.round, draw.item)
+        draw = journal.state.propose()
+        placed = journal.state.question.arrangement(draw.round, draw.item)
         journal.append(draw, {"worker": worker} | placed)
         if rater in ratings.turn(draw.round).raters:
             turns.append((draw.round, 1))
@@ -212,9 +204,7 @@ def _awaited(ratings: Ratings, round_: int) -> list[tuple[str, int]]:
 
 def checked_loss(journal: Journal, judgement: Judgement) -> float | None:
     """The loss that a rater states or implies, checked; None where they cannot judge."""
-    loss = loss_of(
-        journal.plan, journal.session.pool, journal.state, judgement, blind=journal.blind
-    )
+    loss = journal.state.outcome(journal.session.pool, judgement, View(blind=journal.blind))
     if isinstance(loss, tuple):
         raise TypeError(loss)
     return loss

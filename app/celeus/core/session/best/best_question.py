@@ -1,0 +1,389 @@
+"""The best of k systems: which systems may be best, by a race of one process each.
+
+A judgement gives the losses of all k systems. Rounds are folded in the order of their draws, each
+in the partition of the pool that it was made in, with the probabilities it was made with.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from celeus.core.eprocess.bets import Goal, goals_for
+from celeus.core.eprocess.lattice import FINEST_GOAL
+from celeus.core.interval import Interval
+from celeus.core.ledger import (
+    Addition,
+    Draw,
+    JointObservation,
+    Observation,
+    Rating,
+    Unjudgeable,
+)
+from celeus.core.pause import pause
+from celeus.core.plans.best import BestPlan
+from celeus.core.plans.plan import check_alpha
+from celeus.core.plans.stopping import StoppingRule, StopReason
+from celeus.core.pools.item import Item
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.strata import NOWHERE
+from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
+from celeus.core.session.best.contrasts import Forecast, Totals
+from celeus.core.session.best.partition import Partition, focus_of
+from celeus.core.session.best.race import Race, strongest
+from celeus.core.session.outcome import Judgement, losses_by_system
+from celeus.core.session.points import Points
+from celeus.core.session.presentation_order import PLACES, Order, Place, best_place, order_text
+from celeus.core.session.question import View
+from celeus.core.session.recorded import LedgerDiffers, same
+from celeus.core.session.rounds import Rounds
+from celeus.errors import NothingToJudge
+
+LABELS_AT_ONCE = 1024
+COMPARED_IN_A_BET = 50
+"""Answers that are compared while a bet is placed."""
+Opponents = Callable[[Forecast, Indices], Indices]
+"""The opponent of each of the systems standing, from what is known before the loss."""
+Standing = Literal["leading", "in", "out"]
+
+
+class SystemState(NamedTuple):
+    """Where a system stands: ``round`` is that at which it was out.
+
+    ``stake`` is the wealth bet against its being best: it starts at alpha, and at 1 it is out.
+    ``estimate`` is of its mean loss less that of the leader, None before any label tells the two
+    apart; ``limits`` hold the difference for certain, None for systems that are out.
+    """
+
+    name: str
+    state: Standing
+    round: int | None
+    stake: float
+    estimate: float | None
+    limits: Interval | None
+
+
+class OpenDraw(NamedTuple):
+    """A draw that is not folded, and the partition of the pool that it was made in."""
+
+    draw: Draw
+    partition: Partition
+
+
+def goals(candidates: Candidates, drawable: int, alpha: float) -> list[Goal]:
+    """The information goals of a process, as far as the pool can reach them."""
+    # A level at which the normal quantile stays positive, whatever alpha.
+    all_ = goals_for(None, 0.0, min(2.0 * alpha, 0.5 + alpha / 2.0))
+    least = FINEST_GOAL * math.sqrt(drawable) / candidates.items
+    return [goal for goal in all_ if goal.half >= least] or all_[:1]
+
+
+class Best:
+    """The question which of k systems is best, after some rounds.
+
+    ``known`` is how many items are never drawn, since all systems gave the same answer. ``order``
+    is that of the answers in a round, None where a label is asked for. ``places`` counts where the
+    best answer stood, over the judgements said in that order; no claim rests on it.
+    """
+
+    __slots__ = (
+        "_items",
+        "_losses",
+        "_opponents",
+        "_out",
+        "_partitions",
+        "_seed",
+        "candidates",
+        "known",
+        "order",
+        "partition",
+        "places",
+        "plan",
+        "race",
+        "totals",
+    )
+
+    def __init__(
+        self,
+        plan: BestPlan,
+        candidates: Candidates,
+        seed: bytes,
+        *,
+        shows_answers: bool = False,
+        opponents: Opponents = strongest,
+    ) -> None:
+        check_alpha(plan.alpha)
+        every = np.arange(candidates.count)
+        self.plan = plan
+        self.candidates = candidates
+        self.totals = Totals.of(Pairs.among(every, candidates.count).first.size)
+        self._seed, self._partitions, self._opponents = seed, 0, opponents
+        self.partition = self._partition(every)
+        self.known = candidates.items - self.partition.left
+        if not self.partition.left:
+            raise NothingToJudge(
+                "All systems gave the same answers: they are equally good, and there is nothing to"
+                " judge.",
+                field="answer",
+                rule="an item with different answers",
+                value=candidates.count,
+            )
+        same("plan.items", plan.items, candidates.items)
+        same("plan.systems", len(plan.systems), candidates.count)
+        same("plan.known", plan.known, self.known)
+        self.race = Race(
+            candidates.count, plan.alpha, goals(candidates, self.partition.left, plan.alpha)
+        )
+        self.order = Order(seed, candidates.count) if shows_answers else None
+        self.places: dict[Place, int] = dict.fromkeys(PLACES, 0)
+        self._items: list[int] = []
+        self._losses: list[Floats] = []
+        self._out: deque[OpenDraw] = deque()
+
+    @property
+    def width(self) -> int:
+        """The systems: a judgement has a loss of each."""
+        return len(self.plan.systems)
+
+    @property
+    def adaptive(self) -> bool:
+        """True: draws depend on the losses folded before."""
+        return True
+
+    @property
+    def folded(self) -> int:
+        """Rounds that the systems' states speak for."""
+        return self.race.rounds
+
+    @property
+    def names_standing(self) -> list[str]:
+        """The systems that may be best, by name."""
+        return [self.plan.systems[system] for system in self.race.standing]
+
+    @property
+    def winner(self) -> str | None:
+        """The system that is best, if only one is left."""
+        names = self.names_standing
+        return names[0] if len(names) == 1 else None
+
+    @property
+    def leader(self) -> int:
+        """The number of the system that does best so far."""
+        return focus_of(self.totals, self.race.standing, self.candidates.count).leader
+
+    @property
+    def points(self) -> Points:
+        """None: there is no one interval."""
+        return Points()
+
+    @property
+    def ratings(self) -> None:
+        """None: there is no panel."""
+        return None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what is left may tell the systems standing from each other."""
+        return self.race.standing.size > 1 and self.partition.left > 0
+
+    @property
+    def rounds_to_replay(self) -> int:
+        """None."""
+        return 0
+
+    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
+        """Never."""
+        del rule, last
+        return False
+
+    def bets_per_round(self, rule: StoppingRule) -> int:
+        """The work of the next round, counted in bets: the pool may have to be parted anew."""
+        del rule
+        contrasts, pairs = self.partition.contrasts, self.partition.contrasts.pairs.place.size
+        parted = self.candidates.items * (self.width + pairs // COMPARED_IN_A_BET)
+        return int(contrasts.left.size + (parted if self.race.standing.size > 2 else 0))
+
+    def choose(self, coin: float) -> ProposedDraw:
+        """The next item with its probabilities."""
+        return self.partition.proposal.choose(coin, self._priorities)
+
+    def chance(self, item: int) -> ProposedDraw:
+        """An item left, with the probabilities it would be drawn with now."""
+        return self.partition.proposal.chance(item, self._priorities)
+
+    def is_left(self, item: int) -> bool:
+        """Whether an item of this number may still be drawn."""
+        drawn_in = self.partition.proposal.drawn_in
+        return 0 <= item < drawn_in.size and not drawn_in[item]
+
+    @property
+    def _priorities(self) -> Floats:
+        focus = focus_of(self.totals, self.race.standing, self.candidates.count)
+        return self.partition.priorities(focus)
+
+    def take(self, draw: Draw) -> None:
+        """Enter the next draw of the ledger."""
+        if draw.strata_q is None:
+            raise LedgerDiffers("strata_q", None, "the probability of an item of each stratum")
+        self.partition.proposal.take(draw.item, draw.round)
+        self._out.append(OpenDraw(draw, self.partition))
+
+    def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
+        """Check the losses of all systems, and count where the best answer stood."""
+        if not isinstance(event, JointObservation):
+            raise TypeError(event)
+        self.check(item, event.losses)
+        shown = self.shown(event.round, item) if event.in_order else None
+        losses = [loss for loss in event.losses if loss is not None]
+        if shown is not None:
+            self.places[best_place(shown, losses)] += 1
+
+    def check(self, item: int, losses: tuple[float | None, ...]) -> None:
+        """Refuse losses that systems with these answers to an item cannot have."""
+        self.candidates.check(item, self._unit(losses))
+
+    def enter(self, event: Rating | Addition) -> None:
+        """Refuse it: there is no panel, and no further claim."""
+        raise LedgerDiffers("ledger", event, "draw, losses or change")
+
+    def fold_next(self, rounds: Rounds) -> None:
+        """Fold the next round, which is judged."""
+        pause()
+        losses = self._unit(rounds.losses(self.folded))
+        draw, partition = self._out.popleft()
+        if draw.strata_q is None:
+            raise TypeError(draw)
+        contrasts = partition.contrasts
+        forecast = contrasts.forecast(self.totals, draw.strata_q)
+        bets = self.race.bets(forecast, self._opponents(forecast, self.race.standing))
+        signal = contrasts.signals(forecast, draw.item, losses)
+        self.race.settle(bets, signal)
+        self._record(draw.item, partition, losses)
+        self.totals.record(forecast, signal)
+        self.race.narrow(contrasts.pairs, *contrasts.limits(self.totals))
+        standing = self.race.standing
+        if 1 < standing.size < self._in_partition:
+            self._partitions += 1
+            self.partition = self._partition(standing)
+
+    def restart(self) -> None:
+        """Not possible: no judgement is corrected."""
+        raise TypeError(self)
+
+    def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
+        """Why the session stops under ``rule``, or None to go on."""
+        if self.race.standing.size == 1:
+            return StopReason.DECIDED
+        if not self.is_open and self.folded == drawn:
+            return StopReason.EXHAUSTED
+        return StopReason.BUDGET_SPENT if self.folded >= rule.budget else None
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """The winner, once there is one."""
+        if self.winner is not None:
+            yield "best", self.winner
+
+    def check_budget(self, budget: int) -> None:
+        """Any budget will do: a draw has few strata."""
+
+    def outcome(self, pool: Pool, item: int, judgement: Judgement, view: View) -> tuple[float, ...]:
+        """The losses of all systems that a judgement states or implies."""
+        order = self.shown(judgement.round, item) if view.shown else None
+        losses = losses_by_system(pool, item, judgement, order)
+        self.check(item, losses)
+        return losses
+
+    def shown(self, round_: int, item: int) -> list[tuple[int, ...]] | None:
+        """The systems behind each answer, in the order shown; None where a label is asked."""
+        if self.order is None:
+            return None
+        answer = self.candidates.answer
+        return self.order.shown(round_, None if answer is None else answer[item].tolist())
+
+    def presented(self, item: Item, round_: int) -> dict[str, Any]:
+        """The item, and its ``answers`` in the order shown; none where none is at hand."""
+        order, parts = self.shown(round_, item.index), item.sides or {}
+        if order is None or all(text is None for part in parts.values() for text in part.values()):
+            return {"item": item}
+        names = self.plan.systems
+        return {"item": item, "answers": [parts[names[systems[0]]] for systems in order]}
+
+    def arrangement(self, round_: int, item: int) -> dict[str, str]:
+        """The ``order`` of the answers shown; empty where none is."""
+        shown = self.shown(round_, item)
+        return {} if shown is None else {"order": order_text(shown)}
+
+    @property
+    def systems(self) -> list[SystemState]:
+        """Where every system stands, in the order of the plan."""
+        leader, count = self.leader, len(self.plan.systems)
+        stake, out_at = self.race.stake, self.race.out_at
+        lower, upper = self.partition.contrasts.limits(self.totals)
+        row = self.partition.contrasts.pairs.row
+        # Half differences on the unit scale.
+        unit = 2.0 * self.plan.scale.width
+        states: list[SystemState] = []
+        for system, name in enumerate(self.plan.systems):
+            estimate, limits = None, None
+            first, second = sorted((system, leader))
+            sign = 1.0 if system < leader else -1.0
+            place = first * (2 * count - first - 3) // 2 + second - 1
+            if system != leader and self.totals.precision[place] > 0.0:
+                centre = self.totals.moments(np.array([place]), np.zeros(1))[0]
+                estimate = float(sign * unit * centre[0])
+            if system != leader and not out_at[system]:
+                pair = row[system, leader]
+                ends = sorted(sign * unit * np.array([lower[pair], upper[pair]]))
+                limits = Interval(*map(float, ends))
+            state: Standing = "leading" if system == leader else "in"
+            states.append(
+                SystemState(
+                    name,
+                    "out" if out_at[system] else state,
+                    int(out_at[system]) or None,
+                    float(min(stake[system], 1.0)),
+                    estimate,
+                    limits,
+                )
+            )
+        return states
+
+    def _unit(self, losses: tuple[float | None, ...]) -> Floats:
+        """Losses on the unit scale."""
+        values = np.array(losses, dtype=np.float64)
+        return np.asarray((values - self.plan.lower) / self.plan.scale.width)
+
+    @property
+    def _in_partition(self) -> int:
+        pairs = self.partition.contrasts.pairs
+        return np.union1d(pairs.first, pairs.second).size
+
+    def _record(self, item: int, partition: Partition, losses: Floats) -> None:
+        every = Pairs.among(np.arange(self.candidates.count), self.candidates.count)
+        self.totals.observed += every.half(losses)
+        self._items.append(item)
+        self._losses.append(losses)
+        among = (self.partition, partition, *(out.partition for out in self._out))
+        for part in {id(part): part for part in among}.values():
+            part.contrasts.record(np.array([item]), losses[None])
+
+    def _partition(self, standing: Indices) -> Partition:
+        """The pool parted for some systems, and what is known of its items by now."""
+        focus = focus_of(self.totals, standing, self.candidates.count)
+        count = self._partitions
+        seed = self._seed + b"cut %d" % count if count else self._seed
+        partition = Partition.of(self.candidates, standing, focus, seed, self.plan.beta)
+        if count:
+            drawn = [*self._items, *(out.draw.item for out in self._out)]
+            for round_, item in enumerate(drawn, 1):
+                if partition.strata.code[item] != NOWHERE:
+                    partition.proposal.take(item, round_)
+            for start in range(0, len(self._items), LABELS_AT_ONCE):
+                part = slice(start, start + LABELS_AT_ONCE)
+                partition.contrasts.record(
+                    np.array(self._items[part]), np.array(self._losses[part])
+                )
+        return partition

@@ -1,0 +1,140 @@
+"""The race: one process a system, against the opponent that the past makes the strongest.
+
+The process of system i tests "i is best". In every round it bets that i loses more than an
+opponent o, on S of the pair (i, o) against a mean of at most 0, with the bets of
+``eprocess.bets`` at six goals. o is the system standing with the largest mu / sqrt(s2) against i:
+the past alone chooses it. If i is best the mean of S is at most 0 whoever o is, so the stake is a
+nonnegative supermartingale that starts at alpha: it ever reaches 1 with probability at most alpha.
+Only the best can be lost wrongly, and alpha is divided by nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from celeus.core.eprocess.base import WealthLost
+from celeus.core.eprocess.bets import LARGEST_LOSS, TINY, Goal, RowGoals, bet
+from celeus.core.eprocess.signals import RangeLeft
+from celeus.core.session.best.candidates import Floats, Indices, Mask, Pairs
+from celeus.core.session.best.contrasts import CERTAIN, Forecast
+
+ROUNDING = 1e-9
+"""A mean half difference nearer to 0 counts as 0 where no bet decides."""
+
+
+class Bets(NamedTuple):
+    """The bets of a round, fixed before its loss, of every system that has an opponent.
+
+    ``row`` is the pair with the opponent among those of the forecast, ``sign`` its direction;
+    ``lower`` and ``upper`` are the ends of its signal. ``size`` and ``information`` have shape
+    [goals, systems].
+    """
+
+    system: Indices
+    opponent: Indices
+    row: Indices
+    sign: Floats
+    lower: Floats
+    upper: Floats
+    size: Floats
+    information: Floats
+
+
+class Race:
+    """The stakes of all systems, and who still stands; ``out_at`` is the round of those out, or 0.
+
+    ``rounds`` counts those settled. Stakes are logarithms, shape [goals, k].
+    """
+
+    __slots__ = ("_accrued", "_goals", "_half", "_stake", "out_at", "rounds")
+
+    def __init__(self, count: int, alpha: float, goals: list[Goal]) -> None:
+        self._half = np.array([[goal.half] for goal in goals])
+        self._goals = RowGoals.of(np.array([[goal.information] for goal in goals]))
+        self._stake = np.full((len(goals), count), np.log(alpha / len(goals)))
+        self._accrued = np.zeros((len(goals), count))
+        self.out_at = np.zeros(count, dtype=np.int64)
+        self.rounds = 0
+
+    @property
+    def standing(self) -> Indices:
+        """The systems that may be best, ascending."""
+        return np.flatnonzero(self.out_at == 0)
+
+    @property
+    def stake(self) -> Floats:
+        """The stake of every system."""
+        return np.asarray(np.exp(self._stake).sum(axis=0))
+
+    def bets(self, forecast: Forecast, opponent: Indices) -> Bets:
+        """The bets on the coming signals; ``opponent`` is that of every system standing."""
+        system = self.standing
+        row = forecast.pairs.row[system, opponent]
+        # No row, and no bet: a system that is its own opponent.
+        able = (row >= 0) & (forecast.variance[row] > CERTAIN)
+        system, opponent, row = system[able], opponent[able], row[able]
+        variance = forecast.ratio * forecast.variance
+        sign = np.where(system < opponent, 1.0, -1.0)
+        lower, upper = forecast.ends(row, sign)
+        over = np.maximum(sign * forecast.centre[row] - lower, 0.0)
+        padded = variance[row] + self._half / 3.0 * over
+        scale = self._goals.bet_scale(self._accrued[:, system], self._half, padded)
+        size = bet(self._stake[:, system], scale, LARGEST_LOSS / np.maximum(-lower, TINY))
+        return Bets(system, opponent, row, sign, lower, upper, size, 1.0 / padded)
+
+    def settle(self, bets: Bets, signal: Floats) -> None:
+        """Settle the bets, given the signals of all pairs of the forecast."""
+        self.rounds += 1
+        own = bets.sign * signal[bets.row]
+        _check(own, bets)
+        gain = bets.size * own
+        if gain.size and gain.min() <= -1.0:
+            message = f"a signal below its range took a whole stake in round {self.rounds}"
+            raise WealthLost(message)
+        self._stake[:, bets.system] += np.log1p(gain)
+        self._accrued[:, bets.system] += bets.information
+        beaten = self.stake >= 1.0
+        # No mean lies below the range of its signal.
+        beaten[bets.system[bets.lower > ROUNDING]] = True
+        self._drop(beaten)
+
+    def narrow(self, pairs: Pairs, lower: Floats, upper: Floats) -> None:
+        """Drop the systems that are worse than another, given limits of the pairs' means."""
+        worse = np.zeros(self.out_at.size, dtype=np.bool_)
+        worse[pairs.first[lower > ROUNDING]] = True
+        worse[pairs.second[upper < -ROUNDING]] = True
+        self._drop(worse)
+
+    def _drop(self, beaten: Mask) -> None:
+        standing = self.standing
+        leaving = standing[beaten[standing]]
+        if leaving.size == standing.size:
+            # An event of probability alpha at most: somebody is best all the same.
+            leaving = leaving[leaving != standing[self.stake[standing].argmin()]]
+        self.out_at[leaving] = self.rounds
+
+
+def strongest(forecast: Forecast, standing: Indices) -> Indices:
+    """The opponent with the largest mu / sqrt(s2) against each of the systems standing.
+
+    Where no item left tells a system from another, it bets nothing.
+    """
+    certain = forecast.variance <= CERTAIN
+    lead = forecast.centre / np.sqrt(forecast.ratio * np.where(certain, 1.0, forecast.variance))
+    # One more for the row -1, a system and itself.
+    lead = np.append(np.where(certain, np.nan, lead), np.nan)
+    direction = np.where(standing[:, None] < standing, 1.0, -1.0)
+    score = direction * lead[forecast.pairs.row[standing[:, None], standing]]
+    score[np.isnan(score)] = -np.inf
+    return np.asarray(standing[score.argmax(axis=1)])
+
+
+def _check(signal: Floats, bets: Bets) -> None:
+    """Raise RangeLeft unless every signal lies in its range, up to rounding."""
+    slack = 1e-9 * (1.0 + np.abs(signal) + bets.upper - bets.lower)
+    outside = (signal < bets.lower - slack) | (signal > bets.upper + slack)
+    if outside.any():
+        at = int(np.flatnonzero(outside)[0])
+        ends = f"[{float(bets.lower[at])!r}, {float(bets.upper[at])!r}]"
+        message = f"signal {float(signal[at])!r} outside {ends}"
+        raise RangeLeft(message)

@@ -1,0 +1,135 @@
+"""What a session can ask, and the protocol between a session and its question.
+
+A session knows rounds, their order, corrections and the stopping rule; a question knows what is
+drawn, what a loss means and what is answered. For every round a session calls, in this order:
+
+1. ``choose(coin)``: the item to draw next and its probabilities. Changes nothing.
+2. ``take(draw)``: the draw is out; whatever its bet rests on is fixed here, before its loss.
+3. ``accept(event, item)``: check what a judge said of the round. It may come in any order.
+4. ``fold_next(rounds)``: fold the round, once it and all rounds drawn before it are judged.
+5. ``stop(rule, drawn)``: why the session ends, or None.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from celeus.core.ledger import (
+    Addition,
+    Draw,
+    JointObservation,
+    Observation,
+    Rating,
+    Unjudgeable,
+)
+from celeus.core.plans.best import BestPlan
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.stopping import StoppingRule, StopReason
+from celeus.core.plans.table import TablePlan
+from celeus.core.pools.item import Item
+from celeus.core.pools.pool import Pool
+from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.session.outcome import Judgement, Loss
+from celeus.core.session.panel import Ratings
+from celeus.core.session.points import Points
+from celeus.core.session.rounds import Rounds
+
+AnyPlan = Plan | BestPlan | TablePlan
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the judge of a round may use: ``shown`` answers, and ``blind`` to known losses."""
+
+    shown: bool = True
+    blind: bool = False
+
+
+class Question(Protocol):
+    """What a session asks of its pool."""
+
+    @property
+    def plan(self) -> AnyPlan:
+        """The frozen choices of the session."""
+
+    @property
+    def width(self) -> int | None:
+        """Number of losses in a judgement; None where it is one number and can be corrected."""
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether draws depend on the losses folded before."""
+
+    @property
+    def folded(self) -> int:
+        """Rounds that the answer speaks for."""
+
+    @property
+    def points(self) -> Points:
+        """The answer after every folded round; empty where there is no one interval."""
+
+    @property
+    def ratings(self) -> Ratings | None:
+        """What the raters of a panel have said; None where there is no panel."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what is left to draw may still change the answer."""
+
+    @property
+    def rounds_to_replay(self) -> int:
+        """Rounds to bet on again when the next one is folded."""
+
+    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
+        """Whether folding the next round under ``rule`` is likely to bet on all of them again.
+
+        A guess that costs nothing: it may be wrong either way. ``last``: nothing is left after it.
+        """
+
+    def bets_per_round(self, rule: StoppingRule) -> int:
+        """Bets that folding the next round may place under ``rule``, about 50 ns each."""
+
+    def choose(self, coin: float) -> ProposedDraw:
+        """The next item with its probabilities; ``coin`` is uniform on (0, 1)."""
+
+    def chance(self, item: int) -> ProposedDraw:
+        """An item left, with the probabilities that it would be drawn with now."""
+
+    def is_left(self, item: int) -> bool:
+        """Whether an item of this number may still be drawn."""
+
+    def take(self, draw: Draw) -> None:
+        """Enter the next draw of the ledger."""
+
+    def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
+        """Check a judgement of ``item`` that the ledger has; ValueError where it cannot be."""
+
+    def enter(self, event: Rating | Addition) -> None:
+        """Enter an event that no other question has; ValueError where this one has it not."""
+
+    def fold_next(self, rounds: Rounds) -> None:
+        """Fold round ``folded + 1``, which is judged."""
+
+    def restart(self) -> None:
+        """Forget all folded rounds: one of them was corrected."""
+
+    def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
+        """Why a session of ``drawn`` rounds stops under ``rule``, or None to go on."""
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """The answers given so far, each with what was asked."""
+
+    def check_budget(self, budget: int) -> None:
+        """Refuse a budget that would fill a ledger whose certificate nobody verifies."""
+
+    def outcome(self, pool: Pool, item: int, judgement: Judgement, view: View) -> Loss:
+        """The loss that a judgement of ``item`` states or implies; refused where it has none."""
+
+    def presented(self, item: Item, round_: int) -> dict[str, Any]:
+        """The item of a round as its judge sees it: nothing says whose its answers are."""
+
+    def arrangement(self, round_: int, item: int) -> dict[str, str]:
+        """How the answers of a round stand before its judge, as the ledger says it of its draw.
+
+        Of two systems which one is ``left``, of several their ``order``; empty where none is shown.
+        """

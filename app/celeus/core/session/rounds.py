@@ -1,0 +1,280 @@
+"""The rounds of a session: draws and what became of them, kept as numbers in arrays."""
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, NamedTuple, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.ledger import Draw
+from celeus.core.plans.stopping import StoppingRule
+from celeus.core.session.fold import RoundOutcome
+from celeus.core.session.outcome import Loss, Losses
+
+
+def counts_of(drawn: int, judged: int, folded: int) -> dict[str, int]:
+    """Counts of rounds, under the names that status and certificate give them."""
+    return {
+        "drawn": drawn,
+        "judged": judged,
+        "in_interval": folded,
+        "pending": drawn - judged,
+        "waiting": judged - folded,
+    }
+
+
+class _Pending(Enum):
+    PENDING = "pending"
+
+
+PENDING: Final = _Pending.PENDING
+JudgedLoss = float | _Pending | None
+JudgedLosses = tuple[float | None, ...] | _Pending
+
+# A loss is finite, so two other floats are free to stand for no loss.
+_UNJUDGED = math.nan
+_UNJUDGEABLE = math.inf
+
+_COLUMNS = ("item", "q", "strata_q", "seen", "basis", "rule", "loss", "answer", "answered_at")
+
+
+class Round(NamedTuple):
+    """A draw, what became of it, and the rule in force when it was made.
+
+    ``loss`` is PENDING until a judge answers and None when none could. ``answer`` is the first
+    judgement, which no amendment touches, and ``answered_at`` its sequence: the response to a
+    retry.
+    """
+
+    draw: Draw
+    rule: StoppingRule
+    loss: JudgedLoss | JudgedLosses
+    answer: JudgedLoss | JudgedLosses
+    answered_at: int
+
+
+class Rounds(Sequence[Round]):
+    """Consecutive rounds from ``first`` on; places count from 0.
+
+    ``width`` is the number of losses in a judgement, None where it is one number: only rounds of
+    one loss keep the probabilities of their strata, since only these are folded again. ``ready`` is
+    how many rounds come before the first one that nobody has judged, and ``basis`` what it was when
+    a round was drawn: how many were folded then.
+    """
+
+    __slots__ = (
+        "answer",
+        "answered_at",
+        "basis",
+        "first",
+        "item",
+        "loss",
+        "q",
+        "ready",
+        "rule",
+        "rules",
+        "seen",
+        "strata",
+        "strata_q",
+        "width",
+    )
+
+    def __init__(self, first: int = 1, width: int | None = None) -> None:
+        self.first = first
+        self.width = width
+        self.item = array("i")
+        self.q = array("d")
+        self.seen = array("i")
+        self.basis = array("i")
+        self.ready = 0
+        self.strata = 0
+        self.strata_q = array("d")
+        self.rules: list[StoppingRule] = []
+        self.rule = array("i")
+        self.loss = array("d")
+        self.answer = array("d")
+        self.answered_at = array("i")
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    @overload
+    def __getitem__(self, at: int) -> Round: ...
+    @overload
+    def __getitem__(self, at: slice) -> Self: ...
+    def __getitem__(self, at: int | slice) -> Round | Self:
+        """A round, or a copy of consecutive ones."""
+        if isinstance(at, slice):
+            start, stop, _ = at.indices(len(self))
+            return self._part(start, max(start, stop))
+        place = at + len(self) if at < 0 else at
+        if not 0 <= place < len(self):
+            message = f"no round {at} of {len(self)}"
+            raise IndexError(message)
+        return Round(
+            self.draw(place),
+            self.rules[self.rule[place]],
+            self._judgement(self.loss, place),
+            self.first_judgement(place),
+            self.answered_at[place],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """The same rounds, to the last bit."""
+        if not isinstance(other, Rounds):
+            return NotImplemented
+        return self.rules == other.rules and all(
+            getattr(self, name).tobytes() == getattr(other, name).tobytes() for name in _COLUMNS
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # it grows
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """A copy of the columns as arrays of numbers; ``from_columns`` makes rounds of them."""
+        return {name: np.array(getattr(self, name)) for name in _COLUMNS}
+
+    @classmethod
+    def from_columns(
+        cls, columns: Mapping[str, NDArray[Any]], strata: int, rules: Sequence[StoppingRule]
+    ) -> Self:
+        """Rounds from the first on, from the values they had elsewhere."""
+        rounds = cls()
+        rounds.strata, rounds.rules = strata, list(rules)
+        for name in _COLUMNS:
+            getattr(rounds, name).frombytes(columns[name].tobytes())
+        rounds._advance()
+        return rounds
+
+    def append(self, draw: Draw, rule: StoppingRule) -> None:
+        """Append the next draw, not judged yet."""
+        if draw.strata_q is not None and self.width is None:
+            self.strata = self.strata or draw.strata_q.size
+            if draw.strata_q.size != self.strata:
+                message = f"{draw.strata_q.size} strata in round {draw.round}, not {self.strata}"
+                raise ValueError(message)
+            self.strata_q.frombytes(draw.strata_q.tobytes())
+        if not self.rules or rule != self.rules[-1]:
+            self.rules.append(rule)
+        self.item.append(draw.item)
+        self.q.append(draw.q)
+        self.seen.append(draw.seen)
+        self.basis.append(self.first - 1 + self.ready)
+        self.rule.append(len(self.rules) - 1)
+        self.loss.extend([_UNJUDGED] * self._stride)
+        self.answer.extend([_UNJUDGED] * self._stride)
+        self.answered_at.append(0)
+
+    def judge(self, place: int, loss: Loss, sequence: int) -> None:
+        """Record the first judgement of a round: ``width`` losses, or one."""
+        if self.width is None:
+            if isinstance(loss, tuple):
+                raise TypeError(loss)
+            self.loss[place] = self.answer[place] = _number(loss)
+        else:
+            self._judge_jointly(place, loss)
+        self.answered_at[place] = sequence
+        self._advance()
+
+    def _judge_jointly(self, place: int, loss: Loss) -> None:
+        losses = loss if isinstance(loss, tuple) else (loss,)
+        if len(losses) != self.width:
+            message = f"{len(losses)} losses in round {self.first + place}, not {self.width}"
+            raise ValueError(message)
+        start, numbers = place * self.width, array("d", map(_number, losses))
+        for column in (self.loss, self.answer):
+            column[start : start + self.width] = numbers
+
+    def correct(self, place: int, loss: float | None) -> None:
+        """Replace the loss of a round; its first judgement stays."""
+        self.loss[place] = _number(loss)
+
+    def differs(self, place: int, loss: float | None) -> bool:
+        """Whether a loss is another one than that of a judged round."""
+        return self.loss[place] != _number(loss)
+
+    def is_judged(self, place: int) -> bool:
+        """Somebody has judged this round."""
+        return not math.isnan(self.loss[place if self.width is None else place * self.width])
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Whether somebody has judged each round."""
+        return np.asarray(~np.isnan(np.array(self.loss)[:: self._stride]))
+
+    def first_judgement(self, place: int) -> JudgedLoss | JudgedLosses:
+        """The first judgement of a round, PENDING until there is one."""
+        return self._judgement(self.answer, place)
+
+    def losses(self, place: int) -> Losses:
+        """The losses of a judged round, of which there are ``width``."""
+        start = place * self._stride
+        return tuple(_known(one) for one in self.loss[start : start + self._stride])
+
+    def draw(self, place: int) -> Draw:
+        """The draw of a round."""
+        strata_q = None
+        if self.strata:
+            start = place * self.strata
+            strata_q = np.frombuffer(self.strata_q[start : start + self.strata])
+        item, q, seen = self.item[place], self.q[place], self.seen[place]
+        return Draw(self.first + place, item, q, seen, strata_q)
+
+    def outcome(self, place: int) -> RoundOutcome:
+        """A judged round, ready to fold."""
+        loss = self.loss[place]
+        rule = self.rules[self.rule[place]]
+        basis = self.basis[place]
+        return RoundOutcome(self.draw(place), _known(loss), rule.precision, rule.budget, basis)
+
+    def unjudgeable(self, stop: int) -> int:
+        """How many of the first ``stop`` rounds nobody could judge."""
+        return int(np.count_nonzero(np.asarray(memoryview(self.loss))[:stop] == _UNJUDGEABLE))
+
+    @property
+    def skipped_ahead(self) -> int | None:
+        """The first round that was called unjudgeable when a later one was drawn, if any."""
+        drawn_later = np.array(self.seen[1:]) < np.array(self.answered_at[:-1])
+        places = np.flatnonzero(drawn_later & (np.array(self.answer[:-1]) == _UNJUDGEABLE))
+        return self.first + int(places[0]) if places.size else None
+
+    def _part(self, start: int, stop: int) -> Self:
+        copied = type(self)(self.first + start, self.width)
+        copied.strata = self.strata
+        copied.rules = list(self.rules)
+        for name in _COLUMNS:
+            stride = self._strides.get(name, 1)
+            setattr(copied, name, getattr(self, name)[start * stride : stop * stride])
+        copied.ready = max(min(self.ready, stop) - start, 0)
+        return copied
+
+    @property
+    def _stride(self) -> int:
+        return self.width or 1
+
+    @property
+    def _strides(self) -> dict[str, int]:
+        """Numbers a round in the columns that have not one."""
+        return {"strata_q": self.strata, "loss": self._stride, "answer": self._stride}
+
+    def _judgement(self, column: "array[float]", place: int) -> JudgedLoss | JudgedLosses:
+        start = place * self._stride
+        if math.isnan(column[start]):
+            return PENDING
+        losses = tuple(_known(one) for one in column[start : start + self._stride])
+        return losses[0] if self.width is None else losses
+
+    def _advance(self) -> None:
+        while self.ready < len(self) and self.is_judged(self.ready):
+            self.ready += 1
+
+
+def _number(loss: float | None) -> float:
+    return _UNJUDGEABLE if loss is None else loss
+
+
+def _known(number: float) -> float | None:
+    return None if number == _UNJUDGEABLE else number

@@ -1,0 +1,514 @@
+"""A table of claims about metrics and groups, which share their judgements.
+
+A judgement gives a loss for every metric, on its scale, and None where nobody can tell it. Rounds
+are folded in the order of their draws, with the probabilities and the fits they were made with.
+"""
+
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Sequence
+from copy import deepcopy
+from heapq import nlargest
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.account.promises import Promises, promises
+from celeus.core.account.selection import Closure, shown_level
+from celeus.core.interval import Interval
+from celeus.core.ledger import (
+    Addition,
+    Draw,
+    JointObservation,
+    Observation,
+    Rating,
+    Unjudgeable,
+)
+from celeus.core.pause import pause
+from celeus.core.plans.stopping import (
+    Answer,
+    Decision,
+    Decisions,
+    StoppingRule,
+    StopReason,
+    rounding,
+)
+from celeus.core.plans.table import TableClaim, TablePlan, TableWish, claims_of, table_for
+from celeus.core.pools.item import Item
+from celeus.core.pools.pool import Pool
+from celeus.core.pools.table import Mask
+from celeus.core.pools.table import Table as PoolTable
+from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
+from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
+from celeus.core.session.points import Points
+from celeus.core.session.question import View
+from celeus.core.session.recorded import LedgerDiffers, same
+from celeus.core.session.rounds import Rounds
+from celeus.core.session.table.allocation import Wants, allocate
+from celeus.core.session.table.calibration import TableCalibration
+from celeus.core.session.table.cells import Cells
+from celeus.core.session.table.claims import ClaimState, Drawn
+from celeus.errors import BoundContradicted, InvalidValue
+
+Floats = NDArray[np.float64]
+
+
+class Picking(NamedTuple):
+    """The interval of a claim where so many ``claims`` are picked, each shown at ``level``."""
+
+    claims: int
+    level: float
+    interval: Interval
+
+
+class Table:
+    """The questions of a table after some rounds. ``claims`` stand in the order of the plan's.
+
+    Behind them stand those ``added`` later, each after so many folded rounds (``added_after``).
+    ``met_at`` says after how many folded rounds a claim
+    had what it wants, by its place among them; what wants nothing is not in it. ``proven`` says it
+    of the answers yes under the account ``closed``, by the places of claim and question. ``bets``
+    are those of every claim's next round.
+    """
+
+    __slots__ = (
+        "_calibration",
+        "_closure",
+        "_evidence",
+        "_left",
+        "_lower",
+        "_of_cell",
+        "_out",
+        "_tests",
+        "_wants",
+        "_width",
+        "added",
+        "added_after",
+        "bets",
+        "cells",
+        "claims",
+        "folded",
+        "met_at",
+        "plan",
+        "proposal",
+        "table",
+    )
+
+    def __init__(self, plan: TablePlan, table: PoolTable, seed: bytes) -> None:
+        self.table = table_for(plan.small_groups, table)
+        self.cells = Cells.of(self.table)
+        self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta)
+        self.plan = plan
+        self._calibration = TableCalibration(self.cells)
+        self._left: Floats = self.cells.strata.size.astype(np.float64)
+        self._lower = np.array([metric.scale.lower for metric in plan.metrics])
+        self._width = np.array([metric.scale.width for metric in plan.metrics])
+        self.claims = self._claims(plan)
+        self.bets = [claim.bets for claim in self.claims]
+        member = np.zeros((len(self.claims), self.cells.count), dtype=np.bool_)
+        for at, claim in enumerate(self.claims):
+            member[at, claim.cells] = True
+        self._of_cell = [np.flatnonzero(one).tolist() for one in member.T]
+        self._wants = Wants.of(self.cells, self.claims, len(plan.metrics))
+        self.added: list[TableClaim] = []
+        self.added_after: list[int] = []
+        self.folded = 0
+        self.met_at: dict[int, int] = {}
+        closed = plan.account == "closed"
+        self._closure = Closure(plan.alpha) if closed else None
+        self._tests = [
+            (at, number)
+            for at, claim in enumerate(plan.claims if closed else ())
+            for number in range(len(claim.questions))
+        ]
+        self._evidence = np.array([self._log_evidence(at, number) for at, number in self._tests])
+        self._note_met(range(len(self.claims)))
+        self._out: deque[Drawn] = deque()
+
+    def _claims(self, plan: TablePlan) -> list[ClaimState]:
+        names = [metric.name for metric in plan.metrics]
+        masks: dict[tuple[str | None, str | None], Mask] = {
+            (column.name, value): column.code == number
+            for column in self.table.columns
+            for number, value in enumerate(column.values)
+        }
+        masks[None, None] = np.ones(self.table.items, dtype=np.bool_)
+        claims = []
+        for claim in plan.claims:
+            metric = names.index(claim.metric)
+            mask = self.cells.of_items(masks[claim.column, claim.value])
+            where = np.flatnonzero(mask & self.cells.open[metric])
+            fits = self._calibration.fits
+            parts = metric, where, self.cells, self._left, fits
+            evidence = plan.keeps_evidence
+            claims.append(ClaimState(claim, plan.of(claim), *parts, evidence=evidence))
+        return claims
+
+    def add(self, claim: TableClaim) -> None:
+        """Add a claim about a metric of all items or of a group, at a level from the reserve.
+
+        It knows what was judged before and bets on later rounds alone. Refused are those that
+        ``check_addition`` refuses.
+        """
+        own = self.check_addition(claim)
+        at = self.plan.place_of(own)
+        part = self.claims[at]
+        parts = part.metric, part.cells, self.cells, self._left, self._calibration.fits
+        plan = self.plan.of(own)
+        self.claims.append(ClaimState(own, plan, *parts, seen=part.fold))
+        self.bets.append(self.claims[-1].bets)
+        self.added.append(own)
+        self.added_after.append(self.folded)
+        for cell in part.cells.tolist():
+            self._of_cell[cell].append(len(self.claims) - 1)
+        self._note_met([len(self.claims) - 1])
+        self._update_wants(at)
+
+    def check_addition(self, claim: TableClaim) -> TableClaim:
+        """The claim as it would be added; changes nothing.
+
+        Refused while a draw is out, whose item somebody may have seen; where nothing is left to bet
+        on; at a level that the reserve has not; and where the very claim is there.
+        """
+        if self._out:
+            raise InvalidValue(
+                "Draws are out, whose items somebody may have seen: a claim is added when all are"
+                " judged. Pause the session, have them judged, add the claim, and resume.",
+                field="claim",
+                rule="no draw out",
+                value=len(self._out),
+            )
+        if not self.claims[self.plan.place_of(claim)].left:
+            raise InvalidValue(
+                "Every item of this claim was judged: nothing is left to bet on.",
+                field="claim",
+                rule="an item left to draw",
+                value=claim.name,
+            )
+        return self.plan.later(claim, self.added)
+
+    @property
+    def reserve(self) -> float:
+        """The part of alpha that claims added later may still take."""
+        return max(self.plan.reserve - sum(one.level for one in self.added), 0.0)
+
+    def after(self, at: int) -> int | None:
+        """After how many folded rounds a claim was added; None of the plan's own."""
+        place = at - len(self.plan.claims)
+        return self.added_after[place] if place >= 0 else None
+
+    @property
+    def proven(self) -> dict[tuple[int, int], int]:
+        """After how many folded rounds an answer yes was given under the account ``closed``."""
+        if self._closure is None:
+            return {}
+        return {self._tests[at]: round_ for at, round_ in self._closure.at.items()}
+
+    def shown(self, places: Sequence[int], rounds: Rounds) -> list[Interval]:
+        """The intervals of claims picked after looking, under the account ``selected``.
+
+        Valid at this moment for these claims together, whatever they were picked by. Draws that are
+        out count as judged by nobody: whoever picks may know more of them than the intervals do.
+        """
+        self._check_selected()
+        betting = self.plan.betting
+        picked = [at for at in dict.fromkeys(places) if not self.claims[at].claim.whole]
+        if len(set(places)) < len(places) or not picked:
+            shown_level(self.plan.alpha, 0, betting)
+        level = shown_level(self.plan.alpha, len(picked), betting)
+        settled = self._settled(rounds)
+        return [settled.claims[at].interval_at(level) for at in places]
+
+    def pickings(self, rounds: Rounds) -> list[list[Picking]]:
+        """Of every claim the intervals to show it with where 1, 2, 4 and so on, or all are picked.
+
+        For any number of claims the interval of the next smaller one holds: it is no narrower.
+        """
+        self._check_selected()
+        betting, settled = self.plan.betting, self._settled(rounds)
+        counts = sorted({*(2**power for power in range(betting.bit_length())), betting} - {0})
+        levels = [(one, shown_level(self.plan.alpha, one, betting)) for one in counts]
+        return [
+            [Picking(one, level, claim.interval_at(level)) for one, level in levels]
+            for claim in settled.claims
+        ]
+
+    def _check_selected(self) -> None:
+        if self.plan.account != "selected":
+            raise InvalidValue(
+                "What is picked after looking has intervals of its own in other sessions only.",
+                field="account",
+                rule="selected",
+                value=self.plan.account,
+            )
+
+    def _settled(self, rounds: Rounds) -> "Table":
+        """The question as it is if nobody judges the draws that are out."""
+        if not self._out:
+            return self
+        settled, nobody = deepcopy(self), (None,) * self.width
+        for place in range(self.folded, len(rounds)):
+            settled.fold(rounds.losses(place) if rounds.is_judged(place) else nobody)
+        return settled
+
+    def decisions(self, at: int) -> Decisions:
+        """The answers of a claim that its account speaks for, each with the session's round.
+
+        Under ``closed`` a yes is given when all answers yes so far hold at once.
+        """
+        claim, proven = self.claims[at], self.proven
+        decisions = []
+        for number, one in enumerate(claim.fold.decisions):
+            # Round 0 is before the claim's first: what is known then answers.
+            round_ = claim.rounds[one.round - 1] if one.round else one.round
+            if round_ == 0:
+                round_ = self.after(at) or 0
+            answer: Answer = one.answer
+            if (at, number) in proven:
+                # Given for good, whatever later losses say.
+                answer, round_ = "yes", proven[at, number]
+            elif self._closure is not None and answer != "no":
+                answer, round_ = "undecided", None
+            decisions.append(Decision(one.question, answer, round_))
+        return tuple(decisions)
+
+    @property
+    def promises(self) -> Promises:
+        """What the account promises, in words."""
+        plan = self.plan
+        # Picked are claims that bet; those of a group judged whole need no level.
+        count = plan.betting if plan.account == "selected" else len(self.claims)
+        return promises(plan.account, plan.alpha, count)
+
+    @property
+    def width(self) -> int:
+        """The metrics: a judgement has a loss of each."""
+        return len(self.plan.metrics)
+
+    @property
+    def adaptive(self) -> bool:
+        """True: draws depend on the losses folded before."""
+        return True
+
+    @property
+    def points(self) -> Points:
+        """None: there is no one interval."""
+        return Points()
+
+    @property
+    def ratings(self) -> None:
+        """None: there is no panel."""
+        return None
+
+    @property
+    def is_open(self) -> bool:
+        """True: any item left narrows an interval."""
+        return True
+
+    @property
+    def rounds_to_replay(self) -> int:
+        """None."""
+        return 0
+
+    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
+        """Never."""
+        del rule, last
+        return False
+
+    def bets_per_round(self, rule: StoppingRule) -> int:
+        """Bets that folding the next round may place, were it to fall into the largest claims."""
+        del rule
+        parts = (1 + len(self.plan.columns)) * self.width
+        return sum(nlargest(parts, self.bets))
+
+    @property
+    def wanted(self) -> int:
+        """How many claims something was asked for."""
+        return sum(claim.claim.wants for claim in self.claims)
+
+    def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
+        """Why the session stops under ``rule``, or None to go on."""
+        del drawn
+        if self.wanted and len(self.met_at) == self.wanted:
+            return StopReason.TARGET_REACHED
+        if not self._left.any():
+            return StopReason.EXHAUSTED
+        return StopReason.BUDGET_SPENT if self.folded >= rule.budget else None
+
+    @property
+    def _q(self) -> Floats:
+        moment, left = self._calibration.fits.moment, self.proposal.left
+        return allocate(self.cells, self._wants, moment, left, self.plan.beta)
+
+    def choose(self, coin: float) -> ProposedDraw:
+        """The next item with its probabilities."""
+        return self.proposal.pick(coin, self._q)
+
+    def chance(self, item: int) -> ProposedDraw:
+        """An item left, with the probabilities it would be drawn with now."""
+        q = self._q
+        return ProposedDraw(item, float(q[self.cells.strata.code[item]]), q)
+
+    def is_left(self, item: int) -> bool:
+        """Whether an item of this number may still be drawn."""
+        drawn_in = self.proposal.drawn_in
+        return 0 <= item < drawn_in.size and not drawn_in[item]
+
+    def take(self, draw: Draw) -> None:
+        """Enter the next draw of the ledger."""
+        if draw.strata_q is None:
+            raise LedgerDiffers("strata_q", None, "the probability of an item of each cell")
+        self.proposal.take(draw.item, draw.round)
+        cell = int(self.cells.strata.code[draw.item])
+        basis = {at: self.claims[at].fold.rounds for at in self._of_cell[cell]}
+        self._out.append(Drawn(draw, draw.strata_q, self._calibration.fits, basis))
+
+    def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
+        """Check the losses of all metrics."""
+        if not isinstance(event, JointObservation):
+            raise TypeError(event)
+        self.check(item, event.losses)
+
+    def enter(self, event: Rating | Addition) -> None:
+        """Add a claim."""
+        if isinstance(event, Rating):
+            raise LedgerDiffers("ledger", event, "draw, losses, change or claim")
+        self.add(TableClaim.asked(event))
+
+    def fold_next(self, rounds: Rounds) -> None:
+        """Fold the next round, which is judged."""
+        self.fold(rounds.losses(self.folded))
+
+    def restart(self) -> None:
+        """Not possible: no judgement is corrected."""
+        raise TypeError(self)
+
+    def answers(self) -> Iterator[tuple[str, str]]:
+        """One answer: all claims have what was asked for."""
+        if self.wanted and len(self.met_at) == self.wanted:
+            yield "targets", "met"
+
+    def check_budget(self, budget: int) -> None:
+        """Refuse a budget that would fill a ledger whose certificate nobody verifies."""
+        self.cells.check_budget(budget)
+
+    def outcome(self, pool: Pool, item: int, judgement: Judgement, view: View) -> Losses:
+        """The losses of all metrics that a judgement states, None where nobody can tell one.
+
+        A loss that is known may be left out, but by the blind.
+        """
+        metrics = self.plan.metrics
+        known = [] if view.blind else np.flatnonzero(~np.isnan(self.table.known[item])).tolist()
+        names = [metrics[at].name for at in known]
+        losses = losses_by_metric(pool, item, judgement, metrics, names)
+        return self.check(item, losses)
+
+    def presented(self, item: Item, round_: int) -> dict[str, Any]:
+        """The item: one answer is judged."""
+        del round_
+        return {"item": item}
+
+    def arrangement(self, round_: int, item: int) -> dict[str, str]:
+        """Empty: one answer is judged."""
+        del round_, item
+        return {}
+
+    def check(self, item: int, losses: Sequence[float | None]) -> Losses:
+        """The losses themselves, where an item may have them; refused by name otherwise."""
+        metrics = self.table.metrics
+        if len(losses) != len(metrics):
+            raise InvalidValue(
+                "A judgement gives a loss for every metric.",
+                field="losses",
+                rule=f"{len(metrics)} losses, or null where nobody can tell one",
+                value=len(losses),
+            )
+        for at, (metric, loss) in enumerate(zip(metrics, losses, strict=True)):
+            known = float(self._lower[at] + self._width[at] * self.table.known[item, at])
+            if loss is None:
+                continue
+            metric.scale.check(loss, f"losses.{metric.name}")
+            if abs(loss - known) > rounding(Interval(metric.scale.lower, metric.scale.upper)):
+                raise BoundContradicted(
+                    f"The pool states that the loss {metric.name} of this item is known, and is"
+                    " another. If the judgement is right, what the pool states is false, and the"
+                    " session can claim nothing.",
+                    field=f"losses.{metric.name}",
+                    rule=f"{known:g}, or null",
+                    value=loss,
+                ).of(item, known, known, metric.name)
+        return tuple(losses)
+
+    def fold(self, losses: Losses) -> None:
+        """Fold the oldest draw that is out, with its losses."""
+        pause()
+        drawn = self._out.popleft()
+        draw = drawn.draw
+        cell = int(self.cells.strata.code[draw.item])
+        weight = 1.0 / (float(self._left.sum()) * draw.q)
+        for at, basis in drawn.basis.items():
+            claim = self.claims[at]
+            claim.record(drawn, losses[claim.metric], basis)
+            self.bets[at] = claim.bets
+        told = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
+        told[~self.cells.open[:, cell]] = np.nan
+        unit = (told - self._lower) / self._width
+        self._calibration.record(cell, unit, drawn.fits, weight)
+        self._left[cell] -= 1.0
+        self.folded += 1
+        proven = 0 if self._closure is None else self._prove(self._closure, drawn.basis)
+        for at in drawn.basis if not proven else range(len(self.claims)):
+            self._update_wants(self._slot(at))
+        self._note_met(drawn.basis if not proven else range(len(self.claims)))
+
+    def _prove(self, closure: Closure, folded: Container[int]) -> int:
+        """Answers yes that a round of the claims ``folded`` has given under ``closed``."""
+        before = len(closure.at)
+        for place, (at, number) in enumerate(self._tests):
+            if at in folded:
+                self._evidence[place] = self._log_evidence(at, number)
+        closure.update(self._evidence, self.folded)
+        return len(closure.at) - before
+
+    def _log_evidence(self, at: int, number: int) -> float:
+        return self.claims[at].log_evidence(self.plan.claims[at].questions[number])
+
+    def _slot(self, at: int) -> int:
+        """The place of the opening's claim about the same part and metric."""
+        count = len(self.plan.claims)
+        return at if at < count else self.plan.place_of(self.claims[at].claim)
+
+    def _update_wants(self, slot: int) -> None:
+        later = range(len(self.plan.claims), len(self.claims))
+        places = [slot, *(at for at in later if self._slot(at) == slot)]
+        self._wants.update(slot, *((self.claims[at], self._is_met(at)) for at in places))
+
+    def _is_met(self, at: int) -> bool:
+        """The claim has what was asked for, and its answers yes are given as the account says."""
+        claim = self.claims[at]
+        if not claim.met or self._closure is None or not claim.left:
+            return claim.met
+        return all(
+            one.answer == "no" or (at, number) in self.proven
+            for number, one in enumerate(claim.fold.decisions)
+        )
+
+    def _note_met(self, places: Iterable[int]) -> None:
+        for at in places:
+            if self.claims[at].claim.wants and at not in self.met_at and self._is_met(at):
+                self.met_at[at] = self.folded
+
+
+def check_plan(plan: TablePlan, table: PoolTable) -> None:
+    """Raise LedgerDiffers unless the table is as the plan says."""
+    same("plan.items", plan.items, table.items)
+    same("plan.metrics", plan.metrics, table.metrics)
+    same("plan.drawable", plan.drawable, int(table.drawable.sum()))
+    due = claims_of(TableWish(), table_for(plan.small_groups, table))
+    same("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
+
+
+def _fact(claim: TableClaim) -> tuple[object, ...]:
+    """What a table alone says of a claim."""
+    part = claim.metric, claim.column, claim.value, claim.whole
+    return (*part, claim.items, claim.known, claim.total)

@@ -1,0 +1,185 @@
+"""A correction folded beforehand leaves what folding it in its place leaves."""
+
+import copy
+
+import pytest
+
+from celeus.core.ledger import Amendment
+from celeus.core.plans.plan import Claim, Plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.session import correction
+from celeus.core.session.correction import Checkpoints, Refold, catch_up, correct
+from celeus.core.session.fold import Fold, RoundOutcome, fold_round
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session
+from tests.core.worlds import Walk, open_walk, zero_one_truth
+
+POLICIES = ["celeus", "evalue", "sharp", "uniform"]
+CLAIMS = [Claim(precision=0.3), Claim(target="population", precision=0.3)]
+
+
+def refold(state: Session[Mean], event: Amendment, step: int = 13) -> Refold:
+    """What is folded of ``state`` now, folded with the correction in a few steps."""
+    ready = Refold(state, event, Checkpoints())
+    while ready.folded < state.folded:
+        stop = min(state.folded, ready.folded + step)
+        ready.follow(state.rounds[ready.folded : stop])
+    return ready
+
+
+def told(state: Session[Mean]) -> object:
+    """Everything that may be read off a state, and its next draw."""
+    return (
+        state.sequence,
+        state.question.interval,
+        state.question.estimate,
+        state.stop_reason,
+        str(state.propose()),
+        list(state.question.points),
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("claim", CLAIMS, ids=["pool", "population"])
+@pytest.mark.parametrize("loss", [1.0, None])
+def test_it_leaves_what_folding_in_place_leaves(
+    policy: str, claim: Claim, loss: float | None
+) -> None:
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named(policy), claim)
+    walk.go(40)
+    event = Amendment(7, loss)
+    before = told(walk.state)
+    ready = refold(walk.state, event)
+    assert told(walk.state) == before, "the state goes on as if nothing had been folded"
+    # Meanwhile others judge, draw, and judge out of order.
+    walk.go(5)
+    walk.draw(3)
+    walk.judge([47])
+    other = copy.deepcopy(walk.state)
+    assert told(correct(walk.state, event, ready, Checkpoints())) == told(other.apply(event))
+
+
+def test_a_fold_made_before_another_correction_is_not_taken() -> None:
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named("sharp"), CLAIMS[0])
+    walk.go(40)
+    event = Amendment(7, 1.0)
+    ready = refold(walk.state, event)
+    wrong = 1.0 - float(walk.truth.loss[walk.state.rounds[2].draw.item])
+    walk.enter(Amendment(3, wrong))
+    other = copy.deepcopy(walk.state)
+    assert told(correct(walk.state, event, ready, Checkpoints())) == told(other.apply(event))
+
+
+def test_a_correction_of_a_round_not_folded_yet_folds_nothing_anew() -> None:
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named("sharp"), CLAIMS[0])
+    walk.go(40)
+    walk.draw(2)
+    walk.judge([42])
+    fold = walk.state.question.fold
+    assert correct(walk.state, Amendment(42, 1.0), None, Checkpoints()).question.fold is fold
+
+
+@pytest.mark.parametrize("policy", ["celeus", "sharp"])
+def test_a_fold_of_a_state_that_was_rebuilt_since_is_not_taken(policy: str) -> None:
+    """It reads who was drawn from the state it was begun on, which learns of no draw any more."""
+    exact = policy_named(policy, range="exact") if policy == "celeus" else policy_named(policy)
+    walk = open_walk(zero_one_truth(120, seed=3), exact, CLAIMS[0])
+    walk.go(40)
+    event = Amendment(7, 1.0)
+    ready = refold(walk.state, event)
+    begun = open_walk(zero_one_truth(120, seed=3), exact, CLAIMS[0])
+    rebuilt = begun.state.replay(walk.events)
+    other = copy.deepcopy(rebuilt)
+    one = Walk(walk.truth, walk.plan, correct(rebuilt, event, ready, Checkpoints()))
+    two = Walk(walk.truth, walk.plan, other.apply(event))
+    for each in (one, two):
+        each.go(20)
+    assert told(one.state) == told(two.state)
+
+
+@pytest.fixture
+def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rounds folded since, in their order; copies are ten rounds apart, eight at most."""
+    monkeypatch.setattr(correction, "ROUNDS_BETWEEN_COPIES", 10)
+    monkeypatch.setattr(correction, "MOST_COPIES", 8)
+    rounds: list[int] = []
+
+    def noted(plan: Plan, before: Fold, outcome: RoundOutcome) -> Fold:
+        rounds.append(outcome.draw.round)
+        return fold_round(plan, before, outcome)
+
+    monkeypatch.setattr(correction, "fold_round", noted)
+    monkeypatch.setattr("celeus.core.session.mean.fold_round", noted)
+    return rounds
+
+
+def noted(walk: Walk, rounds: int) -> Checkpoints:
+    """The checkpoints of a session judged one round after the other, one of them unjudgeable."""
+    checkpoints = Checkpoints()
+    for round_ in range(1, rounds + 1):
+        walk.go(1)
+        checkpoints.note(walk.state.question.engine, walk.state.question.fold)
+        if round_ == rounds // 2:
+            walk.enter(Amendment(round_, None))
+            checkpoints.forget(round_)
+    return checkpoints
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("claim", CLAIMS, ids=["pool", "population"])
+@pytest.mark.parametrize("round_", [3, 27, 38, 60])
+def test_a_correction_folds_what_lies_behind_the_checkpoint_before_it(
+    folds: list[int], policy: str, claim: Claim, round_: int
+) -> None:
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named(policy), claim)
+    checkpoints = noted(walk, 60)
+    assert checkpoints.rounds == [10, 20, 31, 41, 51]
+    first = 1 + max([0, *(rounds for rounds in checkpoints.rounds if rounds < round_)])
+    event = Amendment(round_, 1.0 - float(walk.state.rounds.loss[round_ - 1]))
+    expected = told(copy.deepcopy(walk.state).apply(event))
+    ready = Refold(walk.state, event, checkpoints)
+    folds.clear()
+    while ready.folded < walk.state.folded:
+        ready.follow(walk.state.rounds[ready.folded : ready.folded + 7])
+    assert folds == list(range(first, 61))
+    folds.clear()
+    in_place = copy.deepcopy((walk.state, checkpoints))
+    assert told(correct(in_place[0], event, None, in_place[1])) == expected
+    assert folds == list(range(first, 61))
+    folds.clear()
+    behind = copy.deepcopy((walk.state, checkpoints))
+    assert told(catch_up(behind[0], [event], behind[1])) == expected
+    assert folds == list(range(first, 61))
+    folds.clear()
+    state = correct(walk.state, event, ready, checkpoints)
+    assert (told(state), folds) == (expected, [])
+    # What was copied on the way serves the next correction.
+    assert max(checkpoints.rounds) > 50 or round_ > 51
+    again = Amendment(59, 0.0)
+    expected = told(copy.deepcopy(state).apply(again))
+    folds.clear()
+    assert told(correct(state, again, None, checkpoints)) == expected
+    assert len(folds) <= 20
+
+
+def test_of_many_checkpoints_every_second_is_dropped_but_for_the_last(folds: list[int]) -> None:
+    walk = open_walk(zero_one_truth(300, seed=3), policy_named("sharp"), CLAIMS[0])
+    checkpoints = Checkpoints()
+    for _ in range(20):
+        walk.go(10)
+        checkpoints.note(walk.state.question.engine, walk.state.question.fold)
+        assert checkpoints.rounds[-1] == walk.state.folded
+    assert len(checkpoints.rounds) <= 8
+    assert folds
+
+
+def test_a_correction_that_leaves_the_loss_folds_nothing(folds: list[int]) -> None:
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named("celeus"), CLAIMS[0])
+    checkpoints = noted(walk, 60)
+    event = Amendment(5, float(walk.state.rounds.loss[4]))
+    before, copies = walk.state.question.interval, checkpoints.rounds
+    folds.clear()
+    state = correct(walk.state, event, None, checkpoints)
+    state = catch_up(state, [event], checkpoints)
+    assert (folds, checkpoints.rounds) == ([], copies)
+    assert (state.question.interval, state.corrections) == (before, 3)

@@ -1,0 +1,284 @@
+"""No choice of skips gains anything, whoever makes it and however much he has seen.
+
+A judge holds several draws, sees their items and losses, and only then says which of them nobody
+could judge. The best he can do is averaged over every order of drawing: exact, by recursion over
+kinds of items, those that are alike in stratum and loss. It is at most what there was at the start.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from celeus.core.eprocess.pool_target import LatticeSequence
+from celeus.core.eprocess.population_target import PairSequence
+from celeus.core.eprocess.published import CellSequence
+from celeus.core.ledger import Draw, Event, Observation, Unjudgeable
+from celeus.core.plans.plan import Claim, Plan, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.plans.stopping import Question
+from celeus.core.pools.surrogates import Scores
+from celeus.core.session.fold import Fold, fold_round
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import Session, begin_mean
+from celeus.study.engine.simulation import Truth, oracle_scores
+from tests.core.session.test_enumeration import SUPERMARTINGALES
+from tests.core.session.test_sharp_enumeration import paired
+from tests.core.worlds import CONFIGURATIONS, SEED
+from tests.nightly import NIGHTLY
+
+EXACT = 1e-9
+
+
+def truth_of(losses: list[float], lower: float = 0.0, upper: float = 1.0) -> Truth:
+    """Two strata of equal size; the losses of the first come first."""
+    unit = np.repeat([0.25, 0.75], len(losses) // 2)
+    width = upper - lower
+    spread = width * np.sqrt(unit * (1.0 - unit))
+    scores = Scores(lower + width * unit, spread, None)
+    return Truth(lower + width * np.array(losses), scores, lower, upper)
+
+
+EVEN = truth_of([0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0])
+UNEVEN = truth_of([0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0], -3.0, 5.0)
+GRADED = truth_of([0.0, 0.4, 0.4, 0.4, 0.4, 0.4, 1.0, 1.0])
+FEW_KINDS = truth_of([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+
+
+@dataclass(frozen=True)
+class Game:
+    """A session on a pool, and what a fold of it is worth."""
+
+    truth: Truth
+    plan: Plan
+    worth: Callable[[Fold], float]
+    first_told: dict[int, float]
+    """What these items are judged to be at first; a correction follows, whatever was drawn."""
+
+    @property
+    def scores(self) -> Scores:
+        return oracle_scores(self.truth) if self.plan.policy.name == "oracle" else self.truth.scores
+
+    def state(self, events: list[Event]) -> Session[Mean]:
+        return begin_mean(self.plan, self.scores, SEED).replay(events)
+
+    def judged(self, draw: Draw) -> Event:
+        told = self.first_told.get(draw.item, self.truth.loss_of(draw.item))
+        return Observation(draw.round, told)
+
+    def coming(self, state: Session[Mean]) -> Iterator[tuple[float, Draw]]:
+        """Every kind of item that may come next, with its probability."""
+        kinds: dict[tuple[float | None, ...], list[int]] = {}
+        scores = self.scores
+        for item in np.flatnonzero(state.question.proposal.drawn_in == 0).tolist():
+            columns = (scores.surrogate, scores.weight, self.truth.loss)
+            kind = (*(float(one[item]) for one in columns), self.first_told.get(item))
+            kinds.setdefault(kind, []).append(item)
+        for items in kinds.values():
+            moments = state.question.fold.predictor.residual_moments
+            item, q, strata_q = state.question.proposal.chance(items[0], moments)
+            yield len(items) * q, Draw(state.drawn + 1, item, q, state.sequence, strata_q)
+
+    def end(self, state: Session[Mean], skipped: tuple[bool, ...]) -> float:
+        """What it is worth once all draws out are judged or skipped, and corrections made."""
+        fold, done = state.question.engine.fold(), state.drawn - len(skipped)
+        for place in range(state.drawn):
+            outcome = state.rounds.outcome(place)
+            skip = place >= done and skipped[place - done]
+            loss = None if skip else self.truth.loss_of(outcome.draw.item)
+            fold = fold_round(self.plan, fold, outcome._replace(loss=loss))
+        return self.worth(fold)
+
+
+def best_of_held(game: Game, rounds: int, events: list[Event]) -> float:
+    """The mean of the best skips among ``rounds`` draws, chosen when all of them are seen."""
+    state = game.state(events)
+    if not rounds:
+        return max(
+            game.end(state, skipped)
+            for skipped in itertools.product((False, True), repeat=state.pending)
+        )
+    return math.fsum(
+        chance * best_of_held(game, rounds - 1, [*events, draw])
+        for chance, draw in game.coming(state)
+    )
+
+
+def best_of_play(game: Game, draws: int, events: list[Event], skipped: tuple[bool, ...]) -> float:
+    """The same for a judge who may answer or skip the oldest draw whenever he likes."""
+    state = game.state(events)
+    oldest = state.folded
+    if oldest == draws:
+        return game.end(state, skipped)
+    values = []
+    if state.drawn < draws:
+        values.append(
+            math.fsum(
+                chance * best_of_play(game, draws, [*events, draw], skipped)
+                for chance, draw in game.coming(state)
+            )
+        )
+    if state.pending:
+        draw = state.rounds[oldest].draw
+        answers = (game.judged(draw), Unjudgeable(draw.round))
+        values += (
+            best_of_play(game, draws, [*events, answer], (*skipped, skip))
+            for skip, answer in zip((False, True), answers, strict=True)
+        )
+    return max(values)
+
+
+def opened(
+    truth: Truth, claim: Claim, side: int = 0, first_told: dict[int, float] | None = None
+) -> Game:
+    """The stake of the true candidate of a side of ``sharp``, over its start."""
+    plan = make_plan(claim, truth.facts, policy_named("sharp"), "")
+    risk = (math.fsum(truth.loss) / plan.items - plan.lower) / plan.scale.width
+    unit = 1.0 - risk if side else risk
+
+    def stake(fold: Fold) -> float:
+        sequence = fold.confidence_sequence
+        assert isinstance(sequence, LatticeSequence)
+        lattice_side = sequence._lattice.sides[side]
+        at = int(np.searchsorted(lattice_side._grid / lattice_side._steps, unit - 1e-12))
+        standing = lattice_side._standing
+        if at not in standing:
+            # Rejected, not merely needless.
+            assert (standing > at).any()
+            return 1.0
+        return float(np.exp(lattice_side._stake[:, standing == at]).sum())
+
+    start = stake(begin_mean(plan, truth.scores, SEED).question.fold)
+    return Game(truth, plan, lambda fold: stake(fold) / start, first_told or {})
+
+
+CLAIMS = {
+    "level 0.05": Claim("pool", 0.05, 0.05),
+    "a coarse goal": Claim("pool", 0.2, 0.4),
+    "a level that nothing reaches": Claim("pool", 1e-9, 0.5),
+}
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("rounds", [2, 3])
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_skips_among_draws_held_gain_nothing(claim: Claim, rounds: int, side: int) -> None:
+    assert best_of_held(opened(EVEN, claim, side), rounds, []) <= 1.0 + EXACT
+
+
+def test_skips_among_four_draws_held_gain_nothing() -> None:
+    assert best_of_held(opened(FEW_KINDS, CLAIMS["level 0.05"]), 4, []) <= 1.0 + EXACT
+
+
+@pytest.mark.parametrize("first_told", [{}, {0: 1.0, 4: 0.6, 5: 0.0}], ids=["", "corrected"])
+@pytest.mark.parametrize("side", [0, 1])
+def test_they_gain_nothing_after_rounds_folded_before(
+    side: int, first_told: dict[int, float]
+) -> None:
+    """Nor where losses were corrected, whatever they were when the draws were made."""
+    game = opened(GRADED, CLAIMS["a coarse goal"], side, first_told)
+    events: list[Event] = []
+    for _ in range(3):
+        _, draw = list(game.coming(game.state(events)))[-1]
+        events += [draw, game.judged(draw)]
+    before = game.end(game.state(events), ())
+    assert best_of_held(game, 2, events) <= before * (1.0 + EXACT)
+
+
+@pytest.mark.parametrize(
+    ("first_told", "draws"),
+    [({}, 3), ({0: 1.0, 4: 0.0}, 3 if NIGHTLY else 2)],
+    ids=["", "corrected"],
+)
+def test_nor_does_the_choice_of_when_to_answer_or_to_skip(
+    first_told: dict[int, float], draws: int
+) -> None:
+    game = opened(FEW_KINDS, CLAIMS["a coarse goal"], 0, first_told)
+    assert best_of_play(game, draws, [], ()) <= 1.0 + EXACT
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize(
+    "questions",
+    [
+        (Question("at_most", 0.5),),
+        (Question("at_least", 0.5),),
+        (Question("at_most", 0.45), Question("at_least", 0.45)),
+    ],
+    ids=["at_most", "at_least", "both"],
+)
+def test_skips_gain_nothing_where_questions_set_the_stakes(
+    questions: tuple[Question, ...], side: int
+) -> None:
+    game = opened(EVEN, Claim("pool", 0.05, questions=questions), side)
+    assert best_of_held(game, 2, []) <= 1.0 + EXACT
+
+
+@pytest.mark.parametrize("above", [False, True])
+@pytest.mark.parametrize("loss", [(0, 1, 0, 1), (1, 0, 0, 0)], ids=str)
+def test_skips_gain_nothing_of_a_pair(loss: tuple[int, ...], *, above: bool) -> None:
+    """Whatever pool was drawn, a pair with its pool risk ends below its start in the mean."""
+    walk = paired(np.array(loss, dtype=np.float64))
+    risk, row = sum(loss) / len(loss), 8
+
+    def stake(fold: Fold) -> float:
+        """Of an edge at the pool risk, in the cell above it or below it."""
+        sequence = fold.confidence_sequence
+        assert isinstance(sequence, PairSequence)
+        side = sequence._sides[0]
+        assert side.cells is not None
+        at = round(risk * sequence._steps) - above
+        cell = np.flatnonzero((side.cells.row == row) & (side.cells.cell == at))
+        stakes = side.cells.above if above else side.cells.below
+        return float(np.exp(stakes[cell[0]] - side._start[row] - side._kappa[row] * risk))
+
+    game = Game(walk.truth, walk.plan, stake, {})
+    for rounds in (1, 2, 3):
+        assert best_of_held(game, rounds, []) <= 1.0 + EXACT
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [pytest.param(EVEN, id="even", marks=pytest.mark.nightly), pytest.param(UNEVEN, id="uneven")],
+)
+@pytest.mark.parametrize("name", SUPERMARTINGALES)
+def test_skips_gain_nothing_of_a_published_policy(name: str, truth: Truth) -> None:
+    """Of wealth in the cell that holds the risk; mixed, and of either side alone."""
+    width = truth.upper - truth.lower
+    facts, policy = truth.facts, CONFIGURATIONS[name]
+    plan = make_plan(Claim(alpha=1e-12, precision=0.2 * width), facts, policy, "")
+    risk = math.fsum(truth.loss) / plan.items
+    for theta in (0.01, 0.5, 0.99):
+
+        def mixed(fold: Fold, theta: float = theta) -> float:
+            sequence = fold.confidence_sequence
+            assert isinstance(sequence, CellSequence)
+            wealth = sequence.wealth
+            holding = (wealth._lower <= risk) & (risk <= wealth._upper)
+            at = int(np.flatnonzero(holding)[0])
+            above, below = np.exp(wealth._above[at]), np.exp(wealth._below[at])
+            return float(theta * above + (1.0 - theta) * below)
+
+        game = Game(truth, plan, mixed, {})
+        assert best_of_held(game, 2, []) <= 1.0 + EXACT
+
+
+@pytest.mark.parametrize("policy", [*CONFIGURATIONS, "sharp", "uniform"])
+def test_no_loss_and_no_correction_takes_a_whole_stake_of_draws_made_ahead(policy: str) -> None:
+    """A bet's cap holds for the worst there may be: else the fold would raise an error."""
+    chosen = CONFIGURATIONS.get(policy) or policy_named(policy)
+    plan = make_plan(Claim("pool", 1e-9, 1.0), UNEVEN.facts, chosen, "")
+    game = Game(UNEVEN, plan, lambda fold: fold.interval.width, {})
+    events: list[Event] = []
+    for answered in (True, False, False, False, False):
+        _, draw = list(game.coming(game.state(events)))[-1]
+        events += [draw, game.judged(draw)] if answered else [draw]
+    state = game.state(events)
+    for losses in itertools.product((plan.lower, plan.upper, None), repeat=5):
+        fold = state.question.engine.fold()
+        for place, loss in enumerate(losses):
+            fold = fold_round(plan, fold, state.rounds.outcome(place)._replace(loss=loss))
+        assert fold.interval.width >= 0.0
