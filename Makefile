@@ -16,7 +16,11 @@ PICTURES ?= pictures
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-env: $(READY) ## Make .venv from requirements.lock and install the project in it
+# requirements.lock is for developers and has everything; demo.lock, server.lock (the image) and
+# build.lock (what builds the package) are parts of it
+LOCKS := requirements
+
+env: $(READY) ## Make .venv from requirements/requirements.lock and install the project in it
 
 # $(1): the lock file
 define install
@@ -27,14 +31,14 @@ define install
 	@touch $@
 endef
 
-$(READY): requirements.lock pyproject.toml
-	$(call install,requirements.lock)
+$(READY): $(LOCKS)/requirements.lock pyproject.toml
+	$(call install,$(LOCKS)/requirements.lock)
 
 # What the demonstration needs and no tools of development, unless they are there already
 RUNNABLE := $(if $(wildcard $(READY)),$(READY),.venv/.celeus-demo)
 
-.venv/.celeus-demo: requirements-demo.lock pyproject.toml
-	$(call install,requirements-demo.lock)
+.venv/.celeus-demo: $(LOCKS)/demo.lock pyproject.toml
+	$(call install,$(LOCKS)/demo.lock)
 
 demo: $(RUNNABLE) ## Certify a real classifier's score from few labels, on this machine
 	$(BIN)/celeus demo $(ARGS)
@@ -155,12 +159,12 @@ COMPILE = $(BIN)/pip-compile --quiet --upgrade --strip-extras --generate-hashes 
 # $(1): an extra; the versions of requirements.lock
 part = $(COMPILE) --constraint .venv/constraints.txt --extra $(1)
 
-lock: env ## Resolve the dependencies anew into requirements.lock and its parts
-	$(COMPILE) --extra dev --output-file=requirements.lock pyproject.toml
-	sed 's/ \\$$//; /--hash/d' requirements.lock > .venv/constraints.txt
-	$(call part,build) --extra demo --output-file=requirements-demo.lock pyproject.toml
-	$(call part,build) --output-file=requirements-build.lock pyproject.toml
-	$(call part,server) --extra otel --output-file=requirements-server.lock pyproject.toml
+lock: env ## Resolve the dependencies anew into requirements/*.lock
+	$(COMPILE) --extra dev --output-file=$(LOCKS)/requirements.lock pyproject.toml
+	sed 's/ \\$$//; /--hash/d' $(LOCKS)/requirements.lock > .venv/constraints.txt
+	$(call part,build) --extra demo --output-file=$(LOCKS)/demo.lock pyproject.toml
+	$(call part,build) --output-file=$(LOCKS)/build.lock pyproject.toml
+	$(call part,server) --extra otel --output-file=$(LOCKS)/server.lock pyproject.toml
 	for folder in $(dir $(wildcard tests/ecosystem/*/requirements.in)); do $(COMPILE) --allow-unsafe \
 		--output-file=$$folder/requirements.lock $$folder/requirements.in || exit; done
 	cd tests/ecosystem/promptfoo && npm update --silent --package-lock-only \

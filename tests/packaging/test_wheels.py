@@ -1,6 +1,6 @@
 """The wheel alone, and with an extra: what it weighs, what it can do, and what it says is missing.
 
-Everything is installed as a user would, with the versions of requirements.lock.
+Everything is installed as a user would, with the versions of requirements/requirements.lock.
 """
 
 import asyncio
@@ -60,7 +60,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(folder: Path, requirement: str, *options: str) -> Environment:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     versions = folder / "versions.txt"
-    lock = (CHECKOUT / "requirements.lock").read_text()
+    lock = (CHECKOUT / "requirements" / "requirements.lock").read_text()
     versions.write_text("\n".join(re.findall(r"^[\w.-]+==[\w.]+", lock, re.MULTILINE)))
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
     quiet = ["--quiet", "--disable-pip-version-check", "--constraint", str(versions)]
