@@ -58,14 +58,16 @@ lint: style ## Check style, import directions and types
 
 # Nobody needs Node to change the service; the build server, which sets CI, has to have it.
 ifneq ($(shell command -v npm),)
-lint-js: types/api.d.ts ## Check style and types of the pages' scripts, where Node is there
-	npm run --silent lint
+WEB := app/celeus/web
 
-types/api.d.ts: openapi/openapi.json node_modules/.package-lock.json
-	npm run --silent types
+lint-js: $(WEB)/types/api.d.ts ## Check style and types of the pages' scripts, where Node is there
+	npm --prefix $(WEB) run --silent lint
 
-node_modules/.package-lock.json: package.json package-lock.json
-	npm ci --silent
+$(WEB)/types/api.d.ts: openapi/openapi.json $(WEB)/node_modules/.package-lock.json
+	npm --prefix $(WEB) run --silent types
+
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
+	npm --prefix $(WEB) ci --silent
 	@touch $@
 else
 lint-js:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from httpx import AsyncClient
@@ -92,6 +93,13 @@ def test_the_bare_wheel_is_light(
     assert len(packages) <= MOST_PACKAGES, packages
     assert size <= MOST_BYTES
     assert not packages & {"numpy", "pydantic", "fastapi", "sqlalchemy"}
+
+
+def test_the_wheel_holds_the_pages_and_nothing_of_what_checks_them(wheel: Path) -> None:
+    names = [name for name in ZipFile(wheel).namelist() if name.startswith("celeus/web/")]
+    assert "celeus/web/static/js/api.js" in names
+    assert {Path(name).suffix for name in names if name.count("/") == 2} == {".py"}
+    assert not [name for name in names if "/types/" in name or "/node_modules/" in name]
 
 
 def test_the_bare_wheel_brings_celeus_and_nothing_called_app(bare: Environment) -> None:
