@@ -16,7 +16,11 @@ PICTURES ?= pictures
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-env: $(READY) ## Make .venv from requirements.lock and install the project in it
+# requirements.lock is for developers and has everything; demo.lock, server.lock (the image) and
+# build.lock (what builds the package) are parts of it
+LOCKS := requirements
+
+env: $(READY) ## Make .venv from requirements/requirements.lock and install the project in it
 
 # $(1): the lock file
 define install
@@ -27,14 +31,14 @@ define install
 	@touch $@
 endef
 
-$(READY): requirements.lock pyproject.toml
-	$(call install,requirements.lock)
+$(READY): $(LOCKS)/requirements.lock pyproject.toml
+	$(call install,$(LOCKS)/requirements.lock)
 
 # What the demonstration needs and no tools of development, unless they are there already
 RUNNABLE := $(if $(wildcard $(READY)),$(READY),.venv/.celeus-demo)
 
-.venv/.celeus-demo: requirements-demo.lock pyproject.toml
-	$(call install,requirements-demo.lock)
+.venv/.celeus-demo: $(LOCKS)/demo.lock pyproject.toml
+	$(call install,$(LOCKS)/demo.lock)
 
 demo: $(RUNNABLE) ## Certify a real classifier's score from few labels, on this machine
 	$(BIN)/celeus demo $(ARGS)
@@ -54,14 +58,16 @@ lint: style ## Check style, import directions and types
 
 # Nobody needs Node to change the service; the build server, which sets CI, has to have it.
 ifneq ($(shell command -v npm),)
-lint-js: types/api.d.ts ## Check style and types of the pages' scripts, where Node is there
-	npm run --silent lint
+WEB := app/celeus/web
 
-types/api.d.ts: openapi/openapi.json node_modules/.package-lock.json
-	npm run --silent types
+lint-js: $(WEB)/types/api.d.ts ## Check style and types of the pages' scripts, where Node is there
+	npm --prefix $(WEB) run --silent lint
 
-node_modules/.package-lock.json: package.json package-lock.json
-	npm ci --silent
+$(WEB)/types/api.d.ts: openapi/openapi.json $(WEB)/node_modules/.package-lock.json
+	npm --prefix $(WEB) run --silent types
+
+$(WEB)/node_modules/.package-lock.json: $(WEB)/package.json $(WEB)/package-lock.json
+	npm --prefix $(WEB) ci --silent
 	@touch $@
 else
 lint-js:
@@ -142,12 +148,12 @@ COMPILE = $(BIN)/pip-compile --quiet --upgrade --strip-extras --generate-hashes 
 # $(1): an extra; the versions of requirements.lock
 part = $(COMPILE) --constraint .venv/constraints.txt --extra $(1)
 
-lock: env ## Resolve the dependencies anew into requirements.lock and its parts
-	$(COMPILE) --extra dev --output-file=requirements.lock pyproject.toml
-	sed 's/ \\$$//; /--hash/d' requirements.lock > .venv/constraints.txt
-	$(call part,build) --extra demo --output-file=requirements-demo.lock pyproject.toml
-	$(call part,build) --output-file=requirements-build.lock pyproject.toml
-	$(call part,server) --extra otel --output-file=requirements-server.lock pyproject.toml
+lock: env ## Resolve the dependencies anew into requirements/*.lock
+	$(COMPILE) --extra dev --output-file=$(LOCKS)/requirements.lock pyproject.toml
+	sed 's/ \\$$//; /--hash/d' $(LOCKS)/requirements.lock > .venv/constraints.txt
+	$(call part,build) --extra demo --output-file=$(LOCKS)/demo.lock pyproject.toml
+	$(call part,build) --output-file=$(LOCKS)/build.lock pyproject.toml
+	$(call part,server) --extra otel --output-file=$(LOCKS)/server.lock pyproject.toml
 	for folder in $(dir $(wildcard tests/ecosystem/*/requirements.in)); do $(COMPILE) --allow-unsafe \
 		--output-file=$$folder/requirements.lock $$folder/requirements.in || exit; done
 	cd tests/ecosystem/promptfoo && npm update --silent --package-lock-only \

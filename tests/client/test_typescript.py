@@ -11,7 +11,7 @@ from tests.docs.pages import ROOT
 from tests.keys import ADMIN
 from tests.servers import Service
 
-TOOLS = ROOT / "node_modules" / ".bin"
+TOOLS = ROOT / "app" / "celeus" / "web" / "node_modules" / ".bin"
 PROGRAM = Path(__file__).parent / "generated" / "session.ts"
 LABELS = 10
 SETTINGS = {
@@ -26,7 +26,7 @@ SETTINGS = {
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None or not (TOOLS / "openapi-typescript").exists(),
-    reason="Node or its packages are missing: npm ci",
+    reason="Node or its packages are missing: make lint-js",
 )
 
 

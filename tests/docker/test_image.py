@@ -71,7 +71,7 @@ def test_the_image_is_small(box: Container, record_property: Callable[[str, obje
 
 
 def test_the_image_holds_what_the_lock_says_and_no_more(box: Container) -> None:
-    lock = (ROOT / "requirements-server.lock").read_text()
+    lock = (ROOT / "requirements" / "server.lock").read_text()
     locked = {name.lower() for name in re.findall(r"^([\w.-]+)==", lock, re.MULTILINE)}
     found = box.run("-c", LISTED, program="/opt/celeus/bin/python").split()
     assert {re.sub(r"[-_.]+", "-", name) for name in found} == locked | {"celeus"}

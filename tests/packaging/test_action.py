@@ -132,7 +132,7 @@ def test_it_installs_the_command_and_asks(
     tmp_path: Path, asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versions = tmp_path / "versions.txt"
-    lock = (CHECKOUT / "requirements.lock").read_text()
+    lock = (CHECKOUT / "requirements" / "requirements.lock").read_text()
     versions.write_text("\n".join(re.findall(r"^[\w.-]+==[\w.]+", lock, re.MULTILINE)))
     monkeypatch.setenv("PIP_CONSTRAINT", str(versions))
     ended = Runner(tmp_path).run(asked | {"at-most": "0.9"})

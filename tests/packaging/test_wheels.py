@@ -1,6 +1,6 @@
 """The wheel alone, and with an extra: what it weighs, what it can do, and what it says is missing.
 
-Everything is installed as a user would, with the versions of requirements.lock.
+Everything is installed as a user would, with the versions of requirements/requirements.lock.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from httpx import AsyncClient
@@ -62,7 +63,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(folder: Path, requirement: str, *options: str) -> Environment:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     versions = folder / "versions.txt"
-    lock = (CHECKOUT / "requirements.lock").read_text()
+    lock = (CHECKOUT / "requirements" / "requirements.lock").read_text()
     versions.write_text("\n".join(re.findall(r"^[\w.-]+==[\w.]+", lock, re.MULTILINE)))
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
     quiet = ["--quiet", "--disable-pip-version-check", "--constraint", str(versions)]
@@ -94,6 +95,13 @@ def test_the_bare_wheel_is_light(
     assert len(packages) <= MOST_PACKAGES, packages
     assert size <= MOST_BYTES
     assert not packages & {"numpy", "pydantic", "fastapi", "sqlalchemy"}
+
+
+def test_the_wheel_holds_the_pages_and_nothing_of_what_checks_them(wheel: Path) -> None:
+    names = [name for name in ZipFile(wheel).namelist() if name.startswith("celeus/web/")]
+    assert "celeus/web/static/js/api.js" in names
+    assert {Path(name).suffix for name in names if name.count("/") == 2} == {".py"}
+    assert not [name for name in names if "/types/" in name or "/node_modules/" in name]
 
 
 def test_the_bare_wheel_brings_celeus_and_nothing_called_app(bare: Environment) -> None:

@@ -5,7 +5,7 @@ export default [
   { ignores: ["**/vendor/**", "**/node_modules/**"] },
   js.configs.recommended,
   {
-    files: ["app/celeus/web/static/js/**/*.js", "eslint.config.js"],
+    files: ["static/js/**/*.js", "eslint.config.js"],
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: {
       "no-undef": "off",
