@@ -7,7 +7,7 @@ ARGS ?=
 # Some tests wait: three keep two cores busy
 WORKERS ?= 3
 EVALDATA ?= ../shared/evaldata
-OUT ?= study
+OUT ?= studies
 PICTURES ?= pictures
 
 .DEFAULT_GOAL := help
@@ -111,10 +111,10 @@ bench: env ## Measure time, and print it beside its goals (options: ARGS="--quic
 	$(BIN)/python -m tests.bench $(ARGS)
 
 bench-labels: env ## Labels every policy needs on real pools: EVALDATA=folder
-	$(BIN)/celeus study labels --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
+	$(BIN)/python -m study labels --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
 
 study: env ## All studies into one folder, resumable: EVALDATA=folder OUT=folder ARGS="--quick"
-	$(BIN)/celeus study all --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
+	$(BIN)/python -m study all --evaldata $(EVALDATA) --out $(OUT) $(ARGS)
 
 pictures: env ## Take a picture of every page: into PICTURES, and docs/pictures/pages (needs Chromium)
 	$(BIN)/python -m tests.pictures --out $(PICTURES) --keep $(ARGS)

@@ -10,7 +10,6 @@ OTHER = (
     "celeus.gates.plugin",
     "celeus.harnesses",
     "celeus.inspect",
-    "celeus.study",
 )
 """Modules that need other extras, or tools of others."""
 

@@ -24,7 +24,6 @@ from celeus.commands.simulate import simulate
 from celeus.commands.verify import audit, signing_key, verify
 from celeus.errors import Refusal
 from celeus.quoting import one_line
-from celeus.study.commands import study
 
 cli = typer.Typer(
     name="celeus",
@@ -35,7 +34,6 @@ cli = typer.Typer(
 )
 
 cli.add_typer(keys, name="keys")
-cli.add_typer(study, name="study")
 cli.add_typer(imports, name="import")
 cli.add_typer(bridges, name="bridge")
 cli.add_typer(runs, name="run")
@@ -62,7 +60,6 @@ EXTRAS = {
     "run": "engine",
     "signing-key": "engine",
     "simulate": "engine",
-    "study": "study",
     "verify": "engine",
 }
 """What has to be installed for a command; `gate`, `claims`, `judge`, `guess`, `bridge`, `plan` and

@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import orjson
 
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.bench.connection import Connection
 from tests.bench.gaps import AT_ONCE, LONG, Labels, signing
 from tests.bench.load import CLIENTS, ITEMS, Offer, offered

@@ -15,9 +15,9 @@ from celeus.core.session import session as core
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Candidates, narrow
 from celeus.operations.runtime.sizes import nbytes
-from celeus.study.engine.best import plan_for
-from celeus.study.engine.simulation import Truth
-from celeus.study.pools.systems import Systems
+from celeus.simulation.best import plan_for
+from celeus.simulation.sessions import Truth
+from study.pools.systems import Systems
 from tests.bench.connection import Connection
 from tests.bench.folds import ROUNDS_A_TURN, Session
 from tests.bench.results import Goal, Line

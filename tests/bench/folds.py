@@ -9,7 +9,7 @@ from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_mean
-from celeus.study.engine.simulation import Truth, seed_of
+from celeus.simulation.sessions import Truth, seed_of
 from tests.bench.results import Goal, Line
 from tests.bench.truths import cells, synthetic
 

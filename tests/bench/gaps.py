@@ -18,7 +18,7 @@ import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.certificates.ed25519 import private_to_pem
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.bench.connection import Connection, UnexpectedAnswerError
 from tests.bench.results import Goal, Line
 from tests.bench.truths import synthetic

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.bench.connection import Connection
 
 WARMING_CYCLES = 5

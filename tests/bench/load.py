@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.bench.connection import Connection
 from tests.bench.judges import Judge
 from tests.bench.results import Goal, Line

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.pools.surrogates import Scores
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

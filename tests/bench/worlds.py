@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import orjson
 import psycopg
 
+from celeus.simulation.sessions import Truth
 from celeus.store import migrations
 from celeus.store.embedded import server
-from celeus.study.engine.simulation import Truth
 from tests.bench.connection import Connection
 from tests.servers import data_folder, running_redis, running_services
 

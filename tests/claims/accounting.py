@@ -15,8 +15,8 @@ from celeus.core.randomness import commitment
 from celeus.core.session.session import Session
 from celeus.core.session.table.claims import ClaimState
 from celeus.core.session.table.table_question import Table as TableQuestion
-from celeus.study.engine.simulation import seed_of
-from celeus.study.engine.tables import ever_lost
+from celeus.simulation.sessions import seed_of
+from celeus.simulation.tables import ever_lost
 from tests.claims.sessions import ALPHA
 
 Floats = NDArray[np.float64]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from celeus.core.plans.plan import Claim
-from celeus.study.engine.simulation import seed_of
-from celeus.study.pools.differences import WORLDS, border
-from celeus.study.tables.compare import to_exhaustion
+from celeus.simulation.sessions import seed_of
+from study.pools.differences import WORLDS, border
+from study.tables.compare import to_exhaustion
 from tests.claims.sessions import ALPHA
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Candidates
 from celeus.core.session.session import Session, judge_rounds
-from celeus.study.engine.best import best_systems, plan_for
-from celeus.study.engine.simulation import seed_of
+from celeus.simulation.best import best_systems, plan_for
+from celeus.simulation.sessions import seed_of
 from tests.claims.sessions import ALPHA
 
 Floats = NDArray[np.float64]

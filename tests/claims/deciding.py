@@ -10,7 +10,7 @@ from celeus.core.plans.stopping import Answer, Question, Side
 from celeus.core.randomness import commitment
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
-from celeus.study.engine.simulation import Truth, ever_missed, seed_of
+from celeus.simulation.sessions import Truth, ever_missed, seed_of
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS, World
 
 BESIDE = 0.49

@@ -16,7 +16,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
-from celeus.study.engine.simulation import Truth, ever_missed, oracle_scores, seed_of
+from celeus.simulation.sessions import Truth, ever_missed, oracle_scores, seed_of
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
 from celeus.core.session.fold import fold_round
 from celeus.core.session.session import begin_mean, judge_rounds
-from celeus.study.engine.simulation import Truth, ever_missed, seed_of
+from celeus.simulation.sessions import Truth, ever_missed, seed_of
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS
 
 HELD = 250

@@ -10,8 +10,8 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Column, Table
-from celeus.study.engine.simulation import seed_of
-from celeus.study.engine.tables import judge_table
+from celeus.simulation.sessions import seed_of
+from celeus.simulation.tables import judge_table
 from tests.claims.sessions import ALPHA
 
 Floats = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from celeus.study.pools.differences import WORLDS
+from study.pools.differences import WORLDS
 from tests.claims.comparing import at_border, lost
 from tests.claims.counted import note
 from tests.claims.sessions import credible

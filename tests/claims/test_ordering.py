@@ -6,7 +6,7 @@ import pytest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
-from celeus.study.engine.simulation import Truth, seed_of, simulate
+from celeus.simulation.sessions import Truth, seed_of, simulate
 from tests.claims.counted import LABELS, keep
 from tests.study.smallpools import real_pools
 

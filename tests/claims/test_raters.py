@@ -13,7 +13,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.session.panel import comes_to, order_of
 from celeus.core.session.session import begin_mean, judge_rounds
-from celeus.study.engine.simulation import seed_of
+from celeus.simulation.sessions import seed_of
 from tests.claims.counted import note
 from tests.claims.sessions import ALPHA, credible
 from tests.nightly import NIGHTLY

@@ -11,7 +11,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
 from celeus.core.session.session import judge_rounds
-from celeus.study.engine.simulation import Truth, ever_missed, opened, seed_of
+from celeus.simulation.sessions import Truth, ever_missed, opened, seed_of
 from tests.claims.sessions import ALPHA
 
 Floats = NDArray[np.float64]

@@ -25,9 +25,19 @@ class Answer:
 def celeus(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: object
 ) -> Answer:
+    return called(cli.main, monkeypatch, capsys, *arguments)
+
+
+def called(
+    main: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *arguments: object,
+) -> Answer:
+    """What a program of this process leaves behind when it is called with these arguments."""
     monkeypatch.setattr(sys, "argv", ["celeus", *map(str, arguments)])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main()
     status = ended.value.code
     assert isinstance(status, int)
     captured = capsys.readouterr()

@@ -18,7 +18,7 @@ from celeus.core.sampling.proposals import MixtureProposal, StratifiedProposal, 
 from celeus.core.session.engine import PublishedEngine, StratifiedEngine
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
-from celeus.study.engine.simulation import Truth, oracle_scores
+from celeus.simulation.sessions import Truth, oracle_scores
 
 Floats = NDArray[np.float64]
 

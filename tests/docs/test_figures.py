@@ -8,7 +8,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.demo.comparison import truth_of
 from celeus.demo.digits import Digits, digits
-from celeus.study.engine.simulation import Truth, seed_of, simulate
+from celeus.simulation.sessions import Truth, seed_of, simulate
 from tests.docs.pages import README, table_after
 
 POLICIES = ("sharp", "celeus", "uniform", "evalue")

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from celeus.study.tables.coverage import CLAIMING, METHODS
-from celeus.study.tables.coverage_page import LEVEL, NAMES, Count
+from study.tables.coverage import CLAIMING, METHODS
+from study.tables.coverage_page import LEVEL, NAMES, Count
 from tests.docs.pages import ROOT, table_after
 
 PAGE = ROOT / "docs" / "study.md"
@@ -20,7 +20,7 @@ CELL = re.compile(r"0\.\d{3} \(0\.\d{3} – \d\.\d{3}\)")
 def section(name: str) -> str:
     """What stands from a study's command to the next heading, or to the end of its own page."""
     text = PAGES.get(name, PAGE).read_text()
-    begin = text.index(f"\n    celeus study {name} ")
+    begin = text.index(f"\n    python -m study {name} ")
     whole = name in PAGES or "\n## " not in text[begin:]
     return text[begin:] if whole else text[begin : text.index("\n## ", begin)]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.study.pools.real import BILLIONS, VOTERS_IMAGENET
+from study.pools.real import BILLIONS, VOTERS_IMAGENET
 
 ITEMS = 1200
 OPTIONS = 6

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from celeus.study.engine.rows import Rows
-from celeus.study.forecasts import CLAIMS, MADE_UP, POLICIES, REAL, STAGES, draw, page, run, study
-from celeus.study.pools.cells import CELLS
-from celeus.study.pools.made_up import FEWEST, KINDS, MOST, made_up
+from study.engine.rows import Rows
+from study.forecasts import CLAIMS, MADE_UP, POLICIES, REAL, STAGES, draw, page, run, study
+from study.pools.cells import CELLS
+from study.pools.made_up import FEWEST, KINDS, MOST, made_up
 from tests.study.smallpools import write
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from celeus.study.engine.rows import Rows
-from celeus.study.planning import DRAWN, HARD, PLANNED, TAKEN, draw, page, run, study
-from celeus.study.pools.cells import CELLS
+from study.engine.rows import Rows
+from study.planning import DRAWN, HARD, PLANNED, TAKEN, draw, page, run, study
+from study.pools.cells import CELLS
 from tests.study.smallpools import write
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.readers.pools import JoinedItems, Pairing
     from celeus.readers.rows import Row, Wish
-    from celeus.study.backtest import Backtest
+    from celeus.simulation.backtest import Backtest
 
 imports = typer.Typer(
     name="import",
@@ -392,7 +392,7 @@ def _backtest(pool: "JoinedItems | Pairing", shared: CommonOptions) -> list[str]
     from celeus.core.plans.plan import Claim
     from celeus.readers.files import npz
     from celeus.readers.pools import Pairing, arrays
-    from celeus.study.backtest import backtest
+    from celeus.simulation.backtest import backtest
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"pool{NPZ}"

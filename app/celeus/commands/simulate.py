@@ -13,9 +13,9 @@ from celeus.errors import InvalidValue
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.core.plans.stopping import Question
-    from celeus.study.engine.best import BestReport
-    from celeus.study.engine.report import Report
-    from celeus.study.engine.tables import TableReport
+    from celeus.simulation.best import BestReport
+    from celeus.simulation.report import Report
+    from celeus.simulation.tables import TableReport
 
 PRECISION = 0.05
 
@@ -94,12 +94,12 @@ def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a k
     """Simulate sessions on a pool whose losses are known, without a server; count labels."""
     from celeus.core.plans.plan import Claim
     from celeus.core.plans.table import TableWish
-    from celeus.study.engine.best import BestReport, seek
-    from celeus.study.engine.files import is_table, read_contest, read_table, read_truth
-    from celeus.study.engine.report import Report
-    from celeus.study.engine.simulation import seed_of
-    from celeus.study.engine.simulation import simulate as run_session
-    from celeus.study.engine.tables import TableReport, judge_table
+    from celeus.simulation.best import BestReport, seek
+    from celeus.simulation.files import is_table, read_contest, read_table, read_truth
+    from celeus.simulation.report import Report
+    from celeus.simulation.sessions import seed_of
+    from celeus.simulation.sessions import simulate as run_session
+    from celeus.simulation.tables import TableReport, judge_table
 
     if runs < 1:
         raise InvalidValue("runs must be at least 1", field="runs", rule="at least 1", value=runs)

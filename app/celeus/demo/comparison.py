@@ -9,7 +9,7 @@ from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import from_probabilities, scores
 from celeus.demo.digits import Digits
 from celeus.demo.outcome import Point, SessionEnd
-from celeus.study.engine.simulation import Truth, simulate
+from celeus.simulation.sessions import Truth, simulate
 
 
 def truth_of(digits: Digits) -> Truth:

@@ -18,7 +18,7 @@ from celeus.demo.outcome import Point, SessionEnd
 from celeus.demo.screen import Session, count, percent, watch
 from celeus.demo.server import Server, running_server
 from celeus.errors import InvalidValue
-from celeus.study.engine.simulation import seed_of
+from celeus.simulation.sessions import seed_of
 
 MOST_WORKERS = 64
 FIGURE_NAME = "celeus-demo.png"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import psycopg
 
+from celeus.simulation.sessions import Truth
 from celeus.store.tables import metadata
-from celeus.study.engine.simulation import Truth
 from tests.bench.connection import Connection
 from tests.bench.judges import Judge
 from tests.bench.results import Line

@@ -8,7 +8,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.surrogates import Scores
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.session.test_sharp_enumeration import after, coming
 from tests.core.worlds import Walk, alike, open_walk
 

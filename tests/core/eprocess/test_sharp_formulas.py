@@ -16,7 +16,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import StratifiedProposal
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.worlds import Walk, open_walk
 
 SHARP = policy_named("sharp")

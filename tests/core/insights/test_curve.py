@@ -20,7 +20,7 @@ from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
-from celeus.study.engine.simulation import Truth, seed_of, simulate
+from celeus.simulation.sessions import Truth, seed_of, simulate
 from tests.nightly import NIGHTLY
 
 UNIT = Interval(0.0, 1.0)

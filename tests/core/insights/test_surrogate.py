@@ -19,7 +19,7 @@ from celeus.core.pools.weights import relative
 from celeus.core.sampling.predictors import CalibratedPredictor
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session
-from celeus.study.engine.simulation import Truth, seed_of, simulate
+from celeus.simulation.sessions import Truth, seed_of, simulate
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 
 Floats = NDArray[np.float64]

@@ -21,8 +21,8 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table import Column, Table
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_question import Table as TableQuestion
-from celeus.study.engine.simulation import seed_of
-from celeus.study.engine.tables import judge_table
+from celeus.simulation.sessions import seed_of
+from celeus.simulation.tables import judge_table
 
 ITEMS = 600
 METRICS = (

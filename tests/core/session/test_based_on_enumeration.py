@@ -14,7 +14,7 @@ import pytest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import scores
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.earlier import (
     BASIS,
     PAIR,

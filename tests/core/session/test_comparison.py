@@ -18,7 +18,7 @@ from celeus.core.sampling.calibration import Calibration
 from celeus.core.sampling.predictors import DIFFERENCE_MOMENT
 from celeus.core.session.presentation_order import Sides
 from celeus.core.session.session import begin_mean, judge_rounds
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.certifying import SEED, World, paired_world
 from tests.core.session.test_known import after, coming
 from tests.core.worlds import open_walk

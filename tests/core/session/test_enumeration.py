@@ -17,7 +17,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.session.points import Point
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.worlds import CONFIGURATIONS, Walk, open_walk, small_truth
 
 EXACT = 1e-12

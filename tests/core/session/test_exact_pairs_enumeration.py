@@ -16,7 +16,7 @@ from celeus.core.plans.claim import LOOSE_SHARE
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.session.test_known import after, coming
 from tests.core.worlds import Walk, alike, open_walk
 

@@ -20,7 +20,7 @@ from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import KNOWN, MixtureProposal, StratifiedProposal
 from celeus.core.session.rounds import PENDING
 from celeus.errors import BoundContradicted, NothingToJudge, Refusal
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.worlds import CONFIGURATIONS, SEED, Walk, open_walk
 
 EXACT = 1e-12

@@ -14,7 +14,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_mean, judge_rounds
-from celeus.study.engine.simulation import Truth, ever_missed, seed_of
+from celeus.simulation.sessions import Truth, ever_missed, seed_of
 from tests.claims.sessions import credible
 from tests.core.session.test_known import (
     EXACT,

@@ -10,7 +10,7 @@ from celeus.core.randomness import commitment
 from celeus.core.session.correction import Checkpoints, catch_up
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
-from celeus.study.engine.simulation import seed_of
+from celeus.simulation.sessions import seed_of
 from tests.bench.truths import synthetic
 
 ROUNDS = 30

@@ -20,7 +20,7 @@ from celeus.core.session.session import AnySession, Session
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.core.session.table.table_question import check_plan
 from celeus.errors import InvalidValue
-from celeus.study.engine.best import plan_for
+from celeus.simulation.best import plan_for
 from tests.core.session.best.test_best import SEED, field
 from tests.core.tables import planned, table_of
 

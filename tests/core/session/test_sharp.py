@@ -24,7 +24,7 @@ from celeus.core.session.mean import Mean
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.session import Session, begin_mean
 from celeus.errors import InvalidValue, UnreachablePrecision
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.worlds import SEED, Walk, open_walk, zero_one_truth
 
 SHARP = policy_named("sharp")

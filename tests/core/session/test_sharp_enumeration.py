@@ -23,7 +23,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.rounds import PENDING
 from celeus.core.session.session import begin_mean
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.worlds import SEED, Walk, open_walk
 
 EXACT = 1e-12

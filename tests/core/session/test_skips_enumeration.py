@@ -24,7 +24,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.session.fold import Fold, fold_round
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
-from celeus.study.engine.simulation import Truth, oracle_scores
+from celeus.simulation.sessions import Truth, oracle_scores
 from tests.core.session.test_enumeration import SUPERMARTINGALES
 from tests.core.session.test_sharp_enumeration import paired
 from tests.core.worlds import CONFIGURATIONS, SEED

@@ -17,7 +17,7 @@ from celeus.core.plans.policies import LEAST_BETA, Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean, judge_rounds
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.worlds import CONFIGURATIONS, SEED, Walk, open_walk, small_truth, zero_one_truth
 
 CELEUS = policy_named("celeus")

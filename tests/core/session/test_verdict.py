@@ -16,7 +16,7 @@ from celeus.core.plans.stopping import Question, Verdict
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.errors import InvalidValue
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.worlds import SEED, open_walk
 
 SHARP = policy_named("sharp")

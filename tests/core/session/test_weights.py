@@ -19,7 +19,7 @@ from celeus.core.session.mean import Mean
 from celeus.core.session.points import Points
 from celeus.core.session.session import Session, begin_mean, judge_rounds
 from celeus.errors import InvalidValue
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.worlds import SEED, Floats
 
 SHARP = policy_named("sharp")

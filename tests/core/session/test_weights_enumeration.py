@@ -14,7 +14,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.session.test_known import EXACT, coming, truth
 from tests.core.session.test_known import after as judged_after
 from tests.core.session.test_sharp_enumeration import stake

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from celeus.study.baselines import cer_eval as cereval
-from celeus.study.baselines.cer_eval import Evaluation, Labels, Setting, bound, nearest
+from study.baselines import cer_eval as cereval
+from study.baselines.cer_eval import Evaluation, Labels, Setting, bound, nearest
 
 SETTING = Setting(items=1000, precision=0.2, delta=0.05)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from celeus.errors import InvalidValue
-from celeus.study.engine.rows import Rows, Values, grid
-from celeus.study.engine.runner import Series, measure, read
+from study.engine.rows import Rows, Values, grid
+from study.engine.runner import Series, measure, read
 
 HERE = Path(__file__)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from celeus.errors import InvalidValue
-from celeus.study.pools.real import (
+from study.pools.real import (
     BILLIONS,
     CROSS_ENTROPY_UPPER,
     LOSSES,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from celeus.study.engine.rows import Values
-from celeus.study.tables.courses import FIELDS
+from study.engine.rows import Values
+from study.tables.courses import FIELDS
 
 
 def ended(

@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import norm
 
 from celeus.core.plans.plan import Claim
-from celeus.study.baselines.fixed_sample import paired_test, paired_width
-from celeus.study.engine.rows import Rows, Values
-from celeus.study.engine.simulation import seed_of
-from celeus.study.pools.cells import cell
-from celeus.study.pools.differences import WORLDS, border
-from celeus.study.pools.systems import PAIRS, systems
-from celeus.study.tables import compare
-from celeus.study.tables.compare import (
+from celeus.simulation.fixed_sample import paired_test, paired_width
+from celeus.simulation.sessions import seed_of
+from study.engine.rows import Rows, Values
+from study.pools.cells import cell
+from study.pools.differences import WORLDS, border
+from study.pools.systems import PAIRS, systems
+from study.tables import compare
+from study.tables.compare import (
     BESIDE,
     DECISIONS,
     FIELDS,

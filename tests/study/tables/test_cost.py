@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from celeus.study.engine.rows import Rows
-from celeus.study.tables.cost import draw, jobs, page, run
-from celeus.study.tables.efficiency import POLICIES, TARGETS
+from study.engine.rows import Rows
+from study.tables.cost import draw, jobs, page, run
+from study.tables.efficiency import POLICIES, TARGETS
 
 
 def test_every_policy_target_and_size_is_timed() -> None:

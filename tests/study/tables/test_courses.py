@@ -7,8 +7,8 @@ import pytest
 
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.surrogates import Scores
-from celeus.study.engine.simulation import Truth, seed_of, simulate
-from celeus.study.tables.courses import BUDGETS, RECENTRED, REFUSED, policy_of, trajectory, width_at
+from celeus.simulation.sessions import Truth, seed_of, simulate
+from study.tables.courses import BUDGETS, RECENTRED, REFUSED, policy_of, trajectory, width_at
 from tests.study.tables.ended import ended
 
 

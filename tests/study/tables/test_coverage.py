@@ -6,14 +6,14 @@ import pytest
 from scipy.stats import binom
 
 from celeus.errors import InvalidValue, UnreachablePrecision
-from celeus.study.engine.judges import BROKEN, Crowd, SessionSetup, session
-from celeus.study.engine.rows import Rows, Values
-from celeus.study.engine.runner import measure, read
-from celeus.study.engine.simulation import seed_of, simulate
-from celeus.study.pools.synthetic import World
-from celeus.study.tables import coverage, coverage_page
-from celeus.study.tables.coverage import METHODS, QUICK, SCORED_ON_POOL, Options, Setting, jobs, run
-from celeus.study.tables.coverage_page import LEVEL, Count, Verdict
+from celeus.simulation.sessions import seed_of, simulate
+from study.engine.judges import BROKEN, Crowd, SessionSetup, session
+from study.engine.rows import Rows, Values
+from study.engine.runner import measure, read
+from study.pools.synthetic import World
+from study.tables import coverage, coverage_page
+from study.tables.coverage import METHODS, QUICK, SCORED_ON_POOL, Options, Setting, jobs, run
+from study.tables.coverage_page import LEVEL, Count, Verdict
 from tests.study import broken
 
 SMALL = {"items": 200, "dimensions": 3}

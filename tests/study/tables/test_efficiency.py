@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from celeus.study.engine.rows import Rows, Values
-from celeus.study.pools.real import Source
-from celeus.study.tables.courses import RECENTRED, REFUSED, run
-from celeus.study.tables.efficiency import (
+from study.engine.rows import Rows, Values
+from study.pools.real import Source
+from study.tables.courses import RECENTRED, REFUSED, run
+from study.tables.efficiency import (
     POLICIES,
     Comparison,
     comparisons,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from celeus.core.pools.surrogates import Scores
-from celeus.study.engine.rows import Rows, Values
-from celeus.study.engine.runner import measure, read
-from celeus.study.engine.simulation import Truth, seed_of
-from celeus.study.tables import labels
-from celeus.study.tables.labels import (
+from celeus.simulation.sessions import Truth, seed_of
+from study.engine.rows import Rows, Values
+from study.engine.runner import measure, read
+from study.tables import labels
+from study.tables.labels import (
     FIELDS,
     NORMAL,
     POLICIES,

@@ -9,9 +9,9 @@ import pytest
 
 from celeus.core.eprocess.point_estimate import Lure
 from celeus.core.pools.surrogates import Scores
-from celeus.study.engine.rows import Rows, Values
-from celeus.study.engine.simulation import Truth
-from celeus.study.tables.mechanism import (
+from celeus.simulation.sessions import Truth
+from study.engine.rows import Rows, Values
+from study.tables.mechanism import (
     NAMES,
     draw,
     jobs,

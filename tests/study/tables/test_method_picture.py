@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from celeus.study.tables.method_picture import draw, groups, main, overconfident, sessions
+from study.tables.method_picture import draw, groups, main, overconfident, sessions
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from celeus.study.engine.rows import Rows, Values
-from celeus.study.tables import courses
-from celeus.study.tables.sensitivity import CHOICES, RECIPE, draw, jobs, page, session
+from study.engine.rows import Rows, Values
+from study.tables import courses
+from study.tables.sensitivity import CHOICES, RECIPE, draw, jobs, page, session
 from tests.study.smallpools import write
 from tests.study.tables.ended import ended
 

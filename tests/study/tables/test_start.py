@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from celeus.study.engine.rows import Rows
-from celeus.study.tables.start import SAMPLES, STARTS, WORLDS, draw, jobs, page, run
+from study.engine.rows import Rows
+from study.tables.start import SAMPLES, STARTS, WORLDS, draw, jobs, page, run
 from tests.study.smallpools import write
 
 

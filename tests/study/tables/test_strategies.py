@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from celeus.study.engine.rows import Rows, Values
-from celeus.study.pools.real import LossName, Source, truth_of
-from celeus.study.tables import courses
-from celeus.study.tables.strategies import NONE, PAIRS, RECIPE, draw, jobs, page, session
+from study.engine.rows import Rows, Values
+from study.pools.real import LossName, Source, truth_of
+from study.tables import courses
+from study.tables.strategies import NONE, PAIRS, RECIPE, draw, jobs, page, session
 from tests.study.smallpools import write
 from tests.study.tables.ended import ended
 

@@ -18,7 +18,7 @@ from celeus.core.session.best.partition import focus_of
 from celeus.core.session.best.race import strongest
 from celeus.core.session.session import Session
 from celeus.errors import InvalidValue, LossOutsideScale, NothingToJudge
-from celeus.study.engine.best import plan_for
+from celeus.simulation.best import plan_for
 
 ITEMS, SYSTEMS, ALPHA = 400, 4, 1e-6
 SEED = b"a seed for the tests"

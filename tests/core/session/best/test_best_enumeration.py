@@ -13,7 +13,7 @@ from celeus.core.session.best.contrasts import Forecast
 from celeus.core.session.best.partition import Partition
 from celeus.core.session.best.race import strongest
 from celeus.core.session.session import Session
-from celeus.study.engine.best import plan_for
+from celeus.simulation.best import plan_for
 
 EXACT = 1e-12
 SEED = b"a seed for the tests"

@@ -15,7 +15,7 @@ from celeus.core.session.outcome import vector
 from celeus.core.session.session import Session, begin_mean, judge_rounds
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.errors import BoundContradicted, InvalidValue, LossOutsideScale
-from celeus.study.engine.simulation import Truth
+from celeus.simulation.sessions import Truth
 from tests.core.tables import SEED, UNIT, planned, table_of
 from tests.core.worlds import zero_one_truth
 

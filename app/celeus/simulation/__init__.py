@@ -1,0 +1,1 @@
+"""Simulated sessions on files whose losses are known: `celeus simulate` and backtests of logs."""

@@ -1,0 +1,201 @@
+"""Simulated sessions that seek the best of k systems, and the report on them."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table
+
+from celeus.core.plans.best import BETA, BestPlan
+from celeus.core.plans.plan import METHOD_VERSION
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.best.candidates import Candidates
+from celeus.core.session.session import Session, judge_rounds
+from celeus.simulation.report import labels_of
+
+Floats = NDArray[np.float64]
+Stop = Literal["decided", "exhausted", "budget"]
+
+TIE = 1e-9
+"""Mean losses on the unit scale that differ by less are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestRun:
+    """One session: labels, why it stopped, who stood then, and the round at which each left or 0.
+
+    ``wrong``: none of the best systems stood at some round. ``seconds`` are the processor's.
+    """
+
+    labels: int
+    stopped: Stop
+    standing: tuple[int, ...]
+    leader: int
+    out_at: tuple[int, ...]
+    wrong: bool
+    seconds: float
+
+
+def best_systems(losses: Floats) -> NDArray[np.intp]:
+    """The systems with the least mean loss."""
+    risk = losses.mean(axis=0)
+    return np.flatnonzero(risk <= risk.min() + TIE)
+
+
+def seek(  # noqa: PLR0913 -- a session, and how it is judged
+    candidates: Candidates,
+    losses: Floats,
+    alpha: float,
+    seed: bytes,
+    *,
+    beta: float,
+    budget: int | None = None,
+    ahead: int = 1,
+) -> BestRun:
+    """Judge items until one system stands, or nothing is left to tell them, or to spend."""
+    began = time.process_time()
+    plan = plan_for(candidates, alpha, beta=beta, budget=budget)
+    session = Session.of(Best(plan, candidates, seed), seed)
+    for _ in judge_rounds(session, lambda item: tuple(losses[item].tolist()), ahead=ahead):
+        pass
+    standing = session.question.race.standing
+    stopped: Stop = "budget" if session.question.is_open else "exhausted"
+    return BestRun(
+        labels=session.folded,
+        stopped="decided" if standing.size == 1 else stopped,
+        standing=tuple(standing.tolist()),
+        leader=session.question.leader,
+        out_at=tuple(session.question.race.out_at.tolist()),
+        wrong=not np.isin(best_systems(losses), standing).any(),
+        seconds=time.process_time() - began,
+    )
+
+
+def plan_for(
+    candidates: Candidates, alpha: float, *, beta: float = BETA, budget: int | None = None
+) -> BestPlan:
+    """The plan of a simulated session on systems without names; losses lie on the unit scale."""
+    known = int((~candidates.open(np.arange(candidates.count))).sum())
+    return BestPlan(
+        pool_digest="simulated",
+        items=candidates.items,
+        known=known,
+        systems=tuple(f"system {number}" for number in range(1, candidates.count + 1)),
+        lower=0.0,
+        upper=1.0,
+        alpha=alpha,
+        budget=candidates.items - known if budget is None else budget,
+        commitment="simulated",
+        beta=beta,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BestReport:
+    """Sessions on one file that differ by their seeds; ``lower`` and ``upper`` are its scale."""
+
+    file: str
+    candidates: Candidates
+    losses: Floats
+    lower: float
+    upper: float
+    alpha: float
+    budget: int | None
+    seed: int
+    runs: Sequence[BestRun]
+    ahead: int = 1
+
+    @property
+    def known(self) -> int:
+        """Items that are never drawn, since all systems gave the same answer."""
+        return int((~self.candidates.open(np.arange(self.candidates.count))).sum())
+
+    @property
+    def risks(self) -> list[float]:
+        """Mean loss of every system."""
+        unit: list[float] = self.losses.mean(axis=0).tolist()
+        return [self.lower + (self.upper - self.lower) * one for one in unit]
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """Labels to the stop over all sessions."""
+        return labels_of([run.labels for run in self.runs])
+
+    @property
+    def decided(self) -> int:
+        """Sessions that ended with one system."""
+        return sum(run.stopped == "decided" for run in self.runs)
+
+    @property
+    def standing(self) -> list[int]:
+        """In how many sessions each system stood at the end."""
+        systems = range(self.candidates.count)
+        return [sum(one in run.standing for run in self.runs) for one in systems]
+
+    @property
+    def wrong(self) -> int:
+        """Sessions that lost every one of the best."""
+        return sum(run.wrong for run in self.runs)
+
+    @property
+    def seconds_per_round(self) -> float:
+        """Median over the sessions of the time of a proposal and a fold."""
+        return float(np.median([run.seconds / run.labels for run in self.runs]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; all but the seconds are the same for the same file, options and seed."""
+        return {
+            "file": self.file,
+            "items": self.candidates.items,
+            "systems": self.candidates.count,
+            "scale": {"lower": self.lower, "upper": self.upper},
+            "method_version": METHOD_VERSION,
+            "alpha": self.alpha,
+            "budget": self.budget,
+            "seed": self.seed,
+            "ahead": self.ahead,
+            "runs": len(self.runs),
+            "known": self.known,
+            "risks": self.risks,
+            "best": best_systems(self.losses).tolist(),
+            "labels": self.labels,
+            "decided": self.decided,
+            "standing": self.standing,
+            "wrong": self.wrong,
+            "seconds_per_round": self.seconds_per_round,
+            "sessions": [
+                {name: value for name, value in asdict(run).items() if name != "seconds"}
+                for run in self.runs
+            ],
+        }
+
+    def to_table(self) -> Table:
+        """The same for a reader."""
+        labels, items, runs = self.labels, self.candidates.items, len(self.runs)
+        share = labels["median"] / items
+        rows = [
+            ("items", f"{items:,}"),
+            *([("the same answer from all", f"{self.known:,}")] if self.known else []),
+            ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
+            ("labels, 90 %", f"{labels['p90']:,.0f}"),
+            ("labels, least to most", f"{labels['min']:,} to {labels['max']:,}"),
+            (f"one system left at alpha {self.alpha:g}", f"{self.decided} of {runs}"),
+        ]
+        for system in np.argsort(self.risks, kind="stable").tolist():
+            left = sorted(run.out_at[system] for run in self.runs if run.out_at[system])
+            text = f"stood in {self.standing[system]} of {runs}"
+            if left:
+                text += f", left at {left[len(left) // 2]:,}"
+            rows.append((f"system {system}, mean loss {self.risks[system]:.4f}", text))
+        rows.append(("sessions that lost the best", f"{self.wrong}"))
+        rows.append(("time per round", f"{1e3 * self.seconds_per_round:.3f} ms"))
+        title = f"best of {self.candidates.count} systems, {self.file}"
+        table = Table(title=title, title_justify="left", show_header=False)
+        table.add_column(style="bold")
+        table.add_column(justify="right")
+        for row in rows:
+            table.add_row(*row)
+        return table

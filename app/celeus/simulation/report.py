@@ -1,0 +1,189 @@
+"""The report on simulated sessions, as plain values and as a table."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+import numpy as np
+from rich.table import Table
+
+from celeus.core.interval import Interval
+from celeus.core.plans.plan import METHOD_VERSION, Claim
+from celeus.core.plans.policies import Policy
+from celeus.core.plans.stopping import Comparison, StopReason, Verdict
+from celeus.simulation.sessions import Run, Truth
+
+
+def labels_of(counts: Sequence[int]) -> dict[str, float]:
+    """Median, 90 % quantile and range of the labels that sessions took."""
+    return {
+        "median": float(np.median(counts)),
+        "p90": float(np.percentile(counts, 90)),
+        "min": min(counts),
+        "max": max(counts),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Sessions on one pool with one policy and one claim, differing by their seeds only."""
+
+    file: str
+    truth: Truth
+    policy: Policy
+    claim: Claim
+    seed: int
+    runs: Sequence[Run]
+    ahead: int = 1
+
+    @property
+    def risk(self) -> float:
+        """What the intervals had to hold: the risk of the pool in the file.
+
+        An interval for the population holds it too, unless the interval for the pool has failed.
+        """
+        return self.truth.risk
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """Labels to the stop over all sessions."""
+        return labels_of([run.labels for run in self.runs])
+
+    @property
+    def missed(self) -> int:
+        """Sessions whose interval ever lost the risk."""
+        return sum(run.missed for run in self.runs)
+
+    @property
+    def reached(self) -> int:
+        """Sessions that reached the precision."""
+        return sum(run.stopped == StopReason.TARGET_REACHED for run in self.runs)
+
+    @property
+    def known(self) -> int:
+        """Items whose loss is known before the first draw."""
+        facts = self.truth.facts.known
+        return 0 if facts is None else facts.items
+
+    @property
+    def effective_items(self) -> float | None:
+        """How many items of one weight would say as much; None where all count the same."""
+        weights = self.truth.facts.weights
+        return None if weights is None else weights.effective_items
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """How many sessions came to which verdict on two systems."""
+        return {one: sum(run.verdict == one for run in self.runs) for one in get_args(Comparison)}
+
+    @property
+    def wrong(self) -> int:
+        """Sessions that gave any answer which is not so."""
+        risk, slack = self.risk, 1e-12 * (self.truth.upper - self.truth.lower)
+        at = Interval(risk, risk)
+        count = 0
+        for run in self.runs:
+            right = [question.answer(at, slack) for question in self.claim.questions]
+            answers = zip(run.answers, right, strict=True)
+            lost = any(one not in {"undecided", other} for one, other in answers)
+            if run.verdict is not None and self.claim.decide is not None:
+                lost |= Verdict(self.claim.decide, run.verdict).contradicted(at, slack)
+            count += lost
+        return count
+
+    @property
+    def answers(self) -> list[dict[str, Any]] | dict[str, int]:
+        """Of every question, or of the verdict, how many sessions gave which answer."""
+        return self.questions if self.claim.decide is None else self.verdicts
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """Of every question, how many sessions gave which answer."""
+        return [
+            {
+                "side": question.side,
+                "threshold": question.threshold,
+                **{
+                    answer: sum(run.answers[at] == answer for run in self.runs)
+                    for answer in ("yes", "no", "undecided")
+                },
+            }
+            for at, question in enumerate(self.claim.questions)
+        ]
+
+    @property
+    def seconds_per_round(self) -> float:
+        """Median over the sessions of the time of a proposal and a fold."""
+        return float(np.median([run.seconds / run.labels for run in self.runs]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; all but the seconds are the same for the same file, options and seed."""
+        return {
+            "file": self.file,
+            "items": int(self.truth.loss.size),
+            "scale": {"lower": self.truth.lower, "upper": self.truth.upper},
+            "policy": self.policy.parameters(),
+            "method_version": METHOD_VERSION,
+            "target": self.claim.target,
+            "population_bound": self.claim.population_bound,
+            "alpha": self.claim.alpha,
+            "precision": self.claim.precision,
+            "margin": self.claim.decide,
+            "seed": self.seed,
+            "ahead": self.ahead,
+            "runs": len(self.runs),
+            "known": self.known,
+            "effective_items": self.effective_items,
+            "pool_risk": self.risk,
+            "labels": self.labels,
+            "reached": self.reached,
+            "answers": self.answers,
+            "missed": self.missed,
+            "wrong": self.wrong,
+            "seconds_per_round": self.seconds_per_round,
+            "sessions": [
+                {name: value for name, value in asdict(run).items() if name != "seconds"}
+                for run in self.runs
+            ],
+        }
+
+    def to_table(self) -> Table:
+        """The same for a reader."""
+        labels, items, width = self.labels, int(self.truth.loss.size), self.claim.precision
+        width_text = "none" if width is None else f"{width:g}"
+        share, effective = labels["median"] / items, self.effective_items
+        weighted, risk = "" if effective is None else "weighted ", f"{self.risk:.4f}"
+        rows = [
+            ("items", f"{items:,}"),
+            *([("known beforehand", f"{self.known:,}")] if self.known else []),
+            *([("effective items", f"{effective:,.0f}")] if effective is not None else []),
+            (f"{weighted}{'difference' if self.truth.difference else 'pool risk'}", risk),
+            ("width asked for", f"{width_text} at alpha {self.claim.alpha:g}"),
+            ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
+            ("labels, 90 %", f"{labels['p90']:,.0f}"),
+            ("labels, least to most", f"{labels['min']:,} to {labels['max']:,}"),
+        ]
+        if width is not None:
+            rows.append(("sessions that reached it", f"{self.reached} of {len(self.runs)}"))
+        for one in self.questions:
+            question = f"{one['side'].replace('_', ' ')} {one['threshold']:g}"
+            counts = ", ".join(f"{one[name]} {name}" for name in ("yes", "no", "undecided"))
+            rows.append((f"answers to {question}", counts))
+        if self.claim.decide is not None:
+            counts = ", ".join(
+                f"{number} {name.replace('_', ' ')}" for name, number in self.verdicts.items()
+            )
+            rows.append((f"verdicts, margin {self.claim.decide:g}", counts))
+        if self.claim.questions or self.claim.decide is not None:
+            rows.append(("sessions with a wrong answer", f"{self.wrong}"))
+        rows.append(("sessions that ever missed the pool risk", f"{self.missed}"))
+        if not self.policy.recentred:
+            rows.append(("guarantee", "none: for comparison only"))
+        rows.append(("time per round", f"{1e3 * self.seconds_per_round:.3f} ms"))
+        title = f"{self.policy.name}, target {self.claim.target}, {self.file}"
+        table = Table(title=title, title_justify="left", show_header=False)
+        table.add_column(style="bold")
+        table.add_column(justify="right")
+        for row in rows:
+            table.add_row(*row)
+        return table

@@ -1,0 +1,224 @@
+"""Simulated sessions of many claims on one stream, and the report on them."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.table import Table as Printed
+
+from celeus.core.plans.plan import METHOD_VERSION
+from celeus.core.plans.table import TablePlan, TableWish, plan_table, table_for
+from celeus.core.pools.table import Table
+from celeus.core.randomness import commitment
+from celeus.core.session.session import Session, judge_rounds
+from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_question import Table as TableQuestion
+from celeus.simulation.report import labels_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRun:
+    """One claim of a session: labels of the stream until it had what it wanted, and its own.
+
+    ``labels`` is None for a claim that never had it, or wanted nothing. ``missed``: its interval
+    lost the true risk at some round.
+    """
+
+    labels: int | None
+    own: int
+    estimate: float
+    lower: float
+    upper: float
+    missed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableRun:
+    """One session; ``seconds`` are the processor's for all proposals and folds."""
+
+    labels: int
+    stopped: str
+    claims: tuple[ClaimRun, ...]
+    seconds: float
+
+
+def risks(plan: TablePlan, table: Table, losses: Floats) -> list[float]:
+    """The true risk of every claim of a plan."""
+    seen = table_for(plan.small_groups, table)
+    columns = {column.name: column for column in seen.columns}
+    names = [metric.name for metric in seen.metrics]
+    answer = []
+    for claim in plan.claims:
+        mask = np.ones(seen.items, dtype=np.bool_)
+        if claim.column is not None:
+            column = columns[claim.column]
+            mask = column.code == column.values.index(claim.value or "")
+        answer.append(float(losses[mask, names.index(claim.metric)].mean()))
+    return answer
+
+
+def ever_lost(claim: ClaimState, risk: float) -> bool:
+    """The interval of a claim lay beside its risk after at least one of its rounds."""
+    slack = 1e-9 * claim.plan.scale.width
+    points = claim.fold.points
+    lowest = min((point.interval.upper for point in points), default=risk)
+    highest = max((point.interval.lower for point in points), default=risk)
+    return not highest - slack <= risk <= lowest + slack
+
+
+def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
+    table: Table,
+    losses: Floats,
+    wish: TableWish,
+    seed: bytes,
+    *,
+    ahead: int = 1,
+    past: bool = False,
+) -> TableRun:
+    """Judge items until every claim has what it wants, or nothing is left to draw.
+
+    ``past`` goes on after that until nothing is left.
+    """
+    plan = plan_table(wish, table, "simulated", commitment(seed))
+    began = time.process_time()
+    session = Session.of(TableQuestion(plan, table, seed), seed)
+    for _ in judge_rounds(
+        session, lambda item: tuple(losses[item].tolist()), past_stop=past, ahead=ahead
+    ):
+        pass
+    seconds = time.process_time() - began
+    claims = tuple(
+        ClaimRun(
+            labels=session.question.met_at.get(at),
+            own=claim.fold.rounds,
+            estimate=claim.estimate,
+            lower=claim.interval.lower,
+            upper=claim.interval.upper,
+            missed=ever_lost(claim, risk),
+        )
+        for at, (claim, risk) in enumerate(
+            zip(session.question.claims, risks(plan, table, losses), strict=True)
+        )
+    )
+    return TableRun(session.folded, str(session.stop_reason), claims, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """Sessions on one file that differ by their seeds."""
+
+    file: str
+    table: Table
+    losses: Floats
+    wish: TableWish
+    seed: int
+    runs: Sequence[TableRun]
+    ahead: int = 1
+
+    @property
+    def plan(self) -> TablePlan:
+        """The plan that the sessions share but for their seeds."""
+        return plan_table(self.wish, self.table, "simulated", "")
+
+    @property
+    def labels(self) -> dict[str, float]:
+        """Labels to the stop over all sessions."""
+        return labels_of([run.labels for run in self.runs])
+
+    @property
+    def seconds_per_round(self) -> float:
+        """Median over the sessions of the time of a proposal and a fold."""
+        return float(np.median([run.seconds / run.labels for run in self.runs]))
+
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """Of every claim its plan and risk, its labels where it had what it wanted, and misses."""
+        plan, rows = self.plan, []
+        for at, (claim, risk) in enumerate(
+            zip(plan.claims, risks(plan, self.table, self.losses), strict=True)
+        ):
+            own = [run.claims[at] for run in self.runs]
+            reached = [one.labels for one in own if one.labels is not None]
+            rows.append(
+                {
+                    "name": claim.name,
+                    "metric": claim.metric,
+                    "column": claim.column,
+                    "value": claim.value,
+                    "items": claim.items,
+                    "known": claim.known,
+                    "whole": claim.whole,
+                    "level": claim.level,
+                    "precision": claim.precision,
+                    "risk": risk,
+                    "reached": len(reached),
+                    "labels": labels_of(reached) if reached else None,
+                    "own_labels": labels_of([one.own for one in own]),
+                    "width": float(np.median([one.upper - one.lower for one in own])),
+                    "missed": sum(one.missed for one in own),
+                }
+            )
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; all but the seconds are the same for the same file, options and seed."""
+        return {
+            "file": self.file,
+            "items": self.table.items,
+            "known": self.table.items - int(self.table.drawable.sum()),
+            "method_version": METHOD_VERSION,
+            "alpha": self.wish.alpha,
+            "account": self.wish.account,
+            "small_groups": self.wish.small_groups,
+            "budget": self.wish.budget,
+            "seed": self.seed,
+            "ahead": self.ahead,
+            "runs": len(self.runs),
+            "labels": self.labels,
+            "claims": self.claims,
+            "seconds_per_round": self.seconds_per_round,
+            "sessions": [
+                {name: value for name, value in asdict(run).items() if name != "seconds"}
+                for run in self.runs
+            ],
+        }
+
+    def to_table(self) -> Printed:
+        """The same for a reader."""
+        labels, runs = self.labels, len(self.runs)
+        title = (
+            f"{len(self.plan.claims)} claims, {self.file}: {labels['median']:,.0f} labels"
+            f" ({labels['p90']:,.0f} at 90 %), {1e3 * self.seconds_per_round:.3f} ms a round"
+        )
+        printed = Printed(title=title, title_justify="left")
+        for name in (
+            "claim",
+            "items",
+            "risk",
+            "width asked for",
+            "labels",
+            "own",
+            "width",
+            "missed",
+        ):
+            printed.add_column(name, justify="left" if name == "claim" else "right")
+        for one in self.claims:
+            asked = "whole" if one["whole"] else "as it comes"
+            if one["precision"] is not None:
+                asked = f"{one['precision']:g} at {one['level']:.3g}"
+            printed.add_row(
+                one["name"],
+                f"{one['items']:,}",
+                f"{one['risk']:.4f}",
+                asked,
+                "" if one["labels"] is None else f"{one['labels']['median']:,.0f}",
+                f"{one['own_labels']['median']:,.0f}",
+                f"{one['width']:.4f}",
+                f"{one['missed']} of {runs}",
+            )
+        return printed

@@ -1,0 +1,44 @@
+"""Made-up pools of several kinds, with sizes, risks and surrogates that differ by seed.
+
+groups    Bernoulli losses of groups of items, surrogates near their risks (``synthetic``)
+rare      few losses, 2 or 5 % of all, and surrogates that know them well
+graded    losses between 0 and 1, surrogates on another line
+guesses   surrogates of exactly 0 or 1, right for 60 to 95 % of the items
+constant  surrogates that say nothing
+"""
+
+import numpy as np
+from scipy.special import betaincinv, ndtri
+
+from celeus.core.randomness import uniforms
+from celeus.simulation.sessions import Truth, with_spread
+from study.pools.synthetic import World
+
+KINDS = ("groups", "rare", "graded", "guesses", "constant")
+FEWEST, MOST = 300, 20_000
+"""Items of a pool; their logarithm is uniform between these."""
+
+
+def made_up(kind: str, seed: bytes) -> Truth:
+    """The pool of a kind that belongs to a seed."""
+    size, first, second, third = uniforms(seed, "world", 4)
+    items = int(FEWEST * (MOST / FEWEST) ** size)
+    if kind == "groups":
+        noise = (0.05, 0.1, 0.3)[int(3 * first)]
+        ends = (0.02, 0.1)[int(2 * second)], (0.3, 0.6, 0.9)[int(3 * third)]
+        return World(items, 5, noise, 1, *ends).pool(seed)
+    chance, draw = uniforms(seed, "chance", items), uniforms(seed, "loss", items)
+    noise = ndtri(uniforms(seed, "surrogate", items))
+    if kind == "rare":
+        chance = betaincinv(0.2, 0.2 * (19, 49)[int(2 * first)], chance)
+        loss, surrogate = draw < chance, chance + 0.02 * noise
+    elif kind == "graded":
+        chance = betaincinv(1.0, 3.0, chance)
+        loss = np.clip(chance + 0.1 * ndtri(draw), 0.0, 1.0)
+        surrogate = 0.2 + 0.5 * chance + 0.05 * noise
+    elif kind == "guesses":
+        loss = draw < 0.1 + 0.4 * first
+        surrogate = np.where(chance < 0.6 + 0.35 * second, loss, ~loss)
+    else:
+        loss, surrogate = draw < 0.03 + 0.57 * first, np.full(items, 0.5)
+    return Truth(loss.astype(np.float64), with_spread(np.clip(surrogate, 0.0, 1.0)))
