@@ -40,7 +40,7 @@ study = typer.Typer(help="Measure policies on pools whose losses are known.", no
 
 def _write(one: "Study", out: Path, processes: int | None = None) -> None:
     one.perform(out, processes)
-    typer.echo(f"celeus: wrote {one.name}.md and {one.name}.png in {out}")
+    typer.echo(f"study: wrote {one.name}.md and {one.name}.png in {out}")
 
 
 @study.command()
@@ -248,8 +248,8 @@ def coverage(  # noqa: PLR0913 -- one parameter an option
         typer.echo(json.dumps(verdict.to_dict(one.series.head), indent=2))
     else:
         verdict = page.Verdict.of(one.perform(out, processes), threshold)
-        typer.echo(f"celeus: wrote {one.name}.md and {one.name}.png in {out}")
-        typer.echo(f"celeus: {verdict}")
+        typer.echo(f"study: wrote {one.name}.md and {one.name}.png in {out}")
+        typer.echo(f"study: {verdict}")
     if verdict.rejected:
         raise typer.Exit(2)
 

@@ -37,7 +37,7 @@ def data_folder(folder: Path, files: Collection[str]) -> Path:
 def can_draw() -> None:
     """Refuse before anything is run where the pictures could not be drawn."""
     if find_spec("matplotlib") is None:
-        rule = "pip install 'celeus[study]'"
+        rule = "pip install matplotlib"
         raise InvalidValue(f"the studies need matplotlib: {rule}", rule=rule)
 
 

@@ -53,7 +53,7 @@ class Study:
 
     def _head(self) -> str:
         """Title, command, seed, versions, machine and date: how to make the page again."""
-        command = shlex.join(["celeus", *sys.argv[1:]])
+        command = shlex.join(["python", "-m", "study", *sys.argv[1:]])
         versions = ", ".join(f"{name} {version(name)}" for name in ("celeus", "numpy", "scipy"))
         machine = f"{platform.machine()}, {os.cpu_count()} processors"
         details = [

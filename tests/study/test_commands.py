@@ -59,7 +59,7 @@ def test_without_matplotlib_only_the_self_test_runs(
     assert run(*few, "--json").status == 0
     answer = run(*few, "--out", tmp_path / "new")
     assert (answer.status, answer.out) == (1, "")
-    assert answer.err.startswith("celeus: the studies need matplotlib: pip install")
+    assert answer.err.startswith("study: the studies need matplotlib: pip install")
     assert not (tmp_path / "new").exists()
 
 
@@ -93,7 +93,7 @@ def test_lines_of_another_run_are_refused_and_left_alone(run: Run, tmp_path: Pat
     before = (tmp_path / "coverage.jsonl").read_bytes()
     answer = run(*options, "--seed", 5)
     assert answer.status == 1
-    assert answer.err.startswith(f"celeus: {tmp_path / 'coverage.jsonl'} holds another run")
+    assert answer.err.startswith(f"study: {tmp_path / 'coverage.jsonl'} holds another run")
     assert answer.err.count("\n") == 1
     assert (tmp_path / "coverage.jsonl").read_bytes() == before
 
@@ -101,12 +101,12 @@ def test_lines_of_another_run_are_refused_and_left_alone(run: Run, tmp_path: Pat
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("coverage", "--method", "bayes"), "celeus: method must be one of wilson"),
-        (("coverage", "--items", 100), "celeus: precision 0.05 cannot be reached"),
-        (("coverage", "--alpha", 2), "celeus: alpha must be above 0 and below 1, not 2.0"),
-        (("labels", "--evaldata", "nowhere"), "celeus: there is no folder nowhere"),
-        (("labels", "--evaldata", ".", "--cell", "mnist"), "celeus: cell must be one of"),
-        (("labels", "--evaldata", "."), "celeus: there is no mmlu.npz in"),
+        (("coverage", "--method", "bayes"), "study: method must be one of wilson"),
+        (("coverage", "--items", 100), "study: precision 0.05 cannot be reached"),
+        (("coverage", "--alpha", 2), "study: alpha must be above 0 and below 1, not 2.0"),
+        (("labels", "--evaldata", "nowhere"), "study: there is no folder nowhere"),
+        (("labels", "--evaldata", ".", "--cell", "mnist"), "study: cell must be one of"),
+        (("labels", "--evaldata", "."), "study: there is no mmlu.npz in"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(

@@ -150,7 +150,9 @@ def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
 
 def test_a_killed_run_leaves_its_results_and_no_workers(tmp_path: Path) -> None:
     kept = tmp_path / "squares.jsonl"
-    running = subprocess.Popen([sys.executable, str(HERE), str(kept)], start_new_session=True)
+    command = [sys.executable, str(HERE), str(kept)]
+    found = {"PYTHONPATH": str(HERE.parents[3])}
+    running = subprocess.Popen(command, env=os.environ | found, start_new_session=True)
     until = time.monotonic() + 60.0
     while not (kept.exists() and kept.read_bytes().count(b"\n") >= 6):
         assert running.poll() is None
