@@ -63,10 +63,6 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
             "Precision, budget or stop were changed while the session ran: whoever changed them"
             " could not foresee its draws."
         ),
-        "independent_skips": (
-            "Rounds were called unjudgeable when later ones were drawn: whether they were did not"
-            " depend on the items of those."
-        ),
         "independent_corrections": (
             "Whether and how a loss was corrected did not depend on the draws, the interval or"
             " the decisions."
@@ -183,13 +179,12 @@ def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
 def signs(document: Mapping[str, Any], data: bytes) -> bool:
     """Whether the signature of a document is that of the holder of its key.
 
-    ``data`` is its canonical JSON. Earlier certificates are signed themselves, and not by digest.
+    ``data`` is its canonical JSON.
     """
-    signature, message = document["signature"], _message_of(data, document)
-    if signature["algorithm"] == OF_DIGEST:
-        message = hashlib.sha256(message).digest()
+    signature = document["signature"]
+    digest = hashlib.sha256(_message_of(data, document)).digest()
     value, public = (bytes.fromhex(signature[name]) for name in ("value", "public_key"))
-    return signed_by(message, value, public)
+    return signed_by(digest, value, public)
 
 
 def _message_of(data: bytes, document: Mapping[str, Any]) -> bytes:
@@ -286,7 +281,6 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
     """What is claimed after the events of ``state``; ``amended`` when one is a correction."""
     interval, pool = state.interval, state.fold.pool_interval
     unjudgeable = state.rounds.unjudgeable(state.folded)
-    skipped = state.rounds.skipped_ahead is not None
     claim: dict[str, Any] = {
         "target": plan.target,
         "alpha": plan.alpha,
@@ -302,9 +296,7 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
         "rounds": state.counts,
         "stop_reason": state.stop_reason,
         "emptied": state.fold.emptied,
-        "assumptions": assumptions_of(
-            plan, amended=amended, changed=state.changes > 0, skipped=skipped
-        ),
+        "assumptions": assumptions_of(plan, amended=amended, changed=state.changes > 0),
     }
     if plan.weights is not None:
         claim["effective_items"] = plan.weights.effective_items
@@ -321,13 +313,8 @@ def claim_of(plan: Plan, state: State, *, amended: bool) -> dict[str, Any]:
     return claim
 
 
-def assumptions_of(
-    plan: Plan, *, amended: bool, changed: bool, skipped: bool
-) -> list[dict[str, str]]:
-    """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws.
-
-    ``skipped``: with later draws out, which matters where bets are not fixed at the draw.
-    """
+def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str, str]]:
+    """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws."""
     codes = {
         "margin": plan.target == "population" and plan.bound.kind == "margin",
         "iid_sample": plan.target == "population" and plan.bound.kind != "margin",
@@ -337,7 +324,6 @@ def assumptions_of(
         "raters": plan.raters is not None,
         "without_recentring": not plan.policy.recentred,
         "unforeseen_draws": changed,
-        "independent_skips": skipped and not plan.bets_fixed_at_draw,
         "one_version": amended,
         "independent_corrections": amended,
     }
