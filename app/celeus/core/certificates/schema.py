@@ -146,10 +146,10 @@ def basis_of(header: Object) -> Basis | None:
     names = ("session", "pool", "ledger", "certificate", "labels_seen", "answer", "system")
     values = members(header["based_on"], where, names)
     text(values["session"], f"{where}.session", SESSION)
-    text(values["pool"], f"{where}.pool", DIGEST)
-    for name in ("ledger", "certificate"):
-        if values[name] is not None:
-            text(values[name], f"{where}.{name}", DIGEST)
+    for name in ("pool", "ledger"):
+        text(values[name], f"{where}.{name}", DIGEST)
+    if values["certificate"] is not None:
+        text(values["certificate"], f"{where}.certificate", DIGEST)
     for name in ("labels_seen", "answer", "system"):
         if values[name] is not None:
             text(values[name], f"{where}.{name}")

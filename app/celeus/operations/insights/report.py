@@ -87,7 +87,8 @@ class Account:
     @property
     def origin(self) -> Mapping[str, str] | None:
         """Of a session that was pushed when it came; None of one that ran here."""
-        return self.document.get("origin")
+        origin: Mapping[str, str] | None = self.document["origin"]
+        return origin
 
     @property
     def assumptions(self) -> list[str]:
@@ -194,7 +195,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             reached=(await db.execute(_REACHED, params)).scalar_one(),
             unjudgeable=counted.unjudgeable,
             amendments=counted.amendments,
-            pool_sessions=None if document.get("origin") else await pool_sessions(db, session_id),
+            pool_sessions=None if document["origin"] else await pool_sessions(db, session_id),
             stamped=row.stamped,
             answered=not ANSWERS.isdisjoint(row.columns),
             certified=certified,
