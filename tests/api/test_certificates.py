@@ -305,18 +305,6 @@ async def test_a_ledger_changed_behind_the_service_is_not_certified(
     assert (answer.status_code, answer.json()["code"]) == (409, "ledger_broken")
 
 
-async def test_a_session_older_than_chains_is_certified_without_a_head(
-    client: AsyncClient, database_url: str
-) -> None:
-    pool = await known_pool(client)
-    session = await opened(client, pool)
-    with psycopg.connect(database_url) as db:
-        db.execute("UPDATE sessions SET ledger_head = NULL")
-    await labelled(client, session, pool, 5)
-    assert (await client.get(f"/v1/sessions/{session}")).json()["ledger_head"] is None
-    assert verify(await _certificate(client, session)).valid
-
-
 async def test_the_seed_of_an_open_session_is_nowhere(
     client: AsyncClient, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:

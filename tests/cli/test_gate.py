@@ -544,15 +544,16 @@ def test_a_service_that_is_always_busy_is_given_up_with_the_wait(
     assert answer.err == "celeus: Too many; ask again in 4 seconds (429)\n"
 
 
-def test_a_session_that_says_nothing_of_decisions_can_be_asked_all_the_same(
-    run: Run, odd: str
+@pytest.mark.parametrize("name", ["decisions", "fixed", "verdict", "systems", "score", "sentence"])
+def test_a_document_without_a_member_of_a_session_is_no_answer(
+    run: Run, odd: str, name: str
 ) -> None:
-    older = json.loads(document())
-    del older["decisions"]
-    Odd.replies = [(200, {}, json.dumps(older).encode())]
-    where = ("--session", NOBODY, "--url", odd)
-    assert run("gate", *where, "--at-most", 0.3).status == 0
-    assert run("gate", *where).status == 1
+    other = json.loads(document())
+    del other[name]
+    Odd.replies = [(200, {}, json.dumps(other).encode())]
+    answer = run("gate", "--session", NOBODY, "--url", odd, "--at-most", 0.3)
+    assert (answer.status, answer.out) == (1, "")
+    assert answer.err == f"celeus: {odd} answers with something that is not {NOBODY}\n"
 
 
 def test_an_answer_that_never_ends_is_given_up(

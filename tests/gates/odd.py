@@ -81,5 +81,18 @@ def document(**changed: Any) -> bytes:  # noqa: ANN401 -- any member of a sessio
         "method_version": "celeus-2",
         "revision": 1,
         "decisions": [{"side": "at_most", "threshold": 0.3, "answer": "yes", "round": 12}],
+        "fixed": False,
+        "changes": 0,
+        "verdict": None,
+        "systems": None,
+        "score": {
+            "name": "error rate",
+            "unit": "share",
+            "estimate": 0.15,
+            "lower": 0.1,
+            "upper": 0.2,
+        },
+        "sentence": "Error rate 15 % (10 to 20), 95 % sure at every moment, from 40 labels.",
+        "origin": None,
     }
     return json.dumps(known | changed).encode()

@@ -129,7 +129,7 @@ def test_a_step_is_told_the_answer(
     values = {"estimate": "0.15", "lower": "0.1", "upper": "0.2", "labels": "40", "state": "active"}
     assert step.outputs() == {"before": "1", "answer": answer, **values}
     summary = step.summary.read_text()
-    assert summary.startswith(f"### Celeus gate: {answer}\n\npool risk in \\[0.1, 0.2\\] with ")
+    assert summary.startswith(f"### Celeus gate: {answer}\n\nError rate 15 % (10 to 20), 95 % sure")
     assert f"| risk at most 0.3 | {decisions[0]['answer']} | 12 |\n" in summary
     assert ("| risk at least 0.15 | undecided | – |\n" in summary) == (OPEN in decisions)
     assert f"`{NOBODY}`: active, settings never changed.\n" in summary
@@ -201,8 +201,9 @@ def test_two_systems_are_told_by_name(gate: Callable[..., Answer], step: Step) -
     Odd.replies = [(200, {}, document(systems=systems, verdict=verdict, decisions=[]))]
     told = gate("--github", "--compare", "b")
     assert told.status == 0
-    assert "a|b ::error:: at least as good within 0.02: yes, equivalent (round 9)\n" in told.out
-    assert "| a\\|b ::error:: at least as good within 0.02 | yes | 9 |" in step.summary.read_text()
+    assert "a|b ::error:: at least as good within 2 points: yes, equivalent (round 9)\n" in told.out
+    summary = step.summary.read_text()
+    assert "| a\\|b ::error:: at least as good within 2 points | yes | 9 |" in summary
 
 
 @pytest.mark.parametrize(

@@ -75,9 +75,7 @@ class Tombstone(BaseModel):
     pool_digest: str = Field(description="The digest of that pool.")
     plan_digest: str = Field(description="SHA-256 of what was fixed before the first draw.")
     commitment: str = Field(description="The hash of its seed.")
-    ledger_head: str | None = Field(
-        description="The head of its ledger's chain; null of a session older than the chain."
-    )
+    ledger_head: str = Field(description="The head of its ledger's chain.")
     sequence: int = Field(description="How many events its ledger had.")
     revision: int = Field(description="One more than there were corrections.")
     state: Literal["active", "paused", "closed"] = Field(

@@ -1,7 +1,6 @@
 """What the service tells, as values: the members of docs/api.md by their names.
 
-A member that a service of an older release does not send is None; what a newer one adds is in
-`raw`, which holds the whole answer.
+What a newer release of the service adds is in `raw`, which holds the whole answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -140,7 +139,7 @@ class Tombstone:
     pool_digest: str
     plan_digest: str
     commitment: str
-    ledger_head: str | None
+    ledger_head: str
     sequence: int
     revision: int
     state: str
@@ -274,8 +273,8 @@ class Status:
     upper: float | None
     width: float | None
     score: Score | None
-    sentence: str | None
-    words: Words | None
+    sentence: str
+    words: Words
     owner: str | None
     tags: tuple[str, ...]
     active_at: str | None
@@ -306,7 +305,7 @@ class Status:
     revision: int
     lease_seconds: int
     commitment: str
-    ledger_head: str | None
+    ledger_head: str
     archived: bool
     created_at: str
     origin: Origin | None
@@ -314,7 +313,7 @@ class Status:
 
     def __str__(self) -> str:
         pushed = "" if self.origin is None else " (pushed)"
-        return f"{self.id}{pushed}: {self.sentence or self.state}"
+        return f"{self.id}{pushed}: {self.sentence}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,8 +131,7 @@ def audit(data_dir: DataDir = None) -> None:
     )
     if result.deleted:
         counts += f", {result.deleted} deleted sessions"
-    older = f", {result.unchained} sessions older than chains" if result.unchained else ""
-    typer.echo(f"{counts}{older}: {len(result.findings)} differ")
+    typer.echo(f"{counts}: {len(result.findings)} differ")
     for finding in result.findings:
         _echo(finding.line)
     if result.findings:

@@ -13,19 +13,8 @@ from celeus.errors import InvalidValue
 MOST_WHOLE = 2**53
 TEXTS = ("id", "target", "state", "policy", "method_version")
 NUMBERS = ("alpha", "lower", "upper", "estimate")
+NULLABLE = frozenset({"verdict", "systems", "origin"})
 WHOLE_NUMBERS = ("round", "revision", "changes", "labels")
-DEFAULTS = {
-    "decisions": [],
-    "fixed": False,
-    "changes": 0,
-    "verdict": None,
-    "systems": None,
-    "score": None,
-    "sentence": None,
-    "claim": None,
-    "origin": None,
-}
-"""What a session means that was last written to by an older service and says nothing of them."""
 SHARP = "sharp"
 """How a session of many claims draws and bets, whose status names no policy."""
 ANSWERS = ("yes", "no", "undecided")
@@ -57,10 +46,10 @@ def part_of(metric: str | None, group: str | None) -> Part | None:
 
 
 def document(url: str, session: str, part: Part | None = None) -> Flow[dict[str, Any]]:
-    """Where a session of the service at ``url`` stands, with a value for each of DEFAULTS.
+    """Where a session of the service at ``url`` stands.
 
-    Of a table, what one claim says stands in the place of what a single one would. ``labels`` are
-    those in the interval.
+    Of a table, what one claim says stands in the place of what a single one would, and ``claim``
+    names it; of others it is None. ``labels`` are those in the interval.
     """
     told = yield from get(f"{SESSIONS}/{session}")
     # The claim is read later, so that it is final where the session was
@@ -90,7 +79,7 @@ def _claim(told: object, session: str, part: Part) -> Flow[dict[str, Any]]:
 
 
 def _checked(told: object, url: str, asked: str) -> dict[str, Any]:
-    session = DEFAULTS | {"labels": told.get("round")} | told if isinstance(told, dict) else {}
+    session = {"claim": None, "labels": told.get("round")} | told if isinstance(told, dict) else {}
     several = {
         "best": "seeks the best of several systems",
         "table": "makes a table of claims (name one by --metric)",
@@ -112,13 +101,14 @@ def _is_session(document: dict[str, Any]) -> bool:
         and all(_is_whole(document.get(name)) for name in WHOLE_NUMBERS)
         and document["lower"] <= document["upper"]
         and 0 < document["alpha"] < 1
-        and isinstance(document["fixed"], bool)
-        and isinstance(document["decisions"], list)
+        and document.keys() >= NULLABLE
+        and isinstance(document.get("fixed"), bool)
+        and isinstance(document.get("decisions"), list)
         and all(map(_is_decision, document["decisions"]))
         and _is_verdict(document["verdict"])
         and _are_systems(document["systems"])
-        and _is_score(document["score"])
-        and isinstance(document["sentence"], str | None)
+        and _is_score(document.get("score"))
+        and isinstance(document.get("sentence"), str)
     )
 
 
@@ -162,7 +152,7 @@ def _are_systems(names: object) -> bool:
 
 
 def _is_score(one: object) -> bool:
-    return one is None or (
+    return (
         isinstance(one, dict)
         and all(isinstance(one.get(name), str) for name in ("name", "unit"))
         and all(_is_number(one.get(name)) for name in ("estimate", "lower", "upper"))

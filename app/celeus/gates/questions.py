@@ -42,12 +42,8 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        """The session's own, or its interval where it was written before sentences."""
-        known = self.session
-        if known["sentence"] is not None:
-            return plain(known["sentence"]).removesuffix(".")
-        ends = f"[{known['lower']}, {known['upper']}]"
-        return f"{known['target']} risk in {ends} with probability {1.0 - known['alpha']:g}"
+        """The session's own."""
+        return plain(self.session["sentence"]).removesuffix(".")
 
     @property
     def settings(self) -> str:
@@ -136,9 +132,7 @@ class Replacement:
             rule = f"{names['a']} or {names['b']}"
             message = f"--compare must be {rule}, the systems of {session['id']}"
             raise InvalidValue(message, field="--compare", rule=rule, value=self.system)
-        # Sessions older than scores have none
-        unit = (session["score"] or {"unit": "number"})["unit"]
-        system = {"system": names[side], "unit": unit}
+        system = {"system": names[side], "unit": session["score"]["unit"]}
         if self.margin is None:
             return system | self._decided(session, side)
         return system | self._seen(session, side, self.margin)
@@ -192,7 +186,7 @@ class ExtraQuestion:
         name: dict[str, Any] = {}
         if self.score:
             compared = session["systems"] is not None or session["verdict"] is not None
-            if compared or session["score"] is None:
+            if compared:
                 message = f"{session['id']} has no score of one system"
                 raise InvalidValue(message, field="session")
             found = session["score"]

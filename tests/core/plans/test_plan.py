@@ -97,7 +97,7 @@ OTHER: dict[str, Any] = {
     "difference": True,
     "decide": 0.01,
     "systems": ("one", "two"),
-    "based_on": Basis("ses_1", "00", None, None, "no"),
+    "based_on": Basis("ses_1", "00", "11", None, "no"),
     "weights": Weights(2.0, 1.0, 9.0, 1500.0),
     "score": Score("accuracy", "higher", "number"),
     "raters": "pairs",
@@ -275,7 +275,7 @@ def test_an_alpha_that_a_float_cannot_tell_from_0_or_1_is_refused(claim: Claim, 
 
 @pytest.mark.parametrize("seen", ["yes", "no", "unknown"])
 def test_a_population_is_claimed_of_versions_whose_makers_saw_no_labels(seen: Any) -> None:  # noqa: ANN401
-    facts = replace(FACTS, based_on=Basis("ses_1", "00", None, None, seen))
+    facts = replace(FACTS, based_on=Basis("ses_1", "00", "11", None, seen))
     pool = make_plan(Claim(), facts, policy_named("sharp"), "c")
     assert plan_from(pool.to_dict()) == pool
     if seen == "no":

@@ -112,21 +112,6 @@ def test_draws_held_are_folded_alike_whoever_folds_them(claim: Claim, policy: st
     assert folded.question.points == afresh(walk, [*walk.events, event]).question.points
 
 
-@pytest.mark.parametrize("policy", ["sharp", "evalue"])
-def test_a_session_of_the_first_version_bets_by_all_rounds_before(policy: str) -> None:
-    """And no differently from this one where no draw is out."""
-    walk = held_and_skipped(Claim("pool", precision=0.05), policy)
-    first = replace(walk.plan, method_version="celeus-1")
-    events = walk.events
-    older = begin_mean(first, walk.truth.scores, SEED).replay(events)
-    assert older.question.interval != walk.state.question.interval
-    alone = open_walk(zero_one_truth(300), policy_named(policy), CLAIMS["pool"], hidden=(3, 50))
-    alone.go(80)
-    first = replace(alone.plan, method_version="celeus-1")
-    older = begin_mean(first, alone.truth.scores, SEED).replay(alone.events)
-    assert older.question.points == alone.state.question.points
-
-
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 def test_an_amendment_folds_again_with_the_recorded_probabilities(claim: Claim) -> None:
     walk = opened(claim)

@@ -10,14 +10,13 @@ from celeus.core.eprocess.lattice import Threshold, ThresholdDesign
 from celeus.core.eprocess.pool_target import threshold_design
 from celeus.core.interval import Interval
 from celeus.core.plans.claim import Target
-from celeus.core.plans.plan import Claim, make_plan, plan_from
+from celeus.core.plans.plan import Claim, plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, Verdict
 from celeus.core.pools.surrogates import Scores
-from celeus.core.randomness import commitment
 from celeus.errors import InvalidValue
 from celeus.simulation.sessions import Truth
-from tests.core.worlds import SEED, open_walk
+from tests.core.worlds import open_walk
 
 SHARP = policy_named("sharp")
 
@@ -53,18 +52,6 @@ def test_a_threshold_asked_from_both_sides_keeps_nine_tenths_for_each_yes() -> N
         here = int(np.searchsorted(candidates.grid, 3.49 if candidates is plus else 6.49))
         assert candidates.share[here : here + 2] == pytest.approx([0.9, 0.5])
         assert (np.diff(candidates.share) <= 0).all()
-    old = ThresholdDesign(asked, 1000, 1e-15, split=True).candidates(10)[0]
-    assert old.grid.size == 12
-    assert sorted(set(old.share)) == pytest.approx([0.1, 0.5, 0.9])
-
-
-def test_sessions_of_celeus_1_keep_the_stakes_they_were_opened_with() -> None:
-    questions = (Question("at_most", 0.25), Question("at_least", 0.25))
-    truth = Truth(np.zeros(9), Scores(np.full(9, 0.5), np.zeros(9)))
-    plan = make_plan(Claim(questions=questions), truth.facts, SHARP, commitment(SEED))
-    old = plan_from(plan.to_dict() | {"method_version": "celeus-1"})
-    designs = [threshold_design(one) for one in (plan, old)]
-    assert [one is not None and one.split for one in designs] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_an_answer_yes_that_losses_contradict_stays_with_a_warning() -> None:
                 revision=1,
                 lease_seconds=60,
                 created_at=datetime.now(UTC),
-                ledger_head=None,
+                ledger_head=bytes(32),
             )
             [warning] = status_document(record, state, pool)["warnings"]
             said = f"wrong: at_most {threshold:g} was answered yes in round {answer.round}"

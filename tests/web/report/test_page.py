@@ -268,20 +268,6 @@ async def test_what_could_not_be_judged_and_what_was_corrected_is_told(
     assert "300 draws, now 200" in page.text
 
 
-async def test_a_skip_after_a_later_draw_is_told_where_the_method_rests_on_it(
-    client: AsyncClient, database_url: str
-) -> None:
-    session = await opened(client, await known_pool(client))
-    held = (await drawn(client, session, 2))["draws"]
-    skip = {"round": held[0]["round"], "unjudgeable": "torn", "worker": "w"}
-    assert (await client.post(f"/v1/sessions/{session}/observe", json=skip)).status_code == 200
-    told = "whether they were did not depend on the items"
-    assert told not in (await report(client, session)).text
-    with psycopg.connect(database_url) as db:
-        db.execute("""UPDATE sessions SET plan = plan || '{"method_version": "celeus-1"}'""")
-    assert told in (await report(client, session)).text
-
-
 async def test_a_pool_judged_to_the_end_is_known_exactly(client: AsyncClient) -> None:
     pool = await known_pool(client, 30)
     session = await opened(client, pool, alpha=1e-9)

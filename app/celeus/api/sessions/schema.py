@@ -655,7 +655,6 @@ class Forecast(BaseModel):
     low: int = Field(description="One in ten needs fewer.")
     high: int = Field(description="One in ten needs more.")
     seconds_per_label: float | None = Field(
-        None,
         description="How fast labels came by then, of all judges together: the median over the"
         " latest 60, ten at a time, so that breaks do not count. Null where fewer than 30 came one"
         " by one.",
@@ -685,8 +684,7 @@ class Words(BaseModel):
         " labels wait; null while that goes without saying."
     )
     labels: int = Field(description="Labels given, in the interval or not.")
-    in_interval: int | None = Field(
-        None,
+    in_interval: int = Field(
         description="Labels in the interval: its rounds without those that nobody could judge.",
     )
 
@@ -704,9 +702,7 @@ class Session(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [SESSION]})
 
     id: str = Field(description="`ses_` and 32 hexadecimal digits.")
-    name: str | None = Field(
-        None, description="What people call it; null where it was given no name."
-    )
+    name: str | None = Field(description="What people call it; null where it was given no name.")
     pool_id: str = Field(description="The sealed pool whose items are judged.")
     state: SessionState = Field(
         description="`active` hands out draws; all others say why it does not."
@@ -733,35 +729,27 @@ class Session(BaseModel):
     upper: float | None = Field(description="Upper end of the interval after that round.")
     width: float | None = Field(description="`upper` less `lower`.")
     score: ScoreInterval | None = Field(
-        None,
         description="The interval by the name and in the direction that the pool declared; null"
-        " where the best is sought, and in older sessions until their next event.",
+        " where the best is sought, or a table of claims is made."
     )
-    sentence: str | None = Field(
-        None, description="What the session says, for people; null as `score` is in older ones."
-    )
-    words: Words | None = Field(
-        None, description="The lines beside it; null in older sessions until their next event."
-    )
+    sentence: str = Field(description="What the session says, for people.")
+    words: Words = Field(description="The lines beside it.")
     owner: str | None = Field(
-        None, description="Name of the key that opened it; null where that is not known."
+        description="Name of the key that opened it; null where that is not known."
     )
-    tags: list[str] = Field([], description="What people file it under.")
-    active_at: Time | None = Field(
-        None, description="When its last event was written, to the minute."
-    )
+    tags: list[str] = Field(description="What people file it under.")
+    active_at: Time | None = Field(description="When its last event was written, to the minute.")
     precision: float | None = Field(
         description="Interval width at which it stops, on the scale of the losses; null for none."
     )
     budget: int = Field(description="Most rounds that may be drawn.")
     items: int = Field(description="Items of the pool, known ones included.")
-    known: int = Field(0, description="Items whose loss was known before the first draw.")
+    known: int = Field(description="Items whose loss was known before the first draw.")
     effective_items: float | None = Field(
-        None,
         description="Where items have weights and the mean loss is weighted: how many items of one"
         " weight would say as much, W^2 / sum of w^2. Null where all count the same.",
     )
-    scale: Scale | None = Field(None, description="Of the losses; null with a `table`.")
+    scale: Scale | None = Field(description="Of the losses; null with a `table`.")
     stopped: bool = Field(
         description="Whether no new draws are handed out because the goal or an end is reached."
     )
@@ -769,28 +757,28 @@ class Session(BaseModel):
         description="What stopped it; null while it goes on."
     )
     stop_when_decided: bool = Field(
-        False, description="Whether it stops once all questions and the verdict are answered."
+        description="Whether it stops once all questions and the verdict are answered."
     )
-    fixed: bool = Field(False, description="Whether precision, budget and stop cannot be changed.")
-    changes: int = Field(0, description="How often precision, budget or stop were changed.")
-    decisions: list[Decision] = Field([], description="In the order of the questions asked.")
+    fixed: bool = Field(description="Whether precision, budget and stop cannot be changed.")
+    changes: int = Field(description="How often precision, budget or stop were changed.")
+    decisions: list[Decision] = Field(description="In the order of the questions asked.")
     verdict: Verdict | None = Field(
-        None, description="On the two systems of a difference; null where none is asked for."
+        description="On the two systems of a difference; null where none is asked for."
     )
     systems: ComparedSystems | None = Field(
-        None, description="The two systems compared; null where the pool names none."
+        description="The two systems compared; null where the pool names none."
     )
     sides: PreferredSides | None = Field(
-        None, description="How often the answer on the left won; null without two systems."
+        description="How often the answer on the left won; null without two systems."
     )
     raters: RatersOut | None = Field(
-        None, description="What a panel of raters has said; null in sessions without one."
+        description="What a panel of raters has said; null in sessions without one."
     )
     best: Best | None = Field(
-        None, description="Which of several systems is the best; null in other sessions."
+        description="Which of several systems is the best; null in other sessions."
     )
     table: TableOut | None = Field(
-        None, description="Where a table of claims stands; null in other sessions."
+        description="Where a table of claims stands; null in other sessions."
     )
     rounds: Rounds = Field(description="How far drawing, judging and folding have come.")
     forecast: Forecast | None = Field(
@@ -798,10 +786,9 @@ class Session(BaseModel):
         " it has stopped."
     )
     planned_labels: PlannedLabels | None = Field(
-        None, description="What was planned when it was opened; null where nobody said."
+        description="What was planned when it was opened; null where nobody said."
     )
     contradictions: list[Contradiction] = Field(
-        [],
         description="Judgements outside the bounds that the pool states, the first 20: where one is"
         " right, an assumption is false and nothing can be claimed.",
     )
@@ -819,16 +806,12 @@ class Session(BaseModel):
     commitment: str = Field(
         description="SHA-256 of the secret seed, published before the first draw."
     )
-    ledger_head: str | None = Field(
-        None, description="Head of the hash chain over the ledger; null for older sessions."
-    )
+    ledger_head: str = Field(description="Head of the hash chain over the ledger.")
     archived: bool = Field(
-        False,
         description="Whether it is left out of lists, and takes no draws and no labels.",
     )
     created_at: Time = Field(description="When it was opened.")
     origin: Origin | None = Field(
-        None,
         description="Of a session that ran in a process of its own and was pushed: when it came."
         " Null of one that ran here.",
     )

@@ -64,10 +64,6 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
             "Precision, budget or stop were changed while the session ran: whoever changed them"
             " could not foresee its draws."
         ),
-        "independent_skips": (
-            "Rounds were called unjudgeable when later ones were drawn: whether they were did not"
-            " depend on the items of those."
-        ),
         "independent_corrections": (
             "Whether and how a loss was corrected did not depend on the draws, the interval or"
             " the decisions."
@@ -184,13 +180,12 @@ def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
 def signs(document: Mapping[str, Any], data: bytes) -> bool:
     """Whether the signature of a document is that of the holder of its key.
 
-    ``data`` is its canonical JSON. Earlier certificates are signed themselves, and not by digest.
+    ``data`` is its canonical JSON.
     """
-    signature, message = document["signature"], _message_of(data, document)
-    if signature["algorithm"] == OF_DIGEST:
-        message = hashlib.sha256(message).digest()
+    signature = document["signature"]
+    digest = hashlib.sha256(_message_of(data, document)).digest()
     value, public = (bytes.fromhex(signature[name]) for name in ("value", "public_key"))
-    return signed_by(message, value, public)
+    return signed_by(digest, value, public)
 
 
 def _message_of(data: bytes, document: Mapping[str, Any]) -> bytes:
@@ -288,7 +283,6 @@ def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
     question, plan = session.question, session.question.plan
     interval, pool = question.interval, question.fold.pool_interval
     unjudgeable = session.rounds.unjudgeable(session.folded)
-    skipped = session.rounds.skipped_ahead is not None
     claim: dict[str, Any] = {
         "target": plan.target,
         "alpha": plan.alpha,
@@ -304,9 +298,7 @@ def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
         "rounds": session.counts,
         "stop_reason": session.stop_reason,
         "emptied": question.fold.emptied,
-        "assumptions": assumptions_of(
-            plan, amended=amended, changed=session.changes > 0, skipped=skipped
-        ),
+        "assumptions": assumptions_of(plan, amended=amended, changed=session.changes > 0),
     }
     if plan.weights is not None:
         claim["effective_items"] = plan.weights.effective_items
@@ -323,13 +315,8 @@ def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
     return claim
 
 
-def assumptions_of(
-    plan: Plan, *, amended: bool, changed: bool, skipped: bool
-) -> list[dict[str, str]]:
-    """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws.
-
-    ``skipped``: with later draws out, which matters where bets are not fixed at the draw.
-    """
+def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str, str]]:
+    """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws."""
     codes = {
         "margin": plan.target == "population" and plan.bound.kind == "margin",
         "iid_sample": plan.target == "population" and plan.bound.kind != "margin",
@@ -339,7 +326,6 @@ def assumptions_of(
         "raters": plan.raters is not None,
         "without_recentring": not plan.policy.recentred,
         "unforeseen_draws": changed,
-        "independent_skips": skipped and not plan.bets_fixed_at_draw,
         "one_version": amended,
         "independent_corrections": amended,
     }

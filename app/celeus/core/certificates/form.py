@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from celeus.core.certificates.document import FORMAT, OWN_PROCESS, PUSHED
-from celeus.core.certificates.ed25519 import ALGORITHM, OF_DIGEST, of_small_order
+from celeus.core.certificates.ed25519 import OF_DIGEST, of_small_order
 from celeus.core.certificates.parsing import (
     DIGEST,
     HEX,
@@ -72,8 +72,7 @@ def form_of(data: bytes) -> Object:
     text(chain["start"], "chain.start", DIGEST)
     text(chain["head"], "chain.head", DIGEST)
     signature = members(document["signature"], "signature", ("algorithm", "public_key", "value"))
-    if signature["algorithm"] != ALGORITHM:
-        equal("signature.algorithm", signature["algorithm"], OF_DIGEST)
+    equal("signature.algorithm", signature["algorithm"], OF_DIGEST)
     public_key = text(signature["public_key"], "signature.public_key", DIGEST)
     if of_small_order(bytes.fromhex(public_key)):
         raise Mismatch("signature.public_key", public_key, "a key that only its owner can sign for")

@@ -6,7 +6,7 @@ have led to. ``verify`` asks the rest.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, get_args
 
 import numpy as np
@@ -32,7 +32,7 @@ from celeus.core.certificates.parsing import (
 from celeus.core.certificates.recording import FoldRecord
 from celeus.core.certificates.table.checks import table_plan_of
 from celeus.core.eprocess.signals import Range
-from celeus.core.plans.plan import METHOD_VERSIONS, Claim, Plan, PoolFacts, make_plan
+from celeus.core.plans.plan import METHOD_VERSION, Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
 from celeus.core.plans.stopping import Question, Side
 from celeus.core.pools.bounds import Basis, KnownLosses
@@ -146,10 +146,10 @@ def basis_of(header: Object) -> Basis | None:
     names = ("session", "pool", "ledger", "certificate", "labels_seen", "answer", "system")
     values = members(header["based_on"], where, names)
     text(values["session"], f"{where}.session", SESSION)
-    text(values["pool"], f"{where}.pool", DIGEST)
-    for name in ("ledger", "certificate"):
-        if values[name] is not None:
-            text(values[name], f"{where}.{name}", DIGEST)
+    for name in ("pool", "ledger"):
+        text(values[name], f"{where}.{name}", DIGEST)
+    if values["certificate"] is not None:
+        text(values["certificate"], f"{where}.certificate", DIGEST)
     for name in ("labels_seen", "answer", "system"):
         if values[name] is not None:
             text(values[name], f"{where}.{name}")
@@ -204,10 +204,7 @@ def header_digest(header: Mapping[str, Any]) -> str:
 def plan_of(value: object, header: Object, scale: LossScale) -> AnyPlan:
     """The plan that the claim in ``value`` leads to; Mismatch where ``value`` is another one."""
     values = members(value, "plan", value if isinstance(value, dict) else ())
-    version = text(values.get("method_version"), "plan.method_version")
-    if version not in METHOD_VERSIONS:
-        known = "one of " + ", ".join(sorted(METHOD_VERSIONS))
-        raise Mismatch("plan.method_version", version, known)
+    equal("plan.method_version", values.get("method_version"), METHOD_VERSION)
     items = whole(header["items"], "pool.items", 1)
     if "table" in values:
         score = score_of(header, scale)
@@ -239,7 +236,6 @@ def plan_of(value: object, header: Object, scale: LossScale) -> AnyPlan:
         )
     except Refusal as refusal:
         raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
-    plan = replace(plan, method_version=version)
     same("plan", values, plan.to_dict())
     return plan
 

@@ -93,10 +93,6 @@ NO_ITEMS = "it takes the pool's items"
 NO_SEED = "the seed is revealed by the final certificate only"
 NO_ROOTS = "it says {}; no roots of a timestamping service were given"
 NO_OLDER = "the certificate it supersedes is not at hand"
-SKIPPED_AHEAD = (
-    "round {} was skipped after a later draw; method {} guarantees its claim only if that did not"
-    " depend on the later item"
-)
 
 
 def verify(  # noqa: PLR0913 -- one parameter for each thing that may be known
@@ -209,10 +205,6 @@ class _Inspection:
         self._sides(plan, seed, transcript)
         self._raters(plan, seed, transcript)
         session = self._session(plan, transcript, seed, pool)
-        skipped = session.rounds.skipped_ahead
-        if skipped is not None and not plan.bets_fixed_at_draw:
-            reason = SKIPPED_AHEAD.format(skipped, plan.method_version)
-            self.report.unchecked["skips"] = reason
         with self._checking("claim"):
             self._claim(session, amended=transcript.amendments > 0)
 
@@ -339,7 +331,6 @@ class _Inspection:
     def _check_head(self, transcript: Transcript) -> None:
         """Of the members beside the ledger, what it says of them."""
         issued_at, superseded = (self._document[name] for name in ("issued_at", "supersedes"))
-        # Certificates used to bear the time of their making, later than the last event's.
         last = transcript.records[-1]["at"] if transcript.records else issued_at
         if issued_at < last:
             raise Mismatch("issued_at", issued_at, f"not before the last event, at {last}")
@@ -498,12 +489,6 @@ class _Inspection:
             # Of the interval and estimate that it claims: no digit of these is its own.
             losses = Interval(claim["interval"]["lower"], claim["interval"]["upper"])
             found["score"] = plan.score.values(losses, claim["estimate"], plan.scale)
-        # Certificates were issued before the assumption had a name.
-        found["assumptions"] = [
-            one
-            for one in found["assumptions"]
-            if one["code"] != "independent_skips" or one in listed(claim["assumptions"], "claim")
-        ]
         computed = {name: claim[name] for name in ("interval", "pool_interval", "estimate")}
         same("claim", claim, found | computed)
 

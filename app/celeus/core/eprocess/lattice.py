@@ -88,8 +88,7 @@ class ThresholdDesign:
     """Candidates, starting stakes and goals for questions about a pool of ``items``.
 
     ``slack`` is what comparisons leave to rounding, ``drawable`` how many items have no known loss
-    (default: all). Not ``strict``: no answer is no. ``split``: a threshold asked from both sides
-    gives each half, as under method version ``celeus-1``.
+    (default: all). Not ``strict``: no answer is no.
     """
 
     thresholds: tuple[Threshold, ...]
@@ -97,7 +96,6 @@ class ThresholdDesign:
     slack: float
     drawable: int | None = None
     strict: bool = True
-    split: bool = False
 
     def goals(self, step: float, level: float) -> list[Goal]:
         """Goals without a precision, as far as the pool can reach them before it ends."""
@@ -149,7 +147,7 @@ class ThresholdDesign:
             elif sides == {True}:
                 added.append((above, share))
             else:
-                added += [(at, share)] * (not self.split) + [(above, 0.5)]
+                added += [(at, share), (above, 0.5)]
         ats, shares = np.array(added).T
         grid = np.concatenate([candidates.grid, ats * steps])
         order = np.argsort(grid, kind="stable")

@@ -98,8 +98,7 @@ def threshold_design(plan: Plan) -> ThresholdDesign | None:
     thresholds = tuple(
         Threshold(frame.unit(one.threshold), one.side == "at_most") for one in plan.questions
     )
-    split = plan.thresholds_split
-    return ThresholdDesign(thresholds, plan.items, slack, plan.drawable, split=split)
+    return ThresholdDesign(thresholds, plan.items, slack, plan.drawable)
 
 
 def half_width(plan: Plan, precision: float | None) -> float | None:

@@ -66,7 +66,7 @@ class Header:
     revision: int
     lease_seconds: int
     created_at: str
-    ledger_head: str | None
+    ledger_head: str
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None

@@ -34,7 +34,6 @@ from celeus.errors import UnreachablePrecision
 
 __all__ = [
     "METHOD_VERSION",
-    "METHOD_VERSIONS",
     "Claim",
     "Plan",
     "PoolFacts",
@@ -53,8 +52,6 @@ LEAST_ALPHA = 1e-12
 FROM_ONE = 1e-12
 """Beyond these, quantiles of alpha run out of digits: a float cannot tell 1 - alpha / 2 from 1."""
 METHOD_VERSION = "celeus-2"
-METHOD_VERSIONS = frozenset({"celeus-1", METHOD_VERSION})
-"""Sessions go on, and certificates verify, by the version that they were opened under."""
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
 LATTICE_PER_PRECISION = 200
@@ -101,23 +98,9 @@ class Plan:
     panel: tuple[str, ...] = ()
 
     @property
-    def bets_fixed_at_draw(self) -> bool:
-        """Bets rest on what was folded when the item was drawn.
-
-        Before ``celeus-2`` they rested on all rounds before: the same while no draw was out, and
-        without a guarantee where a round was skipped by somebody who had seen later items.
-        """
-        return self.method_version != "celeus-1"
-
-    @property
     def asks(self) -> bool:
         """There are questions, or a verdict is asked for."""
         return bool(self.questions) or self.decide is not None
-
-    @property
-    def thresholds_split(self) -> bool:
-        """A threshold asked from both sides has half of alpha on each, as before ``celeus-2``."""
-        return self.method_version == "celeus-1"
 
     @property
     def believed(self) -> KnownLosses | None:
@@ -153,8 +136,7 @@ class Plan:
         """Plain values; ``plan_from`` reads them back.
 
         A plan without questions, known losses, weights, score or named systems, or one whose
-        settings may change, has no member that says so: its digest is what it was before plans
-        could say more.
+        settings may change, has no member that says so.
         """
         values = asdict(self) | {"panel": list(self.panel)}
         for name in ("fixed", "audit", "difference", "panel"):

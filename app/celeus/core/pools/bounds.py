@@ -127,7 +127,7 @@ class Basis:
     """The judged session that a pool of a new version is based on, as its digest binds it.
 
     ``session`` is the id on the wire, ``pool`` the digest of its pool, ``ledger`` the head of its
-    ledger and ``certificate`` the digest of its final certificate; None where there is none.
+    ledger and ``certificate`` the digest of its final certificate, None where there is none.
     ``labels_seen``: the makers of the new version saw labels of the pool. ``answer`` names the
     member of the payload that holds a version's answer. ``system`` is which of two compared ones
     the earlier version is, a or b; None where the session was on one alone.
@@ -135,7 +135,7 @@ class Basis:
 
     session: str
     pool: str
-    ledger: str | None
+    ledger: str
     certificate: str | None
     labels_seen: LabelsSeen
     answer: str | None = None

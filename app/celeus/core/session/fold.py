@@ -194,8 +194,7 @@ def _sums(least: RunningSum, largest: RunningSum, left: Remainder) -> Sums:
 
 
 def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool) -> BettingRound:
-    draw, predictor = outcome.draw, fold.predictor
-    basis = outcome.basis if plan.bets_fixed_at_draw else fold.rounds
+    draw, predictor, basis = outcome.draw, fold.predictor, outcome.basis
     predictor.recall(basis)
     surrogate, surrogates_left = predictor.surrogate(draw), predictor.surrogates_left
     sides: list[CompletionSignal] = []

@@ -234,13 +234,6 @@ class Rounds(Sequence[Round]):
         """How many of the first ``stop`` rounds nobody could judge."""
         return int(np.count_nonzero(np.asarray(memoryview(self.loss))[:stop] == _UNJUDGEABLE))
 
-    @property
-    def skipped_ahead(self) -> int | None:
-        """The first round that was called unjudgeable when a later one was drawn, if any."""
-        drawn_later = np.array(self.seen[1:]) < np.array(self.answered_at[:-1])
-        places = np.flatnonzero(drawn_later & (np.array(self.answer[:-1]) == _UNJUDGEABLE))
-        return self.first + int(places[0]) if places.size else None
-
     def _part(self, start: int, stop: int) -> Self:
         copied = type(self)(self.first + start, self.width)
         copied.strata = self.strata

@@ -126,10 +126,9 @@ async def shared_badge(context: Context, token: str) -> BadgeState:
     names = None
     if single and row.loss_kind == "difference":
         names = (row.systems["a"], row.systems["b"]) if row.systems else ("A", "B")
-    labels = status.get("words", {}).get("in_interval")
+    labels = status["words"]["in_interval"]
     badge = badge_of(status, labels=labels, promised=promised, names=names)
-    sentence = status.get("sentence") or f"{badge.label}: {badge.message}"
-    return BadgeState(badge, sentence, version_of(status))
+    return BadgeState(badge, status["sentence"], version_of(status))
 
 
 def _no_link() -> ShareNotFound:

@@ -66,12 +66,11 @@ class Finding:
 
 @dataclass(slots=True)
 class Audit:
-    """Counts and findings of an audit; ``unchained`` sessions predate the hash chain."""
+    """Counts and findings of an audit."""
 
     sessions: int = 0
     deleted: int = 0
     events: int = 0
-    unchained: int = 0
     certificates: int = 0
     pools: int = 0
     items: int = 0
@@ -112,7 +111,6 @@ async def _audit_sessions(database: Database, result: Audit) -> None:
             result.findings.append(Finding(name, "pool", record.detail, "a pool that is whole"))
             continue
         result.events += len(record.events)
-        result.unchained += record.row["ledger_head"] is None
         result.certificates += len(record.certificates)
         try:
             await asyncio.to_thread(_check, record)
@@ -292,15 +290,12 @@ def _check(record: _Record) -> None:
 
 
 def _chain(record: _Record, plan_digest: str) -> None:
-    head = record.row["ledger_head"]
-    if head is None:
-        return
     start = chain_start(record.row["session_id"].bytes, bytes.fromhex(plan_digest))
     records = (
         record_of(one["sequence"], event_from(one), one["detail"], moment(one["at"]))
         for one in record.events
     )
-    _same("ledger_head", bytes(head).hex(), chain_head(start, records).hex())
+    _same("ledger_head", bytes(record.row["ledger_head"]).hex(), chain_head(start, records).hex())
 
 
 def _sides(record: _Record, state: AnySession) -> None:

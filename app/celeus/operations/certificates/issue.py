@@ -58,7 +58,7 @@ class _Snapshot:
     place: Place
     position: Position
     pool: Pool
-    head: bytes | None
+    head: bytes
     final: bool
     created_at: datetime
 
@@ -208,7 +208,7 @@ async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]
 def _check_chain(session_id: UUID, standing: _Snapshot, records: Sequence[bytes]) -> None:
     plan = standing.position.plan
     head = chain_on(chain_start(session_id.bytes, bytes.fromhex(plan.digest)), records)
-    if standing.head is not None and head != standing.head:
+    if head != standing.head:
         name = f"ses_{session_id.hex}"
         raise LedgerBroken(
             f"The ledger of {name} does not lead to the head of its chain: it was changed behind"
@@ -264,9 +264,9 @@ async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> 
     return _Standing(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
 
 
-def _version(place: Place, head: bytes | None, counts: Mapping[str, int], *, stamped: bool) -> str:
+def _version(place: Place, head: bytes, counts: Mapping[str, int], *, stamped: bool) -> str:
     # Of two ledgers, one of them restored from a backup, place and head are not the same.
-    parts = (place.sequence, place.revision, (head or b"").hex(), *counts.values(), int(stamped))
+    parts = (place.sequence, place.revision, head.hex(), *counts.values(), int(stamped))
     return ".".join(map(str, parts))
 
 

@@ -124,7 +124,7 @@ _KEEP = text(
 _UNSTAMPED = text(
     """
     SELECT session_id, plan_digest FROM sessions
-    WHERE stamp IS NULL AND drawn = 0 AND lifecycle <> 'closed' AND ledger_head IS NOT NULL
+    WHERE stamp IS NULL AND drawn = 0 AND lifecycle <> 'closed'
     ORDER BY session_id DESC LIMIT :most
     """
 )

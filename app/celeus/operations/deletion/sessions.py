@@ -33,8 +33,8 @@ MOST_CERTIFICATES = 100
 class Tombstone:
     """What is kept of a deleted session.
 
-    ``ledger_head`` None: it was older than the chain. ``deleted_by`` is the id of a key; None where
-    no request came over the wire. ``certificates`` are the latest of those ``issued``.
+    ``deleted_by`` is the id of a key; None where no request came over the wire. ``certificates``
+    are the latest of those ``issued``.
     """
 
     session_id: UUID
@@ -42,7 +42,7 @@ class Tombstone:
     pool_digest: str
     plan_digest: str
     commitment: str
-    ledger_head: str | None
+    ledger_head: str
     sequence: int
     revision: int
     lifecycle: str
@@ -58,7 +58,7 @@ class Tombstone:
         """That of a row."""
         values = {name: row[name] for name in cls.__dataclass_fields__}
         for name in ("pool_digest", "plan_digest", "commitment", "ledger_head"):
-            values[name] = None if row[name] is None else bytes(row[name]).hex()
+            values[name] = bytes(row[name]).hex()
         values["certificates"] = [
             CertificateRecord(it["digest"], it["final"], datetime.fromisoformat(it["issued_at"]))
             for it in row["certificates"]

@@ -77,7 +77,7 @@ async def claims(
     count = len(family)
     places = [family.index(one) for one in picked] or step_up([one.rank for one in said])
     own = shown_level(level, len(places), count) if places else None
-    pushed = sum(one.get("origin") is not None for one in documents)
+    pushed = sum(one["origin"] is not None for one in documents)
     held = _promises(level, count, len(places))
     if pushed:
         held = held._replace(one=f"{held.one} {_elsewhere(pushed, count)}")

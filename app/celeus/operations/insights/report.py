@@ -57,8 +57,8 @@ class Account:
 
     ``points`` is the course of the interval, thinned, the last round always among them;
     ``reached`` is the first round that was as narrow as the precision in force. ``unjudgeable``
-    counts folded rounds; ``skipped_ahead``: one was called so when a later one was drawn.
-    ``certified`` is None where ``uncertified`` says why. ``claims`` are those of a table.
+    counts folded rounds. ``certified`` is None where ``uncertified`` says why. ``claims`` are those
+    of a table.
     ``late_instructions``: when judges were told something else after the first judgement.
     """
 
@@ -70,7 +70,6 @@ class Account:
     reached: int | None
     unjudgeable: int
     amendments: int
-    skipped_ahead: bool
     pool_sessions: Mapping[str, int] | None
     stamped: bool
     answered: bool
@@ -89,7 +88,8 @@ class Account:
     @property
     def origin(self) -> Mapping[str, str] | None:
         """Of a session that was pushed when it came; None of one that ran here."""
-        return self.document.get("origin")
+        origin: Mapping[str, str] | None = self.document["origin"]
+        return origin
 
     @property
     def assumptions(self) -> list[str]:
@@ -124,9 +124,7 @@ class Account:
             return [
                 one["text"] for one in table_assumptions(self.plan, changed=changed, added=added)
             ]
-        assumptions = assumptions_of(
-            self.plan, amended=amended, changed=changed, skipped=self.skipped_ahead
-        )
+        assumptions = assumptions_of(self.plan, amended=amended, changed=changed)
         return [one["text"] for one in assumptions]
 
 
@@ -198,8 +196,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             reached=(await db.execute(_REACHED, params)).scalar_one(),
             unjudgeable=counted.unjudgeable,
             amendments=counted.amendments,
-            skipped_ahead=counted.skipped_ahead,
-            pool_sessions=None if document.get("origin") else await pool_sessions(db, session_id),
+            pool_sessions=None if document["origin"] else await pool_sessions(db, session_id),
             stamped=row.stamped,
             answered=not ANSWERS.isdisjoint(row.columns),
             certified=certified,
@@ -242,11 +239,7 @@ _COUNTED = with_kinds(
             ORDER BY round, sequence DESC
         ) AS latest WHERE loss IS NULL) AS unjudgeable,
         (SELECT count(*) FROM events
-         WHERE session_id = :session_id AND kind = :amendment) AS amendments,
-        EXISTS (SELECT FROM events AS skip JOIN events AS later
-                ON later.session_id = skip.session_id AND later.kind = :draw
-                    AND later.round = skip.round + 1 AND later.sequence < skip.sequence
-                WHERE skip.session_id = :session_id AND skip.kind = :unjudgeable) AS skipped_ahead
+         WHERE session_id = :session_id AND kind = :amendment) AS amendments
     """
 )
 _COURSE = text(

@@ -112,7 +112,7 @@ async def basis_of(
     return Basis(
         session=name,
         pool=str(old.digest),
-        ledger=_hex(session.ledger_head),
+        ledger=bytes(session.ledger_head).hex(),
         certificate=_hex(session.certificate),
         labels_seen=wanted.labels_seen,
         answer=wanted.answer,
@@ -125,9 +125,8 @@ async def basis_now(db: AsyncConnection, record: PoolRecord) -> Basis:
     basis, session = await _based_on(db, record)
     old = await pool_record(db, session.pool_id)
     certificate = None if basis.certificate is None else _hex(session.certificate)
-    return replace(
-        basis, pool=str(old.digest), ledger=_hex(session.ledger_head), certificate=certificate
-    )
+    ledger = bytes(session.ledger_head).hex()
+    return replace(basis, pool=str(old.digest), ledger=ledger, certificate=certificate)
 
 
 def _hex(digest: bytes | None) -> str | None:

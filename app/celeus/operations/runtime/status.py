@@ -27,7 +27,7 @@ class SessionRecord:
     revision: int
     lease_seconds: int
     created_at: datetime
-    ledger_head: bytes | None
+    ledger_head: bytes
     name: str | None = None
     contradictions: Sequence[Mapping[str, Any]] = ()
     origin: Mapping[str, str] | None = None
@@ -41,9 +41,8 @@ class SessionRecord:
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> "SessionRecord":
         """That of a row."""
-        head = row["ledger_head"]
         values = {name: row[name] for name in cls.__dataclass_fields__}
-        return cls(**values | {"ledger_head": None if head is None else bytes(head)})
+        return cls(**values | {"ledger_head": bytes(row["ledger_head"])})
 
 
 def status_document(session: SessionRecord, state: AnySession, pool: Pool) -> dict[str, Any]:
@@ -55,7 +54,7 @@ def status_document(session: SessionRecord, state: AnySession, pool: Pool) -> di
         revision=session.revision,
         lease_seconds=session.lease_seconds,
         created_at=moment(session.created_at),
-        ledger_head=None if session.ledger_head is None else session.ledger_head.hex(),
+        ledger_head=session.ledger_head.hex(),
         name=session.name,
         contradictions=session.contradictions,
         origin=session.origin,
@@ -71,14 +70,13 @@ def status_document(session: SessionRecord, state: AnySession, pool: Pool) -> di
 
 def version_of(document: dict[str, Any]) -> str:
     """The document's ETag; changes whenever the document does."""
-    contradictions = document.get("contradictions")
     version = str(document["sequence"])
-    if contradictions:
-        version += f".{len(contradictions)}"
+    if document["contradictions"]:
+        version += f".{len(document['contradictions'])}"
     # What people change without an event
-    if document.get("archived"):
+    if document["archived"]:
         version += ".archived"
-    filed = document.get("tags")
+    filed = document["tags"]
     return f"{version}-{crc32(orjson.dumps(filed)):08x}" if filed else version
 
 

@@ -97,7 +97,7 @@ class Journal:
     now: datetime
     leases: dict[int, Lease]
     folded_before: int
-    head: bytes | None
+    head: bytes
     seconds_per_label: float | None
     stood: Standing = field(default_factory=Standing)
     contradictions: Sequence[Mapping[str, Any]] = ()
@@ -139,8 +139,7 @@ class Journal:
         advance(self.state, event, self.session.checkpoints, ready)
         entry = Entry(self.state.sequence, event, self.now, detail)
         self.entries.append(entry)
-        if self.head is not None:
-            self.head = self.session.head = chain_next(self.head, entry.record)
+        self.head = self.session.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
             self.revision += 1
         if isinstance(event, Observation | JointObservation | Unjudgeable):
@@ -434,7 +433,7 @@ async def _news(
     if session.state.sequence > row["sequence"]:
         return None
     missed = [event_from(event) for event in news]
-    if session.head is None or row["ledger_head"] is None:
+    if session.head is None:
         return _News(missed, None if more else row["ledger_head"], more)
     if len(news) > ROUNDS_FOLDED_INLINE:
         head = await in_thread(chain_head, session.head, map(record_from, news))

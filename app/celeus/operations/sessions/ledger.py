@@ -66,8 +66,8 @@ class Lease:
 
     @property
     def holder(self) -> tuple[str, str]:
-        """Key and worker; the key is "" in leases older than keys."""
-        return (self.keys[-1] if self.keys else "", self.worker)
+        """Key and worker."""
+        return (self.keys[-1], self.worker)
 
 
 @dataclass(slots=True)

@@ -104,17 +104,17 @@ def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
     """What every message says of its session."""
     return {
         "session": document["id"],
-        "name": document.get("name"),
+        "name": document["name"],
         "pool": document["pool_id"],
         "state": document["state"],
         "stop_reason": document["stop_reason"],
         "round": document["round"],
         "sequence": document["sequence"],
         "revision": document["revision"],
-        "sentence": document.get("sentence"),
+        "sentence": document["sentence"],
         "words": [
             f"{one['question']} {one['answer']}."
-            for one in document.get("words", {}).get("answers", [])
+            for one in document["words"]["answers"]
             if one["given"] != "undecided"
         ],
     }

@@ -94,7 +94,7 @@ class BestWording(Words):
     @property
     def sides(self) -> str | None:
         """How often which place won; None where nothing was said of answers in an order."""
-        places = self._status["best"].get("places") or {}
+        places = self._status["best"]["places"] or {}
         if not any(places.values()):
             return None
         first, last, other = (count(places[name]) for name in ("first", "last", "other"))

@@ -109,8 +109,7 @@ def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
         "plan": account.plan,
         "pool": pool,
         "status": account.document,
-        # Sessions older than names have none
-        "name": account.document.get("name") or pool.name,
+        "name": account.document["name"] or pool.name,
         "words": words,
         "figures": words.figures,
         "rounds": account.document["rounds"],

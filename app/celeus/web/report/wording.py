@@ -55,9 +55,9 @@ class Words:
 
     @property
     def beside(self) -> list[str]:
-        """The lines beside the sentence; none of sessions that are older than these."""
-        words = self._status.get("words") or {}
-        return [words[name] for name in ("progress", "holds") if words.get(name)]
+        """The lines beside the sentence."""
+        words = self._status["words"]
+        return [words[name] for name in ("progress", "holds") if words[name]]
 
     @property
     def saved(self) -> str:
@@ -249,7 +249,7 @@ class Wording(Words):
     @property
     def sides(self) -> str | None:
         """How often which side won; None where no two systems are compared."""
-        sides = self._status.get("sides")
+        sides = self._status["sides"]
         if sides is None:
             return None
         left, tie, right = (count(sides[name]) for name in ("left", "tie", "right"))
@@ -258,7 +258,7 @@ class Wording(Words):
     @property
     def raters(self) -> str | None:
         """What a panel of raters has said, and how far they agree; None without one."""
-        raters = self._status.get("raters")
+        raters = self._status["raters"]
         if raters is None:
             return None
         protocol = {

@@ -54,6 +54,8 @@ declare global {
     lower: number;
     upper: number;
     width: number;
+    scale: Scale;
+    score: Schemas["ScoreInterval"];
   };
   type RankedSystem = Schemas["RankedSystem"];
   /** A session that seeks the best of several systems. */

@@ -4,7 +4,7 @@ import orjson
 from fastapi import Response
 
 from celeus.api.access.parameters import SessionId
-from celeus.core.insights.sentences import Contrast, sentence
+from celeus.core.insights.sentences import Contrast
 from celeus.core.pools.systems import Systems
 from celeus.operations.insights.surrogate import get_opening
 from celeus.operations.sessions.sessions import get_session
@@ -21,13 +21,9 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
     opening = await get_opening(view.context, session_id)
     systems = opening.systems if isinstance(opening.systems, Systems) else None
     contrast = Contrast.of(opening.scale, systems, opening.declared)
-    status = orjson.loads(body)
-    if status.get("sentence") is None:
-        # Written before states had one: the labels in its interval were not counted
-        status["sentence"] = sentence(status, opening.score, contrast, labels=None)
     return view.page(
         "session.html",
-        session=status,
+        session=orjson.loads(body),
         opened={
             "plan": opening.plan,
             "plan_digest": opening.digest,

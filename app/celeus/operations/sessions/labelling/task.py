@@ -174,7 +174,7 @@ _TASKS = text(
     WITH found AS (
         (SELECT session_id FROM sessions s
          WHERE project_id = :project_id AND state = 'active' AND archived_at IS NULL
-           AND (NOT plan ? 'panel' OR plan->'panel' = 'null' OR plan->'panel' ? :key_name)
+           AND (NOT plan ? 'panel' OR plan->'panel' ? :key_name)
          ORDER BY session_id DESC LIMIT :most)
         UNION
         (SELECT session_id FROM sessions s
@@ -193,9 +193,9 @@ _TASKS = text(
                      WHERE it.pool_id = p.pool_id AND it.session_id IS NULL
                      ORDER BY at DESC, instructions_id DESC LIMIT 1)) AS told,
            s.state = 'active' AND s.archived_at IS NULL AND (
-               s.plan ? 'panel' AND s.plan->'panel' <> 'null'
+               s.plan ? 'panel'
                OR s.drawn < least(
-                   s.budget, (s.status->>'items')::int - coalesce((s.status->>'known')::int, 0)
+                   s.budget, (s.status->>'items')::int - (s.status->>'known')::int
                )
                OR EXISTS (
                    SELECT FROM leases o WHERE o.session_id = s.session_id
@@ -206,8 +206,7 @@ _TASKS = text(
     LEFT JOIN labellers l ON l.session_id = s.session_id AND l.key_id = :key_id
     WHERE s.project_id = :project_id
       AND (s.lifecycle <> 'closed' AND s.archived_at IS NULL OR l.labels > 0)
-      AND (NOT s.plan ? 'panel' OR s.plan->'panel' = 'null'
-           OR s.plan->'panel' ? :key_name)
+      AND (NOT s.plan ? 'panel' OR s.plan->'panel' ? :key_name)
     ORDER BY work DESC, s.session_id DESC LIMIT :most
     """
 )

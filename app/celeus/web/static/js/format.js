@@ -57,7 +57,7 @@ export function targetOf(session) {
  */
 export function telling(session) {
   const score = session.systems ? null : session.score;
-  const { lower, upper } = scaleOf(session);
+  const { lower, upper } = session.scale;
   const turned = score?.better === "higher";
   // A sum of decimals, and not of the floats beside them
   const at = (/** @type {number} */ loss) =>
@@ -135,10 +135,10 @@ export function counted(value, noun) {
 /**
  * The width that decides how many decimals a session's figures have: its own, while it has one.
  *
- * @param {Pick<Session, "scale" | "lower" | "upper" | "width">} session
+ * @param {Pick<Session, "scale" | "width">} session
  */
 export function resolutionOf(session) {
-  const { lower, upper } = scaleOf(session);
+  const { lower, upper } = session.scale;
   return session.width > NOTHING_LEFT * (upper - lower)
     ? session.width
     : RESOLUTION_OF_A_NUMBER * (upper - lower);
@@ -271,15 +271,6 @@ export function outside(session) {
 }
 
 /**
- * The scale of the losses; sessions older than its member show what they reached.
- *
- * @param {Pick<Session, "scale" | "lower" | "upper">} session
- */
-export function scaleOf(session) {
-  return session.scale ?? { lower: Math.min(0, session.lower), upper: Math.max(1, session.upper) };
-}
-
-/**
  * How far the width has come, from 0 to 1; null without a precision.
  *
  * Labels needed grow with the inverse square of the width, so that is what is shown.
@@ -289,7 +280,7 @@ export function scaleOf(session) {
 export function progressOf(session) {
   if (session.precision === null) return null;
   if (session.width <= session.precision) return 1;
-  const { lower, upper } = scaleOf(session);
+  const { lower, upper } = session.scale;
   const [there, here, begun] = [session.precision, session.width, upper - lower].map(
     (width) => width ** -2,
   );

@@ -1,7 +1,7 @@
 /* An interval on its scale, as a small bar. */
 
 import { el } from "./dom.js";
-import { current, lowerEnd, resolutionOf, scaleOf, telling, upperEnd } from "./format.js";
+import { current, lowerEnd, resolutionOf, telling, upperEnd } from "./format.js";
 
 const LEAST_PERCENT = 0.8;
 
@@ -36,7 +36,7 @@ export function marks({ estimate, lower, upper }, scale) {
  * @param {Session} session
  */
 export function span(session) {
-  const scale = scaleOf(session);
+  const { scale } = session;
   const { shift, sign } = telling(session);
   const [least, most] = [scale.lower, scale.upper].map((end) => trimmed(end * 10 ** shift) + sign);
   return [

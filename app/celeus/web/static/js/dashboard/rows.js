@@ -145,7 +145,7 @@ function score(session, bar) {
 
 /** @param {AnySession} session */
 function progress(session) {
-  const all = session.items - (session.known ?? 0);
+  const all = session.items - session.known;
   const judged = `${count(session.rounds.judged)} of ${counted(all, "item")}`;
   const share = session.estimate === null ? null : progressOf(/** @type {Session} */ (session));
   return html`<span>${judged} judged</span> ${
@@ -165,7 +165,7 @@ function progress(session) {
  * @param {View} view
  */
 function tags(session, { editing, manages, edit, file, tagged }) {
-  const own = session.tags ?? [];
+  const own = session.tags;
   if (editing === session.id) {
     return html`<form
       class="filing"

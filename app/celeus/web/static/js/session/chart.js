@@ -8,7 +8,6 @@ import {
   lowerEnd,
   number,
   resolutionOf,
-  scaleOf,
   telling,
   thresholdsOf,
   upperEnd,
@@ -185,7 +184,7 @@ export class IntervalChart {
 
   /** @returns {uPlot.Range.MinMax} */
   #along() {
-    const scale = scaleOf(this.#session);
+    const { scale } = this.#session;
     if (this.#whole) return [scale.lower, scale.upper];
     const { rounds, lower, upper } = this.#course;
     const from = rounds.findIndex((round) => round >= CLOSE_FROM_SHARE * this.#track.last);

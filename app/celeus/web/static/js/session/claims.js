@@ -205,7 +205,7 @@ function cell(claim) {
  * @param {TableSession} session
  */
 export function tableFigures({ budget, items, known, rounds, table }) {
-  const drawable = items - (known ?? 0);
+  const drawable = items - known;
   const out = rounds.pending > 0 ? `${counted(rounds.pending, "item")} with judges` : null;
   const waiting = rounds.waiting > 0 ? `${count(rounds.waiting)} waiting for an earlier one` : null;
   const most = budget < drawable ? `budget ${count(budget)}` : null;

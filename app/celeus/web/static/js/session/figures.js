@@ -65,7 +65,7 @@ export function figures(session, { contrast, plan }) {
       "Judged",
       [
         count(session.rounds.judged),
-        el("small", {}, ` of ${count(session.items - (session.known ?? 0))}`),
+        el("small", {}, ` of ${count(session.items - session.known)}`),
       ],
       [labelsNote(session), knownNote(session, plan), weightsNote(plan)],
     ),
@@ -133,7 +133,7 @@ function labelsNote({ budget, items, known, rounds }) {
       ? `${count(rounds.in_interval)} in the interval; ${count(rounds.waiting)} waiting for an earlier one`
       : null;
   const out = rounds.pending > 0 ? `${counted(rounds.pending, "item")} with judges` : null;
-  const most = budget < items - (known ?? 0) ? `budget ${count(budget)}` : null;
+  const most = budget < items - known ? `budget ${count(budget)}` : null;
   return [most, out, waiting].filter((part) => part !== null).join("; ") || "nobody holds an item";
 }
 

@@ -44,15 +44,15 @@ export function head(session, pool, words) {
 
 /** @param {AnySession} session */
 function answer({ score, sentence, words }) {
-  say("sentence", sentence ?? null);
-  byId("sentence").classList.toggle("scored", sentence?.startsWith(score?.name ?? "\0") ?? false);
-  say("progress", words?.progress ?? null);
-  say("holds", words?.holds ?? null);
+  say("sentence", sentence);
+  byId("sentence").classList.toggle("scored", sentence.startsWith(score?.name ?? "\0"));
+  say("progress", words.progress);
+  say("holds", words.holds);
   const place = byId("answers");
-  const told = JSON.stringify(words?.answers ?? []);
+  const told = JSON.stringify(words.answers);
   if (place.dataset.told === told) return;
   place.dataset.told = told;
-  const rows = (words?.answers ?? []).map((one) =>
+  const rows = words.answers.map((one) =>
     el(
       "li",
       {},

@@ -1,7 +1,7 @@
 /* How good the surrogate is: scores beside losses as a picture and a table. */
 
 import { el } from "../dom.js";
-import { count, counted, number, scaleOf } from "../format.js";
+import { count, counted, number } from "../format.js";
 
 const SIZE = 340;
 const LEFT = 56;
@@ -122,7 +122,7 @@ function verdict({ labels, correlation, surrogate, loss, used }, words) {
  * @param {Words} words
  */
 function picture(parts, surrogate, session, words) {
-  const scale = scaleOf(session);
+  const { scale } = session;
   const across = (/** @type {number} */ value) =>
     LEFT + ((value - scale.lower) / (scale.upper - scale.lower)) * (SIZE - LEFT - RIGHT);
   const along = (/** @type {number} */ value) =>
