@@ -34,8 +34,18 @@ def test_the_interface_page_lists_every_problem_with_its_status() -> None:
     assert listed == problems_table(), f"the table should be:\n\n{problems_table()}\n"
 
 
-def test_the_readme_is_short() -> None:
-    assert len(README.read_text().split()) <= 700
+def words(*files: Path) -> int:
+    return sum(len(file.read_text().split()) for file in files)
+
+
+def test_the_documentation_is_short_enough_to_be_read() -> None:
+    guides = sorted((ROOT / "docs").glob("*.md"))
+    evidence = sorted((ROOT / "docs" / "evidence").rglob("*.md"))
+    assert len(guides) <= 20
+    assert words(*guides) <= 30_000
+    assert words(*guides, *evidence) <= 50_000
+    assert words(README) <= 700
+    assert len((ROOT / "CHANGELOG.md").read_text().splitlines()) <= 60
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
