@@ -11,7 +11,7 @@ from tests.docs.pages import ROOT, table_after
 PAGE = ROOT / "docs" / "evidence" / "study.md"
 WHOLE = ROOT / "tests" / "docs" / "study"
 """The pages that the studies wrote."""
-SECTIONS = ("efficiency", "compare", "mechanism", "cost")
+SECTIONS = ("efficiency", "compare")
 SETTINGS = (("### Our reading of the paper's setting", 0.05), ("### Rare losses", 0.01))
 CELL = re.compile(r"0\.\d{3} \(0\.\d{3} – \d\.\d{3}\)")
 
