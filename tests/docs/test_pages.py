@@ -34,6 +34,13 @@ def test_the_interface_page_lists_every_problem_with_its_status() -> None:
     assert listed == problems_table(), f"the table should be:\n\n{problems_table()}\n"
 
 
+def test_the_map_of_contributing_names_what_is_there() -> None:
+    rows = table_after(ROOT / "CONTRIBUTING.md", "| where is |")
+    places = [place for row in rows for place in re.findall(r"`([\w/.]+)`", row[1])]
+    assert len(places) > len(rows)
+    assert [place for place in places if not (ROOT / "app" / "celeus" / place).exists()] == []
+
+
 def words(*files: Path) -> int:
     return sum(len(file.read_text().split()) for file in files)
 
