@@ -1,7 +1,7 @@
 """How many sessions are run, by how many processes, and where the figures go.
 
 ``make test`` runs enough to notice an engine that is broken; ``make claims`` (CELEUS_CLAIMS=full)
-runs the full counts and writes them into docs/evidence/coverage.md.
+runs the full counts and writes them into docs/coverage.md.
 """
 
 import multiprocessing
