@@ -119,7 +119,7 @@ study: env ## All studies into one folder, resumable: EVALDATA=folder OUT=folder
 pictures: env ## Take a picture of every page: into PICTURES, and docs/pictures/pages (needs Chromium)
 	$(BIN)/python -m tests.pictures --out $(PICTURES) --keep $(ARGS)
 
-imports: env ## Draw the picture of the imports in docs/architecture.md
+imports: env ## Draw the picture of the imports in docs/evidence/architecture.md
 	$(BIN)/python -m tests.docs.imports docs/pictures/imports.svg
 
 # The tools our users live in, in environments of their own: they need what we must not, and not

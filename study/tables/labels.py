@@ -122,7 +122,7 @@ class RemainingLosses:
     def variance(self, mean: Floats, q: Floats) -> float:
         """The sum of r^2 / (N^2 q) less the squared mean residual, on the unit scale.
 
-        See docs/method.md#2-the-signal.
+        See docs/evidence/method.md#2-the-signal.
         """
         residual = self._sum - self._count * mean
         square = self._square - 2.0 * mean * self._sum + self._count * mean**2

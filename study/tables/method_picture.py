@@ -1,6 +1,6 @@
-"""The picture of ``docs/method.md``: three policies on one pool; what ``sharp`` draws and learns.
+"""The picture of ``docs/evidence/method.md``: three policies on one pool; what ``sharp`` learns.
 
-    python -m study.tables.method_picture docs/method.png
+    python -m study.tables.method_picture docs/evidence/method.png
 
 The pool is made up: the surrogate ranks the items well and is far too sure of itself, which is
 what surrogates from confident models look like.

@@ -39,7 +39,7 @@ def test_a_comparison_is_followed_to_its_verdict(
     expect(page.locator("#answers")).to_contain_text("Undecided so far")
     judge(server, session, pool, 10)
     expect(page.locator("#chart-readout")).to_contain_text("after 10 labels")
-    expect(sentence).to_contain_text("sure at every moment")
+    expect(sentence).to_contain_text("valid at every look")
     expect(page.locator("#chart-key")).to_contain_text("the margin of 25 points around it")
     known = sum(pool.known)
     figures = page.locator("#figures")

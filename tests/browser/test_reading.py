@@ -89,7 +89,7 @@ def test_the_report_is_a_file_that_needs_nothing(
     page.on("request", lambda request: asked.append(request.url))
     page.goto(file.as_uri())
     claim = page.locator(".claim")
-    expect(claim).to_contain_text("sure at every moment")
+    expect(claim).to_contain_text("valid at every look")
     size = claim.evaluate("one => parseFloat(getComputedStyle(one).fontSize)")
     assert size > 18, "its own styles hold, by the policy that travels in the file"
     assert asked == [file.as_uri()]

@@ -154,7 +154,7 @@ def _report_and_certificate(page: Page, session: str, folder: Path) -> Path:
     with page.context.expect_page() as opened:
         page.get_by_role("link", name="Open the report").click()
     report = opened.value
-    expect(report.locator(".claim")).to_contain_text("sure at every moment")
+    expect(report.locator(".claim")).to_contain_text("valid at every look")
     page.get_by_role("button", name="Close for good…").click()
     dialog = page.get_by_role("dialog", name="Close this session for good?")
     dialog.get_by_role("button", name="Close for good", exact=True).click()

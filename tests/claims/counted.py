@@ -1,4 +1,4 @@
-"""docs/coverage.md: what was counted, a row for every claim.
+"""docs/evidence/coverage.md: what was counted, a row for every claim.
 
 A run brings the rows of the claims it counted and leaves all others: some of the claims can be
 counted by themselves, and a run that is ended early keeps what it has. Words are written by hand.
@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.claims.sessions import Case, Tally
 from tests.nightly import NIGHTLY
 
-PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "coverage.md"
 
 
 @dataclass(frozen=True, slots=True)

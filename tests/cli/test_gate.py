@@ -94,7 +94,7 @@ def test_the_exit_status_is_the_answer(run: Run, service: Service) -> None:
         assert answer.out.count("\n") == 1
         start = "error rate" if labels else "Nothing is judged yet: error rate"
         assert answer.out.startswith(f"{session}: {start} ")
-        assert not labels or "95 % sure at every moment, from " in answer.out
+        assert not labels or "valid at every look with 95 % confidence, based on " in answer.out
         assert said in answer.out
 
 

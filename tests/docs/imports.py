@@ -1,4 +1,4 @@
-"""The picture of the imports in docs/architecture.md: `python -m tests.docs.imports FILE`.
+"""The picture of the imports in docs/evidence/architecture.md: `python -m tests.docs.imports FILE`.
 
 A square at (row, column) says that the row's package imports the column's, the darker the more
 often. Packages stand from the top of the house to its floor: imports that go down lie right of the

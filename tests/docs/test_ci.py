@@ -1,4 +1,4 @@
-"""The page on pipelines: its commands, workflows and tests run as they stand."""
+"""The page on gates: its commands, workflows and tests run as they stand."""
 
 import asyncio
 import json
@@ -19,7 +19,9 @@ from tests.keys import ADMIN, bearer
 from tests.packaging.test_action import ACTION
 from tests.servers import Service
 
-PAGE = ROOT / "docs" / "howto-ci.md"
+PAGE = ROOT / "docs" / "gate.md"
+SESSIONS = ROOT / "docs" / "sessions.md"
+ASKED = 'fixed=True, questions=[{"side": "at_most", "threshold": 0.1}]'
 ID = re.compile(r"^ses_[0-9a-f]{32}$", re.MULTILINE)
 
 
@@ -38,11 +40,13 @@ def judged(url: str, key: str, session: str) -> None:
 def test_the_commands_and_tests_of_the_page_run(tmp_path: Path, service: Service) -> None:
     rows = [{"id": f"q-{number}", "payload": f"{number} + 1"} for number in range(200)]
     (tmp_path / "pool.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    opening, asking, testing = (block.text for block in blocks(PAGE, "sh"))
+    opening = blocks(SESSIONS, "sh")[0].text
+    asking, testing = (block.text for block in blocks(PAGE, "sh"))
+    assert f"`{ASKED}`" in PAGE.read_text()
     release, alone = (block.text for block in blocks(PAGE, "python"))
     gitlab = yaml.safe_load(blocks(PAGE, "yaml")[1].text)["celeus-gate"]
     own = (("ce_…", ADMIN), ("http://127.0.0.1:8000", service.url))
-    opened = in_bash(filled(opening, *own), tmp_path)
+    opened = in_bash(filled(opening, *own, ("precision=0.1", ASKED)), tmp_path)
     assert opened.returncode == 0, opened.stderr
     (session,) = ID.findall(opened.stdout)
     judged(service.url, ADMIN, session)

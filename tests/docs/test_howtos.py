@@ -51,7 +51,7 @@ def filled(script: str, *places: tuple[str, str]) -> str:
 def test_the_program_that_lets_a_model_judge_certifies_its_score(
     tmp_path: Path, service: Service
 ) -> None:
-    line, program = blocks(DOCS / "howto-llm-judge.md", "json", "python")
+    line, program = blocks(DOCS / "judges.md", "json", "python")
     shown = json.loads(line.text)
     rng = np.random.default_rng(0)
     lines = []
@@ -88,7 +88,7 @@ def test_the_program_that_lets_a_model_judge_certifies_its_score(
 
 @pytest.mark.timeout(300)
 def test_the_commands_that_try_a_surrogate_on_old_labels_run(tmp_path: Path) -> None:
-    [block] = blocks(DOCS / "howto-surrogates.md", "sh")
+    _, block = blocks(DOCS / "sessions.md", "sh")
     done = in_bash(block.text, tmp_path, 280)
     assert done.returncode == 0, done.stderr
     assert "uniform" in done.stdout
@@ -146,14 +146,16 @@ def test_the_programs_of_the_python_client_run(tmp_path: Path, service: Service)
 def test_the_commands_that_have_people_check_a_judge_run(
     tmp_path: Path, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = DOCS / "howto-people-check.md"
+    page = DOCS / "judges.md"
     rubric, pairs = blocks(page, "toml")
     for name, block in (("rubric.toml", rubric), ("pairs.toml", pairs)):
         (tmp_path / name).write_text(block.text)
     assert read_rubric(tmp_path / "pairs.toml").disagreement == "tie"
     items = [json.dumps(item(number)) for number in range(50)]
     (tmp_path / "answers.jsonl").write_text("\n".join(items))
-    script = "\n".join(block.text for block in blocks(page, "sh"))
+    guessing, simulating, judging = (block.text for block in blocks(page, "sh"))
+    opening = blocks(DOCS / "sessions.md", "sh")[0].text
+    script = f"{guessing}\n{simulating}\n{opening}\n{judging}"
     with endpoint(busy=0.1) as at:
         script = filled(
             script,
@@ -188,9 +190,10 @@ def written_logs(folder: Path) -> None:
 def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(
     tmp_path: Path, service: Service
 ) -> None:
-    page = DOCS / "howto-lm-eval.md"
+    page = DOCS / "lm-eval.md"
     written_logs(tmp_path / "results")
-    script = "\n".join(block.text for block in blocks(page, "sh"))
+    commands = [block.text for block in blocks(page, "sh")]
+    script = "\n".join(text for text in commands if "celeus run " not in text)
     script = filled(script, ("ce_…", ADMIN), ("http://127.0.0.1:8000", service.url))
     script += (
         'curl -sS --data-binary @pair.ndjson -H "Content-Type: application/x-ndjson"'

@@ -34,8 +34,25 @@ def test_the_interface_page_lists_every_problem_with_its_status() -> None:
     assert listed == problems_table(), f"the table should be:\n\n{problems_table()}\n"
 
 
-def test_the_readme_is_short() -> None:
-    assert len(README.read_text().split()) <= 900
+def test_the_map_of_contributing_names_what_is_there() -> None:
+    rows = table_after(ROOT / "CONTRIBUTING.md", "| where is |")
+    places = [place for row in rows for place in re.findall(r"`([\w/.]+)`", row[1])]
+    assert len(places) > len(rows)
+    assert [place for place in places if not (ROOT / "app" / "celeus" / place).exists()] == []
+
+
+def words(*files: Path) -> int:
+    return sum(len(file.read_text().split()) for file in files)
+
+
+def test_the_documentation_is_short_enough_to_be_read() -> None:
+    guides = sorted((ROOT / "docs").glob("*.md"))
+    evidence = sorted((ROOT / "docs" / "evidence").rglob("*.md"))
+    assert len(guides) <= 20
+    assert words(*guides) <= 30_000
+    assert words(*guides, *evidence) <= 50_500
+    assert words(README) <= 700
+    assert len((ROOT / "CHANGELOG.md").read_text().splitlines()) <= 60
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)

@@ -170,6 +170,6 @@ def _shows(shown: object, real: object) -> bool:
 
 def _sentence(text: str) -> tuple[float, float, float, int]:
     """Estimate, lower and upper end in percent, and the labels of a session's sentence."""
-    said = re.search(r"error rate (\S+)\s% \((\S+) to (\S+)\), .* from (\d+) labels", text)
+    said = re.search(r"error rate (\S+)\s% \((\S+) to (\S+)\), .* based on (\d+) labels", text)
     assert said is not None, text
     return float(said[1]), float(said[2]), float(said[3]), int(said[4])

@@ -1,4 +1,4 @@
-"""Faults are counted; tests/conftest.py prints the counts, which stand in docs/trust.md too."""
+"""Faults are counted; tests/conftest.py prints the counts of docs/evidence/trust.md."""
 
 import pytest
 

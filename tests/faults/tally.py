@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Tally:
-    """Rows of the table in docs/trust.md, as this run has earned them."""
+    """Rows of the table in docs/evidence/trust.md, as this run has earned them."""
 
     rows: dict[str, int] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""The table of faults in docs/trust.md names tests that exist and what they count."""
+"""The table of faults in docs/evidence/trust.md names tests that exist and what they count."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,8 @@ ROW = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 def test_the_table_of_faults_names_every_count_and_the_test_that_makes_it() -> None:
     tests = {file.name: file.read_text() for file in HERE.rglob("test_*.py")}
     told = set()
-    for fault, tries, lost, shown in table_after(ROOT / "docs" / "trust.md", "<!-- faults:"):
+    page = ROOT / "docs" / "evidence" / "trust.md"
+    for fault, tries, lost, shown in table_after(page, "<!-- faults:"):
         found = ROW.fullmatch(shown)
         assert found is not None, shown
         assert f"def {found[2]}(" in tests[found[1]]

@@ -1,7 +1,7 @@
 """`make pictures`: a picture of every page, wide and narrow, by day and by night.
 
-All of them go into a folder, in full length; the first screens of the wide ones by day and the
-narrow ones by night are kept in docs/pictures/pages, as small files. Needs Chromium.
+All of them go into a folder, in full length; the first screens of those that the documentation
+shows are kept in docs/pictures/pages, as small files. Needs Chromium.
 """
 
 import re
@@ -22,7 +22,7 @@ from celeus.operations.certificates.signing_keys import make_key
 from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.browser.site import NARROW, WIDE, Site
 from tests.browser.test_webhooks import receiver
-from tests.docs.pages import ROOT
+from tests.docs.pages import ROOT, pages
 from tests.keys import key_in
 from tests.pictures.pages import PAGES, PLANNED_MS, Shown
 from tests.pictures.world import PEOPLE, World, broken, known_as
@@ -30,13 +30,13 @@ from tests.servers import running_postgres, running_services
 
 KEPT = ROOT / "docs" / "pictures" / "pages"
 KEPT_QUALITY = 72
+SHOWN = re.compile(r"pictures/pages/([\w-]+)\.webp")
 SETTLED_MS = 300
 LOOKS = {
     f"{size}-{scheme}": {"viewport": viewport, "color_scheme": scheme}
     for size, viewport in (("wide", WIDE), ("narrow", NARROW))
     for scheme in ("light", "dark")
 }
-KEPT_LOOKS = ("wide-light", "narrow-dark")
 PROJECT = "Geography"
 LABELLER, _, VISITOR = PEOPLE
 
@@ -50,6 +50,7 @@ def main(
 ) -> None:
     """Take a picture of every page."""
     out.mkdir(parents=True, exist_ok=True)
+    kept = {name for path in pages() for name in SHOWN.findall(path.read_text())}
     with _site() as site, receiver() as address, sync_playwright() as playwright:
         world = World.made(site, address)
         world.sessions["broken"] = world.sessions["empty"]
@@ -63,7 +64,7 @@ def main(
                     with _page(browser, site, shown, options) as page:
                         shown.reach(page, world)
                         _take(page, out / f"{shown.name}-{name}.png", whole=shown.whole)
-                        if keep and name in KEPT_LOOKS:
+                        if keep and f"{shown.name}-{name}" in kept:
                             _keep(page, f"{shown.name}-{name}")
         browser.close()
 

@@ -1,6 +1,6 @@
 """What grows can be cut up by `session_id` or `pool_id`: by hash over machines, by age in one.
 
-docs/scale.md says which table goes where, and names the exceptions.
+docs/evidence/scale.md says which table goes where, and names the exceptions.
 """
 
 from collections.abc import Iterator

@@ -53,8 +53,8 @@ REPORT: JsonDict = {
     "issued_at": "2026-11-21T14:00:00.000000+00:00",
     "digest": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
     "claim": {"target": "pool", "alpha": 0.05, "interval": {"lower": 0.12, "upper": 0.17}},
-    "sentence": "error rate 14.3 % (12.0 to 17.0), 95 % sure at every moment, from 402 labels in"
-    " the interval.",
+    "sentence": "error rate 14.3 % (12.0 to 17.0), valid at every look with 95 % confidence,"
+    " based on 402 labels.",
     "pool_sessions": {
         "number": 1,
         "total": 1,

@@ -41,8 +41,8 @@ MESSAGE: Final[dict[str, JsonValue]] = {
         "round": 191,
         "sequence": 382,
         "revision": 1,
-        "sentence": "error rate 27 % (22 to 32), 95 % sure at every moment, from 191 labels in the"
-        " interval.",
+        "sentence": "error rate 27 % (22 to 32), valid at every look with 95 % confidence,"
+        " based on 191 labels.",
         "words": ["Is the error rate at most 40 %? Yes, since label 120."],
         "links": {
             "session": "https://celeus.example.org/sessions/ses_019aa3c4d5e67f8091a2b3c4d5e6f708"

@@ -53,7 +53,7 @@ class JointObservation:
 class Unjudgeable:
     """No judge can tell the loss of this round; both completions of the pool are kept.
 
-    See docs/method.md#8-rounds-that-nobody-can-judge.
+    See docs/evidence/method.md#8-rounds-that-nobody-can-judge.
     """
 
     round: int

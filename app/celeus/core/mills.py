@@ -1,6 +1,6 @@
 """The inverse Mills ratio of a stake: the factor of a bet with an information goal.
 
-    inverse_mills(p) = phi(Phi^-1(p)) / p          (docs/method.md#5-the-bet)
+    inverse_mills(p) = phi(Phi^-1(p)) / p          (docs/evidence/method.md#5-the-bet)
 
 with phi, Phi the normal density and distribution. It is read from a table in the log stake, with
 straight lines between its entries, because it is needed for every candidate in every round; any

@@ -29,7 +29,7 @@ async def test_status_certificate_and_list_speak_the_declared_score(client: Asyn
     assert score["lower"] == pytest.approx(1.0 - status["upper"], abs=1e-15)
     assert score["upper"] == pytest.approx(1.0 - status["lower"], abs=1e-15)
     assert status["sentence"].startswith("accuracy ")
-    assert status["sentence"].endswith(" sure at every moment, from 25 labels in the interval.")
+    assert status["sentence"].endswith(" confidence, based on 25 labels.")
     listed = (await client.get("/v1/sessions")).json()["data"]
     assert [one["score"] for one in listed] == [score]
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})

@@ -1,6 +1,6 @@
 """What a label cycle costs the machines: the one table that the model of the service computes with.
 
-`make bench ARGS="--part size"` measures it anew; docs/scale.md quotes it.
+`make bench ARGS="--part size"` measures it anew; docs/evidence/scale.md quotes it.
 """
 
 from dataclasses import dataclass
@@ -49,4 +49,4 @@ MEASURED = Costs(
     client=0.12,
     flush=2.5,
 )
-"""As docs/scale.md has them: date and machine stand there. The flush is that of a slower disk."""
+"""As docs/evidence/scale.md has them, with date and machine. The flush is a slower disk's."""

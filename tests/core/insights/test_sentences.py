@@ -33,7 +33,7 @@ def asked(answer: str, margin: float = 0.02) -> dict[str, Any]:
     return {"verdict": {"margin": margin, "answer": answer, "round": 30}}
 
 
-SURE = ", 95\N{NARROW NO-BREAK SPACE}% sure at every moment."
+SURE = ", valid at every look with 95\N{NARROW NO-BREAK SPACE}% confidence."
 
 
 @pytest.mark.parametrize(
@@ -204,24 +204,24 @@ ERRORS = default_score(LossScale.of("zero_one"), None)
             ACCURACY,
             one(0.2442, 0.3187, 0.28),
             (
-                "accuracy 72.0 % (68.1 to 75.6), 95 % sure at every moment,"
-                " from 101 labels in the interval."
+                "accuracy 72.0 % (68.1 to 75.6), valid at every look with 95 % confidence,"
+                " based on 101 labels."
             ),
         ),
         (
             ERRORS,
             one(0.2442, 0.3187, 0.28, effective_items=40.0, target="population"),
             (
-                "weighted error rate of the population 28.0 % (24.4 to 31.9), 95 % sure at every"
-                " moment, from 101 labels in the interval."
+                "weighted error rate of the population 28.0 % (24.4 to 31.9), valid at every look"
+                " with 95 % confidence, based on 101 labels."
             ),
         ),
         (
             Score("quality", "higher", "number"),
             one(1.0, 2.0, 1.5, scale={"lower": 0.0, "upper": 5.0}),
             (
-                "quality 3.50 (3.00 to 4.00), 95 % sure at every moment, from 101 labels in the"
-                " interval."
+                "quality 3.50 (3.00 to 4.00), valid at every look with 95 % confidence,"
+                " based on 101 labels."
             ),
         ),
         (
@@ -259,7 +259,7 @@ def test_without_a_promise_or_a_count_none_is_told() -> None:
             40,
             (
                 "12 of 60 claims have met their target; each interval holds by itself,"
-                " 95\u202f% sure at every moment."
+                " at every look, with 95\u202f% confidence."
             ),
         ),
         (
@@ -267,7 +267,7 @@ def test_without_a_promise_or_a_count_none_is_told() -> None:
             0,
             (
                 "Nothing is judged yet: 0 of 5 claims have met their target, 3 more have none;"
-                " all intervals hold at once, 95\u202f% sure at every moment."
+                " all intervals hold at once, at every look, with 95\u202f% confidence."
             ),
         ),
         (
@@ -275,15 +275,15 @@ def test_without_a_promise_or_a_count_none_is_told() -> None:
             9,
             (
                 "1 of 1 claim has met its target, 1 more has none; no answer yes is"
-                " false, 95\u202f% sure at every moment."
+                " false, at every look, with 95\u202f% confidence."
             ),
         ),
         (
             {"account": "selected", "claims": 1, "wanted": 0, "met": 0},
             9,
             (
-                "1 claim without a target; each interval holds by itself, 95\u202f% sure"
-                " at every moment."
+                "1 claim without a target; each interval holds by itself, at every look,"
+                " with 95\u202f% confidence."
             ),
         ),
     ],

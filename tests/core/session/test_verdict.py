@@ -1,6 +1,6 @@
 """A verdict on two systems: read off one interval at one alpha, without a split.
 
-The stakes that make it so are those of docs/method.md#6-target-pool.
+The stakes that make it so are those of docs/evidence/method.md#6-target-pool.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The commands and programs of docs/howto-inspect-live.md run as they stand."""
+"""The commands and programs of docs/inspect.md run as they stand."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tests.ecosystem.inspect_live.runs import logs
 from tests.ecosystem.service import Service
 
 pytestmark = pytest.mark.ecosystem
-PAGE = ROOT / "docs" / "howto-inspect-live.md"
+PAGE = ROOT / "docs" / "inspect.md"
 PLACES = (
     ("openai/gpt-4.1-mini", "madeup/large"),
     ("openai/gpt-4.1", "madeup/small"),

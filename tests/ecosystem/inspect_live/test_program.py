@@ -57,7 +57,7 @@ def test_one_command_certifies_a_task(tmp_path: Path) -> None:
     assert log.eval.metadata["celeus"]["file"].startswith(".celeus/")
     session.client.close()
     again = finished(started(tmp_path, *TASK, "-T", "precision=0.15"))
-    assert again.splitlines()[-2].endswith(f"{status.rounds.in_interval} labels in the interval.")
+    assert again.splitlines()[-2].endswith(f"based on {status.rounds.in_interval} labels.")
     assert "Traceback" not in again
     assert "known better: say when it is known well enough" in finished(started(tmp_path, *TASK))
     assert len(logs(tmp_path)) == 1

@@ -25,7 +25,7 @@ from tests.ecosystem.service import PROGRAM, Service
 
 pytestmark = pytest.mark.ecosystem
 
-PAGE = ROOT / "docs" / "howto-label-studio.md"
+PAGE = ROOT / "docs" / "label-studio.md"
 
 CHANCE = random.Random(3)  # noqa: S311 -- made-up verdicts
 WRONG = {f"q-{at}": CHANCE.random() < 0.3 for at in range(300)}

@@ -37,7 +37,7 @@ def test_the_action_is_one() -> None:
 
 
 def test_the_workflows_of_the_page_are_such(tmp_path: Path) -> None:
-    texts = [block.text for block in blocks(ROOT / "docs" / "howto-ci.md", "yaml")]
+    texts = [block.text for block in blocks(ROOT / "docs" / "gate.md", "yaml")]
     for name, text in zip(("github-workflows", "gitlab-ci"), texts, strict=True):
         file = tmp_path / f"{name}.yml"
         file.write_text(text)

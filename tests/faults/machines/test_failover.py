@@ -86,7 +86,7 @@ async def assert_all_kept(loads: list[Load], database_url: str) -> None:
 
 
 def told(ways: str, loads: list[Load]) -> str:
-    """The figures of docs/trust.md."""
+    """The figures of docs/evidence/trust.md."""
     seconds = [load.outage for load in loads]
     return (
         f"{ways}: {len(loads)} failovers, {sum(len(load.acknowledged) for load in loads)} labels"

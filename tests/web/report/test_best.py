@@ -26,20 +26,26 @@ def status(**changed: Any) -> dict[str, Any]:  # noqa: ANN401
             {"rounds": {"in_interval": 0}},
             "Nothing is judged yet: any of the 3 systems may be the best.",
         ),
-        ({}, "The best of 3 systems is one, two or three, 95\u202f% sure at every moment."),
+        (
+            {},
+            (
+                "The best of 3 systems is one, two or three, valid at every look with 95\u202f%"
+                " confidence."
+            ),
+        ),
         (
             {"standing": ["one", "three"]},
-            "The best of 3 systems is one or three, 95\u202f% sure at every moment.",
+            "The best of 3 systems is one or three, valid at every look with 95\u202f% confidence.",
         ),
         (
             {"winner": "two", "standing": ["two"]},
-            "two is the best of 3 systems, 95\u202f% sure at every moment.",
+            "two is the best of 3 systems, valid at every look with 95\u202f% confidence.",
         ),
         (
             {"standing": ["one", "two"], "stop_reason": "exhausted"},
             (
-                "one and two are the best of 3 systems, 95\u202f% sure at every moment, and equally"
-                " good: every item that could tell them apart is judged."
+                "one and two are the best of 3 systems, valid at every look with 95\u202f%"
+                " confidence; they are equally good: every item on which they differ is judged."
             ),
         ),
     ],

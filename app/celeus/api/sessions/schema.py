@@ -85,8 +85,8 @@ SESSION: JsonDict = {
         "lower": 0.793,
         "upper": 0.879,
     },
-    "sentence": "accuracy 83.7\u202f% (79.3 to 87.9), 95\u202f% sure at every moment, from 412"
-    " labels in the interval.",
+    "sentence": "accuracy 83.7\u202f% (79.3 to 87.9), valid at every look with 95\u202f%"
+    " confidence, based on 412 labels.",
     "words": {
         "answers": [
             {

@@ -3,7 +3,7 @@
 uvicorn parses requests and writes answers, and bounds none of this. A `Connection` stands between
 the socket and uvicorn's own protocol: it looks at the same bytes first, with a parser of its own
 that keeps nothing, and passes on what is within bounds, one request after the other.
-`docs/decisions/0009-connections.md` says why.
+`docs/evidence/decisions/0009-connections.md` says why.
 """
 
 import asyncio

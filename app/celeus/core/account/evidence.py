@@ -4,7 +4,7 @@ An ordinary lattice drops a candidate for good at the level of its plan. Here it
 betting, so that its stake at this moment is alpha times an e-value, whatever level is asked for
 later: at level a a candidate is out while its stake is at least alpha / a. Nothing of it is kept
 from earlier moments, since the largest e-value so far is none
-(docs/method.md#19-the-account-of-alpha).
+(docs/evidence/method.md#19-the-account-of-alpha).
 """
 
 import math

@@ -9,7 +9,7 @@ Notation: C claims, K of them shown, e_i an e-value of this moment against claim
     closed     test i is rejected for good when in every set with i of the tests not rejected
                before the mean e-value is at least 1 / alpha: at most alpha that a true one ever is
 
-Proofs: docs/method.md#19-the-account-of-alpha.
+Proofs: docs/evidence/method.md#19-the-account-of-alpha.
 """
 
 from collections.abc import Callable, Sequence

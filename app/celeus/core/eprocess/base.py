@@ -2,7 +2,7 @@
 
 A confidence sequence is a running interval that holds the risk in all rounds at once with
 probability 1 - alpha. Here it comes from e-processes: wealth that bets against candidate risks
-(docs/method.md#3-stakes-and-villes-inequality).
+(docs/evidence/method.md#3-stakes-and-villes-inequality).
 """
 
 from typing import NamedTuple, Protocol
@@ -53,7 +53,7 @@ class Outlook(NamedTuple):
 
     ``goal`` is I* and ``accrued`` I, of the side that has less; ``half`` is D, half the width that
     I* is for. ``information`` is the same without padding, the sum of 1/s2; ``ratio`` says by how
-    much signals scatter more than predicted (docs/method.md#5-the-bet).
+    much signals scatter more than predicted (docs/evidence/method.md#5-the-bet).
     """
 
     goal: float

@@ -1,9 +1,9 @@
-"""Bets with an information goal: a z-test as a martingale (docs/method.md#5-the-bet).
+"""Bets with an information goal: a z-test as a martingale (docs/evidence/method.md#5-the-bet).
 
 Notation, in a side's frame: D half the precision, s2 predicted variance of the coming signal, a
 the lower end of its range, mu its centre, lp the log stake log(level / 2 . wealth) of a candidate
 v, I the information of past rounds and I* its goal. All but lp is fixed when the item is drawn:
-past rounds are those folded then (docs/method.md#8-rounds-that-nobody-can-judge).
+past rounds are those folded then (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 
     s2p   s2 + (D / 3) max(mu - a, 0)                                Bernstein's padding for skew
     I     sum of 1 / s2p over past rounds

@@ -2,9 +2,10 @@
 
 Each side of the lattice tests "the risk is at most v" at every candidate v in its own frame, with
 the bets of ``eprocess.bets``; a candidate is out once its stakes sum to 1, and the end of the
-interval is the candidate before the first one left (docs/method.md#3-stakes-and-villes-inequality).
+interval is the candidate before the first one left
+(docs/evidence/method.md#3-stakes-and-villes-inequality).
 Questions move candidates to their thresholds and share the level out anew
-(docs/method.md#6-target-pool).
+(docs/evidence/method.md#6-target-pool).
 
 Notation, in the plus frame: c a threshold, alpha the level of the lattice, p(v) alpha and
 m(v) alpha the starting stakes of the candidate v on the plus side ("the risk is at most v") and on

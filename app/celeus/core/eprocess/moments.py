@@ -1,6 +1,6 @@
 """Moments: the mean and variance of the next signal, predicted before it is seen.
 
-See docs/method.md#5-the-bet.
+See docs/evidence/method.md#5-the-bet.
 
 Each side has a frame, its own unit scale: the plus side that of the losses, the minus side the
 mirrored one (1 for the smallest loss). So both test "the risk is at most v", with the same code.

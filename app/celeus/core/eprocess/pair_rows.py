@@ -1,6 +1,6 @@
 """Pairs (v, r) of pool risk and population risk: the bets for target population.
 
-See docs/method.md#7-target-population-pairs.
+See docs/evidence/method.md#7-target-population-pairs.
 
 A row is a population risk r_i = i / M of a side's frame, tested as "the population risk is at most
 r_i". It is out when every pair (v, r_i) is out whose v lies in a loose interval C for the pool

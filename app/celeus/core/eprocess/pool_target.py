@@ -1,4 +1,7 @@
-"""The confidence sequence of policies with a goal, target pool (docs/method.md#6-target-pool)."""
+"""The confidence sequence of policies with a goal, target pool.
+
+See docs/evidence/method.md#6-target-pool.
+"""
 
 from celeus.core.eprocess.base import BettingRound, Outlook, PoolRiskSequence
 from celeus.core.eprocess.bets import GOALS_WITHOUT_PRECISION

@@ -10,7 +10,7 @@ inequality; CELEUS, Eqs. 2-3 give the wealth of a point). A cell is out once
 
 The two sides may see two completions of the pool: the ``plus`` side a risk that is at most the true
 one, the ``minus`` side one that is at least the true one
-(docs/method.md#8-rounds-that-nobody-can-judge).
+(docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 """
 
 import math

@@ -11,7 +11,7 @@ where answers are, near what a z-test needs for the distance of the estimate fro
 published policy has no goal: what is missing is log wealth at the two candidates between which the
 interval would first be narrow enough, and a round brings what its bets may expect. How far sessions
 depart from this was measured once, by simulation: the constants below are fitted to that
-(docs/method.md#22-forecasts).
+(docs/evidence/method.md#22-forecasts).
 
 A forecast is a convenience: nothing that is certified rests on it.
 """

@@ -3,7 +3,7 @@
 Where the session keeps to its pool, its rounds are bet on again with evidence, which says an
 interval for every level at once; draws still out count as judged by nobody. Any other session has
 one interval here, that of its own plan at the least of the levels: it needs no evidence, since so
-little alpha is enough for all of them (docs/method.md#19-the-account-of-alpha).
+little alpha is enough for all of them (docs/evidence/method.md#19-the-account-of-alpha).
 """
 
 from collections.abc import Sequence

@@ -135,7 +135,7 @@ class Contrast:
             return (
                 f"{self._prefix(status)}{body}{KNOWN}." if decided else f"{_begun(status)}{body}."
             )
-        return f"{self._prefix(status)}{body}, {sure(status['alpha'])} sure at every moment."
+        return f"{self._prefix(status)}{body}, {valid(status['alpha'])}."
 
     def _said(
         self, lower: float, upper: float, estimate: float, figures: Figures, *, told: bool
@@ -217,6 +217,11 @@ def sentence(
     return score_sentence(status, values, scale, labels=labels, promised=promised)
 
 
+def valid(alpha: float) -> str:
+    """The guarantee of an interval at this level, as sentences end with it."""
+    return f"valid at every look with {sure(alpha)} confidence"
+
+
 def _begun(status: Mapping[str, Any]) -> str:
     """How a sentence begins that no label stands behind."""
     yet = "" if status.get("state") == "closed" else " yet"
@@ -268,10 +273,10 @@ def score_sentence(
 
     ``values`` are those of ``Score.values``.
     """
-    certain = f"{sure(claim['alpha'])} sure at every moment" if promised else "no promise"
+    certain = valid(claim["alpha"]) if promised else "no promise"
     since = ""
     if labels is not None:
-        since = f", from {count(labels)} label{'' if labels == 1 else 's'} in the interval"
+        since = f", based on {count(labels)} label{'' if labels == 1 else 's'}"
     return f"{_name(claim, values['name'])} {score_figures(values, scale)}, {certain}{since}."
 
 
@@ -306,15 +311,15 @@ def best_sentence(status: Mapping[str, Any]) -> str:
     """What a session says of its systems, as its status stands."""
     best = status["best"]
     systems, standing = len(best["systems"]), best["standing"]
-    certain = f"{sure(status['alpha'])} sure at every moment"
+    certain = valid(status["alpha"])
     if best["winner"] is not None:
         return f"{best['winner']} is the best of {systems} systems, {certain}."
     if status["rounds"]["in_interval"] == 0:
         return f"{_begun(status)}any of the {systems} systems may be the best."
     if status["stop_reason"] == "exhausted":
         return (
-            f"{_listed(standing, 'and')} are the best of {systems} systems, {certain}, and"
-            " equally good: every item that could tell them apart is judged."
+            f"{_listed(standing, 'and')} are the best of {systems} systems, {certain};"
+            " they are equally good: every item on which they differ is judged."
         )
     return f"The best of {systems} systems is {_listed(standing, 'or')}, {certain}."
 
@@ -324,7 +329,7 @@ def table_sentence(status: Mapping[str, Any]) -> str:
     table, certain = status["table"], sure(status["alpha"])
     holds = {"together": "all intervals hold at once", "closed": "no answer yes is false"}
     promise = holds.get(table["account"], "each interval holds by itself")
-    promise = f"{promise}, {certain} sure at every moment"
+    promise = f"{promise}, at every look, with {certain} confidence"
     wanted, claims = table["wanted"], table["claims"]
     begun = "" if status["rounds"]["in_interval"] else _begun(status)
     if not wanted:
@@ -341,7 +346,7 @@ def claim_sentence(
     name: str, values: Mapping[str, Any], scale: Interval, level: float | None
 ) -> str:
     """What one claim of a table says by itself; ``level`` is None where it is certain."""
-    certain = "for certain" if level is None else f"{sure(level)} sure at every moment"
+    certain = "for certain" if level is None else valid(level)
     return f"{name}: {values['name']} {score_figures(values, scale)}, {certain}."
 
 

@@ -1,7 +1,7 @@
 """The plan of the pairs (v, r), fixed at opening: starting stakes and information goals.
 
 The starting stake is the evidence that the pool itself is about the population
-(docs/method.md#7-target-population-pairs).
+(docs/evidence/method.md#7-target-population-pairs).
 
 Notation, on the unit scale: R_N pool risk, r population risk, N items, D half the precision, h the
 step of the lattice, level two-sided, z' the normal quantile at 1 - level / 2, phi, Phi the normal

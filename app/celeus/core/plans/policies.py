@@ -25,8 +25,8 @@ class Policy:
 
     ``uses_scores`` false means surrogate L and uniform draws. ``recentred`` false (``evalue``
     only) takes the authors' form, which ignores that items are drawn without replacement: for
-    comparisons, not for claims. ``fraction`` "goal" takes the bets of docs/method.md#5-the-bet;
-    ``theta`` and ``c`` belong to the published fractions.
+    comparisons, not for claims. ``fraction`` "goal" takes the bets of
+    docs/evidence/method.md#5-the-bet; ``theta`` and ``c`` belong to the published fractions.
     """
 
     name: str

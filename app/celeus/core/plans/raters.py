@@ -1,8 +1,8 @@
 """Whose judgement the loss of an item is, where several raters could judge it.
 
-See docs/method.md#20-raters. Raters differ, so that a mean over raters is another number than the
-mean of what one of them says of each item. What is not fixed before the draws has noise of its own:
-a pool's interval that does not count it is wrong.
+See docs/evidence/method.md#20-raters. Raters differ, so that a mean over raters is another number
+than the mean of what one of them says of each item. What is not fixed before the draws has noise
+of its own: a pool's interval that does not count it is wrong.
 """
 
 from collections.abc import Mapping, Sequence

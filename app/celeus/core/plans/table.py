@@ -5,7 +5,7 @@ own. Under the account ``each`` every interval holds with probability 1 - alpha 
 ``together`` the levels add up to alpha, and all intervals hold at once; a reserve of alpha may be
 kept for claims added later. Under ``selected`` and ``closed`` the levels are those of ``each``, and
 evidence is kept for who picks claims after looking, and for all answers yes at once
-(docs/method.md#19-the-account-of-alpha).
+(docs/evidence/method.md#19-the-account-of-alpha).
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 """Bounds of single losses, and losses that are known before the first draw.
 
-See docs/method.md#14-known-losses. An item may come with bounds of its own within the scale; where
-both are the same its loss is known. What is stated is an assumption and no surrogate: nothing that
-is judged later would show that it was wrong. The losses of a new version may be known from the
-session that judged an earlier one (docs/method.md#14-known-losses).
+See docs/evidence/method.md#14-known-losses. An item may come with bounds of its own within the
+scale; where both are the same its loss is known. What is stated is an assumption and no surrogate:
+nothing that is judged later would show that it was wrong. The losses of a new version may be known
+from the session that judged an earlier one (docs/evidence/method.md#14-known-losses).
 """
 
 import math

@@ -1,6 +1,6 @@
 """Strata: items grouped before the first draw, by what is known without a label.
 
-See docs/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
+See docs/evidence/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
 
 Items are split by the distinct values of the target-loss proxy where there are at most 8 of them,
 and within each part by the surrogate: by its distinct values when they are few (votes), else into

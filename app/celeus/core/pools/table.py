@@ -1,6 +1,7 @@
 """The table: items whose judgement is a vector of losses, and the columns that group them.
 
-See docs/method.md#17-several-metrics-on-one-stream. All of it is known before the first label.
+See docs/evidence/method.md#17-several-metrics-on-one-stream. All of it is known
+before the first label.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Weights: how much each item counts, fixed with the pool (docs/method.md#16-weights).
+"""Weights: how much each item counts, fixed with the pool (docs/evidence/method.md#16-weights).
 
 The weight of an item may be its traffic, its money, or how often another population has its like.
 What is claimed is then the weighted mean loss, sum of w l over sum of w. Only the ratios of weights

@@ -1,6 +1,6 @@
 """Calibration: surrogates refitted to the labels seen so far, stratum by stratum.
 
-See docs/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
+See docs/evidence/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
 
 Notation, on the unit scale: x_k mean surrogate of stratum k, c_k its labels folded so far, l a
 loss, m the surrogate that its signal used, n items left before the draw, q its probability.

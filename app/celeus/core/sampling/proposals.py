@@ -15,11 +15,11 @@ With strata every item of stratum k, rem_k of them left, has the same probabilit
     q_k = (1 - beta) sqrt(v_k) / (sum of rem_i sqrt(v_i)) + beta / n
 
 with v the residual second moments predicted from folded losses (Neyman's allocation;
-docs/method.md#4-what-may-be-relearnt-strata-calibration-proposal): the coin chooses the
+docs/evidence/method.md#4-what-may-be-relearnt-strata-calibration-proposal): the coin chooses the
 stratum, and the item is the next one of that stratum's own random order. A draw costs O(K).
 
 With weights w an item of stratum k has the probability w_j q_k, rem_k and n are sums of weights
-left, and the order of a stratum is that of E_j / w_j (docs/method.md#16-weights).
+left, and the order of a stratum is that of E_j / w_j (docs/evidence/method.md#16-weights).
 """
 
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ smallest loss in the ``plus`` one and the largest in the ``minus`` one.
 What a bet depends on is fixed at the draw: surrogates, predictions and information are those of the
 rounds folded then, and the range that caps it takes the rounds then out at their worst. So whoever
 has seen items of later draws moves no bet on them by what he does with an earlier round
-(docs/method.md#8-rounds-that-nobody-can-judge).
+(docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 
 Every policy shares this: the predictor gives a round's surrogate and range, the confidence sequence
 bets on the two signals and keeps the interval.

@@ -5,7 +5,7 @@
                      item is one that nobody can judge
 
 Neither knows of the interval: a protocol sees the losses of its item alone, so that its outcome is
-a loss like any other (docs/method.md#20-raters). Who cannot is passed over, and the
+a loss like any other (docs/evidence/method.md#20-raters). Who cannot is passed over, and the
 next in the item's order is asked; an item of which too few are left is one that nobody can judge.
 """
 

@@ -1,8 +1,8 @@
 """The claims of a session about a table, and what its account of alpha promises of them.
 
 Every claim has an interval at its own level. What holds of all of them, and of those somebody picks
-after looking, follows from the account alone (docs/method.md#19-the-account-of-alpha): it is said
-in words, and under ``selected`` in the intervals to show where several are picked.
+after looking, follows from the account alone (docs/evidence/method.md#19-the-account-of-alpha): it
+is said in words, and under ``selected`` in the intervals to show where several are picked.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
 """The best of k systems: one process a system, on judgements that give the losses of all.
 
-See docs/method.md#15-the-best-of-k-systems.
+See docs/evidence/method.md#15-the-best-of-k-systems.
 """
