@@ -14,13 +14,32 @@ import numpy as np
 
 ROOMS = ("commands", "web", "api", "operations", "core", "store", "root")
 NOUNS = (
-    *("views", "documents", "report", "certificates", "insights", "sessions", "sampling"),
-    *("eprocess", "plans", "pools", "access", "runtime", "wire", "embedded", ""),
+    *(
+        "views",
+        "documents",
+        "report",
+        "certificates",
+        "insights",
+        "sessions",
+        "session",
+        "sampling",
+    ),
+    *("account", "eprocess", "plans", "pools", "access", "runtime", "wire", "embedded", ""),
 )
 BESIDE = tuple(
     f"celeus.{room}"
     for room in (
-        *("study", "demo", "readers", "client", "gates", "judges", "bridges", "runs", "harnesses"),
+        *(
+            "simulation",
+            "demo",
+            "readers",
+            "client",
+            "gates",
+            "judges",
+            "bridges",
+            "runs",
+            "harnesses",
+        ),
         "inspect",
     )
 )
