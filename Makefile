@@ -11,7 +11,7 @@ OUT ?= studies
 PICTURES ?= pictures
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve ruff style lint lint-js check test nightly bench bench-labels study pictures imports ecosystem lock
+.PHONY: help env demo serve ruff style lint lint-js check test nightly bench bench-labels study pictures imports size ecosystem lock
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ study: env ## All studies into one folder, resumable: EVALDATA=folder OUT=folder
 
 pictures: env ## Take a picture of every page: into PICTURES, and docs/pictures/pages (needs Chromium)
 	$(BIN)/python -m tests.pictures --out $(PICTURES) --keep $(ARGS)
+
+size: env ## Count lines by room, functions, files and words of docs, beside their aims
+	$(BIN)/python -m tests.size
 
 imports: env ## Draw the picture of the imports in docs/evidence/architecture.md
 	$(BIN)/python -m tests.docs.imports docs/pictures/imports.svg
