@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from celeus.core.plans.best import BETA, BestPlan
+from celeus.core.plans.best import BETA, BestPlan, require_difference
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Candidates
@@ -79,6 +79,7 @@ def plan_for(
 ) -> BestPlan:
     """The plan of a simulated session on systems without names; losses lie on the unit scale."""
     known = int((~candidates.open(np.arange(candidates.count))).sum())
+    require_difference(candidates.items, known, "answer")
     return BestPlan(
         pool_digest="simulated",
         items=candidates.items,

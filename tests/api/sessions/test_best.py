@@ -102,7 +102,7 @@ async def test_certificate_report_and_audit_of_the_best(
     assert alone is not None
     assert alone.where == "the pool"
     page = (await client.get(f"/v1/sessions/{session}/report")).text
-    assert f"{best_of(pool)} is the best of 4 systems, 99.9" in page
+    assert f"{best_of(pool)} is the best of 4 systems, valid at every look with 99.9" in page
     database = Database.connect(str(settings.database_url), pool_size=1)
     result = await audit(database)
     await database.close()

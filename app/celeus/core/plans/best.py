@@ -83,6 +83,18 @@ class BestPlan:
         return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
 
 
+def require_difference(items: int, known: int, field: str) -> None:
+    """Refuse systems that gave the same answer to each of ``items``, as they did to ``known``."""
+    if known == items:
+        raise NothingToJudge(
+            "All systems gave the same answers: they are equally good, and there is nothing to"
+            " judge.",
+            field=field,
+            rule="an item to which the answers differ",
+            value=known,
+        )
+
+
 def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = None) -> BestPlan:
     """The plan of a session that seeks the best of the systems of ``pool``.
 
@@ -105,14 +117,7 @@ def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = No
                 value=getattr(claim, one.name),
             )
     known = 0 if pool.codes is None else int(all_same(pool.codes).sum())
-    if known == pool.items:
-        raise NothingToJudge(
-            "All systems gave the same answers: they are equally good, and there is nothing to"
-            " judge.",
-            field="pool_id",
-            rule="a pool with an item to which the answers differ",
-            value=known,
-        )
+    require_difference(pool.items, known, "pool_id")
     return BestPlan(
         pool_digest=pool.digest,
         items=pool.items,

@@ -23,7 +23,7 @@ from celeus.core.ledger import (
     Unjudgeable,
 )
 from celeus.core.pause import pause
-from celeus.core.plans.best import BestPlan
+from celeus.core.plans.best import BestPlan, require_difference
 from celeus.core.plans.plan import check_alpha
 from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.pools.item import Item
@@ -40,7 +40,6 @@ from celeus.core.session.presentation_order import PLACES, Order, Place, best_pl
 from celeus.core.session.question import View
 from celeus.core.session.recorded import LedgerDiffers, same
 from celeus.core.session.rounds import Rounds
-from celeus.errors import NothingToJudge
 
 LABELS_AT_ONCE = 1024
 COMPARED_IN_A_BET = 50
@@ -123,14 +122,7 @@ class Best:
         self._seed, self._partitions, self._opponents = seed, 0, opponents
         self.partition = self._partition(every)
         self.known = candidates.items - self.partition.left
-        if not self.partition.left:
-            raise NothingToJudge(
-                "All systems gave the same answers: they are equally good, and there is nothing to"
-                " judge.",
-                field="answer",
-                rule="an item with different answers",
-                value=candidates.count,
-            )
+        require_difference(candidates.items, self.known, "answer")
         same("plan.items", plan.items, candidates.items)
         same("plan.systems", len(plan.systems), candidates.count)
         same("plan.known", plan.known, self.known)
