@@ -211,15 +211,20 @@ def test_a_schema_of_a_newer_version_is_named(
     assert_one_line(run(*command), "'9999'", "newer version")
 
 
-def test_a_schema_of_an_older_version_is_to_be_migrated_first(
-    run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str
+@pytest.mark.parametrize("command", ON_A_DATABASE, ids=lambda command: command[0])
+def test_a_database_of_before_the_first_release_is_refused_and_left_alone(
+    run: Run, monkeypatch: pytest.MonkeyPatch, other_database: str, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
-    assert run("migrate").status == 0
-    oldest = "097d15a9eef4"
     with psycopg.connect(other_database) as db:
-        db.execute("UPDATE alembic_version SET version_num = %s", [oldest])
-    assert_one_line(run("serve", "--port", "0"), "at an older version", "celeus migrate")
+        db.execute("CREATE TABLE alembic_version (version_num text)")
+        db.execute("INSERT INTO alembic_version VALUES ('097d15a9eef4')")
+    assert_one_line(run(*command), "'097d15a9eef4'", "before 0.1.0", "not migrated")
+    with psycopg.connect(other_database) as db:
+        tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        assert tables.fetchall() == [("alembic_version",)]
+        revision = db.execute("SELECT version_num FROM alembic_version").fetchall()
+    assert revision == [("097d15a9eef4",)]
 
 
 def test_a_role_that_may_not_make_tables_is_told_so(
