@@ -87,9 +87,10 @@ def _at_head(url: str, current: str | None) -> bool:
     """Whether a revision is this version's; refuses with `SchemaBehind` one that it never had."""
     if current is not None and current not in revisions():
         raise SchemaBehind(
-            f"{_name_of(url)} has schema {current!r}, which this version does not know: it belongs"
-            " to a newer version, to another program, or to a version before 0.1.0, whose databases"
-            " are not migrated. Name an empty database in CELEUS_DATABASE_URL"
+            f"{_name_of(url)} has schema {current!r}, which this version does not know: if a newer"
+            " Celeus made it, run that one; if another program or a version before 0.1.0 (whose"
+            " databases are not migrated) did, name an empty database in CELEUS_DATABASE_URL or a"
+            " new folder with --data-dir"
         )
     return current == head()
 
