@@ -283,15 +283,23 @@ def test_a_folder_with_spaces_has_an_address_too(folder: Path) -> None:
         assert " " not in url
 
 
-def test_a_cluster_of_another_version_is_refused(folder: Path) -> None:
+@pytest.mark.parametrize("made", ["16", "99"], ids=["older", "newer"])
+def test_a_cluster_of_another_version_is_refused_and_dump_and_restore_named(
+    folder: Path, made: str
+) -> None:
     with server.postgres(folder, durable=False):
         pass
-    (folder / "postgres" / "PG_VERSION").write_text("16\n")
+    (folder / "postgres" / "PG_VERSION").write_text(f"{made}\n")
     with (
-        pytest.raises(DataFolderUnusable, match="made by PostgreSQL 16"),
+        pytest.raises(DataFolderUnusable) as refused,
         server.postgres(folder, durable=False),
     ):
         pass
+    assert str(refused.value) == (
+        f"{folder / 'postgres'} was made by PostgreSQL {made}; this is {server.MAJOR}: dump it with"
+        " the Celeus that made it (`celeus database pg_dump`), and restore the dump into a new"
+        " folder"
+    )
 
 
 def test_a_file_in_the_folders_place_is_refused(folder: Path) -> None:
