@@ -304,7 +304,7 @@ def upgrade() -> None:
         sa.Column("pool_digest", sa.LargeBinary(), nullable=False),
         sa.Column("plan_digest", sa.LargeBinary(), nullable=False),
         sa.Column("commitment", sa.LargeBinary(), nullable=False),
-        sa.Column("ledger_head", sa.LargeBinary(), nullable=True),
+        sa.Column("ledger_head", sa.LargeBinary(), nullable=False),
         sa.Column("sequence", sa.Integer(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("lifecycle", sa.Text(), nullable=False),
@@ -461,7 +461,7 @@ def upgrade() -> None:
         sa.Column("revision", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("drawn", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("status", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
-        sa.Column("ledger_head", sa.LargeBinary(), nullable=True),
+        sa.Column("ledger_head", sa.LargeBinary(), nullable=False),
         sa.Column("stamp", sa.LargeBinary(), nullable=True),
         sa.Column(
             "planned_labels",

@@ -75,10 +75,11 @@ def multiplied(database_url: str, session: str, copies: int) -> None:
             FROM generate_series(1, %(copies)s) AS number
         )
         INSERT INTO sessions (session_id, project_id, pool_id, name, plan, plan_digest, seed,
-            commitment, lease_seconds, state, budget, status)
+            commitment, lease_seconds, state, budget, status, ledger_head)
         SELECT made.id, project_id, pool_id, 'Copy ' || number, plan, plan_digest, seed, commitment,
             lease_seconds, state, budget, status || jsonb_build_object(
-                'id', 'ses_' || replace(made.id::text, '-', ''), 'name', 'Copy ' || number)
+                'id', 'ses_' || replace(made.id::text, '-', ''), 'name', 'Copy ' || number),
+            ledger_head
         FROM sessions CROSS JOIN made WHERE session_id = %(uuid)s
         """
     bare = session.removeprefix("ses_")

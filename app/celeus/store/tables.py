@@ -43,7 +43,7 @@ metadata = MetaData(
 
 
 def _project() -> Column[UUID]:
-    """The project of a row; the default is what versions before keys write by."""
+    """The project of a row, the default one unless another is named."""
     return Column(
         "project_id",
         Uuid,
@@ -245,8 +245,8 @@ sessions = Table(
     Column("drawn", Integer, nullable=False, server_default=text("0")),
     # The document that GET answers, written by whoever wrote the last event.
     Column("status", JSONB, nullable=False),
-    # The head of the hash chain over the ledger; null in sessions older than the chain.
-    Column("ledger_head", LargeBinary),
+    # The head of the hash chain over the ledger.
+    Column("ledger_head", LargeBinary, nullable=False),
     # A timestamping service's answer (RFC 3161) over the chain's start, where there is one.
     Column("stamp", LargeBinary),
     # How many labels a plan made beforehand said it would take; neither plan nor certificate knows.
@@ -312,7 +312,7 @@ tombstones = Table(
     Column("plan_digest", LargeBinary, nullable=False),
     Column("commitment", LargeBinary, nullable=False),
     # Where its ledger, its revision and its life ended.
-    Column("ledger_head", LargeBinary),
+    Column("ledger_head", LargeBinary, nullable=False),
     Column("sequence", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("lifecycle", Text, nullable=False),

@@ -206,7 +206,7 @@ _ITEMS = """
         jsonb_build_object('text', 'What is asked of item ' || index || ', and what was answered?')
     FROM items WHERE pool_id = %(pool)s ORDER BY index
     """
-# Without a chain, as sessions of the first version: its head depends on the id
+# With the head of the session copied: nothing here recomputes a chain, which starts with the id
 _SESSIONS = """
     INSERT INTO sessions SELECT made.*
     FROM generate_series(1, %(sessions)s::int) AS number, sessions,
@@ -215,7 +215,6 @@ _SESSIONS = """
             'pool_id', pg_temp.numbered(1 + number %% %(pools)s::int),
             'name', 'session ' || number,
             'owner', 'owner ' || number %% 50,
-            'ledger_head', NULL,
             'state', CASE WHEN number %% %(paused)s::int = 0 THEN 'paused' ELSE state END,
             'lifecycle', CASE WHEN number %% %(paused)s::int = 0 THEN 'paused' ELSE lifecycle END,
             'tags', jsonb_build_array('team-' || number %% 1000),

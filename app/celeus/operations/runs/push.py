@@ -130,7 +130,7 @@ async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, 
     if row is None:
         return None
     head = bytes.fromhex(run.values["head"])
-    if row.project_id != project_id or row.ledger_head is None or bytes(row.ledger_head) != head:
+    if row.project_id != project_id or bytes(row.ledger_head) != head:
         raise SessionDiffers(
             f"There is a session {name} already, and its ledger is another one.",
             field="session",
