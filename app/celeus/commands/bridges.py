@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from celeus.commands.judges import UNFINISHED, where
+from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url
 from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
@@ -23,18 +24,11 @@ bridges = typer.Typer(
     no_args_is_help=True,
 )
 
-SessionId = Annotated[str, typer.Option(help="Id of the session, `ses_…`.")]
 Hold = Annotated[
     int,
     typer.Option(min=1, max=256, help="Items in the tool at once; more than there are people."),
 ]
 Every = Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")]
-Url = Annotated[str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")]
-KeyFile = Annotated[
-    Path | None,
-    typer.Option(help="File with a key of scope `label`; default: the key in CELEUS_KEY."),
-]
-HERE = "http://127.0.0.1:8000"
 HOLD, EVERY, SELDOM = 8, 1.0, 5.0
 
 
@@ -52,7 +46,7 @@ def label_studio(  # noqa: PLR0913 -- one parameter an option
     hold: Hold = HOLD,
     every: Every = EVERY,
     url: Url = HERE,
-    api_key_file: KeyFile = None,
+    api_key_file: LabelKeyFile = None,
 ) -> None:
     """A project of Label Studio, with the token in LABEL_STUDIO_API_KEY, legacy or personal."""
     from celeus.bridges.label_studio import LabelStudio, open_tool
@@ -70,7 +64,7 @@ def mlflow(
     hold: Hold = HOLD,
     every: Every = EVERY,
     url: Url = HERE,
-    api_key_file: KeyFile = None,
+    api_key_file: LabelKeyFile = None,
 ) -> None:
     """A review queue of MLflow 3.14 or later, at MLFLOW_TRACKING_URI; with MLflow installed."""
     from celeus.bridges.mlflow_queues import ReviewQueue
@@ -90,7 +84,7 @@ def langfuse(  # noqa: PLR0913 -- one parameter an option
     hold: Hold = HOLD,
     every: Every = SELDOM,
     url: Url = HERE,
-    api_key_file: KeyFile = None,
+    api_key_file: LabelKeyFile = None,
 ) -> None:
     """An annotation queue of Langfuse; keys in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY."""
     from celeus.bridges.langfuse import AnnotationQueue, open_tool
@@ -115,7 +109,7 @@ def langsmith(  # noqa: PLR0913 -- one parameter an option
     hold: Hold = HOLD,
     every: Every = SELDOM,
     url: Url = HERE,
-    api_key_file: KeyFile = None,
+    api_key_file: LabelKeyFile = None,
 ) -> None:
     """An annotation queue of LangSmith, with the key in LANGSMITH_API_KEY."""
     from celeus.bridges.langsmith import AnnotationQueue, open_tool
@@ -142,7 +136,7 @@ def argilla(  # noqa: PLR0913 -- one parameter an option
     hold: Hold = HOLD,
     every: Every = EVERY,
     url: Url = HERE,
-    api_key_file: KeyFile = None,
+    api_key_file: LabelKeyFile = None,
 ) -> None:
     """A dataset of Argilla 2, with the key in ARGILLA_API_KEY."""
     from celeus.bridges.argilla import Dataset, open_tool

@@ -1,12 +1,12 @@
 """`celeus claims`: which sessions of a service may be shown together, and at which level."""
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from celeus.commands.gate import key_of
+from celeus.commands.options import HERE, ReadKeyFile, Url
 from celeus.errors import InvalidValue
 
 REQUEST_SECONDS = 600.0
@@ -28,13 +28,8 @@ def claims(  # noqa: PLR0913 -- one parameter an option
     level: Annotated[
         float, typer.Option(help="Share of false ones among those shown, in the mean.")
     ] = 0.05,
-    url: Annotated[
-        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
-    ] = "http://127.0.0.1:8000",
-    api_key_file: Annotated[
-        Path | None,
-        typer.Option(help="File with a key of scope `read`; default: the key in CELEUS_KEY."),
-    ] = None,
+    url: Url = HERE,
+    api_key_file: ReadKeyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
     """Say what holds of one session, of all, and of those picked after looking."""

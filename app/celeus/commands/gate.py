@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from celeus.commands.options import HERE, ReadKeyFile, SessionId, Url
 from celeus.errors import InvalidValue, Refusal
 from celeus.quoting import one_line
 
@@ -51,14 +52,9 @@ class GateCommand(TyperCommand):
 
 def gate(  # noqa: PLR0913 -- one parameter an option
     *,
-    session: Annotated[str, typer.Option(help="Id of the session, `ses_…`.")],
-    url: Annotated[
-        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
-    ] = "http://127.0.0.1:8000",
-    api_key_file: Annotated[
-        Path | None,
-        typer.Option(help="File with a key of scope `read`; default: the key in CELEUS_KEY."),
-    ] = None,
+    session: SessionId,
+    url: Url = HERE,
+    api_key_file: ReadKeyFile = None,
     wait: Annotated[
         float, typer.Option(min=0.0, max=604_800.0, help="How many seconds to wait for an answer.")
     ] = 0.0,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url
 from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Worker:
 
 def judge(  # noqa: PLR0913 -- one parameter an option
     *,
-    session: Annotated[str, typer.Option(help="Id of the session, `ses_…`.")],
+    session: SessionId,
     rubric: RubricFile = None,
     model: ModelName = None,
     program: Executable = None,
@@ -107,13 +108,8 @@ def judge(  # noqa: PLR0913 -- one parameter an option
         str | None,
         typer.Option(help="A name that stays: what a killed run held comes back to it at once."),
     ] = None,
-    url: Annotated[
-        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
-    ] = "http://127.0.0.1:8000",
-    api_key_file: Annotated[
-        Path | None,
-        typer.Option(help="File with a key of scope `label`; default: the key in CELEUS_KEY."),
-    ] = None,
+    url: Url = HERE,
+    api_key_file: LabelKeyFile = None,
 ) -> None:
     """Judge a session by a model or a program: what it says is the truth of this certificate.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from celeus.commands.options import HERE, ManageKeyFile, Url
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -66,13 +67,8 @@ def plan(  # noqa: PLR0913 -- one parameter an option
             help="Seconds a label takes; default: the project's recent pace, else 30.",
         ),
     ] = None,
-    url: Annotated[
-        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
-    ] = "http://127.0.0.1:8000",
-    api_key_file: Annotated[
-        Path | None,
-        typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
-    ] = None,
+    url: Url = HERE,
+    api_key_file: ManageKeyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
 ) -> None:
     """Say how many labels and hours a session would take, by precision: a forecast, simulated."""

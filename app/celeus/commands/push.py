@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from celeus.commands.options import HERE, ManageKeyFile, Url
+
 
 def push(
     file: Annotated[Path, typer.Argument(help="The file of the run; by default in `.celeus`.")],
@@ -12,13 +14,8 @@ def push(
     close: Annotated[
         bool, typer.Option("--close", help="Close the run for good before: else it has to be.")
     ] = False,
-    url: Annotated[
-        str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")
-    ] = "http://127.0.0.1:8000",
-    api_key_file: Annotated[
-        Path | None,
-        typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
-    ] = None,
+    url: Url = HERE,
+    api_key_file: ManageKeyFile = None,
 ) -> None:
     """Make a session on a service of a run in process, with its pool, to look at and to certify.
 
