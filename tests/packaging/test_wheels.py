@@ -117,7 +117,6 @@ def test_the_bare_wheel_brings_celeus_and_nothing_called_app(bare: Environment) 
         (("verify", "certificate.json"), "engine"),
         (("simulate", "pool.npz"), "engine"),
         (("signing-key", "key.pem"), "engine"),
-        (("study", "cost"), "study"),
         (("serve",), "server"),
         (("migrate",), "server"),
         (("keys", "list"), "server"),
