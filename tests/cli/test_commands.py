@@ -1,6 +1,7 @@
 """What every command has in common, and the small ones."""
 
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from celeus.main import create_app
 from celeus.settings import Settings
+from celeus.store import migrations
 from tests.cli.calling import Answer
 
 Run = Callable[..., Answer]
@@ -224,6 +226,28 @@ def test_a_schema_not_of_this_version_is_left_alone_with_advice_for_each_cause(
         tables = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         assert tables.fetchall() == [("alembic_version",)]
         assert db.execute("SELECT version_num FROM alembic_version").fetchall() == [(revision,)]
+
+
+@pytest.mark.parametrize("command", ON_A_DATABASE[1:], ids=lambda command: command[0])
+def test_a_schema_of_an_older_version_is_to_be_migrated_first(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    other_database: str,
+    tmp_path: Path,
+    command: tuple[str, ...],
+) -> None:
+    monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
+    assert run("migrate").status == 0
+    later = shutil.copytree(migrations.SCRIPTS, tmp_path / "alembic")
+    (later / "versions" / "later.py").write_text(
+        f'revision = "later"\ndown_revision = "{migrations.head()}"\n\n\n'
+        "def upgrade() -> None:\n    pass\n"
+    )
+    monkeypatch.setattr(migrations, "SCRIPTS", later)
+    assert_one_line(run(*command), "at an older version", "run `celeus migrate` first")
+    assert run("migrate").status == 0
+    with psycopg.connect(other_database) as db:
+        assert db.execute("SELECT version_num FROM alembic_version").fetchall() == [("later",)]
 
 
 def test_a_role_that_may_not_make_tables_is_told_so(
