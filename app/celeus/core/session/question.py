@@ -4,8 +4,9 @@ A session knows rounds, their order, corrections and the stopping rule; a questi
 drawn, what a loss means and what is answered. For every round a session calls, in this order:
 
 1. ``choose(coin)``: the item to draw next and its probabilities. Changes nothing.
-2. ``take(draw)``: the draw is out; whatever its bet rests on is fixed here, before its loss.
-3. ``accept(event, item)``: check what a judge said of the round. It may come in any order.
+2. ``take(draw)``: the draw is out; whatever its bet rests on is fixed here, before its loss. A
+   question with several losses a round has folded all that is ready by then.
+3. ``accept(event, item)``: take what a judge said of the round, or refuse it, in any order.
 4. ``fold_next(rounds)``: fold the round, once it and all rounds drawn before it are judged.
 5. ``stop(rule, drawn)``: why the session ends, or None.
 """
@@ -102,7 +103,7 @@ class Question(Protocol):
         """Enter the next draw of the ledger."""
 
     def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
-        """Check a judgement of ``item`` that the ledger has; ValueError where it cannot be."""
+        """Take a judgement of ``item`` that the ledger has; ValueError where it cannot be."""
 
     def enter(self, event: Rating | Addition) -> None:
         """Enter an event that no other question has; ValueError where this one has it not."""

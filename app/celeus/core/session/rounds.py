@@ -126,7 +126,8 @@ class Rounds(Sequence[Round]):
         """The same rounds, to the last bit."""
         if not isinstance(other, Rounds):
             return NotImplemented
-        return self.rules == other.rules and all(
+        same = (self.width, self.rules) == (other.width, other.rules)
+        return same and all(
             getattr(self, name).tobytes() == getattr(other, name).tobytes() for name in _COLUMNS
         )
 
@@ -134,7 +135,7 @@ class Rounds(Sequence[Round]):
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """A copy of the columns as arrays of numbers; ``from_columns`` makes rounds of them."""
+        """A copy of the columns as arrays; ``from_columns`` reads those of rounds of one loss."""
         return {name: np.array(getattr(self, name)) for name in _COLUMNS}
 
     @classmethod
@@ -189,11 +190,13 @@ class Rounds(Sequence[Round]):
             column[start : start + self.width] = numbers
 
     def correct(self, place: int, loss: float | None) -> None:
-        """Replace the loss of a round; its first judgement stays."""
+        """Replace the one loss of a round; its first judgement stays."""
+        self._require_one_loss()
         self.loss[place] = _number(loss)
 
     def differs(self, place: int, loss: float | None) -> bool:
-        """Whether a loss is another one than that of a judged round."""
+        """Whether a loss is another one than the one loss of a judged round."""
+        self._require_one_loss()
         return self.loss[place] != _number(loss)
 
     def is_judged(self, place: int) -> bool:
@@ -224,14 +227,16 @@ class Rounds(Sequence[Round]):
         return Draw(self.first + place, item, q, seen, strata_q)
 
     def outcome(self, place: int) -> RoundOutcome:
-        """A judged round, ready to fold."""
+        """A judged round of one loss, ready to fold."""
+        self._require_one_loss()
         loss = self.loss[place]
         rule = self.rules[self.rule[place]]
         basis = self.basis[place]
         return RoundOutcome(self.draw(place), _known(loss), rule.precision, rule.budget, basis)
 
     def unjudgeable(self, stop: int) -> int:
-        """How many of the first ``stop`` rounds nobody could judge."""
+        """How many of the first ``stop`` rounds, of one loss each, nobody could judge."""
+        self._require_one_loss()
         return int(np.count_nonzero(np.asarray(memoryview(self.loss))[:stop] == _UNJUDGEABLE))
 
     def _part(self, start: int, stop: int) -> Self:
@@ -243,6 +248,11 @@ class Rounds(Sequence[Round]):
             setattr(copied, name, getattr(self, name)[start * stride : stop * stride])
         copied.ready = max(min(self.ready, stop) - start, 0)
         return copied
+
+    def _require_one_loss(self) -> None:
+        if self.width is not None:
+            message = f"rounds of {self.width} losses have no single one"
+            raise TypeError(message)
 
     @property
     def _stride(self) -> int:

@@ -6,7 +6,8 @@
     session.observe(draw.round, loss)     it is judged; folded with the rounds that waited for it
 
 The live service, the verifier, the simulator and the tests all run this module. A session belongs
-to whoever holds it: steps change it and return it.
+to whoever holds it: steps change it and return it. After an event that was refused its sequence is
+no longer that of a ledger: let it go and begin anew.
 """
 
 import sys
@@ -281,7 +282,9 @@ class Session(Generic[Q]):
 
     def refolds(self, event: Amendment) -> bool:
         """Whether a correction changes what was folded: its round was, and had another loss."""
-        return event.round <= self.folded and self.rounds.differs(event.round - 1, event.loss)
+        single = self.question.width is None
+        folded = single and event.round <= self.folded
+        return folded and self.rounds.differs(event.round - 1, event.loss)
 
     def _draw(self, draw: Draw) -> None:
         if draw.round != self.drawn + 1:
