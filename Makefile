@@ -95,7 +95,7 @@ QUICK := tests/core tests/golden tests/api/test_certificates.py
 
 check: WORKERS := 3
 check: ruff ## What to run before a commit: style, types, and the tests that take no time
-	$(call tested,lint lint-js,$(QUICK) -m "(fast or smoke) and not nightly" $(ARGS))
+	$(call tested,lint lint-js,$(QUICK) -m "fast and not nightly or smoke and not nightly" $(ARGS))
 
 # Else all workers of a first run compile all modules, each for itself and at the same time
 COMPILED := .venv/.celeus-compiled
