@@ -75,6 +75,7 @@ from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean, ratings_of
+from celeus.core.session.outcome import loss_in
 from celeus.core.session.presentation_order import Sides
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import Session, begin_mean
@@ -404,7 +405,7 @@ class _Inspection:
                 elif isinstance(event, Rating):
                     ratings.rate(event)
                 elif isinstance(event, Observation | Unjudgeable):
-                    ratings.settle(event.round, getattr(event, "loss", None))
+                    ratings.settle(event.round, loss_in(event))
             ratings.must_be_settled()
         if seed is None:
             self.report.unchecked["turns"] = NO_SEED

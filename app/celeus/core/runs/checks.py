@@ -49,7 +49,6 @@ from celeus.core.pools.systems import Lineup, Systems
 from celeus.core.pools.table import MOST_METRICS
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, HEADER, PoolForm
-from celeus.core.session.mean import Mean
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import AnySession
 from celeus.errors import InvalidValue, Refusal
@@ -253,9 +252,7 @@ def _folded_at(transcript: Transcript, session: AnySession) -> NDArray[np.int32]
     for at, event in enumerate(transcript.events, 1):
         if isinstance(event, Observation | JointObservation | Unjudgeable | Amendment):
             latest[event.round - 1] = at
-    return np.maximum.accumulate(
-        latest[: session.folded if isinstance(session.question, Mean) else 0]
-    )
+    return np.maximum.accumulate(latest[: len(session.question.points)])
 
 
 def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:

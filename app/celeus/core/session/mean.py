@@ -133,11 +133,6 @@ class Mean:
         """An item left, with the probabilities that it would be drawn with now."""
         return self.proposal.chance(item, self.fold.predictor.residual_moments)
 
-    def is_left(self, item: int) -> bool:
-        """Whether an item of this number may still be drawn."""
-        drawn_in = self.proposal.drawn_in
-        return 0 <= item < drawn_in.size and not drawn_in[item]
-
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""
         self.proposal.take(draw.item, draw.round)

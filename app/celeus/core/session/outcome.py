@@ -81,6 +81,11 @@ def judged(
     return Unjudgeable(round_) if loss is None else Observation(round_, loss)
 
 
+def loss_in(event: Observation | Unjudgeable) -> float | None:
+    """The loss that a judgement of one loss states; None where nobody can tell it."""
+    return event.loss if isinstance(event, Observation) else None
+
+
 def single_loss(pool: Pool, item: int, judgement: Judgement, left: Side | None) -> float | None:
     """The loss a judgement states or implies; None where nobody can tell it.
 

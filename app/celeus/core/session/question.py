@@ -29,7 +29,7 @@ from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.plans.table import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
-from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.sampling.proposals import Proposal, ProposedDraw
 from celeus.core.session.outcome import Judgement, Loss
 from celeus.core.session.panel import Ratings
 from celeus.core.session.points import Points
@@ -46,6 +46,41 @@ class View:
     blind: bool = False
 
 
+class JointQuestion:
+    """The answers that questions with several losses a round share: no correction, no panel."""
+
+    __slots__ = ()
+
+    @property
+    def adaptive(self) -> bool:
+        """True: draws depend on the losses folded before."""
+        return True
+
+    @property
+    def points(self) -> Points:
+        """Empty: there is no one interval."""
+        return Points()
+
+    @property
+    def ratings(self) -> None:
+        """None: there is no panel."""
+        return None
+
+    @property
+    def rounds_to_replay(self) -> int:
+        """0: a round is bet on once."""
+        return 0
+
+    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
+        """False: a round is bet on once."""
+        del rule, last
+        return False
+
+    def restart(self) -> None:
+        """Raise TypeError: no judgement is corrected."""
+        raise TypeError(self)
+
+
 class Question(Protocol):
     """What a session asks of its pool."""
 
@@ -56,6 +91,10 @@ class Question(Protocol):
     @property
     def width(self) -> int | None:
         """Number of losses in a judgement; None where it is one number and can be corrected."""
+
+    @property
+    def proposal(self) -> Proposal:
+        """The proposal that the next item is drawn by; it knows the items drawn."""
 
     @property
     def adaptive(self) -> bool:
@@ -95,9 +134,6 @@ class Question(Protocol):
 
     def chance(self, item: int) -> ProposedDraw:
         """An item left, with the probabilities that it would be drawn with now."""
-
-    def is_left(self, item: int) -> bool:
-        """Whether an item of this number may still be drawn."""
 
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""

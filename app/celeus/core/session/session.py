@@ -13,7 +13,7 @@ no longer that of a ledger: let it go and begin anew.
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -43,7 +43,7 @@ from celeus.core.randomness import uniforms
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import candidates_of
 from celeus.core.session.mean import Mean
-from celeus.core.session.outcome import Judgement, Loss, judged
+from celeus.core.session.outcome import Judgement, Loss, judged, loss_in
 from celeus.core.session.question import AnyPlan, Question, View
 from celeus.core.session.recorded import LedgerDiffers, compare_draws
 from celeus.core.session.rounds import JudgedLoss, JudgedLosses, Rounds, counts_of
@@ -92,7 +92,7 @@ class Session(Generic[Q]):
     observed: int = 0
     changes: int = 0
     corrections: int = 0
-    stale: bool = field(default=False)
+    stale: bool = False
 
     @classmethod
     def of(cls, question: Q, seed: bytes) -> "Session[Q]":
@@ -182,7 +182,8 @@ class Session(Generic[Q]):
         where = f"ledger[{self.sequence}]"
         if not self.can_draw:
             raise LedgerDiffers(where, "a draw", "none: nothing is left to draw")
-        if not self.question.is_left(draw.item):
+        drawn_in = self.question.proposal.drawn_in
+        if not 0 <= draw.item < drawn_in.size or drawn_in[draw.item]:
             raise LedgerDiffers(f"{where}.item", draw.item, "an item left")
         compare_draws(where, draw, self.propose() if seeded else self.chance(draw.item))
 
@@ -367,11 +368,6 @@ def begin_session(plan: AnyPlan, pool: Pool, seed: bytes) -> AnySession:
 def begin_mean(plan: Plan, scores: Scores, seed: bytes) -> Session[Mean]:
     """The session of a mean loss, from what is known of every item before its loss."""
     return Session.of(Mean.of(plan, scores, seed), seed)
-
-
-def loss_in(event: Observation | Unjudgeable) -> float | None:
-    """The loss that a judgement of one loss states; None where nobody can tell it."""
-    return event.loss if isinstance(event, Observation) else None
 
 
 def judge_rounds(

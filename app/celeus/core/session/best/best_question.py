@@ -29,15 +29,14 @@ from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.strata import NOWHERE
-from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 from celeus.core.session.best.contrasts import Forecast, Totals
 from celeus.core.session.best.partition import Partition, focus_of
 from celeus.core.session.best.race import Race, strongest
 from celeus.core.session.outcome import Judgement, losses_by_system
-from celeus.core.session.points import Points
 from celeus.core.session.presentation_order import PLACES, Order, Place, best_place, order_text
-from celeus.core.session.question import View
+from celeus.core.session.question import JointQuestion, View
 from celeus.core.session.recorded import LedgerDiffers, same
 from celeus.core.session.rounds import Rounds
 
@@ -80,7 +79,7 @@ def goals(candidates: Candidates, drawable: int, alpha: float) -> list[Goal]:
     return [goal for goal in all_ if goal.half >= least] or all_[:1]
 
 
-class Best:
+class Best(JointQuestion):
     """The question which of k systems is best, after some rounds.
 
     ``known`` is how many items are never drawn, since all systems gave the same answer. ``order``
@@ -141,9 +140,9 @@ class Best:
         return len(self.plan.systems)
 
     @property
-    def adaptive(self) -> bool:
-        """True: draws depend on the losses folded before."""
-        return True
+    def proposal(self) -> StratifiedProposal:
+        """The proposal of the present partition."""
+        return self.partition.proposal
 
     @property
     def folded(self) -> int:
@@ -167,29 +166,9 @@ class Best:
         return focus_of(self.totals, self.race.standing, self.candidates.count).leader
 
     @property
-    def points(self) -> Points:
-        """None: there is no one interval."""
-        return Points()
-
-    @property
-    def ratings(self) -> None:
-        """None: there is no panel."""
-        return None
-
-    @property
     def is_open(self) -> bool:
         """Whether what is left may tell the systems standing from each other."""
         return self.race.standing.size > 1 and self.partition.left > 0
-
-    @property
-    def rounds_to_replay(self) -> int:
-        """None."""
-        return 0
-
-    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
-        """Never."""
-        del rule, last
-        return False
 
     def bets_per_round(self, rule: StoppingRule) -> int:
         """The work of the next round, counted in bets: the pool may have to be parted anew."""
@@ -200,16 +179,11 @@ class Best:
 
     def choose(self, coin: float) -> ProposedDraw:
         """The next item with its probabilities."""
-        return self.partition.proposal.choose(coin, self._priorities)
+        return self.proposal.choose(coin, self._priorities)
 
     def chance(self, item: int) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
-        return self.partition.proposal.chance(item, self._priorities)
-
-    def is_left(self, item: int) -> bool:
-        """Whether an item of this number may still be drawn."""
-        drawn_in = self.partition.proposal.drawn_in
-        return 0 <= item < drawn_in.size and not drawn_in[item]
+        return self.proposal.chance(item, self._priorities)
 
     @property
     def _priorities(self) -> Floats:
@@ -220,7 +194,7 @@ class Best:
         """Enter the next draw of the ledger."""
         if draw.strata_q is None:
             raise LedgerDiffers("strata_q", None, "the probability of an item of each stratum")
-        self.partition.proposal.take(draw.item, draw.round)
+        self.proposal.take(draw.item, draw.round)
         self._out.append(OpenDraw(draw, self.partition))
 
     def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
@@ -260,10 +234,6 @@ class Best:
         if 1 < standing.size < self._in_partition:
             self._partitions += 1
             self.partition = self._partition(standing)
-
-    def restart(self) -> None:
-        """Not possible: no judgement is corrected."""
-        raise TypeError(self)
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
         """Why the session stops under ``rule``, or None to go on."""

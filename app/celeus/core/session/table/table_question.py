@@ -40,8 +40,7 @@ from celeus.core.pools.table import Mask
 from celeus.core.pools.table import Table as PoolTable
 from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
 from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
-from celeus.core.session.points import Points
-from celeus.core.session.question import View
+from celeus.core.session.question import JointQuestion, View
 from celeus.core.session.recorded import LedgerDiffers, same
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
@@ -61,7 +60,7 @@ class Picking(NamedTuple):
     interval: Interval
 
 
-class Table:
+class Table(JointQuestion):
     """The questions of a table after some rounds. ``claims`` stand in the order of the plan's.
 
     Behind them stand those ``added`` later, each after so many folded rounds (``added_after``).
@@ -286,34 +285,9 @@ class Table:
         return len(self.plan.metrics)
 
     @property
-    def adaptive(self) -> bool:
-        """True: draws depend on the losses folded before."""
-        return True
-
-    @property
-    def points(self) -> Points:
-        """None: there is no one interval."""
-        return Points()
-
-    @property
-    def ratings(self) -> None:
-        """None: there is no panel."""
-        return None
-
-    @property
     def is_open(self) -> bool:
         """True: any item left narrows an interval."""
         return True
-
-    @property
-    def rounds_to_replay(self) -> int:
-        """None."""
-        return 0
-
-    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
-        """Never."""
-        del rule, last
-        return False
 
     def bets_per_round(self, rule: StoppingRule) -> int:
         """Bets that folding the next round may place, were it to fall into the largest claims."""
@@ -349,11 +323,6 @@ class Table:
         q = self._q
         return ProposedDraw(item, float(q[self.cells.strata.code[item]]), q)
 
-    def is_left(self, item: int) -> bool:
-        """Whether an item of this number may still be drawn."""
-        drawn_in = self.proposal.drawn_in
-        return 0 <= item < drawn_in.size and not drawn_in[item]
-
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""
         if draw.strata_q is None:
@@ -378,10 +347,6 @@ class Table:
     def fold_next(self, rounds: Rounds) -> None:
         """Fold the next round, which is judged."""
         self.fold(rounds.losses(self.folded))
-
-    def restart(self) -> None:
-        """Not possible: no judgement is corrected."""
-        raise TypeError(self)
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """One answer: all claims have what was asked for."""
