@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpcore2
@@ -56,7 +57,11 @@ class Sender:
 
     def __init__(self, guard: Guard) -> None:
         self.guard = guard
-        self._tls = ssl.create_default_context()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """The machine's trusted certificates, read at the first message: that takes 40 ms."""
+        return ssl.create_default_context()
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
         """Send a message; never raises for what a receiver does."""
