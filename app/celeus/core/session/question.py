@@ -1,4 +1,4 @@
-"""What a session can ask, and the protocol between a session and its question.
+"""The questions a session can ask, and the protocol between a session and its question.
 
 A session knows rounds, their order, corrections and the stopping rule; a question knows what is
 drawn, what a loss means and what is answered. For every round a session calls, in this order:
@@ -52,6 +52,16 @@ class JointQuestion:
     __slots__ = ()
 
     @property
+    def correctable(self) -> bool:
+        """False: which items were drawn later followed from what the judges had said."""
+        return False
+
+    @property
+    def bets_at_draw(self) -> bool:
+        """True: a round is bet on with what was folded when it was drawn."""
+        return True
+
+    @property
     def adaptive(self) -> bool:
         """True: draws depend on the losses folded before."""
         return True
@@ -89,8 +99,20 @@ class Question(Protocol):
         """The frozen choices of the session."""
 
     @property
-    def width(self) -> int | None:
-        """Number of losses in a judgement; None where it is one number and can be corrected."""
+    def purpose(self) -> str:
+        """What a session of this question does, as in "a session that …"."""
+
+    @property
+    def correctable(self) -> bool:
+        """Whether a judgement can be corrected later."""
+
+    @property
+    def bets_at_draw(self) -> bool:
+        """Whether a round's bets are fixed at its draw, by what is folded then."""
+
+    @property
+    def orders_answers(self) -> bool:
+        """Whether judges see several answers, in an order drawn for the round."""
 
     @property
     def proposal(self) -> Proposal:

@@ -135,9 +135,14 @@ class Best(JointQuestion):
         self._out: deque[OpenDraw] = deque()
 
     @property
-    def width(self) -> int:
-        """The systems: a judgement has a loss of each."""
-        return len(self.plan.systems)
+    def purpose(self) -> str:
+        """Seek the best system."""
+        return "seeks the best of several systems"
+
+    @property
+    def orders_answers(self) -> bool:
+        """Whether judges see the systems' answers; not where a label is asked for."""
+        return self.order is not None
 
     @property
     def proposal(self) -> StratifiedProposal:
@@ -174,7 +179,7 @@ class Best(JointQuestion):
         """The work of the next round, counted in bets: the pool may have to be parted anew."""
         del rule
         contrasts, pairs = self.partition.contrasts, self.partition.contrasts.pairs.place.size
-        parted = self.candidates.items * (self.width + pairs // COMPARED_IN_A_BET)
+        parted = self.candidates.items * (self.plan.width + pairs // COMPARED_IN_A_BET)
         return int(contrasts.left.size + (parted if self.race.standing.size > 2 else 0))
 
     def choose(self, coin: float) -> ProposedDraw:

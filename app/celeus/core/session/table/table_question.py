@@ -245,7 +245,7 @@ class Table(JointQuestion):
         """The question as it is if nobody judges the draws that are out."""
         if not self._out:
             return self
-        settled, nobody = deepcopy(self), (None,) * self.width
+        settled, nobody = deepcopy(self), (None,) * self.plan.width
         for place in range(self.folded, len(rounds)):
             settled.fold(rounds.losses(place) if rounds.is_judged(place) else nobody)
         return settled
@@ -280,9 +280,14 @@ class Table(JointQuestion):
         return promises(plan.account, plan.alpha, count)
 
     @property
-    def width(self) -> int:
-        """The metrics: a judgement has a loss of each."""
-        return len(self.plan.metrics)
+    def purpose(self) -> str:
+        """Make claims about metrics and groups."""
+        return "makes a table of claims"
+
+    @property
+    def orders_answers(self) -> bool:
+        """False: one answer is judged."""
+        return False
 
     @property
     def is_open(self) -> bool:
@@ -292,7 +297,7 @@ class Table(JointQuestion):
     def bets_per_round(self, rule: StoppingRule) -> int:
         """Bets that folding the next round may place, were it to fall into the largest claims."""
         del rule
-        parts = (1 + len(self.plan.columns)) * self.width
+        parts = (1 + len(self.plan.columns)) * self.plan.width
         return sum(nlargest(parts, self.bets))
 
     @property
