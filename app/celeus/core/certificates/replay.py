@@ -7,7 +7,7 @@ probability is computed again.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, s
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.interval import Interval
 from celeus.core.ledger import Amendment, Draw, Event, Observation
+from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
+from celeus.core.plans.table import TablePlan
 from celeus.core.pools.bounds import Basis, foreign
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.losses import LossScale
@@ -28,9 +30,11 @@ from celeus.core.pools.rows.pairs import composed
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
+from celeus.core.session.best.best_question import Best
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.recorded import LedgerDiffers
-from celeus.core.session.session import AnySession, begin_session
+from celeus.core.session.session import AnySession, Session, begin_session
+from celeus.core.session.table.table_question import Table
 from celeus.errors import Refusal
 
 PREDICTIONS = frozenset(f"prediction_{side}" for side in SIDES)
@@ -295,6 +299,12 @@ def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
     return Scores(np.full(plan.items, plan.lower), np.zeros(plan.items), None)
 
 
+@overload
+def begun(plan: BestPlan, pool: Pool, seed: bytes | None) -> Session[Best]: ...
+@overload
+def begun(plan: TablePlan, pool: Pool, seed: bytes | None) -> Session[Table]: ...
+@overload
+def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession: ...
 def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession:
     """The session of a plan on its pool before the first draw; Mismatch where they do not agree."""
     try:
