@@ -184,7 +184,7 @@ def _check_flags(name: str, claimed: NDArray[np.bool_], found: NDArray[np.bool_]
 
 
 def check_known(plan: Plan, pool: Pool) -> None:
-    """What the plan states of known losses and bounds is what the pool's columns say."""
+    """Refuse a plan whose known losses and bounds are not those of the pool's columns."""
     known = None if pool.known is None else pool.known.to_dict()
     stated = None if plan.known is None else plan.known.to_dict()
     if known is None or stated is None:
@@ -220,7 +220,7 @@ def check_bounds_columns(pool: Pool, scale: Interval) -> None:
 
 
 def check_weights(plan: Plan, pool: Pool) -> None:
-    """What the plan states of weights is what the pool's column says."""
+    """Refuse a plan whose weights are not those of the pool's column."""
     if "weight" in pool.columns:
         nothing = np.flatnonzero(~(pool.columns["weight"] > 0.0))
         if nothing.size:
@@ -238,7 +238,7 @@ CARRIED = ("round", "label")
 
 
 def check_carried(pool: Pool) -> None:
-    """What is said to be known from another session can be so, as far as the columns tell.
+    """Refuse judgements of another session that the columns contradict.
 
     Of a true label the loss follows; a loss that was judged names its round, each another one. The
     judgements themselves are in the ledger of that session.
@@ -287,7 +287,7 @@ def known_by_label(pool: Pool) -> set[str]:
 
 
 def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
-    """What is known of every item before its loss; None when that takes a pool not at hand."""
+    """The scores of every item before its loss; None when that takes a pool not at hand."""
     if pool is not None:
         try:
             return scores(pool, plan.strategy)
@@ -336,7 +336,7 @@ def replay_ledger(session: AnySession, events: Iterable[Event], *, seeded: bool)
 
 
 def check_labels(pool: Pool, transcript: Transcript) -> None:
-    """Where a judge did not give the loss itself, it is the one that follows from what was said."""
+    """Refuse a loss that does not follow from the label or preference its judge gave."""
     for at, said in transcript.words.items():
         event = transcript.events[at]
         where = f"ledger[{at}].loss"

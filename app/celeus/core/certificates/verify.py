@@ -259,7 +259,7 @@ class _Inspection:
             self.report.unchecked["draws"] = NO_SEED
 
     def _nothing_recorded(self) -> None:
-        """What is recorded for who has no pool could verify nothing here."""
+        """Refuse rounds and surrogates recorded where only the pool can verify anything."""
         with self._checking("rounds", "surrogates"):
             for name in ("rounds", "surrogates"):
                 equal(name, self._document[name], None)
@@ -284,7 +284,7 @@ class _Inspection:
             equal("pool.items", header["items"], len(self._same))
 
     def _describe(self) -> None:
-        """What the report says whether it holds or not."""
+        """Fill in the parts of the report that do not depend on the verdict."""
         report, document = self.report, self._document
         report.kind = document["kind"]
         report.session_id = document["session_id"]
@@ -324,7 +324,7 @@ class _Inspection:
         return transcript
 
     def _check_head(self, transcript: Transcript) -> None:
-        """Of the members beside the ledger, what it says of them."""
+        """Check the members beside the ledger that it determines."""
         issued_at, superseded = (self._document[name] for name in ("issued_at", "supersedes"))
         last = transcript.records[-1]["at"] if transcript.records else issued_at
         if issued_at < last:

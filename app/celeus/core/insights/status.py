@@ -52,7 +52,7 @@ NO_INTERVAL: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What is kept of a session and its state does not contain.
+    """The facts of a session that its state does not contain.
 
     ``session`` and ``pool`` are ids as the wire has them, ``created_at`` is ISO 8601 in UTC to the
     microsecond, ``ledger_head`` hexadecimal. ``origin`` says of a session that was pushed when it
@@ -205,7 +205,7 @@ def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
 
 
 def _raters(ratings: Ratings) -> dict[str, Any]:
-    """What a panel has said, and who is waited for."""
+    """The counts of a panel's ratings, and the raters waited for."""
     panel = [{"name": name, "rounds": rounds} for name, rounds in ratings.awaited.items()]
     return ratings.summary | {"panel": panel}
 
@@ -258,7 +258,7 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
 
 
 def _emptied(claims: Sequence[ClaimState]) -> list[str]:
-    """What is said of claims that have lost every candidate."""
+    """A warning naming the claims that have lost every candidate."""
     names = [claim.claim.name for claim in claims if claim.fold.emptied]
     if not names:
         return []
@@ -268,7 +268,7 @@ def _emptied(claims: Sequence[ClaimState]) -> list[str]:
 
 
 def _reversed(question: Table) -> list[str]:
-    """What is said of answers to questions that later losses contradict."""
+    """Warnings of answers that later losses contradict."""
     told = []
     for at, claim in enumerate(question.claims):
         if claim.claim.questions:
@@ -313,7 +313,7 @@ def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
 
 
 def _contradicted(contradictions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What follows from judgements outside their items' bounds."""
+    """Warnings of judgements outside their items' bounds."""
     return [
         f"a judgement of item {one['item']} said {_named(one)}{one['loss']:g}, and the pool states"
         f" that its loss is from {one['lower']:g} to {one['upper']:g}: if the judgement is right,"

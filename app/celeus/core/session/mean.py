@@ -218,7 +218,7 @@ class Mean:
 
 
 def ratings_of(plan: Plan, seed: bytes) -> Ratings | None:
-    """What the panel has said before the first draw; None where the plan has none.
+    """The ratings of the plan's panel before the first draw; None where it has none.
 
     An empty ``seed`` is one that is not known.
     """

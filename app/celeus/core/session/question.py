@@ -40,7 +40,7 @@ AnyPlan = Plan | BestPlan | TablePlan
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the judge of a round may use: ``shown`` answers, and ``blind`` to known losses."""
+    """The view of a round's judge: ``shown`` answers, and ``blind`` to known losses."""
 
     shown: bool = True
     blind: bool = False
@@ -92,7 +92,7 @@ class JointQuestion:
 
 
 class Question(Protocol):
-    """What a session asks of its pool."""
+    """A question that a session asks of its pool."""
 
     @property
     def plan(self) -> AnyPlan:
@@ -100,7 +100,7 @@ class Question(Protocol):
 
     @property
     def purpose(self) -> str:
-        """What a session of this question does, as in "a session that …"."""
+        """The words for what a session of this question does, as in "a session that …"."""
 
     @property
     def correctable(self) -> bool:
@@ -132,7 +132,7 @@ class Question(Protocol):
 
     @property
     def ratings(self) -> Ratings | None:
-        """What the raters of a panel have said; None where there is no panel."""
+        """The ratings of a panel; None where there is no panel."""
 
     @property
     def is_open(self) -> bool:
@@ -188,7 +188,7 @@ class Question(Protocol):
         """The item of a round as its judge sees it: nothing says whose its answers are."""
 
     def arrangement(self, round_: int, item: int) -> dict[str, str]:
-        """How the answers of a round stand before its judge, as the ledger says it of its draw.
+        """The order of a round's answers before its judge, as the ledger keeps it with the draw.
 
         Of two systems which one is ``left``, of several their ``order``; empty where none is shown.
         """

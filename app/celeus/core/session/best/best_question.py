@@ -49,7 +49,7 @@ Standing = Literal["leading", "in", "out"]
 
 
 class SystemState(NamedTuple):
-    """Where a system stands: ``round`` is that at which it was out.
+    """The state of one system; ``round`` is the one at which it was out.
 
     ``stake`` is the wealth bet against its being best: it starts at alpha, and at 1 it is out.
     ``estimate`` is of its mean loss less that of the leader, None before any label tells the two
@@ -285,7 +285,7 @@ class Best(JointQuestion):
 
     @property
     def systems(self) -> list[SystemState]:
-        """Where every system stands, in the order of the plan."""
+        """The states of all systems, in the order of the plan."""
         leader, count = self.leader, len(self.plan.systems)
         stake, out_at = self.race.stake, self.race.out_at
         lower, upper = self.partition.contrasts.limits(self.totals)

@@ -219,7 +219,7 @@ class Table(JointQuestion):
         return [settled.claims[at].interval_at(level) for at in places]
 
     def pickings(self, rounds: Rounds) -> list[list[Picking]]:
-        """Of every claim the intervals to show it with where 1, 2, 4 and so on, or all are picked.
+        """The intervals of every claim where 1, 2, 4 and so on, or all are picked.
 
         For any number of claims the interval of the next smaller one holds: it is no narrower.
         """
@@ -273,7 +273,7 @@ class Table(JointQuestion):
 
     @property
     def promises(self) -> Promises:
-        """What the account promises, in words."""
+        """The account's promises, in words."""
         plan = self.plan
         # Picked are claims that bet; those of a group judged whole need no level.
         count = plan.betting if plan.account == "selected" else len(self.claims)
@@ -302,7 +302,7 @@ class Table(JointQuestion):
 
     @property
     def wanted(self) -> int:
-        """How many claims something was asked for."""
+        """The number of claims that have a target."""
         return sum(claim.claim.wants for claim in self.claims)
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
@@ -479,6 +479,6 @@ def check_plan(plan: TablePlan, table: PoolTable) -> None:
 
 
 def _fact(claim: TableClaim) -> tuple[object, ...]:
-    """What a table alone says of a claim."""
+    """The facts of a claim that follow from the table alone."""
     part = claim.metric, claim.column, claim.value, claim.whole
     return (*part, claim.items, claim.known, claim.total)
