@@ -29,7 +29,6 @@ from celeus.core.pools.systems import PLACES
 from celeus.core.randomness import commitment
 from celeus.core.runs.form import FORMAT, PoolForm
 from celeus.core.session.correction import Checkpoints, advance, catch_up
-from celeus.core.session.mean import Mean
 from celeus.core.session.outcome import Judgement, detail_of, event_of
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.rounds import PENDING
@@ -390,7 +389,7 @@ class Run:
 
     def _amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:
         self._must_be_open()
-        if not isinstance(self._state.question, Mean):
+        if not self._state.question.correctable:
             raise InvalidValue(
                 "A judgement can be corrected where the session has one interval.",
                 field="round",

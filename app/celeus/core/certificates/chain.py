@@ -18,30 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.ledger import (
-    Addition,
-    Amendment,
-    Change,
-    Draw,
-    Event,
-    JointObservation,
-    Observation,
-    Rating,
-    Unjudgeable,
-)
+from celeus.core.certificates.members import RECORDS
+from celeus.core.ledger import Event
 
-KINDS: Mapping[type, str] = MappingProxyType(
-    {
-        Draw: "draw",
-        Observation: "observation",
-        JointObservation: "observation",
-        Unjudgeable: "unjudgeable",
-        Rating: "rating",
-        Amendment: "amendment",
-        Change: "change",
-        Addition: "addition",
-    }
-)
+KINDS: Mapping[type, str] = MappingProxyType({event: form.kind for event, form in RECORDS.items()})
 """What the kinds of event are called, here and on the wire."""
 
 _NAME = b"celeus-ledger-1"
@@ -51,7 +31,7 @@ Record = Mapping[str, Any]
 
 
 def opening(session: bytes, plan_digest: bytes) -> bytes:
-    """What the chain starts with, and a time stamp is over; ``session`` is its UUID."""
+    """The bytes that the chain starts with and a time stamp covers; ``session`` is its UUID."""
     return _NAME + session + plan_digest
 
 
@@ -94,16 +74,11 @@ def record_of(
     record: dict[str, Any] = {"sequence": sequence, "kind": KINDS[type(event)], "at": at}
     if detail is not None:
         record["detail"] = dict(detail)
-    if not isinstance(event, Change | Addition):
-        record["round"] = event.round
-    if isinstance(event, Observation | Rating | Amendment) and event.loss is not None:
-        record["loss"] = event.loss
-    if isinstance(event, JointObservation):
-        record["losses"] = list(event.losses)
-    if isinstance(event, Draw):
-        record |= {"item": event.item, "q": event.q, "seen": event.seen}
-        if event.strata_q is not None:
-            record["strata_q"] = strata_hex(event.strata_q)
+    record |= RECORDS[type(event)].values(event)
+    if "losses" in record:
+        record["losses"] = list(record["losses"])
+    if "strata_q" in record:
+        record["strata_q"] = strata_hex(record["strata_q"])
     return record
 
 

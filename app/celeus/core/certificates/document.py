@@ -20,6 +20,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificates.best.claim import best_claim
 from celeus.core.certificates.chain import chain_on, chain_start
 from celeus.core.certificates.ed25519 import OF_DIGEST, public_of, sign, signed_by
+from celeus.core.certificates.members import COLUMNS, OTHER
 from celeus.core.certificates.stamps import to_text
 from celeus.core.certificates.table.claim import table_claim
 from celeus.core.plans.plan import Plan
@@ -102,7 +103,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a certificate takes from a session's state, which later events change.
+    """The parts of a session's state that a certificate holds; later events change the state.
 
     ``points`` are the folded rounds, ``rounds`` all of them, ``surrogates`` is the sum over the
     pool before the first round. Where the best of several systems is sought, or many claims are
@@ -118,7 +119,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a certificate says of a session.
+    """The facts of a session that a certificate states.
 
     ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
     events up to the position, each as canonical JSON. ``seed`` is None for an interim certificate,
@@ -279,7 +280,7 @@ def _claimed(account: Account) -> dict[str, Any]:
 
 
 def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
-    """What is claimed after the events of ``session``; ``amended`` when one is a correction."""
+    """The claim after the events of ``session``; ``amended`` when one is a correction."""
     question, plan = session.question, session.question.plan
     interval, pool = question.interval, question.fold.pool_interval
     unjudgeable = session.rounds.unjudgeable(session.folded)
@@ -316,7 +317,7 @@ def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
 
 
 def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str, str]]:
-    """What the claim rests on, as ``{code, text}``; empty when on nothing but the draws."""
+    """The assumptions of the claim, as ``{code, text}``; empty when on nothing but the draws."""
     codes = {
         "margin": plan.target == "population" and plan.bound.kind == "margin",
         "iid_sample": plan.target == "population" and plan.bound.kind != "margin",
@@ -338,7 +339,7 @@ def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str
 
 
 def _particulars(plan: Plan) -> dict[str, str]:
-    """What the assumptions say of this plan only."""
+    """The parts of the assumptions' texts that name facts of this plan, by code."""
     own = {"margin": f" The reason given: {plan.bound.assumption}"}
     if plan.raters is not None:
         own["raters"] = f" {SOURCES[plan.raters]}"
@@ -353,7 +354,7 @@ def _particulars(plan: Plan) -> dict[str, str]:
 
 
 def source(basis: Basis) -> str:
-    """Where the judgements are from."""
+    """A sentence naming the session that the judgements are from."""
     if basis.certificate is None:
         return f"They are those of {basis.session}, which has no certificate."
     return (
@@ -362,7 +363,7 @@ def source(basis: Basis) -> str:
 
 
 def stated(known: KnownLosses, items: int) -> str:
-    """What is stated of how many losses, and why."""
+    """Sentences counting the known and bounded losses, with their reasons."""
     parts = []
     if known.items:
         reasons = ", ".join(f"{one} ({known.reasons[one]})" for one in sorted(known.reasons))
@@ -396,22 +397,24 @@ def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[s
         if other != plug_in[points.minus_start + at]
     ]
     predicted = count > 0 and not math.isnan(variance[0])
+    columns = (
+        list(q[:count]),
+        list(seen[:count]),
+        surrogate,
+        left,
+        plug_in,
+        range_lower,
+        range_upper,
+        variance if predicted else None,
+        estimate,
+        lower,
+        upper,
+    )
+    second = (
+        [points.first + place for place, _ in apart],
+        *([column[at] for _, at in apart] for column in minus[:3]),
+    )
     return {
-        "q": list(q[:count]),
-        "seen": list(seen[:count]),
-        "guess": surrogate,
-        "left": left,
-        "plug_in": plug_in,
-        "range_lower": range_lower,
-        "range_upper": range_upper,
-        "variance": variance if predicted else None,
-        "estimate": estimate,
-        "lower": lower,
-        "upper": upper,
-        "other": {
-            "round": [points.first + place for place, _ in apart],
-            "plug_in": [minus[0][at] for _, at in apart],
-            "range_lower": [minus[1][at] for _, at in apart],
-            "range_upper": [minus[2][at] for _, at in apart],
-        },
+        **dict(zip(COLUMNS, columns, strict=True)),
+        "other": dict(zip(OTHER, second, strict=True)),
     }

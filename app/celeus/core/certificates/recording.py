@@ -26,7 +26,7 @@ Items = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class FoldRecord:
-    """What was fixed before the loss of every folded round; arrays have one number a round.
+    """The numbers fixed before the loss of every folded round; arrays have one number a round.
 
     ``sum`` is that of the surrogates of all items that may be drawn. ``variance`` is None where the
     policy predicts none, ``other`` holds the range of the second completion for rounds where its

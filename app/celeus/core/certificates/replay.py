@@ -7,7 +7,7 @@ probability is computed again.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from celeus.core.certificates.parsing import EXCERPT, Mismatch, Object, equal, s
 from celeus.core.certificates.transcript import Transcript
 from celeus.core.interval import Interval
 from celeus.core.ledger import Amendment, Draw, Event, Observation
+from celeus.core.plans.best import BestPlan
 from celeus.core.plans.plan import Plan
+from celeus.core.plans.table import TablePlan
 from celeus.core.pools.bounds import Basis, foreign
 from celeus.core.pools.comparison import loss_said
 from celeus.core.pools.losses import LossScale
@@ -28,9 +30,11 @@ from celeus.core.pools.rows.pairs import composed
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
+from celeus.core.session.best.best_question import Best
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.recorded import LedgerDiffers
-from celeus.core.session.session import AnySession, begin_session
+from celeus.core.session.session import AnySession, Session, begin_session
+from celeus.core.session.table.table_question import Table
 from celeus.errors import Refusal
 
 PREDICTIONS = frozenset(f"prediction_{side}" for side in SIDES)
@@ -180,7 +184,7 @@ def _check_flags(name: str, claimed: NDArray[np.bool_], found: NDArray[np.bool_]
 
 
 def check_known(plan: Plan, pool: Pool) -> None:
-    """What the plan states of known losses and bounds is what the pool's columns say."""
+    """Refuse a plan whose known losses and bounds are not those of the pool's columns."""
     known = None if pool.known is None else pool.known.to_dict()
     stated = None if plan.known is None else plan.known.to_dict()
     if known is None or stated is None:
@@ -216,7 +220,7 @@ def check_bounds_columns(pool: Pool, scale: Interval) -> None:
 
 
 def check_weights(plan: Plan, pool: Pool) -> None:
-    """What the plan states of weights is what the pool's column says."""
+    """Refuse a plan whose weights are not those of the pool's column."""
     if "weight" in pool.columns:
         nothing = np.flatnonzero(~(pool.columns["weight"] > 0.0))
         if nothing.size:
@@ -234,7 +238,7 @@ CARRIED = ("round", "label")
 
 
 def check_carried(pool: Pool) -> None:
-    """What is said to be known from another session can be so, as far as the columns tell.
+    """Refuse judgements of another session that the columns contradict.
 
     Of a true label the loss follows; a loss that was judged names its round, each another one. The
     judgements themselves are in the ledger of that session.
@@ -283,7 +287,7 @@ def known_by_label(pool: Pool) -> set[str]:
 
 
 def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
-    """What is known of every item before its loss; None when that takes a pool not at hand."""
+    """The scores of every item before its loss; None when that takes a pool not at hand."""
     if pool is not None:
         try:
             return scores(pool, plan.strategy)
@@ -295,6 +299,12 @@ def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
     return Scores(np.full(plan.items, plan.lower), np.zeros(plan.items), None)
 
 
+@overload
+def begun(plan: BestPlan, pool: Pool, seed: bytes | None) -> Session[Best]: ...
+@overload
+def begun(plan: TablePlan, pool: Pool, seed: bytes | None) -> Session[Table]: ...
+@overload
+def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession: ...
 def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession:
     """The session of a plan on its pool before the first draw; Mismatch where they do not agree."""
     try:
@@ -326,7 +336,7 @@ def replay_ledger(session: AnySession, events: Iterable[Event], *, seeded: bool)
 
 
 def check_labels(pool: Pool, transcript: Transcript) -> None:
-    """Where a judge did not give the loss itself, it is the one that follows from what was said."""
+    """Refuse a loss that does not follow from the label or preference its judge gave."""
     for at, said in transcript.words.items():
         event = transcript.events[at]
         where = f"ledger[{at}].loss"

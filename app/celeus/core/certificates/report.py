@@ -53,7 +53,7 @@ def shown(value: object) -> str:
 
 
 def origin_line(origin: Mapping[str, str]) -> str:
-    """Where the session ran, and who had its seed meanwhile."""
+    """A line saying where the session ran, and who had its seed meanwhile."""
     return (
         f"it ran in a process of whoever pushed it, who had its seed and its file, and came to its"
         f" service, closed, on {origin['at']}: the signature is by whoever computed it again, not"
@@ -79,7 +79,7 @@ def pool_sessions_line(counts: Mapping[str, int] | None) -> str:
 
 @dataclass(slots=True)
 class Report:
-    """What was found. ``claim`` is what the certificate says, whether it holds or not.
+    """The result of a verification. ``claim`` is that of the certificate, whether it holds or not.
 
     ``sentence`` is what it says for people, None where it does not hold.
     ``pool_sessions`` counts the sessions opened on the pool, by the signer's word only; None where

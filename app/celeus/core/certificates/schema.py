@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from celeus.core.canonical import canonical_json
 from celeus.core.certificates.best.checks import best_plan_of
 from celeus.core.certificates.form import SESSION
+from celeus.core.certificates.members import COLUMNS, OTHER
 from celeus.core.certificates.parsing import (
     DIGEST,
     Mismatch,
@@ -50,20 +51,6 @@ Floats = NDArray[np.float64]
 
 HEADER = ("items", "loss", "groups", "columns", "items_digest")
 STATED = ("reasons", "systems", "based_on", "score", "metrics", "group_columns")
-COLUMNS = (
-    "q",
-    "seen",
-    "guess",
-    "left",
-    "plug_in",
-    "range_lower",
-    "range_upper",
-    "variance",
-    "estimate",
-    "lower",
-    "upper",
-)
-OTHER = ("round", "plug_in", "range_lower", "range_upper")
 SLACK = 1e-9
 ROUNDING = 1e-13
 
@@ -455,14 +442,15 @@ def _first_apart(one: Floats, other: Floats, slack: Floats) -> int | None:
 
 
 def _slack(name: str, one: Floats, other: Floats, plan: Plan) -> Floats:
-    """How far two numbers of this column may be apart."""
+    """The largest lawful differences between two numbers of this column."""
     largest = np.maximum(np.abs(one), np.abs(other))
-    if name == "seen":
+    kind = COLUMNS[name]
+    if kind == "none":
         return np.zeros(one.size)
-    if name in {"q", "variance"}:
+    if kind == "relative":
         return SLACK * largest
     origin = np.full(one.size, plan.lower)
-    if name == "left":
+    if kind == "sum":
         # How much is left of weights only the pool tells.
         left = plan.drawable - np.arange(one.size)
         origin *= left if plan.weights is None else 0.0

@@ -7,12 +7,13 @@ losses on the scale, changes the plan allows, nothing after the session was clos
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.certificates.chain import Record, strata_of_hex
+from celeus.core.certificates.members import RECORDS
 from celeus.core.certificates.parsing import (
     HEX,
     Mismatch,
@@ -21,7 +22,6 @@ from celeus.core.certificates.parsing import (
     flag,
     listed,
     members,
-    moment,
     number,
     text,
     whole,
@@ -55,31 +55,119 @@ STATES = ("active", "paused", "closed")
 MOST_RECORDED = MOST_STRATA + 1
 """Strata of a draw: an audit has one more."""
 SLACK = 1e-9
-EVERY = ("sequence", "kind", "at")
-FORMS: Mapping[str, tuple[str, ...]] = {
-    "draw": ("round", "item", "q", "seen"),
-    "observation": ("round", "loss"),
-    "unjudgeable": ("round",),
-    "rating": ("round", "detail"),
-    "amendment": ("round",),
-    "change": ("detail",),
-}
-"""Members a record of each kind has beside ``EVERY``."""
-JOINT_FORMS: Mapping[str, tuple[str, ...]] = {
-    "draw": (*FORMS["draw"], "strata_q"),
-    "observation": ("round", "losses"),
-    "change": FORMS["change"],
-}
-"""The same where the best of several systems is sought."""
-TABLE_FORMS: Mapping[str, tuple[str, ...]] = {**JOINT_FORMS, "addition": ("detail",)}
-"""The same where claims are made about a table."""
 NESTED = "questions"
 """The only member of a detail that is neither a text nor a number, in a claim that is added."""
-OPTIONAL: Mapping[str, tuple[str, ...]] = {
-    "draw": ("strata_q", "detail"),
-    "rating": ("loss",),
-    "amendment": ("loss", "detail"),
-}
+
+
+@dataclass(frozen=True, slots=True)
+class MeanRules:
+    """The rules for the ledger of a session of one mean."""
+
+    plan: Plan
+    events: ClassVar = (Draw, Observation, Unjudgeable, Rating, Amendment, Change)
+    strata_stay: ClassVar = True
+
+    @property
+    def arrangement(self) -> str | None:
+        """The member of a draw's detail that says how answers stood before its judge."""
+        return None if self.plan.systems is None else "left"
+
+    @property
+    def panel(self) -> tuple[str, ...]:
+        """The raters whose ratings the ledger may hold."""
+        return () if self.plan.protocol is None else self.plan.panel
+
+    @property
+    def most_strata(self) -> int:
+        """The largest number of strata of a draw; 0 where the policy has none."""
+        return MOST_RECORDED if self.plan.policy.has_goal else 0
+
+    @property
+    def q_of_a_stratum(self) -> bool:
+        """Whether the probability of an item is that of its stratum, and not of its weight too."""
+        return self.plan.weights is None
+
+    def least_q(self, round_: int) -> float:
+        """The least probability of a draw; of weights, which only the pool holds, the lightest."""
+        weights = self.plan.weights
+        if weights is None:
+            return _least_even(self.plan, round_)
+        return self.plan.beta * weights.least_share / self.plan.items * (1.0 - SLACK)
+
+    def check_precision(self, precision: float | None, before: float | None, where: str) -> None:
+        """Refuse a new precision that the plan does not allow; an unchanged one was checked."""
+        del where
+        if precision != before:
+            check_precision(self.plan, precision)
+
+
+class JointRules:
+    """The rules that ledgers with several losses a round share."""
+
+    __slots__ = ()
+    panel: ClassVar[tuple[str, ...]] = ()
+    q_of_a_stratum: ClassVar = True
+
+    def check_precision(self, precision: float | None, before: float | None, where: str) -> None:
+        """Refuse any precision: none is asked of the whole session."""
+        del before
+        equal(where, precision, None)
+
+
+@dataclass(frozen=True, slots=True)
+class BestRules(JointRules):
+    """The rules for the ledger of a session that seeks the best of several systems."""
+
+    plan: BestPlan
+    events: ClassVar = (Draw, JointObservation, Change)
+    arrangement: ClassVar = "order"
+    most_strata: ClassVar = MOST_RECORDED
+    # The pool is cut anew as systems leave.
+    strata_stay: ClassVar = False
+
+    def least_q(self, round_: int) -> float:
+        """The least probability of a draw."""
+        return _least_even(self.plan, round_)
+
+    def scales(self, scale: LossScale) -> list[tuple[LossScale, bool]]:
+        """The scale of every loss of a judgement, and whether that loss may be missing."""
+        return [(scale, False)] * self.plan.width
+
+
+@dataclass(frozen=True, slots=True)
+class TableRules(JointRules):
+    """The rules for the ledger of a session about a table."""
+
+    plan: TablePlan
+    events: ClassVar = (Draw, JointObservation, Change, Addition)
+    arrangement: ClassVar = None
+    most_strata: ClassVar = MOST_CELLS
+    strata_stay: ClassVar = True
+
+    def least_q(self, round_: int) -> float:
+        """The least probability of a draw: part of the even share goes to claims that need it."""
+        return _least_even(self.plan, round_) * (1.0 - NEEDED_SHARE)
+
+    def scales(self, scale: LossScale) -> list[tuple[LossScale, bool]]:
+        """The scale of every loss of a judgement, and whether that loss may be missing."""
+        del scale
+        return [(metric.scale, True) for metric in self.plan.metrics]
+
+
+def _least_even(plan: AnyPlan, round_: int) -> float:
+    """The probability that even draws leave every item, whatever the policy."""
+    return plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
+
+
+def rules_of(plan: AnyPlan) -> MeanRules | BestRules | TableRules:
+    """The rules of the ledger of a plan's session."""
+    match plan:
+        case Plan():
+            return MeanRules(plan)
+        case BestPlan():
+            return BestRules(plan)
+        case TablePlan():
+            return TableRules(plan)
 
 
 @dataclass(slots=True)
@@ -105,6 +193,10 @@ class Transcript:
     _judged: list[bool] = field(default_factory=list)
     _items: set[int] = field(default_factory=set)
     _rule: StoppingRule | None = None
+    _rules: MeanRules | BestRules | TableRules = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rules = rules_of(self.plan)
 
     @property
     def closed(self) -> bool:
@@ -125,27 +217,24 @@ class Transcript:
         """Read the next record; Mismatch when it cannot be the next one."""
         where = f"ledger[{len(self.records)}]"
         kind = text(value.get("kind") if isinstance(value, dict) else None, f"{where}.kind")
-        forms = FORMS if isinstance(self.plan, Plan) else JOINT_FORMS
-        if isinstance(self.plan, TablePlan):
-            forms = TABLE_FORMS
+        forms = {RECORDS[event].kind: RECORDS[event] for event in self._rules.events}
         if kind not in forms:
             raise Mismatch(f"{where}.kind", kind, "one of " + ", ".join(forms))
-        record = members(value, where, EVERY + forms[kind], OPTIONAL.get(kind, ("detail",)))
-        sequence = whole(record["sequence"], f"{where}.sequence")
-        equal(f"{where}.sequence", sequence, len(self.records) + 1)
-        moment(record["at"], f"{where}.at")
+        record = members(value, where, value)  # type: ignore[arg-type]  # it has a kind
+        values = forms[kind].read(record, where)
+        equal(f"{where}.sequence", values["sequence"], len(self.records) + 1)
         if self.closed:
             raise Mismatch(where, kind, "no event after the session was closed")
         nested = NESTED if kind == "addition" else None
         detail = _detail(record.get("detail"), f"{where}.detail", nested)
-        event = self._readers()[kind](record, where)
+        event = self._readers()[kind](values, where)
         _check_words(detail, event, f"{where}.detail")
         self._read_words(detail, event, f"{where}.detail")
         self.events.append(event)
         self.records.append(record)
 
     def _read_words(self, detail: Mapping[str, Any], event: Event, where: str) -> None:
-        """What a judge said, and of a draw how the answers stood before its judge."""
+        """Keep the words of a judge, and how the answers of a draw stood before its judge."""
         said = {name: detail[name] for name in WORDS if name in detail}
         if "label" in said:
             said["label"] = whole(said["label"], f"{where}.label")
@@ -153,11 +242,9 @@ class Transcript:
             self.words[len(self.records)] = said
         if isinstance(event, JointObservation):
             self.losses[len(self.records)] = event
-        if isinstance(self.plan, BestPlan):
-            if isinstance(event, Draw):
-                self.order.append(detail.get("order"))
-            return
-        if isinstance(self.plan, TablePlan) or self.plan.systems is None:
+        if self._rules.arrangement == "order" and isinstance(event, Draw):
+            self.order.append(detail.get("order"))
+        if self._rules.arrangement != "left":
             return
         if isinstance(event, Draw):
             side = next((one for one in SIDES if one == detail.get("left")), None)
@@ -169,7 +256,7 @@ class Transcript:
             and isinstance(event, Observation | Rating | Amendment)
             and event.loss is not None
             # What raters have come to is said by them
-            and not (self.plan.protocol is not None and isinstance(event, Observation))
+            and not (self._rules.panel and isinstance(event, Observation))
         ):
             raise Mismatch(where, None, "what the judge said of the two answers")
 
@@ -186,24 +273,19 @@ class Transcript:
 
     def _draw(self, record: Object, where: str) -> Draw:
         plan, round_ = self.plan, len(self.draws) + 1
-        equal(f"{where}.round", whole(record["round"], f"{where}.round"), round_)
+        equal(f"{where}.round", record["round"], round_)
         most = min(plan.drawable, self.rule.budget)
         if round_ > most:
             raise Mismatch(f"{where}.round", round_, f"at most {most} draws")
-        item = whole(record["item"], f"{where}.item", 0, plan.items - 1)
+        item = record["item"]
+        if item >= plan.items:
+            raise Mismatch(f"{where}.item", item, f"at most {plan.items - 1}")
         if item in self._items:
             raise Mismatch(f"{where}.item", item, "an item not drawn before")
         self._items.add(item)
-        # Whatever the policy, uniform draws leave every item this much; with weights, which only
-        # the pool holds, the lightest one.
-        least = plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
-        if isinstance(plan, Plan) and plan.weights is not None:
-            least = plan.beta * plan.weights.least_share / plan.items * (1.0 - SLACK)
-        elif isinstance(plan, TablePlan):
-            least *= 1.0 - NEEDED_SHARE
-        q = number(record["q"], f"{where}.q", least, 1.0 + SLACK)
+        q = number(record["q"], f"{where}.q", self._rules.least_q(round_), 1.0 + SLACK)
         # A draw is made and written down under one lock.
-        equal(f"{where}.seen", whole(record["seen"], f"{where}.seen"), len(self.records))
+        equal(f"{where}.seen", record["seen"], len(self.records))
         strata_q = self._strata(record.get("strata_q"), q, f"{where}.strata_q")
         draw = Draw(round_, item, q, len(self.records), strata_q)
         self.draws.append(draw)
@@ -211,9 +293,8 @@ class Transcript:
         return draw
 
     def _strata(self, value: object, q: float, where: str) -> NDArray[np.float64] | None:
-        moving = isinstance(self.plan, BestPlan)
-        most = MOST_CELLS if isinstance(self.plan, TablePlan) else MOST_RECORDED
-        if isinstance(self.plan, Plan) and not self.plan.policy.has_goal:
+        most = self._rules.most_strata
+        if not most:
             if value is not None:
                 raise Mismatch(where, value, "nothing: the policy has no strata")
             return None
@@ -223,31 +304,29 @@ class Transcript:
         strata_q = strata_of_hex(packed)
         if not (np.isfinite(strata_q) & (strata_q > 0.0)).all():
             raise Mismatch(where, value, "probabilities above 0")
-        # Where the best is sought the pool is cut anew as systems leave.
-        if not moving and self.draws and (before := self.draws[0].strata_q) is not None:
+        if (
+            self._rules.strata_stay
+            and self.draws
+            and (before := self.draws[0].strata_q) is not None
+        ):
             equal(f"the strata of {where}", strata_q.size, before.size)
-        weighted = isinstance(self.plan, Plan) and self.plan.weights is not None
-        if not weighted and not (strata_q == q).any():
+        if self._rules.q_of_a_stratum and not (strata_q == q).any():
             raise Mismatch(where, f"none of {strata_q.size} is {q!r}", f"q = {q!r} of one stratum")
         return strata_q
 
     def _observation(self, record: Object, where: str) -> Observation | JointObservation:
         round_ = self._judge(record, where)
-        if isinstance(self.plan, BestPlan):
-            where += ".losses"
-            losses = listed(record["losses"], where, len(self.plan.systems))
-            given = [self._loss(loss, f"{where}[{at}]") for at, loss in enumerate(losses)]
-            in_order = (record.get("detail") or {}).get("in_order") is True
-            return JointObservation(round_, tuple(given), in_order)
-        if isinstance(self.plan, TablePlan):
-            return JointObservation(round_, self._vector(record["losses"], f"{where}.losses"))
-        return Observation(round_, self._loss(record["loss"], f"{where}.loss"))
+        if "loss" in record:
+            return Observation(round_, self._loss(record["loss"], f"{where}.loss"))
+        in_order = (record.get("detail") or {}).get("in_order") is True
+        ordered = in_order and self._rules.arrangement == "order"
+        return JointObservation(round_, self._losses(record["losses"], f"{where}.losses"), ordered)
 
     def _unjudgeable(self, record: Object, where: str) -> Unjudgeable:
         return Unjudgeable(self._judge(record, where))
 
     def _rating(self, record: Object, where: str) -> Rating:
-        if not isinstance(self.plan, Plan) or self.plan.protocol is None:
+        if not self._rules.panel:
             raise Mismatch(f"{where}.kind", "rating", "a session with a panel of raters")
         round_ = self._drawn(record, where)
         if self._judged[round_ - 1]:
@@ -255,7 +334,7 @@ class Transcript:
         content = record["detail"]
         detail = members(content, f"{where}.detail", ("rater",), content)
         rater = text(detail["rater"], f"{where}.detail.rater")
-        if rater not in self.plan.panel:
+        if rater not in self._rules.panel:
             raise Mismatch(f"{where}.detail.rater", rater, "a rater of the panel")
         turn = whole(detail["turn"], f"{where}.detail.turn", 1) if "turn" in detail else 1
         loss = self._loss(record["loss"], f"{where}.loss") if "loss" in record else None
@@ -280,11 +359,8 @@ class Transcript:
         if budget < len(self.draws):
             raise Mismatch(f"{where}.budget", budget, f"at least the {len(self.draws)} draws made")
         try:
-            # An unchanged precision was checked before.
-            if not isinstance(self.plan, Plan):
-                equal(f"{where}.precision", precision, None)
-            elif precision != self.rule.precision:
-                check_precision(self.plan, precision)
+            before = self.rule.precision
+            self._rules.check_precision(precision, before, f"{where}.precision")
             check_budget(budget, self.plan.drawable)
         except Refusal as refusal:
             raise Mismatch(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
@@ -328,7 +404,7 @@ class Transcript:
         )
 
     def _drawn(self, record: Object, where: str) -> int:
-        round_ = whole(record["round"], f"{where}.round", 1)
+        round_: int = record["round"]
         if round_ > len(self.draws):
             raise Mismatch(f"{where}.round", round_, f"a round drawn: 1 to {len(self.draws)}")
         return round_
@@ -340,13 +416,13 @@ class Transcript:
         self._judged[round_ - 1] = True
         return round_
 
-    def _vector(self, value: object, where: str) -> tuple[float | None, ...]:
-        """A loss for every metric, None where nobody could tell it."""
-        metrics = self.plan.metrics if isinstance(self.plan, TablePlan) else ()
-        losses = listed(value, where, len(metrics))
+    def _losses(self, value: object, where: str) -> tuple[float | None, ...]:
+        """The losses of a judgement of several, None where one may be missing and is."""
+        scales = () if isinstance(self._rules, MeanRules) else self._rules.scales(self.scale)
+        losses = listed(value, where, len(scales))
         return tuple(
-            None if loss is None else self._loss(loss, f"{where}[{at}]", metric.scale)
-            for at, (loss, metric) in enumerate(zip(losses, metrics, strict=True))
+            None if missing and loss is None else self._loss(loss, f"{where}[{at}]", scale)
+            for at, (loss, (scale, missing)) in enumerate(zip(losses, scales, strict=True))
         )
 
     def _loss(self, value: object, where: str, scale: LossScale | None = None) -> float:
@@ -358,7 +434,7 @@ class Transcript:
 
 
 def _detail(value: object, where: str, nested: str | None) -> Mapping[str, Any]:
-    """What else was written down with an event: texts, numbers, flags, and what is ``nested``."""
+    """The detail of an event: texts, numbers, flags, and the member ``nested``."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -370,7 +446,7 @@ def _detail(value: object, where: str, nested: str | None) -> Mapping[str, Any]:
 
 
 def _check_words(detail: Mapping[str, Any], event: Event, where: str) -> None:
-    """What is written down beside an event agrees with it."""
+    """Refuse a detail that contradicts its event."""
     losses: tuple[float | None, ...] = ()
     if isinstance(event, JointObservation):
         losses = event.losses

@@ -79,7 +79,6 @@ from celeus.core.session.outcome import loss_in
 from celeus.core.session.presentation_order import Sides
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import Session, begin_mean
-from celeus.core.session.table.table_question import Table
 
 LARGEST_CLAIM = 8 << 20
 """Bytes: that of 600 claims with 20 questions each has a quarter of it."""
@@ -175,29 +174,28 @@ class _Inspection:
             self._chain(plan, transcript)
         if self._roots or "timestamp" in document:
             self._timestamp(bytes.fromhex(document["chain"]["start"]))
-        seed = self._seed(plan)
-        if isinstance(plan, BestPlan):
-            self._best(plan, seed, self._best_pool(plan, header, scale, transcript), transcript)
-        elif isinstance(plan, TablePlan):
-            self._table(plan, seed, self._table_pool(header, scale), transcript)
-        else:
-            self._mean(plan, seed, self._pool(plan, header, scale, transcript), transcript)
-        self.report.sentence = self._sentence(plan, header, scale, transcript)
+        self.report.sentence = self._claimed(plan, header, scale, transcript)
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
 
-    def _sentence(
+    def _claimed(
         self, plan: AnyPlan, header: Object, scale: LossScale, transcript: Transcript
     ) -> str | None:
-        """What the claim says, as pages say it; of a table there is no one sentence."""
-        claim = self.report.claim
-        if claim is None or isinstance(plan, TablePlan):
-            return None
-        if isinstance(plan, BestPlan):
-            return best_sentence(claim)
-        systems = systems_of(header)
-        return certified_sentence(claim, plan, scale, systems, closed=transcript.closed)
+        """Check what the plan's question claims; the claim as pages say it, if in one sentence."""
+        claim, seed = self.report.claim, self._seed(plan)
+        match plan:
+            case Plan():
+                self._mean(plan, seed, self._pool(plan, header, scale, transcript), transcript)
+                systems, closed = systems_of(header), transcript.closed
+                if claim is not None:
+                    return certified_sentence(claim, plan, scale, systems, closed=closed)
+            case BestPlan():
+                self._best(plan, seed, self._best_pool(plan, header, scale, transcript), transcript)
+                return None if claim is None else best_sentence(claim)
+            case TablePlan():
+                self._table(plan, seed, self._table_pool(header, scale), transcript)
+        return None
 
     def _mean(
         self, plan: Plan, seed: bytes | None, pool: Pool | None, transcript: Transcript
@@ -227,8 +225,6 @@ class _Inspection:
         with self._replaying(seed):
             session = begun(plan, pool, seed)
             replay_ledger(session, transcript.events, seeded=seed is not None)
-        if not isinstance(session.question, Best):
-            raise TypeError(plan)
         self._order(session.question, seed, transcript)
         self._nothing_recorded()
         with self._checking("claim"):
@@ -250,8 +246,6 @@ class _Inspection:
             check_table_labels(pool, plan, transcript)
             session = begun(plan, pool, seed)
             replay_ledger(session, transcript.events, seeded=seed is not None)
-        if not isinstance(session.question, Table):
-            raise TypeError(plan)
         self._nothing_recorded()
         with self._checking("claim"):
             compare_table_claim(self._document["claim"], session)
@@ -265,7 +259,7 @@ class _Inspection:
             self.report.unchecked["draws"] = NO_SEED
 
     def _nothing_recorded(self) -> None:
-        """What is recorded for who has no pool could verify nothing here."""
+        """Refuse rounds and surrogates recorded where only the pool can verify anything."""
         with self._checking("rounds", "surrogates"):
             for name in ("rounds", "surrogates"):
                 equal(name, self._document[name], None)
@@ -290,7 +284,7 @@ class _Inspection:
             equal("pool.items", header["items"], len(self._same))
 
     def _describe(self) -> None:
-        """What the report says whether it holds or not."""
+        """Fill in the parts of the report that do not depend on the verdict."""
         report, document = self.report, self._document
         report.kind = document["kind"]
         report.session_id = document["session_id"]
@@ -330,7 +324,7 @@ class _Inspection:
         return transcript
 
     def _check_head(self, transcript: Transcript) -> None:
-        """Of the members beside the ledger, what it says of them."""
+        """Check the members beside the ledger that it determines."""
         issued_at, superseded = (self._document[name] for name in ("issued_at", "supersedes"))
         last = transcript.records[-1]["at"] if transcript.records else issued_at
         if issued_at < last:

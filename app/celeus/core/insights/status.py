@@ -1,7 +1,8 @@
 """The status document of a session: what it says of itself at any moment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final
 
 from celeus.core.insights.forecast import forecast
@@ -43,6 +44,7 @@ NO_INTERVAL: Final[dict[str, Any]] = {
     "best": None,
     "table": None,
     "effective_items": None,
+    "forecast": None,
     "warnings": [],
 }
 """The members of a status document that speak of one interval, where a session has none."""
@@ -50,7 +52,7 @@ NO_INTERVAL: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What is kept of a session and its state does not contain.
+    """The facts of a session that its state does not contain.
 
     ``session`` and ``pool`` are ids as the wire has them, ``created_at`` is ISO 8601 in UTC to the
     microsecond, ``ledger_head`` hexadecimal. ``origin`` says of a session that was pushed when it
@@ -87,12 +89,13 @@ def session_state(lifecycle: str, session: AnySession) -> str:
 
 def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str, Any]:
     """The status document as plain JSON values; never contains the seed."""
-    if isinstance(session.question, Best):
-        claim = NO_INTERVAL | _best(session.question)
-    elif isinstance(session.question, Table):
-        claim = NO_INTERVAL | _table(header, session.question)
-    else:
-        claim = _mean(header, session, pool)
+    match session.question:
+        case Mean():
+            claim, words = _mean(header, session, pool), partial(_mean_words, session, pool)
+        case Best() as best:
+            claim, words = _best(best), partial(_joint_words, session, best_sentence)
+        case Table() as table:
+            claim, words = _table(header, table), partial(_joint_words, session, table_sentence)
     plan, reason = session.plan, session.stop_reason
     stopped = reason is not None or header.lifecycle == "closed"
     document = {
@@ -113,7 +116,6 @@ def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str
         "fixed": plan.fixed,
         "changes": session.changes,
         "rounds": session.counts,
-        "forecast": None if stopped else _forecast(header, session),
         "planned_labels": None if header.planned_labels is None else dict(header.planned_labels),
         "contradictions": list(header.contradictions),
         "sequence": session.sequence,
@@ -127,13 +129,14 @@ def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str
         "tags": list(header.tags),
         "active_at": header.active_at,
         "archived": header.archived,
-    } | claim
-    return document | _words(document, session, pool)
+    }
+    document |= NO_INTERVAL | claim
+    return document | words(document)
 
 
-def _forecast(header: Header, session: AnySession) -> dict[str, Any] | None:
-    """Labels left, of a session that measures one mean; others have no forecast."""
-    if not isinstance(session.question, Mean):
+def _forecast(header: Header, session: Session[Mean]) -> dict[str, Any] | None:
+    """The labels left until a session stops; None where it has stopped or nobody can tell."""
+    if session.stop_reason is not None or header.lifecycle == "closed":
         return None
     found = forecast(session)
     if found is None:
@@ -141,25 +144,32 @@ def _forecast(header: Header, session: AnySession) -> dict[str, Any] | None:
     return asdict(found) | {"seconds_per_label": header.seconds_per_label}
 
 
-def _words(document: dict[str, Any], session: AnySession, pool: Pool) -> dict[str, Any]:
-    """The sentence, and the lines beside it."""
-    inside, labels = session.folded, document["rounds"]["judged"]
-    answers: list[dict[str, str]] = []
-    if isinstance(session.question, Best):
-        said = best_sentence(document)
-    elif isinstance(session.question, Table):
-        said = table_sentence(document)
-    else:
-        skipped = session.rounds.unjudgeable(session.folded)
-        inside -= skipped
-        behind = session.observed > session.folded
-        labels -= session.rounds.unjudgeable(session.drawn) if behind else skipped
-        plan = session.question.plan
-        contrast = Contrast.of(pool.scale, pool.systems, pool.score)
-        promised = plan.policy.recentred
-        said = sentence(document, pool.measured, contrast, labels=inside, promised=promised)
-        weighted = plan.weights is not None
-        answers = Measure(pool.scale, pool.named, pool.measured, weighted).answers(document)
+def _mean_words(session: Session[Mean], pool: Pool, document: dict[str, Any]) -> dict[str, Any]:
+    """The sentence of a session of one mean, and the lines beside it."""
+    skipped = session.rounds.unjudgeable(session.folded)
+    inside = session.folded - skipped
+    behind = session.observed > session.folded
+    labels = session.observed - (session.rounds.unjudgeable(session.drawn) if behind else skipped)
+    plan = session.question.plan
+    contrast = Contrast.of(pool.scale, pool.systems, pool.score)
+    promised = plan.policy.recentred
+    text = sentence(document, pool.measured, contrast, labels=inside, promised=promised)
+    measure = Measure(pool.scale, pool.named, pool.measured, plan.weights is not None)
+    return _words(document, text, measure.answers(document), labels, inside)
+
+
+def _joint_words(
+    session: Session[Best] | Session[Table],
+    sentence_of: Callable[[dict[str, Any]], str],
+    document: dict[str, Any],
+) -> dict[str, Any]:
+    """The sentence of a session with several losses a round, and the lines beside it."""
+    return _words(document, sentence_of(document), [], session.observed, session.folded)
+
+
+def _words(
+    document: dict[str, Any], text: str, answers: list[dict[str, str]], labels: int, inside: int
+) -> dict[str, Any]:
     words = {
         "answers": answers,
         "progress": progress(document, labels),
@@ -167,7 +177,7 @@ def _words(document: dict[str, Any], session: AnySession, pool: Pool) -> dict[st
         "labels": labels,
         "in_interval": inside,
     }
-    return {"sentence": said, "words": words}
+    return {"sentence": text, "words": words}
 
 
 def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
@@ -185,18 +195,17 @@ def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
         "score": pool.measured.values(interval, question.estimate, plan.scale),
         "decisions": [decision.to_dict() for decision in question.decisions],
         "verdict": None if question.verdict is None else question.verdict.to_dict(),
+        "forecast": _forecast(header, session),
         "systems": plan.named,
         "sides": None if question.sides is None else question.sides.preferred(session.rounds),
         "raters": None if question.ratings is None else _raters(question.ratings),
-        "best": None,
-        "table": None,
         "effective_items": None if plan.weights is None else plan.weights.effective_items,
         "warnings": _contradicted(header.contradictions) + _warnings(session),
     }
 
 
 def _raters(ratings: Ratings) -> dict[str, Any]:
-    """What a panel has said, and who is waited for."""
+    """The counts of a panel's ratings, and the raters waited for."""
     panel = [{"name": name, "rounds": rounds} for name, rounds in ratings.awaited.items()]
     return ratings.summary | {"panel": panel}
 
@@ -249,7 +258,7 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
 
 
 def _emptied(claims: Sequence[ClaimState]) -> list[str]:
-    """What is said of claims that have lost every candidate."""
+    """A warning naming the claims that have lost every candidate."""
     names = [claim.claim.name for claim in claims if claim.fold.emptied]
     if not names:
         return []
@@ -259,7 +268,7 @@ def _emptied(claims: Sequence[ClaimState]) -> list[str]:
 
 
 def _reversed(question: Table) -> list[str]:
-    """What is said of answers to questions that later losses contradict."""
+    """Warnings of answers that later losses contradict."""
     told = []
     for at, claim in enumerate(question.claims):
         if claim.claim.questions:
@@ -304,7 +313,7 @@ def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
 
 
 def _contradicted(contradictions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What follows from judgements outside their items' bounds."""
+    """Warnings of judgements outside their items' bounds."""
     return [
         f"a judgement of item {one['item']} said {_named(one)}{one['loss']:g}, and the pool states"
         f" that its loss is from {one['lower']:g} to {one['upper']:g}: if the judgement is right,"

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
@@ -39,6 +39,9 @@ class BestPlan:
     method_version: str = METHOD_VERSION
     fixed: bool = False
 
+    kind: ClassVar = "best"
+    has_precision: ClassVar = False
+
     def __post_init__(self) -> None:
         check_count(len(self.systems))
         distinct = len(set(self.systems))
@@ -48,6 +51,11 @@ class BestPlan:
         check_budget(self.budget, self.items - self.known)
         rule = f"from {LEAST_BETA:g} to 1"
         require("beta", rule, self.beta, holds=LEAST_BETA <= self.beta <= 1.0)
+
+    @property
+    def width(self) -> int:
+        """The number of systems: a judgement has a loss of each."""
+        return len(self.systems)
 
     @property
     def scale(self) -> Interval:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
@@ -64,7 +64,8 @@ class Plan:
 
     ``alpha1`` is spent on the pool risk and ``bound.alpha2`` on the step to the population.
     ``cell`` is the width of a candidate cell on the loss scale. ``commitment`` is the hash of the
-    secret seed; the seed itself is not part of the plan.
+    secret seed; the seed itself is not part of the plan. ``kind`` is the same for all plans of a
+    class, and so is ``has_precision``: whether a precision can be asked of the whole session.
     """
 
     pool_digest: str
@@ -96,6 +97,14 @@ class Plan:
     raters: RaterSource | None = None
     protocol: Protocol | None = None
     panel: tuple[str, ...] = ()
+
+    kind: ClassVar = "mean"
+    has_precision: ClassVar = True
+
+    @property
+    def width(self) -> None:
+        """None: a judgement is one loss."""
+        return None
 
     @property
     def asks(self) -> bool:

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -139,6 +139,9 @@ class TablePlan:
     method_version: str = METHOD_VERSION
     fixed: bool = False
 
+    kind: ClassVar = "table"
+    has_precision: ClassVar = False
+
     def __post_init__(self) -> None:
         check_alpha(self.alpha)
         rule = "each, together, selected or closed"
@@ -171,6 +174,11 @@ class TablePlan:
             rule = "asked of at least one metric: closed speaks of answers yes"
             holds = any(claim.questions for claim in self.claims)
             require("questions", rule, None, holds=holds)
+
+    @property
+    def width(self) -> int:
+        """The number of metrics: a judgement has a loss of each."""
+        return len(self.metrics)
 
     @property
     def betting(self) -> int:

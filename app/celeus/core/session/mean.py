@@ -63,9 +63,24 @@ class Mean:
         return cls(plan, engine, engine.fold(), sides, ratings_of(plan, seed))
 
     @property
-    def width(self) -> None:
-        """None: a judgement is one loss, which can be corrected."""
-        return None
+    def purpose(self) -> str:
+        """Measure one mean."""
+        return "measures a risk or a difference"
+
+    @property
+    def correctable(self) -> bool:
+        """True: all rounds can be folded again."""
+        return True
+
+    @property
+    def bets_at_draw(self) -> bool:
+        """False: a round is bet on when it is folded."""
+        return False
+
+    @property
+    def orders_answers(self) -> bool:
+        """False: two answers stand side by side."""
+        return False
 
     @property
     def adaptive(self) -> bool:
@@ -203,7 +218,7 @@ class Mean:
 
 
 def ratings_of(plan: Plan, seed: bytes) -> Ratings | None:
-    """What the panel has said before the first draw; None where the plan has none.
+    """The ratings of the plan's panel before the first draw; None where it has none.
 
     An empty ``seed`` is one that is not known.
     """

@@ -1,4 +1,4 @@
-"""What a judge says of a round, and the loss and the event of the ledger that it makes."""
+"""From a judgement of a round to its loss, and to the event of the ledger."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

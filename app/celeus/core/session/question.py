@@ -1,4 +1,4 @@
-"""What a session can ask, and the protocol between a session and its question.
+"""The questions a session can ask, and the protocol between a session and its question.
 
 A session knows rounds, their order, corrections and the stopping rule; a question knows what is
 drawn, what a loss means and what is answered. For every round a session calls, in this order:
@@ -40,7 +40,7 @@ AnyPlan = Plan | BestPlan | TablePlan
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the judge of a round may use: ``shown`` answers, and ``blind`` to known losses."""
+    """The view of a round's judge: ``shown`` answers, and ``blind`` to known losses."""
 
     shown: bool = True
     blind: bool = False
@@ -50,6 +50,16 @@ class JointQuestion:
     """The answers that questions with several losses a round share: no correction, no panel."""
 
     __slots__ = ()
+
+    @property
+    def correctable(self) -> bool:
+        """False: which items were drawn later followed from what the judges had said."""
+        return False
+
+    @property
+    def bets_at_draw(self) -> bool:
+        """True: a round is bet on with what was folded when it was drawn."""
+        return True
 
     @property
     def adaptive(self) -> bool:
@@ -82,15 +92,27 @@ class JointQuestion:
 
 
 class Question(Protocol):
-    """What a session asks of its pool."""
+    """A question that a session asks of its pool."""
 
     @property
     def plan(self) -> AnyPlan:
         """The frozen choices of the session."""
 
     @property
-    def width(self) -> int | None:
-        """Number of losses in a judgement; None where it is one number and can be corrected."""
+    def purpose(self) -> str:
+        """The words for what a session of this question does, as in "a session that …"."""
+
+    @property
+    def correctable(self) -> bool:
+        """Whether a judgement can be corrected later."""
+
+    @property
+    def bets_at_draw(self) -> bool:
+        """Whether a round's bets are fixed at its draw, by what is folded then."""
+
+    @property
+    def orders_answers(self) -> bool:
+        """Whether judges see several answers, in an order drawn for the round."""
 
     @property
     def proposal(self) -> Proposal:
@@ -110,7 +132,7 @@ class Question(Protocol):
 
     @property
     def ratings(self) -> Ratings | None:
-        """What the raters of a panel have said; None where there is no panel."""
+        """The ratings of a panel; None where there is no panel."""
 
     @property
     def is_open(self) -> bool:
@@ -166,7 +188,7 @@ class Question(Protocol):
         """The item of a round as its judge sees it: nothing says whose its answers are."""
 
     def arrangement(self, round_: int, item: int) -> dict[str, str]:
-        """How the answers of a round stand before its judge, as the ledger says it of its draw.
+        """The order of a round's answers before its judge, as the ledger keeps it with the draw.
 
         Of two systems which one is ``left``, of several their ``order``; empty where none is shown.
         """

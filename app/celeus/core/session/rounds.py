@@ -235,7 +235,7 @@ class Rounds(Sequence[Round]):
         return RoundOutcome(self.draw(place), _known(loss), rule.precision, rule.budget, basis)
 
     def unjudgeable(self, stop: int) -> int:
-        """How many of the first ``stop`` rounds, of one loss each, nobody could judge."""
+        """The number of the first ``stop`` rounds, of one loss each, that nobody could judge."""
         self._require_one_loss()
         return int(np.count_nonzero(np.asarray(memoryview(self.loss))[:stop] == _UNJUDGEABLE))
 

@@ -97,7 +97,7 @@ class Session(Generic[Q]):
     @classmethod
     def of(cls, question: Q, seed: bytes) -> "Session[Q]":
         """A session before its first draw; an empty ``seed`` is one that is not known."""
-        return cls(question, Coins(seed), question.plan.stopping, Rounds(width=question.width))
+        return cls(question, Coins(seed), question.plan.stopping, Rounds(width=question.plan.width))
 
     @property
     def plan(self) -> AnyPlan:
@@ -283,16 +283,14 @@ class Session(Generic[Q]):
 
     def refolds(self, event: Amendment) -> bool:
         """Whether a correction changes what was folded: its round was, and had another loss."""
-        single = self.question.width is None
-        folded = single and event.round <= self.folded
+        folded = self.question.correctable and event.round <= self.folded
         return folded and self.rounds.differs(event.round - 1, event.loss)
 
     def _draw(self, draw: Draw) -> None:
         if draw.round != self.drawn + 1:
             message = f"draw of round {draw.round} after {self.drawn} draws"
             raise ValueError(message)
-        if self.question.width is not None:
-            # Such a question fixes at the draw what its bets rest on: all that is folded by then
+        if self.question.bets_at_draw:
             self.fold()
         self.question.take(draw)
         self.rounds.append(draw, self.stopping)
@@ -302,8 +300,8 @@ class Session(Generic[Q]):
         if not 1 <= round_ <= self.drawn or self.rounds.is_judged(round_ - 1):
             message = f"round {round_} is not waiting for a judgement"
             raise ValueError(message)
-        if isinstance(event, JointObservation) == (self.question.width is None):
-            kind = "one loss" if self.question.width is None else "a loss of each"
+        if isinstance(event, JointObservation) == (self.plan.width is None):
+            kind = "one loss" if self.plan.width is None else "a loss of each"
             raise LedgerDiffers(f"ledger[{self.sequence - 1}]", event, kind)
         self.question.accept(event, self.item(round_))
         loss = event.losses if isinstance(event, JointObservation) else loss_in(event)
@@ -311,7 +309,7 @@ class Session(Generic[Q]):
         self.observed += 1
 
     def _correct(self, event: Amendment) -> None:
-        if self.question.width is not None:
+        if not self.question.correctable:
             raise LedgerDiffers(f"ledger[{self.sequence - 1}]", event, "no correction")
         if not 1 <= event.round <= self.drawn or not self.rounds.is_judged(event.round - 1):
             message = f"round {event.round} has no judgement to correct"
@@ -321,7 +319,7 @@ class Session(Generic[Q]):
         self.corrections += 1
 
     def _changed(self, event: Change) -> StoppingRule:
-        if self.question.width is not None:
+        if not self.plan.has_precision:
             return replace(self.stopping, budget=event.budget)
         stop = event.stop_when_decided
         if stop is None:

@@ -17,6 +17,7 @@ from celeus.core.certificates.document import OWN_PROCESS, assumptions_of
 from celeus.core.certificates.ed25519 import public_of
 from celeus.core.certificates.table.claim import table_assumptions
 from celeus.core.plans.best import BestPlan
+from celeus.core.plans.plan import Plan
 from celeus.core.plans.table import TableClaim, TablePlan
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import plan_from_values
@@ -112,20 +113,20 @@ class Account:
 
     @property
     def _assumed(self) -> list[str]:
-        if isinstance(self.plan, BestPlan):
-            return [one["text"] for one in best_assumptions(self.plan, answered=self.answered)]
         amended, changed = self.amendments > 0, self.document["changes"] > 0
-        if isinstance(self.plan, TablePlan):
-            added = [
-                (TableClaim(*(one[name] for name in PART)), one["added"])
-                for one in self.claims
-                if one["added"] is not None
-            ]
-            return [
-                one["text"] for one in table_assumptions(self.plan, changed=changed, added=added)
-            ]
-        assumptions = assumptions_of(self.plan, amended=amended, changed=changed)
-        return [one["text"] for one in assumptions]
+        match self.plan:
+            case Plan() as plan:
+                assumptions = assumptions_of(plan, amended=amended, changed=changed)
+            case BestPlan() as plan:
+                assumptions = best_assumptions(plan, answered=self.answered)
+            case TablePlan() as plan:
+                added = [
+                    (TableClaim(*(claim[name] for name in PART)), claim["added"])
+                    for claim in self.claims
+                    if claim["added"] is not None
+                ]
+                assumptions = table_assumptions(plan, changed=changed, added=added)
+        return [assumption["text"] for assumption in assumptions]
 
 
 async def report(context: Context, session_id: UUID, points: int) -> tuple[Account, PoolRecord]:
@@ -154,7 +155,7 @@ async def report(context: Context, session_id: UUID, points: int) -> tuple[Accou
 async def _look(context: Context, session_id: UUID, points: int) -> Account:
     """The session as it stands, of a table with its claims of the same moment."""
     account = await _read(context, session_id, points)
-    if not isinstance(account.plan, TablePlan):
+    if account.document["table"] is None:
         return account
     for _ in range(ATTEMPTS):
         found = await table_claims(context, session_id)

@@ -15,8 +15,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from celeus.core.pools.pool import Pool
-from celeus.core.session.correction import Ahead, Checkpoints
-from celeus.core.session.mean import Mean
+from celeus.core.session.correction import Ahead, Checkpoints, mean_session
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import AnySession
 from celeus.errors import Busy
@@ -69,7 +68,8 @@ class CachedSession:
         self._copies = {name: size for name, size in self._copies.items() if name in copies}
         new = next((name for name in reversed(copies) if name not in self._copies), None)
         if new is not None:
-            engine = self.state.question.engine if isinstance(self.state.question, Mean) else None
+            mean = mean_session(self.state)
+            engine = None if mean is None else mean.question.engine
             self._copies[new] = nbytes(copies[new], engine)
         largest = max(self._copies.values(), default=0)
         return sum(self._copies.values()) + (len(copies) - len(self._copies)) * largest

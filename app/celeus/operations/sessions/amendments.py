@@ -13,7 +13,6 @@ from celeus.core.session.mean import Mean
 from celeus.core.session.outcome import Judgement, check_blind, detail_of
 from celeus.core.session.rounds import PENDING
 from celeus.core.session.session import Session
-from celeus.core.session.table.table_question import Table
 from celeus.errors import (
     Busy,
     InvalidValue,
@@ -319,16 +318,16 @@ def _event(session: CachedSession, judgement: Judgement) -> Amendment:
 
 def _correctable(session: CachedSession) -> Session[Mean]:
     """The session, where a judgement can be corrected; refused where it cannot."""
-    if isinstance(session.state.question, Mean):
-        return session.state
-    table = isinstance(session.state.question, Table)
-    kind = "makes a table of claims" if table else "seeks the best of several systems"
+    mean = mean_session(session.state)
+    if mean is not None:
+        return mean
     raise InvalidValue(
-        f"A session that {kind} takes no corrections: from which strata later items were drawn"
-        " followed from what the judges had said. Open another session on the pool.",
+        f"A session that {session.state.question.purpose} takes no corrections: from which"
+        " strata later items were drawn followed from what the judges had said. Open another"
+        " session on the pool.",
         field="session_id",
         rule="a session that measures a risk or a difference",
-        value="table" if table else "best",
+        value=session.plan.kind,
     )
 
 

@@ -13,7 +13,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.status import session_state
 from celeus.core.pools.item import Item
-from celeus.core.session.best.best_question import Best
 from celeus.core.session.correction import Ahead, mean_session
 from celeus.core.session.outcome import (
     Judgement,
@@ -251,8 +250,7 @@ async def _unshown(
 ) -> Collection[int]:
     """Rounds of judgements said in the order shown in which nothing of any answer is shown."""
     state, question = journal.state, journal.state.question
-    shows = isinstance(question, Best) and question.order is not None
-    if not shows or "answers" in journal.session.pool.columns:
+    if not question.orders_answers or "answers" in journal.session.pool.columns:
         return ()
     said = {it.round for it in judgements if in_order(it) and 1 <= it.round <= state.drawn}
     if not said:

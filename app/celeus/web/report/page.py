@@ -75,14 +75,18 @@ def answered(
 
 def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
     """The page."""
-    if isinstance(account.plan, BestPlan):
-        return templates.text(
-            "best.html", chart=None, **_shared(account, pool, BestWording(account, pool))
-        )
-    if isinstance(account.plan, TablePlan):
-        told = TableWording(account, pool, account.plan)
-        return templates.text("table.html", chart=None, **_shared(account, pool, told))
-    plan = account.plan
+    match account.plan:
+        case Plan() as plan:
+            return _interval_page(templates, account, pool, plan)
+        case BestPlan():
+            name, words = "best.html", _shared(account, pool, BestWording(account, pool))
+        case TablePlan() as plan:
+            name, words = "table.html", _shared(account, pool, TableWording(account, pool, plan))
+    return templates.text(name, chart=None, **words)
+
+
+def _interval_page(templates: Templates, account: Account, pool: PoolRecord, plan: Plan) -> str:
+    """The page of a session with one interval."""
     words = Wording(account, pool, plan)
     contrast = Contrast.of(pool.scale, pool.systems, pool.declared)
     return templates.text(

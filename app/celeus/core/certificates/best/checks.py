@@ -1,4 +1,4 @@
-"""What a certificate of the best of several systems is checked against: its pool and its ledger.
+"""Checks of a certificate of the best of several systems against its pool and its ledger.
 
 Nothing of it can be computed without the pool's columns: whom a judgement tells apart follows from
 what the systems answered.

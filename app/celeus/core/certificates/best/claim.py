@@ -19,7 +19,7 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
 
 
 def best_claim(session: Session[Best]) -> dict[str, Any]:
-    """What is claimed after the events of ``session``."""
+    """The claim after the events of ``session``."""
     question, plan = session.question, session.question.plan
     return {
         "target": "pool",
@@ -43,7 +43,7 @@ def best_claim(session: Session[Best]) -> dict[str, Any]:
 
 
 def best_assumptions(plan: BestPlan, *, answered: bool) -> list[dict[str, str]]:
-    """What the claim rests on, as ``{code, text}``; ``answered``: the pool holds the answers."""
+    """The assumptions, as ``{code, text}``; ``answered``: the pool holds the answers."""
     if not answered:
         return []
     text = ASSUMPTIONS["same_answers"]

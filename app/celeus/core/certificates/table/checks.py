@@ -1,4 +1,4 @@
-"""What a certificate of claims about a table is checked against: its pool and its ledger.
+"""Checks of a certificate of claims about a table against its pool and its ledger.
 
 Nothing of it can be computed without the pool's columns: how an item was drawn, and in which groups
 it counts, follows from what they say of it.
@@ -112,7 +112,7 @@ def _question(value: object, where: str) -> Question:
 
 
 def check_table_labels(pool: Pool, plan: TablePlan, transcript: Transcript) -> None:
-    """Where a judge did not give the loss itself, it is the one that follows from what was said."""
+    """Refuse a loss that does not follow from the label its judge gave."""
     for at, said in transcript.words.items():
         joint = transcript.losses.get(at)
         where = f"ledger[{at}].losses"

@@ -32,7 +32,7 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
 
 
 def table_claim(session: Session[Table]) -> dict[str, Any]:
-    """What is claimed after the events of ``session``."""
+    """The claims after the events of ``session``."""
     question, plan = session.question, session.question.plan
     claim: dict[str, Any] = {
         "target": "pool",
@@ -94,7 +94,7 @@ def _claims(session: Session[Table]) -> list[dict[str, Any]]:
 def score_values(
     claim: ClaimState, question: Table, interval: Interval, estimate: float
 ) -> dict[str, Any]:
-    """What a claim says of the score that its metric is called by."""
+    """The estimate and interval of a claim on its metric's score."""
     metric = question.plan.metrics[claim.metric]
     return metric.measured.values(interval, estimate, claim.plan.scale)
 
@@ -102,7 +102,7 @@ def score_values(
 def table_assumptions(
     plan: TablePlan, *, changed: bool, added: Iterable[tuple[TableClaim, int]]
 ) -> list[dict[str, str]]:
-    """What the claims rest on, as ``{code, text}``; empty when on nothing but the draws.
+    """The assumptions of the claims, as ``{code, text}``; empty when on nothing but the draws.
 
     ``added`` are the claims added later, each with the labels that there were.
     """

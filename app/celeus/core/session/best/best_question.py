@@ -49,7 +49,7 @@ Standing = Literal["leading", "in", "out"]
 
 
 class SystemState(NamedTuple):
-    """Where a system stands: ``round`` is that at which it was out.
+    """The state of one system; ``round`` is the one at which it was out.
 
     ``stake`` is the wealth bet against its being best: it starts at alpha, and at 1 it is out.
     ``estimate`` is of its mean loss less that of the leader, None before any label tells the two
@@ -135,9 +135,14 @@ class Best(JointQuestion):
         self._out: deque[OpenDraw] = deque()
 
     @property
-    def width(self) -> int:
-        """The systems: a judgement has a loss of each."""
-        return len(self.plan.systems)
+    def purpose(self) -> str:
+        """Seek the best system."""
+        return "seeks the best of several systems"
+
+    @property
+    def orders_answers(self) -> bool:
+        """Whether judges see the systems' answers; not where a label is asked for."""
+        return self.order is not None
 
     @property
     def proposal(self) -> StratifiedProposal:
@@ -174,7 +179,7 @@ class Best(JointQuestion):
         """The work of the next round, counted in bets: the pool may have to be parted anew."""
         del rule
         contrasts, pairs = self.partition.contrasts, self.partition.contrasts.pairs.place.size
-        parted = self.candidates.items * (self.width + pairs // COMPARED_IN_A_BET)
+        parted = self.candidates.items * (self.plan.width + pairs // COMPARED_IN_A_BET)
         return int(contrasts.left.size + (parted if self.race.standing.size > 2 else 0))
 
     def choose(self, coin: float) -> ProposedDraw:
@@ -280,7 +285,7 @@ class Best(JointQuestion):
 
     @property
     def systems(self) -> list[SystemState]:
-        """Where every system stands, in the order of the plan."""
+        """The states of all systems, in the order of the plan."""
         leader, count = self.leader, len(self.plan.systems)
         stake, out_at = self.race.stake, self.race.out_at
         lower, upper = self.partition.contrasts.limits(self.totals)

@@ -219,7 +219,7 @@ class Table(JointQuestion):
         return [settled.claims[at].interval_at(level) for at in places]
 
     def pickings(self, rounds: Rounds) -> list[list[Picking]]:
-        """Of every claim the intervals to show it with where 1, 2, 4 and so on, or all are picked.
+        """The intervals of every claim where 1, 2, 4 and so on, or all are picked.
 
         For any number of claims the interval of the next smaller one holds: it is no narrower.
         """
@@ -245,7 +245,7 @@ class Table(JointQuestion):
         """The question as it is if nobody judges the draws that are out."""
         if not self._out:
             return self
-        settled, nobody = deepcopy(self), (None,) * self.width
+        settled, nobody = deepcopy(self), (None,) * self.plan.width
         for place in range(self.folded, len(rounds)):
             settled.fold(rounds.losses(place) if rounds.is_judged(place) else nobody)
         return settled
@@ -273,16 +273,21 @@ class Table(JointQuestion):
 
     @property
     def promises(self) -> Promises:
-        """What the account promises, in words."""
+        """The account's promises, in words."""
         plan = self.plan
         # Picked are claims that bet; those of a group judged whole need no level.
         count = plan.betting if plan.account == "selected" else len(self.claims)
         return promises(plan.account, plan.alpha, count)
 
     @property
-    def width(self) -> int:
-        """The metrics: a judgement has a loss of each."""
-        return len(self.plan.metrics)
+    def purpose(self) -> str:
+        """Make claims about metrics and groups."""
+        return "makes a table of claims"
+
+    @property
+    def orders_answers(self) -> bool:
+        """False: one answer is judged."""
+        return False
 
     @property
     def is_open(self) -> bool:
@@ -292,12 +297,12 @@ class Table(JointQuestion):
     def bets_per_round(self, rule: StoppingRule) -> int:
         """Bets that folding the next round may place, were it to fall into the largest claims."""
         del rule
-        parts = (1 + len(self.plan.columns)) * self.width
+        parts = (1 + len(self.plan.columns)) * self.plan.width
         return sum(nlargest(parts, self.bets))
 
     @property
     def wanted(self) -> int:
-        """How many claims something was asked for."""
+        """The number of claims that have a target."""
         return sum(claim.claim.wants for claim in self.claims)
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
@@ -474,6 +479,6 @@ def check_plan(plan: TablePlan, table: PoolTable) -> None:
 
 
 def _fact(claim: TableClaim) -> tuple[object, ...]:
-    """What a table alone says of a claim."""
+    """The facts of a claim that follow from the table alone."""
     part = claim.metric, claim.column, claim.value, claim.whole
     return (*part, claim.items, claim.known, claim.total)
