@@ -31,7 +31,6 @@ from celeus.client.results import (
     Comment,
     Entry,
     Item,
-    JudgeResult,
     Label,
     Plan,
     Point,
@@ -41,7 +40,7 @@ from celeus.client.results import (
 )
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
-from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
+from celeus.client.turns import JudgeResult, Seen, Turn, Turns, check_concurrency, new_worker, total
 from celeus.errors import Refusal
 
 T = TypeVar("T")

@@ -3,12 +3,14 @@
 import math
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol
 
 from celeus.client.exchange import Flow, Pause, member, post
+from celeus.client.reading import read
 from celeus.client.refusals import Problem
-from celeus.client.results import Draw, JudgeResult, ShownAnswer, Status, read
+from celeus.client.results import Draw, ShownAnswer, Status
 from celeus.errors import InvalidValue
 from celeus.quoting import shortened
 
@@ -27,6 +29,19 @@ OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
 
 Seen = Callable[[Status], object]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """Counts of what a judge did: `overtaken` are the items that others judged first.
+
+    `state` is the last one the service gave, such as `target_reached`.
+    """
+
+    state: str
+    labels: int
+    unjudgeable: int
+    overtaken: int
 
 
 class Holder(Protocol):
