@@ -1,6 +1,7 @@
 """`make generate`: write what follows from other files anew; with `--check` only compare it.
 
-The client's result types follow from openapi/openapi.json.
+The client's result types follow from openapi/openapi.json, its blocking client from the one that
+does not block.
 """
 
 import argparse
@@ -71,6 +72,34 @@ from typing import Any
 
 from celeus.client.reading import PlanMethods, Raw, StatusMethods
 '''
+
+BLOCKING_HEAD = '''\
+# Generated from asynchronous.py by `make generate`: change that file, not this one.
+"""The client of a service over HTTP that blocks: `celeus.Client`."""
+
+import time
+'''
+REPR_HTML = """\
+    def _repr_html_(self) -> str:
+        return self.picture().html
+
+"""
+UNASYNC = (
+    (r"(?s)\n\n\nasync def streamed\(.*$", "\n"),
+    (r"    async def _judged", REPR_HTML + r"\g<0>"),
+    (r"streamed\(request\.parts\(\)\)", "request.parts()"),
+    (r"AsyncGenerator\[(.+), None\]", r"Generator[\1, None, None]"),
+    (r"\bAsync(Client|Session|Generator|Iterator)\b", r"\1"),
+    (r"\basynccontextmanager\b", "contextmanager"),
+    (r"\baclos(e|ing)\b", r"clos\1"),
+    (r"\baread\b", "read"),
+    (r"\b__a(enter|exit)__", r"__\1__"),
+    (r"\basyncio\.sleep\b", "time.sleep"),
+    (r"\bclient\.tasks\b", "client.threads"),
+    (r"\basync (def|for|with)\b", r"\1"),
+    (r"\bawait ", ""),
+)
+"""Patterns of the asynchronous client and what stands in their place in the blocking one."""
 
 Schema = Mapping[str, Any]
 
@@ -167,11 +196,23 @@ def docstring(text: str) -> str:
     return f'    """{body}{end}"""\n'
 
 
+def blocking(source: str) -> str:
+    """The module `celeus.client.blocking`: the asynchronous client without its `async`."""
+    _, _, rest = source.partition('"""\n\nimport asyncio\n')
+    for pattern, replacement in UNASYNC:
+        rest = re.sub(pattern, replacement, rest)
+    return BLOCKING_HEAD + rest
+
+
 def formatted(text: str) -> str:
-    """The text as `ruff format` leaves it."""
-    command = [str(Path(sys.executable).with_name("ruff")), "format", "--quiet", "-"]
-    done = subprocess.run(command, cwd=ROOT, input=text, capture_output=True, text=True, check=True)
-    return done.stdout
+    """The text as ruff mends and formats it."""
+    ruff = Path(sys.executable).with_name("ruff")
+    mend = f"{ruff} check --quiet --fix-only --unsafe-fixes --select I,F401,UP028,C416 -"
+    for command in (mend, f"{ruff} format --quiet -"):
+        text = subprocess.run(
+            command.split(), cwd=ROOT, input=text, capture_output=True, text=True, check=True
+        ).stdout
+    return text
 
 
 def results() -> str:
@@ -179,7 +220,15 @@ def results() -> str:
     return formatted(result_types(json.loads(CONTRACT.read_text(encoding="utf-8"))))
 
 
-GENERATED: Mapping[Path, Callable[[], str]] = {CLIENT / "results.py": results}
+def blocking_client() -> str:
+    """The blocking client as it should be."""
+    return formatted(blocking((CLIENT / "asynchronous.py").read_text(encoding="utf-8")))
+
+
+GENERATED: Mapping[Path, Callable[[], str]] = {
+    CLIENT / "results.py": results,
+    CLIENT / "blocking.py": blocking_client,
+}
 
 
 def stale() -> Iterator[tuple[Path, str]]:
