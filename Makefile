@@ -11,7 +11,7 @@ OUT ?= studies
 PICTURES ?= pictures
 
 .DEFAULT_GOAL := help
-.PHONY: help env demo serve ruff style lint lint-js check test nightly bench bench-labels study pictures imports size ecosystem lock
+.PHONY: help env demo serve ruff style lint lint-js check test nightly bench bench-labels study pictures imports size ecosystem lock generate generated
 
 help: ## Say what there is to type
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +50,15 @@ ruff: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-style: ruff ## Check style and import directions, which takes seconds
+style: ruff generated ## Check style and import directions, which takes seconds
 	$(BIN)/lint-imports --no-logo
+
+generate: env ## Write the contract and what is made from it anew (openapi.json, the client's results)
+	$(BIN)/celeus openapi --out openapi/openapi.json
+	$(BIN)/python -m tests.generate
+
+generated: env
+	$(BIN)/python -m tests.generate --check
 
 lint: style ## Check style, import directions and types
 	$(BIN)/mypy

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from celeus.client.blocking import Session as Session
     from celeus.client.refusals import Problem as Problem
     from celeus.client.refusals import Unreachable as Unreachable
-    from celeus.client.results import JudgeResult as JudgeResult
     from celeus.client.results import Pool as Pool
     from celeus.client.results import Status as Status
+    from celeus.client.turns import JudgeResult as JudgeResult
     from celeus.client.turns import Turn as Turn
     from celeus.errors import Refusal as Refusal
     from celeus.runs.certify import best as best
@@ -23,7 +23,7 @@ _HOMES = {
     "AsyncClient": "client.asynchronous",
     "AsyncSession": "client.asynchronous",
     "Client": "client.blocking",
-    "JudgeResult": "client.results",
+    "JudgeResult": "client.turns",
     "Pool": "client.results",
     "Problem": "client.refusals",
     "Refusal": "errors",

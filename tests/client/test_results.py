@@ -1,51 +1,55 @@
 """What the client tells has the members of the contract, and keeps what it does not know."""
 
 import json
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 
 import pytest
 
 from celeus import Pool, Status, Unreachable
 from celeus.client import results
 from celeus.client.picture import picture
-from celeus.client.results import Point, read
-from tests.docs.pages import ROOT
+from celeus.client.reading import read
+from celeus.client.results import Point
+from tests.generate import CONTRACT as PATH
+from tests.generate import RESULTS, result_types, stale
 
-CONTRACT = json.loads((ROOT / "openapi" / "openapi.json").read_text())["components"]["schemas"]
-BY_SCHEMA: dict[type, tuple[str, ...]] = {
-    results.Decision: ("Decision",),
-    results.Entry: ("LedgerEntry",),
-    results.Forecast: ("Forecast",),
-    results.Item: ("ItemOut",),
-    results.Loss: ("LossOut",),
-    results.Metric: ("MetricOut",),
-    results.Pace: ("RecentPace",),
-    results.Plan: ("PlanningAnswer",),
-    results.PlannedPoint: ("PlannedPoint",),
-    results.Point: ("TrajectoryPoint",),
-    results.PolicyPlan: ("PolicyPlanOut",),
-    results.Origin: ("Origin",),
-    results.Pool: ("PoolOut",),
-    results.Rounds: ("Rounds",),
-    results.Scale: ("Scale",),
-    results.Score: ("ScoreInterval",),
-    results.ScoreName: ("ScoreOut",),
-    results.Sides: ("PreferredSides",),
-    results.Spread: ("SpreadOut",),
-    results.Status: ("Session",),
-    results.Systems: ("SystemsOut", "LineupOut"),
-    results.ShownAnswer: ("DrawnAnswer",),
-    results.DrawnItem: ("DrawnItem",),
-    results.Draw: ("HeldDraw",),
-    results.Verdict: ("Verdict",),
-}
+CONTRACT = json.loads(PATH.read_text())["components"]["schemas"]
 
 
-@pytest.mark.parametrize("kind", BY_SCHEMA, ids=lambda kind: kind.__name__)
-def test_a_result_has_the_members_of_its_schema(kind: type) -> None:
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_has_the_members_of_its_schema(name: str) -> None:
+    kind = getattr(results, name)
     named = {one.name for one in fields(kind)} - {"raw"}
-    promised = {name for schema in BY_SCHEMA[kind] for name in CONTRACT[schema]["properties"]}
+    promised = {member for schema in RESULTS[name] for member in CONTRACT[schema]["properties"]}
     assert named == promised
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_contract_s_examples_are_read_whole(name: str) -> None:
+    for schema in RESULTS[name]:
+        for example in CONTRACT[schema].get("examples", []):
+            assert as_plain(read(getattr(results, name), example)) == as_plain(example)
+
+
+def as_plain(value: object) -> object:
+    """A result, or the JSON it was read from, without members that are null or empty."""
+    if is_dataclass(value):
+        value = {one.name: getattr(value, one.name) for one in fields(value) if one.name != "raw"}
+    if isinstance(value, dict):
+        plain = {name: as_plain(one) for name, one in value.items()}
+        return {name: one for name, one in plain.items() if one not in (None, [], {})}
+    return [as_plain(one) for one in value] if isinstance(value, tuple | list) else value
+
+
+def test_generated_files_are_up_to_date() -> None:
+    assert [path.name for path, _ in stale()] == [], "make generate"
+
+
+def test_a_member_added_to_the_contract_is_a_member_of_its_type() -> None:
+    contract = json.loads(PATH.read_text())
+    added = {"anyOf": [{"$ref": "#/components/schemas/Scale"}, {"type": "null"}]}
+    contract["components"]["schemas"]["Words"]["properties"]["reach"] = added
+    assert "    in_interval: int\n    reach: Scale | None\n" in result_types(contract)
 
 
 def status(**changed: object) -> Status:
@@ -57,6 +61,7 @@ def test_what_a_newer_service_adds_is_kept() -> None:
     assert made.raw["colour"] == "blue"
     assert status(estimate=None).estimate is None
     assert made.rounds.drawn == 415
+    assert made.words.in_interval == CONTRACT["Session"]["examples"][0]["words"]["in_interval"]
     assert made.decisions[0].answer == "no"
     assert made.forecast is not None
     assert str(made).startswith(f"{made.id}: accuracy 83.7")

@@ -2,6 +2,8 @@
 
 import json
 import stat
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,48 @@ def test_one_call_certifies_a_score() -> None:
     assert [one.kind for one in session.ledger()].count("observation") == status.rounds.judged
     assert session.close().state == "closed"
     assert verify(session.certificate()).valid
+
+
+def test_judges_wait_for_one_that_holds_the_last_item() -> None:
+    """The others ask again meanwhile: all items are taken."""
+    items, waited, calls = exam()[0][:3], threading.Event(), list[float]()
+    sleep = time.sleep
+
+    def judge(item: celeus.Turn) -> float:
+        calls.append(item.index)
+        if len(calls) == len(items):
+            assert waited.wait(30)
+        return 0.0
+
+    def sleeping(seconds: float) -> None:
+        waited.set()
+        sleep(seconds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("celeus.client.blocking.time.sleep", sleeping)
+        session = celeus.certify(items, judge, precision=0.1, concurrency=8)
+    assert session.status().rounds.judged == len(items) == len(calls)
+
+
+def test_a_judge_who_is_overtaken_in_process_goes_on() -> None:
+    session = celeus.certify(exam()[0], None, precision=0.2)
+    first, second = session.draws("ada"), session.draws("ada")
+    for draws, loss in ((first, 0.0), (second, 1.0)):
+        next(draws).observe(loss)
+    assert next(first).round == 2
+    assert next(second).round == 2
+    assert [one.loss for one in session.ledger() if one.kind == "observation"] == [0.0]
+
+
+def test_closing_the_session_in_process_ends_the_judging() -> None:
+    session = celeus.certify(exam()[0], None, precision=0.2)
+
+    def judge(_: celeus.Turn) -> float:
+        session.close()
+        return 0.0
+
+    done = session.judge(judge, concurrency=2)
+    assert (done.state, done.labels) == ("closed", 0)
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])

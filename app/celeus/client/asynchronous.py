@@ -1,17 +1,18 @@
-"""`celeus.AsyncClient`: a service met over HTTP from a program that does not block."""
+"""The client of a service over HTTP: `celeus.AsyncClient`, and `celeus.Client` made from it.
+
+`make generate` writes `celeus.client.blocking` from this module.
+"""
 
 import asyncio
 import os
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Awaitable,
     Callable,
     Iterable,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager, suppress
-from inspect import isawaitable
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self, TypeVar
 
 import httpx2
@@ -31,13 +32,12 @@ from celeus.client.exchange import (
     post,
 )
 from celeus.client.following import Following
-from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
+from celeus.client.opening import LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import (
     Comment,
     Entry,
     Item,
-    JudgeResult,
     Label,
     Plan,
     Point,
@@ -47,18 +47,24 @@ from celeus.client.results import (
 )
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
-from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
-from celeus.errors import Refusal
+from celeus.client.tasks import WorkerNames, held, judge_together
+from celeus.client.turns import JudgeResult, Seen, Turn, Turns, workers_of
 
 T = TypeVar("T")
 
 
 class AsyncClient:
-    """`celeus.Client` for programs that do not block: the same methods, to be awaited.
+    """A service at ``url`` asked with ``key``; by default what CELEUS_URL and CELEUS_KEY say.
 
-    Lists, `draws` and `follow` are asynchronous iterators. ``http`` is an asynchronous client of
-    httpx2 to be used instead of one of its own.
+    Threads may share a blocking client; the other one has the same methods, to be awaited, and
+    asynchronous iterators for lists, `draws` and `follow`. What goes wrong is a `celeus.Refusal`:
+    `Problem` where the service declines, `Unreachable` where nobody answers, both after several
+    tries unless ``retry`` is False. ``http`` is a client of httpx2 to be used instead of one of its
+    own.
     """
+
+    _greeted = False
+    _retry = True
 
     def __init__(
         self,
@@ -71,7 +77,6 @@ class AsyncClient:
         self._service = Service.of(url, key)
         self._own = http is None
         self._http = http or httpx2.AsyncClient(timeout=REQUEST_SECONDS, limits=LIMITS)
-        self._greeted = False
         self._retry = retry
 
     async def __aenter__(self) -> Self:
@@ -86,7 +91,7 @@ class AsyncClient:
             await self._http.aclose()
 
     async def run(self, flow: Flow[T]) -> T:
-        """Do what a flow of `celeus.client.calls` says, to its end."""
+        """Run a flow of `celeus.client.calls` to its end and return its value."""
         if not self._greeted:
             await self._run(greeted(self._service.url))
             self._greeted = True
@@ -117,8 +122,8 @@ class AsyncClient:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[httpx2.Response]:
-        """An answer whose body has not come yet."""
-        body = request.body if request.parts is None else _parts(request.parts())
+        """Send a request and yield the answer before its body is read."""
+        body = request.body if request.parts is None else streamed(request.parts())
         async with self._http.stream(
             request.method,
             self._service.url + request.path,
@@ -131,7 +136,7 @@ class AsyncClient:
             yield answer
 
     async def request(self, method: str, path: str, body: object = None, **query: object) -> Any:  # noqa: ANN401 -- JSON
-        """The answer to anything else that docs/api.md has, as JSON; ``path`` as `/v1/claims`."""
+        """Send a request of docs/api.md, such as to `/v1/claims`, and return the answer's JSON."""
         if method == "GET":
             return await self.run(get(path, **query))
         return await self.run(created(path, body) if method == "POST" else post(path, body, method))
@@ -142,7 +147,7 @@ class AsyncClient:
         items: object = None,
         **members: Any,  # noqa: ANN401 -- members of the contract
     ) -> Pool:
-        """A sealed pool of ``items``: a frame, a Dataset, dicts, or the path of a table or a log.
+        """Create a sealed pool of a frame, a Dataset, dicts, or the path of a table or a log.
 
         It is there with all its items or not at all. Further members: ``loss`` (`zero_one` unless
         said otherwise), ``score``, ``metrics``, ``levels``, ``systems``, ``based_on``,
@@ -156,11 +161,11 @@ class AsyncClient:
         return await self.run(calls.create_filled_pool(form, items))
 
     async def add_items(self, pool: Pool | str, items: object) -> int:
-        """How many items an open pool has got; all of them or none."""
+        """Add items to an open pool, all or none; return how many were added."""
         return await self.run(calls.add_items(calls.id_of(pool), items))
 
     async def seal_pool(self, pool: Pool | str) -> Pool:
-        """The pool, which takes no more items."""
+        """Seal a pool, which then takes no more items, and return it."""
         return await self.run(calls.seal_pool(calls.id_of(pool)))
 
     async def delete_pool(self, pool: Pool | str) -> None:
@@ -168,54 +173,59 @@ class AsyncClient:
         await self.run(calls.delete_pool(calls.id_of(pool)))
 
     async def pool(self, pool: str) -> Pool:
-        """A pool by its id."""
+        """Return a pool by its id."""
         return await self.run(calls.get_pool(pool))
 
     def pools(self) -> AsyncIterator[Pool]:
-        """All pools, newest first."""
+        """Yield all pools, newest first."""
         return self.pages(Pool, calls.POOLS)
 
     def items(self, pool: Pool | str) -> AsyncIterator[Item]:
-        """Items of a pool, in the order of their upload."""
+        """Yield the items of a pool, in the order of their upload."""
         return self.pages(Item, f"{calls.POOLS}/{calls.id_of(pool)}/items")
 
     async def plan(self, pool: Pool | str, **asked: Any) -> Plan:  # noqa: ANN401
-        """How many labels a session would take; ``asked`` as for `open_session`."""
+        """Return how many labels a session would take: a forecast, and nothing is kept.
+
+        ``asked`` has the members of an opening, such as ``precision``, ``questions`` and
+        ``policies``; without any the service suggests a precision.
+        """
         return await self.run(calls.plan(pool, asked))
 
     async def open_session(self, pool: Pool | str, **opening: Any) -> "AsyncSession":  # noqa: ANN401
-        """A new session; ``opening`` has the members of docs/api.md, such as ``precision``."""
+        """Open a session; ``opening`` has the members of docs/api.md, such as ``precision``."""
         status = await self.run(calls.open_session(pool, opening))
         return AsyncSession(self, status.id)
 
     async def push(self, file: str | os.PathLike[str]) -> "AsyncSession":
-        """The session, closed, that the file of a run in process makes here."""
-        return AsyncSession(self, (await self.run(calls.push(file))).id)
+        """Send the file of a run in process; return the closed session made of it."""
+        status = await self.run(calls.push(file))
+        return AsyncSession(self, status.id)
 
     def session(self, session: str) -> "AsyncSession":
-        """A session by its id, which is not asked for yet."""
+        """Return a session by its id, without asking the service for it."""
         check_session(session)
         return AsyncSession(self, session)
 
     def sessions(
         self, pool: Pool | str | None = None, state: str | None = None
     ) -> AsyncIterator[Status]:
-        """Where all sessions stand, newest first."""
+        """Yield the status of all sessions, newest first."""
         pool_id = None if pool is None else calls.id_of(pool)
         return self.pages(Status, calls.SESSIONS, pool_id=pool_id, state=state)
 
     def tombstones(self, pool: Pool | str | None = None) -> AsyncIterator[Tombstone]:
-        """What is left of deleted sessions, those opened last first."""
+        """Yield what is left of deleted sessions, those opened last first."""
         pool_id = None if pool is None else calls.id_of(pool)
         return self.pages(Tombstone, calls.TOMBSTONES, pool_id=pool_id)
 
     async def pages(self, kind: type[T], path: str, **query: object) -> AsyncIterator[T]:
-        """What all pages of a list hold."""
+        """Yield the results of all pages of a list."""
         after: object = None
         while True:
             found, after = await self.run(calls.page(kind, path, {**query, "after": after}))
-            for one in found:
-                yield one
+            for result in found:
+                yield result
             if after is None:
                 return
 
@@ -227,17 +237,17 @@ class AsyncSession:
         self.client = client
         self.id = session
         self._path = f"{calls.SESSIONS}/{session}"
-        self._workers: list[str] = []
+        self._names = WorkerNames()
 
     def __repr__(self) -> str:
         return f"AsyncSession({self.id!r})"
 
     async def status(self) -> Status:
-        """Where it stands."""
+        """Return its status."""
         return await self.client.run(calls.get_session(self.id))
 
     async def change(self, **settings: Any) -> Status:  # noqa: ANN401 -- members of the contract
-        """New ``precision``, ``budget``, ``stop_when_decided``, ``state`` or ``instructions``."""
+        """Set ``precision``, ``budget``, ``stop_when_decided``, ``state`` or ``instructions``."""
         return await self.client.run(calls.change_session(self.id, settings))
 
     async def close(self) -> Status:
@@ -245,7 +255,7 @@ class AsyncSession:
         return await self.change(state="closed")
 
     async def delete(self, purge: str | None = None) -> Tombstone:
-        """Delete it for good, archived before; what is left of it.
+        """Delete the archived session for good; return what is left of it.
 
         ``purge`` is its name or its id, needed where certificates were issued for it.
         """
@@ -254,21 +264,19 @@ class AsyncSession:
     async def draws(
         self, worker: str | None = None, *, wait_paused: bool = False
     ) -> AsyncGenerator[Turn, None]:
-        """One item after the other, until nothing more is asked for.
+        """Yield one item after the other, until nothing more is asked for.
 
-        As `celeus.Session.draws`; without ``worker`` a name is made up, which the next `draws`
-        takes up again. Close it behind a `break` (`contextlib.aclosing`): what was said is sent
+        Say `observe`, `label`, `prefer` or `unjudgeable` of each. ``worker`` names who judges: give
+        one that stays, and what was held when a program died comes back at once. Without one it is
+        made up for this object (and thread): an item that an exception kept from being judged comes
+        back to the next `draws`. Leave it early with `contextlib.aclosing`: what was said is sent
         then.
         """
-        named = worker or (self._workers.pop() if self._workers else new_worker())
-        turns = Turns(self.id, named, wait_paused=wait_paused)
-        try:
-            async with aclosing(self._held(turns)) as holding:
-                async for held in holding:
-                    yield held[0]
-        finally:
-            if worker is None:
-                self._workers.append(named)
+        with self._names.use(worker) as name:
+            turns = Turns(self.id, name, wait_paused=wait_paused)
+            async with aclosing(held(self.client, turns)) as batches:
+                async for batch in batches:
+                    yield batch[0]
 
     async def judge(
         self,
@@ -278,15 +286,15 @@ class AsyncSession:
         worker: str | None = None,
         seen: Seen | None = None,
     ) -> JudgeResult:
-        """Have a function judge, of so many items at once, until nothing more is asked for.
+        """Have a function judge several items at once, until nothing more is asked for.
 
-        As `celeus.Session.judge`; the function may be a coroutine function.
+        It is given an item and returns a loss, losses, a preference, or None where it cannot tell.
+        What it raises ends the judging, and the item is not judged. Leases are renewed while it
+        thinks. A blocking client calls it in threads, with a ``concurrency`` of 1 in the caller's;
+        the other one also takes a coroutine function. ``seen`` is called, in whatever thread, with
+        the status after each label; not with a key that may not see it.
         """
-
-        async def told(held: Sequence[Turn]) -> None:
-            held[0].take(await _value(verdict(held[0])))
-
-        return await self._judged(told, concurrency, worker, seen=seen)
+        return await self._judged(verdict, worker, concurrency, None, seen)
 
     async def judge_many(
         self,
@@ -296,16 +304,14 @@ class AsyncSession:
         worker: str | None = None,
         seen: Seen | None = None,
     ) -> JudgeResult:
-        """The same with a function of up to ``size`` items at once, one verdict for each."""
+        """Have a function judge up to ``size`` items at once, with one verdict for each.
 
-        async def told(held: Sequence[Turn]) -> None:
-            for turn, verdict in zip(held, await _value(verdicts(held)), strict=True):
-                turn.take(verdict)
-
-        return await self._judged(told, 1, worker, size=size, seen=seen)
+        It is called in the caller's thread.
+        """
+        return await self._judged(verdicts, worker, 1, size, seen)
 
     async def follow(self) -> AsyncIterator[Status]:
-        """Where it stands, whenever something happens, until it is closed."""
+        """Yield its status whenever something happens, until it is closed."""
         following = Following(self.id)
         while not following.closed:
             told: Answer | Lost = Lost("the stream of events ended")
@@ -323,19 +329,22 @@ class AsyncSession:
                 await asyncio.sleep(following.pause(told))
 
     async def trajectory(self, points: int | None = None) -> list[Point]:
-        """The interval round by round, thinned evenly to about ``points``."""
+        """Return the interval round by round, thinned evenly to about ``points``."""
         if points is not None:
             path, query = f"{self._path}/trajectory", {"points": points, "limit": 10_000}
-            return (await self.client.run(calls.page(Point, path, query)))[0]
+            found, _ = await self.client.run(calls.page(Point, path, query))
+            return found
         pages = self.client.pages(Point, f"{self._path}/trajectory", limit=10_000)
-        return [one async for one in pages]
+        return [point async for point in pages]
 
     def ledger(self) -> AsyncIterator[Entry]:
-        """Everything that happened, in order."""
+        """Yield the events of its ledger, in order."""
         return self.client.pages(Entry, f"{self._path}/ledger", limit=10_000)
 
     def labels(self, **wanted: Any) -> AsyncIterator[Label]:  # noqa: ANN401 -- members of the contract
-        """Every judgement as it stands, in the order of the judgements.
+        """Yield every judgement as it stands, in the order of the judgements.
+
+        Labels are no uniform sample: the mean of their losses is not the score.
 
         ``wanted`` are filters of docs/api.md, such as ``above`` and ``person``, and ``payload``.
         """
@@ -343,11 +352,11 @@ class AsyncSession:
         return self.client.pages(Label, f"{self._path}/labels", **query)
 
     async def frame(self, **wanted: Any) -> Any:  # noqa: ANN401 -- a DataFrame; pandas is no part of us
-        """The same as a DataFrame of pandas."""
-        return frame_of([one.raw async for one in self.labels(**wanted)])
+        """Return the `labels` as a DataFrame of pandas."""
+        return frame_of([label.raw async for label in self.labels(**wanted)])
 
     def comments(self) -> AsyncIterator[Comment]:
-        """What judges added to their judgements, in the order of rounds."""
+        """Yield what judges added to their judgements, in the order of rounds."""
         return self.client.pages(Comment, f"{self._path}/comments", limit=1_000)
 
     async def amend(
@@ -361,91 +370,33 @@ class AsyncSession:
         return await self.client.run(calls.amend(self.id, form))
 
     async def certificate(self) -> bytes:
-        """The signed document, byte by byte; final once the session is closed."""
+        """Return the signed certificate, byte by byte; final once the session is closed."""
         return await self.client.run(calls.body_at(f"{self._path}/certificate"))
 
     async def report(self) -> str:
-        """A page for people, which loads nothing."""
-        return (await self.client.run(calls.body_at(f"{self._path}/report"))).decode()
+        """Return the report, an HTML page that loads nothing."""
+        page = await self.client.run(calls.body_at(f"{self._path}/report"))
+        return page.decode()
 
     async def picture(self) -> Picture:
-        """The interval by labels, for a notebook."""
+        """Return the interval by labels, for a notebook."""
         status = await self.status()
         return picture(status, [] if status.lower is None else await self.trajectory(POINTS))
 
-    async def _held(
-        self, turns: Turns, lock: asyncio.Lock | None = None
-    ) -> AsyncGenerator[list[Turn], None]:
-        """What a worker holds, time after time; what was said last is told also when it leaves."""
-        lock = lock or asyncio.Lock()
-
-        async def renewed() -> bool:
-            async with lock:
-                return await self.client.run(turns.keep())
-
-        try:
-            while True:
-                async with lock:
-                    held = await self.client.run(turns.step(renewed))
-                if not held:
-                    return
-                yield held
-        finally:
-            await self.client.run(turns.finish())
-
     async def _judged(
         self,
-        told: Callable[[Sequence[Turn]], Awaitable[None]],
-        concurrency: int,
+        verdict: Callable[[Any], object],
         worker: str | None,
-        **more: Any,  # noqa: ANN401 -- as `Turns` takes it
+        concurrency: int,
+        size: int | None,
+        seen: Seen | None,
     ) -> JudgeResult:
-        check_concurrency(concurrency)
-        lease = await self.client.run(calls.lease_seconds(self.id))
-        named = worker or (self._workers.pop() if self._workers else new_worker())
-        working: list[tuple[Turns, asyncio.Lock]] = []
-
-        async def work(number: int) -> Turns:
-            turns, lock = Turns(self.id, f"{named}-{number}", **more), asyncio.Lock()
-            working.append((turns, lock))
-            async with aclosing(self._held(turns, lock)) as holding:
-                async for held in holding:
-                    await told(held)
-            return turns
-
-        async def beat() -> None:
-            while True:
-                await asyncio.sleep(lease / HEARTBEATS)
-                for turns, lock in tuple(working):
-                    if not lock.locked():
-                        await _renew(self.client, turns, lock)
-
-        heart = asyncio.create_task(beat())
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(work(number)) for number in range(1, concurrency + 1)]
-        except ExceptionGroup as failures:
-            # What stopped one judge stops them all; it is told once
-            raise failures.exceptions[0] from None
-        finally:
-            heart.cancel()
-            if worker is None:
-                self._workers.append(named)
-        return total([task.result() for task in tasks])
+        with self._names.use(worker) as name:
+            workers = workers_of(self.id, name, concurrency, size, seen)
+            return await judge_together(self.client, workers, verdict)
 
 
-async def _renew(client: AsyncClient, turns: Turns, lock: asyncio.Lock) -> None:
-    """Renew what is held, unless the worker is just telling of it, which renews as well."""
-    async with lock:
-        with suppress(Refusal):
-            # The worker itself meets it with its next request
-            await client.run(turns.keep())
-
-
-async def _value(made: Any) -> Any:  # noqa: ANN401 -- whatever the function of a judge returns
-    return await made if isawaitable(made) else made
-
-
-async def _parts(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
+async def streamed(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
+    """Yield the parts of a body."""
     for part in parts:
         yield part

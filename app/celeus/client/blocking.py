@@ -1,10 +1,14 @@
-"""`celeus.Client`: a service met over HTTP, one request after the other or from threads."""
+# Generated from asynchronous.py by `make generate`: change that file, not this one.
+"""The client of a service over HTTP that blocks: `celeus.Client`."""
 
 import os
-import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterator,
+    Sequence,
+)
 from contextlib import closing, contextmanager
 from typing import Any, Self, TypeVar
 
@@ -25,13 +29,12 @@ from celeus.client.exchange import (
     post,
 )
 from celeus.client.following import Following
-from celeus.client.opening import HEARTBEATS, LIMITS, REQUEST_SECONDS, Service
+from celeus.client.opening import LIMITS, REQUEST_SECONDS, Service
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import (
     Comment,
     Entry,
     Item,
-    JudgeResult,
     Label,
     Plan,
     Point,
@@ -41,8 +44,8 @@ from celeus.client.results import (
 )
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
-from celeus.client.turns import Seen, Turn, Turns, check_concurrency, new_worker, total
-from celeus.errors import Refusal
+from celeus.client.threads import WorkerNames, held, judge_together
+from celeus.client.turns import JudgeResult, Seen, Turn, Turns, workers_of
 
 T = TypeVar("T")
 
@@ -50,10 +53,15 @@ T = TypeVar("T")
 class Client:
     """A service at ``url`` asked with ``key``; by default what CELEUS_URL and CELEUS_KEY say.
 
-    Threads may share it. What goes wrong is a `celeus.Refusal`: `Problem` where the service
-    declines, `Unreachable` where nobody answers, both after several tries unless ``retry`` is
-    False. ``http`` is a client of httpx2 to be used instead of one of its own.
+    Threads may share a blocking client; the other one has the same methods, to be awaited, and
+    asynchronous iterators for lists, `draws` and `follow`. What goes wrong is a `celeus.Refusal`:
+    `Problem` where the service declines, `Unreachable` where nobody answers, both after several
+    tries unless ``retry`` is False. ``http`` is a client of httpx2 to be used instead of one of its
+    own.
     """
+
+    _greeted = False
+    _retry = True
 
     def __init__(
         self,
@@ -66,7 +74,6 @@ class Client:
         self._service = Service.of(url, key)
         self._own = http is None
         self._http = http or httpx2.Client(timeout=REQUEST_SECONDS, limits=LIMITS)
-        self._greeted = False
         self._retry = retry
 
     def __enter__(self) -> Self:
@@ -81,7 +88,7 @@ class Client:
             self._http.close()
 
     def run(self, flow: Flow[T]) -> T:
-        """Do what a flow of `celeus.client.calls` says, to its end."""
+        """Run a flow of `celeus.client.calls` to its end and return its value."""
         if not self._greeted:
             self._run(greeted(self._service.url))
             self._greeted = True
@@ -112,7 +119,7 @@ class Client:
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[httpx2.Response]:
-        """An answer whose body has not come yet."""
+        """Send a request and yield the answer before its body is read."""
         body = request.body if request.parts is None else request.parts()
         with self._http.stream(
             request.method,
@@ -126,7 +133,7 @@ class Client:
             yield answer
 
     def request(self, method: str, path: str, body: object = None, **query: object) -> Any:  # noqa: ANN401 -- JSON
-        """The answer to anything else that docs/api.md has, as JSON; ``path`` as `/v1/claims`."""
+        """Send a request of docs/api.md, such as to `/v1/claims`, and return the answer's JSON."""
         if method == "GET":
             return self.run(get(path, **query))
         return self.run(created(path, body) if method == "POST" else post(path, body, method))
@@ -137,7 +144,7 @@ class Client:
         items: object = None,
         **members: Any,  # noqa: ANN401 -- members of the contract
     ) -> Pool:
-        """A sealed pool of ``items``: a frame, a Dataset, dicts, or the path of a table or a log.
+        """Create a sealed pool of a frame, a Dataset, dicts, or the path of a table or a log.
 
         It is there with all its items or not at all. Further members: ``loss`` (`zero_one` unless
         said otherwise), ``score``, ``metrics``, ``levels``, ``systems``, ``based_on``,
@@ -151,11 +158,11 @@ class Client:
         return self.run(calls.create_filled_pool(form, items))
 
     def add_items(self, pool: Pool | str, items: object) -> int:
-        """How many items an open pool has got; all of them or none."""
+        """Add items to an open pool, all or none; return how many were added."""
         return self.run(calls.add_items(calls.id_of(pool), items))
 
     def seal_pool(self, pool: Pool | str) -> Pool:
-        """The pool, which takes no more items."""
+        """Seal a pool, which then takes no more items, and return it."""
         return self.run(calls.seal_pool(calls.id_of(pool)))
 
     def delete_pool(self, pool: Pool | str) -> None:
@@ -163,19 +170,19 @@ class Client:
         self.run(calls.delete_pool(calls.id_of(pool)))
 
     def pool(self, pool: str) -> Pool:
-        """A pool by its id."""
+        """Return a pool by its id."""
         return self.run(calls.get_pool(pool))
 
     def pools(self) -> Iterator[Pool]:
-        """All pools, newest first."""
+        """Yield all pools, newest first."""
         return self.pages(Pool, calls.POOLS)
 
     def items(self, pool: Pool | str) -> Iterator[Item]:
-        """Items of a pool, in the order of their upload."""
+        """Yield the items of a pool, in the order of their upload."""
         return self.pages(Item, f"{calls.POOLS}/{calls.id_of(pool)}/items")
 
     def plan(self, pool: Pool | str, **asked: Any) -> Plan:  # noqa: ANN401
-        """How many labels a session would take: a forecast, and nothing is kept.
+        """Return how many labels a session would take: a forecast, and nothing is kept.
 
         ``asked`` has the members of an opening, such as ``precision``, ``questions`` and
         ``policies``; without any the service suggests a precision.
@@ -183,32 +190,34 @@ class Client:
         return self.run(calls.plan(pool, asked))
 
     def open_session(self, pool: Pool | str, **opening: Any) -> "Session":  # noqa: ANN401
-        """A new session; ``opening`` has the members of docs/api.md, such as ``precision``."""
-        return Session(self, self.run(calls.open_session(pool, opening)).id)
+        """Open a session; ``opening`` has the members of docs/api.md, such as ``precision``."""
+        status = self.run(calls.open_session(pool, opening))
+        return Session(self, status.id)
 
     def push(self, file: str | os.PathLike[str]) -> "Session":
-        """The session, closed, that the file of a run in process makes here."""
-        return Session(self, self.run(calls.push(file)).id)
+        """Send the file of a run in process; return the closed session made of it."""
+        status = self.run(calls.push(file))
+        return Session(self, status.id)
 
     def session(self, session: str) -> "Session":
-        """A session by its id, which is not asked for yet."""
+        """Return a session by its id, without asking the service for it."""
         check_session(session)
         return Session(self, session)
 
     def sessions(
         self, pool: Pool | str | None = None, state: str | None = None
     ) -> Iterator[Status]:
-        """Where all sessions stand, newest first."""
+        """Yield the status of all sessions, newest first."""
         pool_id = None if pool is None else calls.id_of(pool)
         return self.pages(Status, calls.SESSIONS, pool_id=pool_id, state=state)
 
     def tombstones(self, pool: Pool | str | None = None) -> Iterator[Tombstone]:
-        """What is left of deleted sessions, those opened last first."""
+        """Yield what is left of deleted sessions, those opened last first."""
         pool_id = None if pool is None else calls.id_of(pool)
         return self.pages(Tombstone, calls.TOMBSTONES, pool_id=pool_id)
 
     def pages(self, kind: type[T], path: str, **query: object) -> Iterator[T]:
-        """What all pages of a list hold."""
+        """Yield the results of all pages of a list."""
         after: object = None
         while True:
             found, after = self.run(calls.page(kind, path, {**query, "after": after}))
@@ -224,17 +233,17 @@ class Session:
         self.client = client
         self.id = session
         self._path = f"{calls.SESSIONS}/{session}"
-        self._local = threading.local()
+        self._names = WorkerNames()
 
     def __repr__(self) -> str:
         return f"Session({self.id!r})"
 
     def status(self) -> Status:
-        """Where it stands."""
+        """Return its status."""
         return self.client.run(calls.get_session(self.id))
 
     def change(self, **settings: Any) -> Status:  # noqa: ANN401 -- members of the contract
-        """New ``precision``, ``budget``, ``stop_when_decided``, ``state`` or ``instructions``."""
+        """Set ``precision``, ``budget``, ``stop_when_decided``, ``state`` or ``instructions``."""
         return self.client.run(calls.change_session(self.id, settings))
 
     def close(self) -> Status:
@@ -242,7 +251,7 @@ class Session:
         return self.change(state="closed")
 
     def delete(self, purge: str | None = None) -> Tombstone:
-        """Delete it for good, archived before; what is left of it.
+        """Delete the archived session for good; return what is left of it.
 
         ``purge`` is its name or its id, needed where certificates were issued for it.
         """
@@ -251,16 +260,19 @@ class Session:
     def draws(
         self, worker: str | None = None, *, wait_paused: bool = False
     ) -> Generator[Turn, None, None]:
-        """One item after the other, until nothing more is asked for.
+        """Yield one item after the other, until nothing more is asked for.
 
         Say `observe`, `label`, `prefer` or `unjudgeable` of each. ``worker`` names who judges: give
         one that stays, and what was held when a program died comes back at once. Without one it is
-        made up for this object and thread: an item that an exception kept from being judged comes
-        back to the next `draws`.
+        made up for this object (and thread): an item that an exception kept from being judged comes
+        back to the next `draws`. Leave it early with `contextlib.closing`: what was said is sent
+        then.
         """
-        turns = Turns(self.id, worker or self._worker(), wait_paused=wait_paused)
-        for held in self._held(turns, threading.Lock()):
-            yield from held
+        with self._names.use(worker) as name:
+            turns = Turns(self.id, name, wait_paused=wait_paused)
+            with closing(held(self.client, turns)) as batches:
+                for batch in batches:
+                    yield batch[0]
 
     def judge(
         self,
@@ -270,41 +282,32 @@ class Session:
         worker: str | None = None,
         seen: Seen | None = None,
     ) -> JudgeResult:
-        """Have a function judge in threads until nothing more is asked for.
+        """Have a function judge several items at once, until nothing more is asked for.
 
         It is given an item and returns a loss, losses, a preference, or None where it cannot tell.
         What it raises ends the judging, and the item is not judged. Leases are renewed while it
-        thinks. With a ``concurrency`` of 1 it judges in the caller's thread. ``seen`` is called, in
-        whatever thread, with where the session stands after each label; not with a key that may not
-        see it.
+        thinks. A blocking client calls it in threads, with a ``concurrency`` of 1 in the caller's;
+        the other one also takes a coroutine function. ``seen`` is called, in whatever thread, with
+        the status after each label; not with a key that may not see it.
         """
-
-        def told(held: Sequence[Turn]) -> None:
-            held[0].take(verdict(held[0]))
-
-        return self._judged(told, concurrency, worker, seen=seen)
+        return self._judged(verdict, worker, concurrency, None, seen)
 
     def judge_many(
         self,
-        verdicts: Callable[[Sequence[Turn]], Sequence[object]],
+        verdicts: Callable[[Sequence[Turn]], Any],
         *,
         size: int = 32,
         worker: str | None = None,
         seen: Seen | None = None,
     ) -> JudgeResult:
-        """The same with a function of up to ``size`` items at once, one verdict for each.
+        """Have a function judge up to ``size`` items at once, with one verdict for each.
 
         It is called in the caller's thread.
         """
-
-        def told(held: Sequence[Turn]) -> None:
-            for turn, verdict in zip(held, verdicts(held), strict=True):
-                turn.take(verdict)
-
-        return self._judged(told, 1, worker, size=size, seen=seen)
+        return self._judged(verdicts, worker, 1, size, seen)
 
     def follow(self) -> Iterator[Status]:
-        """Where it stands, whenever something happens, until it is closed."""
+        """Yield its status whenever something happens, until it is closed."""
         following = Following(self.id)
         while not following.closed:
             told: Answer | Lost = Lost("the stream of events ended")
@@ -322,18 +325,22 @@ class Session:
                 time.sleep(following.pause(told))
 
     def trajectory(self, points: int | None = None) -> list[Point]:
-        """The interval round by round, thinned evenly to about ``points``."""
+        """Return the interval round by round, thinned evenly to about ``points``."""
         if points is not None:
             path, query = f"{self._path}/trajectory", {"points": points, "limit": 10_000}
-            return self.client.run(calls.page(Point, path, query))[0]
-        return list(self.client.pages(Point, f"{self._path}/trajectory", limit=10_000))
+            found, _ = self.client.run(calls.page(Point, path, query))
+            return found
+        pages = self.client.pages(Point, f"{self._path}/trajectory", limit=10_000)
+        return list(pages)
 
     def ledger(self) -> Iterator[Entry]:
-        """Everything that happened, in order."""
+        """Yield the events of its ledger, in order."""
         return self.client.pages(Entry, f"{self._path}/ledger", limit=10_000)
 
     def labels(self, **wanted: Any) -> Iterator[Label]:  # noqa: ANN401 -- members of the contract
-        """Every judgement as it stands, in the order of the judgements.
+        """Yield every judgement as it stands, in the order of the judgements.
+
+        Labels are no uniform sample: the mean of their losses is not the score.
 
         ``wanted`` are filters of docs/api.md, such as ``above`` and ``person``, and ``payload``.
         """
@@ -341,11 +348,11 @@ class Session:
         return self.client.pages(Label, f"{self._path}/labels", **query)
 
     def frame(self, **wanted: Any) -> Any:  # noqa: ANN401 -- a DataFrame; pandas is no part of us
-        """The same as a DataFrame of pandas."""
-        return frame_of([one.raw for one in self.labels(**wanted)])
+        """Return the `labels` as a DataFrame of pandas."""
+        return frame_of([label.raw for label in self.labels(**wanted)])
 
     def comments(self) -> Iterator[Comment]:
-        """What judges added to their judgements, in the order of rounds."""
+        """Yield what judges added to their judgements, in the order of rounds."""
         return self.client.pages(Comment, f"{self._path}/comments", limit=1_000)
 
     def amend(
@@ -359,102 +366,30 @@ class Session:
         return self.client.run(calls.amend(self.id, form))
 
     def certificate(self) -> bytes:
-        """The signed document, byte by byte; final once the session is closed."""
+        """Return the signed certificate, byte by byte; final once the session is closed."""
         return self.client.run(calls.body_at(f"{self._path}/certificate"))
 
     def report(self) -> str:
-        """A page for people, which loads nothing."""
-        return self.client.run(calls.body_at(f"{self._path}/report")).decode()
+        """Return the report, an HTML page that loads nothing."""
+        page = self.client.run(calls.body_at(f"{self._path}/report"))
+        return page.decode()
 
     def picture(self) -> Picture:
-        """The interval by labels, for a notebook."""
+        """Return the interval by labels, for a notebook."""
         status = self.status()
         return picture(status, [] if status.lower is None else self.trajectory(POINTS))
 
     def _repr_html_(self) -> str:
         return self.picture().html
 
-    def _worker(self) -> str:
-        """A name that nobody else judges under, in no other thread either."""
-        if not hasattr(self._local, "worker"):
-            self._local.worker = new_worker()
-        worker: str = self._local.worker
-        return worker
-
-    def _held(self, turns: Turns, lock: threading.Lock) -> Generator[list[Turn], None, None]:
-        """What a worker holds, time after time; what was said last is told also when it leaves."""
-
-        def renewed() -> bool:
-            with lock:
-                return self.client.run(turns.keep())
-
-        try:
-            while True:
-                with lock:
-                    held = self.client.run(turns.step(renewed))
-                if not held:
-                    return
-                yield held
-        finally:
-            self.client.run(turns.finish())
-
     def _judged(
         self,
-        told: Callable[[Sequence[Turn]], None],
-        concurrency: int,
+        verdict: Callable[[Any], object],
         worker: str | None,
-        **more: Any,  # noqa: ANN401 -- as `Turns` takes it
+        concurrency: int,
+        size: int | None,
+        seen: Seen | None,
     ) -> JudgeResult:
-        check_concurrency(concurrency)
-        lease = self.client.run(calls.lease_seconds(self.id))
-        named, stop = worker or self._worker(), threading.Event()
-        working: list[tuple[Turns, threading.Lock]] = []
-
-        def work(number: int) -> Turns:
-            turns, lock = Turns(self.id, f"{named}-{number}", **more), threading.Lock()
-            working.append((turns, lock))
-            if stop.is_set():
-                # It ended before this thread began, and tells only those who work
-                return turns
-            with closing(self._held(turns, lock)) as holding:
-                for held in holding:
-                    told(held)
-                    if stop.is_set():
-                        break
-            return turns
-
-        def beat() -> None:
-            while not stop.wait(lease / HEARTBEATS):
-                for turns, lock in tuple(working):
-                    _renew(self.client, turns, lock)
-
-        heart = threading.Thread(target=beat, daemon=True)
-        heart.start()
-        try:
-            if concurrency == 1:
-                # Here, where signals arrive, on which some scorers and models count
-                return total([work(1)])
-            with ThreadPoolExecutor(concurrency) as threads:
-                futures = [threads.submit(work, number) for number in range(1, concurrency + 1)]
-                try:
-                    return total([future.result() for future in as_completed(futures)])
-                finally:
-                    stop.set()
-                    for turns, _ in working:
-                        turns.leaving = True
-        finally:
-            stop.set()
-            heart.join()
-
-
-def _renew(client: Client, turns: Turns, lock: threading.Lock) -> None:
-    """Renew what is held, unless the worker is just telling of it, which renews as well."""
-    if not lock.acquire(blocking=False):
-        return
-    try:
-        client.run(turns.keep())
-    except Refusal:
-        # The worker itself meets it with its next request
-        return
-    finally:
-        lock.release()
+        with self._names.use(worker) as name:
+            workers = workers_of(self.id, name, concurrency, size, seen)
+            return judge_together(self.client, workers, verdict)

@@ -16,8 +16,9 @@ from celeus.client.exchange import (
     post,
     sent,
 )
+from celeus.client.reading import read
 from celeus.client.refusals import Problem
-from celeus.client.results import Plan, Pool, Status, Tombstone, read
+from celeus.client.results import Plan, Pool, Status, Tombstone
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
 

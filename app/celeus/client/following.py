@@ -4,7 +4,8 @@ import json
 
 from celeus.client.calls import SESSIONS
 from celeus.client.exchange import TRIES, Answer, Lost, Request, checked, member, pause_after
-from celeus.client.results import Status, read
+from celeus.client.reading import read
+from celeus.client.results import Status
 
 
 class Following:

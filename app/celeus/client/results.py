@@ -1,73 +1,153 @@
-"""What the service tells, as values: the members of docs/api.md by their names.
+# Generated from openapi/openapi.json by `make generate`: change the contract, not this file.
+"""The service's answers as frozen dataclasses, with the members that docs/api.md describes.
 
-What a newer release of the service adds is in `raw`, which holds the whole answer.
+Members that a newer service adds are in `raw`, which holds the whole answer.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
-from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from dataclasses import dataclass, field
+from typing import Any
 
-from celeus.client.refusals import Unreachable
-
-T = TypeVar("T")
-Raw = dict[str, Any]
-
-
-def read(kind: type[T], raw: object) -> T:
-    """The value of a result type that an answer holds; raises Unreachable where it holds none."""
-    try:
-        known: Any = kind
-        made: T = _known_reader(known)(raw)
-    except (AttributeError, TypeError) as error:
-        raise Unreachable(f"the answer is no {kind.__name__}: this is no Celeus service") from error
-    return made
-
-
-def _reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- any annotation of a field
-    """How a member of this type is read."""
-    if is_dataclass(kind):
-        readers = {one.name: _reader(one.type) for one in fields(kind) if one.name != "raw"}
-        build: Any = kind
-        whole = {"raw"} & {one.name for one in fields(kind)}
-
-        def made(raw: Mapping[str, Any]) -> Any:  # noqa: ANN401
-            known = {name: reader(raw.get(name)) for name, reader in readers.items()}
-            return build(**known, **dict.fromkeys(whole, raw))
-
-        return made
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin in (UnionType, Union):
-        (inner,) = (one for one in parts if one is not type(None))
-        return _unless_none(_reader(inner))
-    if origin is tuple:
-        reader = _reader(parts[0])
-        return lambda raw: tuple(map(reader, raw or ()))
-    if origin is dict:
-        reader = _reader(parts[1])
-        return lambda raw: {name: reader(value) for name, value in (raw or {}).items()}
-    return lambda raw: raw
-
-
-_known_reader = cache(_reader)
-
-
-def _unless_none(reader: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda raw: None if raw is None else reader(raw)
+from celeus.client.reading import PlanMethods, Raw, StatusMethods
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
-    """Where every loss lies."""
+class Comment:
+    """What a judge added to a judgement. It is no part of the ledger, nor of a certificate."""
 
-    lower: float
-    upper: float
+    round: int
+    item: str
+    comment: str
+    key: str
+    author: str | None
+    worker: str
+    rater: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to a question; ``round`` is the one that gave it. An answer stays."""
+
+    side: str
+    threshold: float
+    answer: str
+    round: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnItem:
+    """What is to be judged."""
+
+    index: int
+    id: str
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ShownAnswer:
+    """An answer to be judged, and nothing that tells whose it is."""
+
+    answer: str | None
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A draw leased to the worker until ``expires_at``."""
+
+    round: int
+    item: DrawnItem
+    left: ShownAnswer | None
+    right: ShownAnswer | None
+    answers: tuple[ShownAnswer, ...]
+    turn: int | None
+    expires_at: str
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event. ``at`` is the database's time; ``detail`` holds worker, label, author, reason.
+
+    Of a change and of a claim that is added, ``detail`` is what was asked.
+    """
+
+    sequence: int
+    kind: str
+    round: int | None
+    item: int | None
+    q: float | None
+    strata_q: str | None
+    seen: int | None
+    loss: float | None
+    losses: tuple[float | None, ...]
+    detail: dict[str, Any]
+    at: str
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Labels left until the stop, if losses go on as they did; no part of the claim."""
+
+    round: int
+    labels_left: int
+    low: int
+    high: int
+    seconds_per_label: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item as a judge sees it."""
+
+    index: int
+    id: str
+    payload: Any
+    a: dict[str, Any] | None
+    b: dict[str, Any] | None
+    answers: dict[str, dict[str, Any]] | None
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A judgement as it stands, after its corrections."""
+
+    loss: float | None
+    losses: dict[str, float | None] | None
+    label: int | None
+    preference: str | None
+    grade: int | None
+    unjudgeable: str | None
+    sequence: int
+    round: int
+    kind: str
+    item: str
+    index: int
+    person: str | None
+    worker: str | None
+    rater: str | None
+    turn: int | None
+    left: str | None
+    drawn_at: str
+    judged_at: str
+    in_interval: bool
+    corrections: int
+    corrected_at: str | None
+    corrected_by: str | None
+    correction_reason: str | None
+    comment: str | None
+    probability: float
+    weight: float | None
+    groups: dict[str, str] | None
+    payload: Any
+    raw: Raw = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Kind and scale of a loss."""
+    """Scale of the loss; of two systems of the difference, loss of a less loss of b."""
 
     kind: str
     lower: float
@@ -76,7 +156,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ScoreName:
-    """What people call the mean loss, whether more of it is `better`, and its `unit`."""
+    """What the mean of the pool's losses is called, by default after the kind of loss."""
 
     name: str
     better: str
@@ -94,14 +174,103 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a session ran that did not run here; its pusher had its seed and its file meanwhile."""
+
+    kind: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast labels came in the latest sessions of the project, of all their judges together."""
+
+    seconds_per_label: float
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median of the simulated sessions, and their 10 and 90 %."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPoint:
+    """The labels of a session that stops at one precision, over all that may be true.
+
+    The simulated sessions suppose surrogates of different worth, and mean losses below and above
+    what they say.
+    """
+
+    precision: float | None
+    labels: Spread
+    reached: float
+    runs: int
+    extrapolated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlan:
+    """What one policy would need."""
+
+    policy: str
+    refused: dict[str, Any] | None
+    warning: str | None
+    smallest_width: dict[str, float] | None
+    expected: PlannedPoint | None
+    curve: tuple[PlannedPoint, ...]
+    surrogate_right: dict[str, Any] | None
+    surrogate_useless: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(PlanMethods):
+    """What each policy would need, simulated; nothing of it is certified."""
+
+    pool_id: str
+    items: int
+    target: str
+    alpha: float
+    precision: Any
+    suggested_precision: dict[str, Any] | None
+    budget: int
+    strategy: str | None
+    seed: int
+    assumed_risk: float | None
+    assumed_risks: dict[str, float]
+    informed: bool
+    fixed_sample: int | None
+    notes: tuple[str, ...]
+    pace: Pace | None
+    policies: tuple[PolicyPlan, ...]
+    claims: tuple[dict[str, Any], ...]
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The answer after a folded round."""
+
+    round: int
+    sequence: int
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
 class Systems:
-    """The two systems `a` and `b` of a pool, or the `names` of several."""
+    """The two systems that a pool compares."""
 
     a: str | None
     b: str | None
-    names: tuple[str, ...]
-    loss: Loss | None
+    loss: Loss
     normalisation: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,69 +300,12 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Tombstone:
-    """What is left of a deleted session: digests, and which certificates were issued for it."""
+class QuestionAnswer:
+    """A question, and its answer so far, in words."""
 
-    id: str
-    pool_id: str
-    pool_digest: str
-    plan_digest: str
-    commitment: str
-    ledger_head: str
-    sequence: int
-    revision: int
-    state: str
-    pushed: bool
-    opened_at: str
-    deleted_at: str
-    deleted_by: str | None
-    issued: int
-    certificates: tuple[dict[str, Any], ...]
-    raw: Raw = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """An item of a pool, with what its systems answered where it has several."""
-
-    index: int
-    id: str
-    payload: Any
-    a: Any
-    b: Any
-    answers: Any
-    raw: Raw = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The interval by the name and in the direction that the pool declared."""
-
-    name: str
-    better: str
-    unit: str
-    estimate: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer to a question, and the round that gave it."""
-
-    side: str
-    threshold: float
+    question: str
+    given: str
     answer: str
-    round: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Which of two systems is at least as good, or whether they are equivalent."""
-
-    margin: float
-    answer: str
-    round: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,38 +320,35 @@ class Rounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
-    """Labels left until the stop, counted from a round: median, 10 and 90 %."""
+class Scale:
+    """Where every loss lies."""
 
-    round: int
-    labels_left: int
-    low: int
-    high: int
-    seconds_per_label: float | None
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionAnswer:
-    """A question, and its answer so far, in words."""
+class Score:
+    """The claim as people name it: the interval of the mean loss on the scale of the score.
 
-    question: str
-    given: str
-    answer: str
+    Of two systems it is the score of a less that of b.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """What stands beside the sentence of a session, for people."""
-
-    answers: tuple[QuestionAnswer, ...]
-    progress: str
-    holds: str | None
-    labels: int
+    name: str
+    better: str
+    unit: str
+    estimate: float
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """How often which side had the smaller loss."""
+    """How often which side had the smaller loss, over all judged rounds; no claim rests on it.
+
+    Which answer stands on the left is drawn for every round: where one side wins far more often, it
+    is the judges that lean to it.
+    """
 
     left: int
     tie: int
@@ -247,15 +356,27 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Of a session that ran in a process of its own: `pushed`, and when it came to its service."""
+class Verdict:
+    """The verdict; ``round`` is the one that gave it. An answer stays."""
 
-    kind: str
-    at: str
+    margin: float
+    answer: str
+    round: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Words:
+    """What stands beside the sentence, for people; pages and report show it as it is."""
+
+    answers: tuple[QuestionAnswer, ...]
+    progress: str
+    holds: str | None
+    labels: int
+    in_interval: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status(StatusMethods):
     """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
 
     id: str
@@ -311,204 +432,24 @@ class Status:
     origin: Origin | None
     raw: Raw = field(repr=False)
 
-    def __str__(self) -> str:
-        pushed = "" if self.origin is None else " (pushed)"
-        return f"{self.id}{pushed}: {self.sentence}"
-
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """Half of the simulated sessions came to less than `median`, 80 % between `low` and `high`."""
+class Tombstone:
+    """What is left of a deleted session."""
 
-    median: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPoint:
-    """Labels of a session that stops at one precision."""
-
-    precision: float | None
-    labels: Spread
-    reached: float
-    runs: int
-    extrapolated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyPlan:
-    """What one policy would need: `expected` is the number to plan with, a point of the `curve`."""
-
-    policy: str
-    refused: dict[str, Any] | None
-    warning: str | None
-    smallest_width: dict[str, float] | None
-    expected: PlannedPoint | None
-    curve: tuple[PlannedPoint, ...]
-    surrogate_right: dict[str, Any] | None
-    surrogate_useless: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How fast labels came in the latest sessions of a project."""
-
-    seconds_per_label: float
-    sessions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How many labels each policy would need, a forecast; `notes` say what it is worth."""
-
-    pool_id: str
-    items: int
-    target: str
-    alpha: float
-    precision: Any
-    suggested_precision: dict[str, Any] | None
-    budget: int
-    strategy: str | None
-    seed: int
-    assumed_risk: float | None
-    assumed_risks: dict[str, float]
-    informed: bool
-    fixed_sample: int | None
-    notes: tuple[str, ...]
-    pace: Pace | None
-    policies: tuple[PolicyPlan, ...]
-    claims: tuple[dict[str, Any], ...]
-    raw: Raw = field(repr=False)
-
-    @property
-    def planned_labels(self) -> dict[str, int] | None:
-        """What is expected of the first policy, to open a session with; None where nothing is."""
-        expected = self.policies[0].expected if self.policies else None
-        if expected is None:
-            return None
-        labels = expected.labels
-        values = {"low": labels.low, "median": labels.median, "high": labels.high}
-        return {name: round(value) for name, value in values.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    """An answer to be judged, and nothing that tells whose it is."""
-
-    answer: str | None
-    payload: Any
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnItem:
-    """What is to be judged."""
-
-    index: int
     id: str
-    payload: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """An item held until `expires_at`; of several systems with the answers to be compared."""
-
-    round: int
-    item: DrawnItem
-    left: ShownAnswer | None
-    right: ShownAnswer | None
-    answers: tuple[ShownAnswer, ...]
-    turn: int | None
-    expires_at: str
-    raw: Raw = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The interval after a round."""
-
-    round: int
+    pool_id: str
+    pool_digest: str
+    plan_digest: str
+    commitment: str
+    ledger_head: str
     sequence: int
-    estimate: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An event of the ledger."""
-
-    sequence: int
-    kind: str
-    round: int | None
-    item: int | None
-    q: float | None
-    strata_q: str | None
-    seen: int | None
-    loss: float | None
-    losses: tuple[float | None, ...]
-    detail: dict[str, Any]
-    at: str
-    raw: Raw = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """What a judge added to a judgement, by whom; the last one said stands."""
-
-    round: int
-    item: str
-    comment: str
-    author: str | None
-    worker: str
-    at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A judgement as it stands, after its corrections, and what to weight it by.
-
-    Labels are no uniform sample: the mean of their losses is not the score.
-    """
-
-    sequence: int
-    round: int
-    kind: str
-    item: str
-    index: int
-    loss: float | None
-    losses: dict[str, Any] | None
-    label: int | None
-    preference: str | None
-    grade: int | None
-    unjudgeable: str | None
-    person: str | None
-    worker: str | None
-    rater: str | None
-    turn: int | None
-    drawn_at: str
-    judged_at: str
-    in_interval: bool
-    corrections: int
-    corrected_at: str | None
-    corrected_by: str | None
-    correction_reason: str | None
-    comment: str | None
-    probability: float
-    weight: float | None
-    groups: dict[str, Any] | None
-    payload: Any
-    raw: Raw = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeResult:
-    """What a judge did: labels it gave, of them `unjudgeable`, and those where others were faster.
-
-    `state` is the last one it was told, such as `target_reached`.
-    """
-
+    revision: int
     state: str
-    labels: int
-    unjudgeable: int
-    overtaken: int
+    pushed: bool
+    opened_at: str
+    deleted_at: str
+    deleted_by: str | None
+    issued: int
+    certificates: tuple[dict[str, Any], ...]
+    raw: Raw = field(repr=False)

@@ -3,12 +3,14 @@
 import math
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol
 
 from celeus.client.exchange import Flow, Pause, member, post
+from celeus.client.reading import read
 from celeus.client.refusals import Problem
-from celeus.client.results import Draw, JudgeResult, ShownAnswer, Status, read
+from celeus.client.results import Draw, ShownAnswer, Status
 from celeus.errors import InvalidValue
 from celeus.quoting import shortened
 
@@ -27,6 +29,19 @@ OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
 
 Seen = Callable[[Status], object]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """Counts of what a judge did: `overtaken` are the items that others judged first.
+
+    `state` is the last one the service gave, such as `target_reached`.
+    """
+
+    state: str
+    labels: int
+    unjudgeable: int
+    overtaken: int
 
 
 class Holder(Protocol):
@@ -132,7 +147,7 @@ class Turn:
 
 
 class Turns:
-    """What one worker of a session holds; at most ``size`` items at once.
+    """What one worker of a session holds: up to ``size`` items at once, without it one.
 
     They are told together by `step`, or each as it is judged by `roll`. Set ``leaving`` and it
     waits for no items that others hold. ``seen`` is told where the session stands after each answer
@@ -143,14 +158,16 @@ class Turns:
         self,
         session: str,
         worker: str,
-        size: int = 1,
+        size: int | None = None,
         *,
         wait_paused: bool = False,
         seen: Seen | None = None,
     ) -> None:
+        self.many, size = size is not None, 1 if size is None else size
         if not 1 <= size <= MOST_HELD:
             rule = f"1 to {MOST_HELD}"
             raise InvalidValue(f"size must be {rule}", field="size", rule=rule, value=size)
+        self.session = session
         self.path = f"/v1/sessions/{session}"
         self.worker = worker
         self.size = size
@@ -220,6 +237,15 @@ class Turns:
         self.held = []
         yield from self._told(held, 0)
 
+    def shown(self, held: list[Turn]) -> Any:  # noqa: ANN401 -- as the function of a judge takes it
+        """Return what a judge is given: the item, or with a ``size`` a list of them."""
+        return held if self.many else held[0]
+
+    def take(self, held: list[Turn], verdicts: Any) -> None:  # noqa: ANN401 -- what a judge returns
+        """Keep what a judge returned for what it was `shown`."""
+        for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
+            turn.take(verdict)
+
     def keep(self) -> Flow[bool]:
         """Renew the leases of what is held; whether all of it is still held."""
         if not self.held:
@@ -275,6 +301,15 @@ class Turns:
 def new_worker() -> str:
     """A name that nobody else judges under."""
     return f"py-{uuid.uuid4().hex[:12]}"
+
+
+def workers_of(
+    session: str, name: str, concurrency: int, size: int | None, seen: Seen | None
+) -> list[Turns]:
+    """Return one worker for each judge, with numbered names."""
+    check_concurrency(concurrency)
+    numbers = range(1, concurrency + 1)
+    return [Turns(session, f"{name}-{number}", size, seen=seen) for number in numbers]
 
 
 def check_concurrency(concurrency: int) -> None:

@@ -16,11 +16,12 @@ from celeus.client.exchange import Answer, Request
 from celeus.core.certificates.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
 from celeus.core.session.outcome import Judgement, check_blind
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, ObservationConflict, SessionClosed
 from celeus.runs.run import Run
 
 LEASE_SECONDS = 3600
 """What a worker of this process holds, nobody else gets: leases need no renewal."""
+PROBLEM = ("code", "detail", "field", "rule", "value")
 SAID = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
 
 
@@ -51,7 +52,12 @@ class LocalClient(Client):
 
     def _exchanged(self, request: Request) -> Answer:
         path = request.path.removeprefix(f"/v1/sessions/{self.ledger.id}")
-        answer = self._routes.get((request.method, path), _refuse)(request)
+        try:
+            answer = self._routes.get((request.method, path), _refuse)(request)
+        except (ObservationConflict, SessionClosed) as conflict:
+            # Answers to a judge whom somebody else, or the end of the session, overtook
+            said = {name: getattr(conflict, name) for name in PROBLEM}
+            return Answer(409, {}, json.dumps(said).encode())
         body = answer if isinstance(answer, bytes) else json.dumps(answer, default=_plain).encode()
         return Answer(200, {}, body)
 

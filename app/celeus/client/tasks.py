@@ -1,0 +1,96 @@
+"""The label loop of `celeus.AsyncSession`: several judges as tasks of one event loop.
+
+`celeus.client.threads` has the same functions for `celeus.Session`.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from celeus.client import calls
+from celeus.client.opening import HEARTBEATS
+from celeus.client.turns import JudgeResult, Turn, Turns, new_worker, total
+from celeus.errors import Refusal
+
+if TYPE_CHECKING:
+    from celeus.client.asynchronous import AsyncClient
+
+
+class WorkerNames:
+    """Names for those who judge without giving one; a name is used again once it is free."""
+
+    def __init__(self) -> None:
+        self._free: list[str] = []
+
+    @contextmanager
+    def use(self, worker: str | None) -> Iterator[str]:
+        """Return the name given, else one that no other task judges under."""
+        if worker is not None:
+            yield worker
+            return
+        name = self._free.pop() if self._free else new_worker()
+        try:
+            yield name
+        finally:
+            self._free.append(name)
+
+
+async def held(
+    client: "AsyncClient", turns: Turns, lock: asyncio.Lock | None = None
+) -> AsyncGenerator[list[Turn], None]:
+    """Yield what a worker holds until nothing more is asked for; send the last judgements."""
+    lock = lock or asyncio.Lock()
+
+    async def renewed() -> bool:
+        async with lock:
+            return await client.run(turns.keep())
+
+    try:
+        while True:
+            async with lock:
+                batch = await client.run(turns.step(renewed))
+            if not batch:
+                return
+            yield batch
+    finally:
+        await client.run(turns.finish())
+
+
+async def judge_together(
+    client: "AsyncClient",
+    workers: list[Turns],
+    verdict: Callable[[Any], Any],
+) -> JudgeResult:
+    """Let a function judge for all workers at once, and renew their leases meanwhile."""
+    lease = await client.run(calls.lease_seconds(workers[0].session))
+    locks = [asyncio.Lock() for _ in workers]
+
+    async def work(turns: Turns, lock: asyncio.Lock) -> None:
+        async with aclosing(held(client, turns, lock)) as batches:
+            async for batch in batches:
+                found = verdict(turns.shown(batch))
+                turns.take(batch, await found if isawaitable(found) else found)
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(lease / HEARTBEATS)
+            for turns, lock in zip(workers, locks, strict=True):
+                # A worker that sends judgements renews as well, and meets refusals itself
+                if not lock.locked():
+                    async with lock:
+                        with suppress(Refusal):
+                            await client.run(turns.keep())
+
+    heart = asyncio.create_task(renew())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for turns, lock in zip(workers, locks, strict=True):
+                group.create_task(work(turns, lock))
+    except ExceptionGroup as failures:
+        # What stopped one judge stops them all; it is told once
+        raise failures.exceptions[0] from None
+    finally:
+        heart.cancel()
+    return total(workers)
