@@ -13,8 +13,8 @@ from celeus.api.sessions.schema import (
     BlindSession,
     Session,
     SessionState,
-    Time,
 )
+from celeus.api.wire.records import Time
 from celeus.core.pools.systems import MOST, MOST_GRADES, RESERVED, TIE
 from celeus.core.pools.table import MOST_METRICS
 from celeus.core.session.outcome import Judgement

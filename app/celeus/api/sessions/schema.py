@@ -14,6 +14,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
+from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.core.plans.opening import TableRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.raters import MOST_RATERS, Protocol
@@ -52,7 +53,6 @@ Markdown = Annotated[
         " Every change is kept with its time; one after the first judgement is told in the report.",
     ),
 ]
-Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
 DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
 OPENING: JsonDict = {
@@ -817,14 +817,16 @@ class Session(BaseModel):
     )
 
 
-class BlindSession(BaseModel):
+class BlindSession(FromRecord):
     """The session as a key without scope `read` sees it: judges are not told where it stands."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"id": SESSION["id"], "state": SESSION["state"]}]}
     )
 
-    id: str = Field(description="`ses_` and 32 hexadecimal digits.")
+    id: Annotated[str, wire_id("ses")] = Field(
+        validation_alias="session_id", description="`ses_` and 32 hexadecimal digits."
+    )
     state: SessionState = Field(description="Whether there is anything to judge, and if not, why.")
 
 

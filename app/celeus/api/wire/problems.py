@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from celeus import errors
+from celeus.api.wire.records import FromRecord
 from celeus.errors import Refusal
 from celeus.quoting import as_json
 
@@ -85,7 +86,7 @@ VALUE = Field(
 )
 
 
-class ProblemError(BaseModel):
+class ProblemError(FromRecord):
     """One of several faults."""
 
     model_config = ConfigDict(json_schema_extra={"required": ["field", "rule", "value"]})
