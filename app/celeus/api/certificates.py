@@ -374,7 +374,7 @@ Received = tuple[Mapping[str, IO[bytes]], bytes | None]
 
 @asynccontextmanager
 async def _received(request: Request, limit_bytes: int) -> AsyncIterator[Received]:
-    """What the body holds, in temporary files at their beginnings."""
+    """Yield the parts of the body as temporary files at their beginnings."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media == "application/json":
         received = 0

@@ -69,7 +69,7 @@ class InvitationIn(BaseModel):
 
     @property
     def request(self) -> NewInvitation:
-        """What is asked for; refused unless it says whom to invite in one way."""
+        """Return what is asked for; refuses a body that does not name one person."""
         if (self.name is None) == (self.key_id is None):
             raise errors.InvalidValue(
                 "An invitation is for somebody new or for the holder of a key.",

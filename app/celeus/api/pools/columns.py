@@ -1,4 +1,4 @@
-"""What the columns of a CSV or Parquet table mean for a row.
+"""The meaning of a CSV or Parquet table's columns for a row.
 
 Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a payload,
 `payload.question`, and what several systems answered, `answers.NAME.prediction`. Of metrics and
@@ -35,7 +35,7 @@ PAYLOADS = ("payload", *(f"payload_{side}" for side in SIDES))
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where in a line of cells every field of a row stands."""
+    """The positions of a row's fields in a line of cells."""
 
     width: int
     plain: dict[str, int]
@@ -44,7 +44,7 @@ class Layout:
     answers: dict[tuple[str, str], int]
     tabled: dict[tuple[str, str], int] = field(default_factory=dict)
     texts: frozenset[int] = frozenset()
-    """Where answers that are texts stand: an empty one is an answer too."""
+    """Positions of answers that are texts: an empty one is an answer too."""
 
     @classmethod
     def of(cls, header: list[str]) -> Self:

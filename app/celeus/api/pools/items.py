@@ -160,7 +160,7 @@ def whole_item(item: Item) -> dict[str, Any]:
 
 
 def _answers(item: Item) -> dict[str, Any]:
-    """What the systems of a pool answered: two are members of their own."""
+    """Return the answers of a pool's systems: those of two are members of their own."""
     sides = dict(item.sides or {})
     return sides if sides.keys() <= {*SIDES} else {"answers": sides}
 

@@ -267,7 +267,7 @@ class LineupIn(BaseModel):
 
 
 def _form(body: object) -> str:
-    """Which of the two forms of systems a body has: errors then speak of that one."""
+    """Return the form of systems that a body has, so that errors name that one."""
     several = isinstance(body, LineupIn) or (isinstance(body, dict) and "names" in body)
     return "LineupIn" if several else "SystemsIn"
 

@@ -316,7 +316,7 @@ Widths = Annotated[
     Annotated[float, Tag("One")] | Annotated[dict[str, float | None], Tag("Each")],
     Discriminator(_one_or_each),
 ]
-"""Of all metrics, or of each by its name; a fault lies at the name of the field either way."""
+"""One width for all metrics, or one by name; errors name the field either way."""
 
 
 class ClaimsIn(ClaimIn):
@@ -379,7 +379,7 @@ class ClaimsIn(ClaimIn):
 
     @property
     def table(self) -> TableRequest | None:
-        """What is asked of a table; None where nothing is."""
+        """Return the table of claims asked for; None where none is."""
         if not self.makes_table:
             return None
         return TableRequest(
@@ -449,7 +449,7 @@ class SessionOpening(ClaimsIn):
 def by_metric(
     given: float | dict[str, float | None] | None,
 ) -> dict[str | None, float | None]:
-    """What is given by metric; what is given of none stands under None."""
+    """Return the widths by metric; one without a metric stands under None."""
     if isinstance(given, dict):
         return {name: width for name, width in given.items()}  # noqa: C416 -- keys of another type
     return {None: given}

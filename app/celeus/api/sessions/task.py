@@ -1,4 +1,4 @@
-"""What a judge of a session may know: the route that the labelling page asks first."""
+"""The task of a session's judge: the route that the labelling page asks first."""
 
 from typing import Any, Literal
 

@@ -392,7 +392,7 @@ def install(app: FastAPI) -> None:
 
 
 async def is_behind(request: Request) -> bool:
-    """Whether a failure may be that of tables of another version: they fail in many ways."""
+    """Return whether tables of another version may be why a request failed."""
     behind: bool = await request.app.state.context.database.behind()
     return behind
 

@@ -57,7 +57,7 @@ class Webhook:
 
     @property
     def active(self) -> bool:
-        """Whether messages are sent."""
+        """Return whether messages are sent."""
         return self.disabled_at is None
 
     @classmethod
