@@ -16,10 +16,11 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from celeus.api.access.auth import context_of
 from celeus.api.access.parameters import CallerOf, Manages, OpenContext, Reads, SessionId
 from celeus.api.pools.schema import BYTES
-from celeus.api.sessions.schema import Origin, Time
+from celeus.api.sessions.schema import Origin
 from celeus.api.wire.etags import KnownTags, still_holds
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import Time
 from celeus.api.wire.uploads import spooled, too_large, unless_gone
 from celeus.core.certificates.ed25519 import ALGORITHM, public_to_pem
 from celeus.errors import (
@@ -373,7 +374,7 @@ Received = tuple[Mapping[str, IO[bytes]], bytes | None]
 
 @asynccontextmanager
 async def _received(request: Request, limit_bytes: int) -> AsyncIterator[Received]:
-    """What the body holds, in temporary files at their beginnings."""
+    """Yield the parts of the body as temporary files at their beginnings."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media == "application/json":
         received = 0

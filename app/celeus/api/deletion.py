@@ -1,6 +1,6 @@
 """Routes of what is deleted: sessions, and what is left of them."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,18 +18,17 @@ from celeus.api.access.parameters import (
     form_of,
     pool_id_of,
 )
-from celeus.api.sessions.schema import Time
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.operations.deletion import sessions
-from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1", tags=["sessions"], route_class=JsonRoute)
 
 DIGEST = "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
 
 
-class IssuedOut(BaseModel):
+class IssuedOut(FromRecord):
     """A certificate that was issued for a session."""
 
     digest: str = Field(description="SHA-256 of its bytes.")
@@ -37,7 +36,7 @@ class IssuedOut(BaseModel):
     issued_at: Time = Field(description="The time that it says.")
 
 
-class Tombstone(BaseModel):
+class Tombstone(FromRecord):
     """What is left of a deleted session."""
 
     model_config = ConfigDict(
@@ -70,8 +69,12 @@ class Tombstone(BaseModel):
         }
     )
 
-    id: str = Field(description="The id that it had; no other session gets it.")
-    pool_id: str = Field(description="The pool that it was on, deleted itself perhaps.")
+    id: Annotated[str, wire_id("ses")] = Field(
+        validation_alias="session_id", description="The id that it had; no other session gets it."
+    )
+    pool_id: Annotated[str, wire_id("pool")] = Field(
+        description="The pool that it was on, deleted itself perhaps."
+    )
     pool_digest: str = Field(description="The digest of that pool.")
     plan_digest: str = Field(description="SHA-256 of what was fixed before the first draw.")
     commitment: str = Field(description="The hash of its seed.")
@@ -79,7 +82,8 @@ class Tombstone(BaseModel):
     sequence: int = Field(description="How many events its ledger had.")
     revision: int = Field(description="One more than there were corrections.")
     state: Literal["active", "paused", "closed"] = Field(
-        description="As it was set: what was not closed had no final certificate."
+        validation_alias="lifecycle",
+        description="As it was set: what was not closed had no final certificate.",
     )
     pushed: bool = Field(description="Whether it ran elsewhere and was pushed.")
     opened_at: Time = Field(description="When it was opened.")
@@ -90,36 +94,14 @@ class Tombstone(BaseModel):
     issued: int = Field(description="How many certificates were issued for it.")
     certificates: list[IssuedOut] = Field(description="The latest 100 of them, the last one first.")
 
-    @classmethod
-    def of(cls, stone: sessions.Tombstone) -> Self:
-        """The tombstone as it travels."""
-        return cls(
-            id=f"ses_{stone.session_id.hex}",
-            pool_id=f"pool_{stone.pool_id.hex}",
-            pool_digest=stone.pool_digest,
-            plan_digest=stone.plan_digest,
-            commitment=stone.commitment,
-            ledger_head=stone.ledger_head,
-            sequence=stone.sequence,
-            revision=stone.revision,
-            state=stone.lifecycle,
-            pushed=stone.pushed,
-            opened_at=moment(stone.opened_at),
-            deleted_at=moment(stone.deleted_at),
-            deleted_by=stone.deleted_by,
-            issued=stone.issued,
-            certificates=[
-                IssuedOut(digest=one.digest, final=one.final, issued_at=moment(one.issued_at))
-                for one in stone.certificates
-            ],
-        )
-
 
 class TombstonePage(BaseModel):
     """Some deleted sessions, those opened last first."""
 
     data: list[Tombstone] = Field(description="At most `limit` of them.")
-    next: str | None = Field(description="Give it as `after` for the next page.")
+    next: Annotated[str | None, wire_id("ses")] = Field(
+        description="Give it as `after` for the next page."
+    )
 
 
 Purge = Annotated[
@@ -141,6 +123,7 @@ OfPool = Annotated[
     "/sessions/{session_id}",
     operation_id="delete_session",
     summary="Delete an archived session",
+    response_model=Tombstone,
     responses=responses(
         errors.SessionNotFound,
         errors.SessionNotArchived,
@@ -152,19 +135,20 @@ OfPool = Annotated[
 )
 async def delete_session(
     context: Administers, session_id: SessionId, purge: Purge = None
-) -> Tombstone:
+) -> sessions.Tombstone:
     """For good, with its judgements; what is left is told, and counts among the pool's sessions.
 
     A session for which certificates were issued is deleted only where `purge` names it. One that a
     pool is based on stays.
     """
-    return Tombstone.of(await sessions.delete_session(context, session_id, purge))
+    return await sessions.delete_session(context, session_id, purge)
 
 
 @router.get(
     "/tombstones",
     operation_id="list_tombstones",
     summary="List deleted sessions",
+    response_model=TombstonePage,
     responses=responses(errors.InvalidValue, errors.PoolNotFound),
 )
 async def list_tombstones(
@@ -172,20 +156,20 @@ async def list_tombstones(
     pool_id: OfPool = None,
     limit: Limit = PAGE_DEFAULT,
     after: AfterSession = None,
-) -> TombstonePage:
+) -> dict[str, Any]:
     """What is left of them: digests, and nothing that was judged."""
     pool = None if pool_id is None else pool_id_of(pool_id)
     found = await sessions.list_tombstones(context, pool, limit, cursor_of("ses", after))
-    data = [Tombstone.of(stone) for stone in found]
-    return TombstonePage(data=data, next=data[-1].id if len(data) == limit else None)
+    return {"data": found, "next": found[-1].session_id if len(found) == limit else None}
 
 
 @router.get(
     "/tombstones/{session_id}",
     operation_id="get_tombstone",
     summary="What is left of a deleted session",
+    response_model=Tombstone,
     responses=responses(errors.SessionNotFound),
 )
-async def get_tombstone(context: Reads, session_id: SessionId) -> Tombstone:
+async def get_tombstone(context: Reads, session_id: SessionId) -> sessions.Tombstone:
     """A certificate of it whose digest stands here was issued here; another was not kept."""
-    return Tombstone.of(await sessions.get_tombstone(context, session_id))
+    return await sessions.get_tombstone(context, session_id)

@@ -1,15 +1,16 @@
 """Webhooks on the wire: make, list, change, rotate, try and delete them, and read their log."""
 
 from datetime import timedelta
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from celeus.api.access.parameters import DeliveryId, Manages, WebhookId, form_of, session_id_of
-from celeus.api.sessions.schema import AS_WHOLE, STRICT, Time
+from celeus.api.sessions.schema import AS_WHOLE, STRICT
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.errors import (
     Busy,
     DeliveryNotFound,
@@ -19,7 +20,6 @@ from celeus.errors import (
     WebhookDisabled,
     WebhookNotFound,
 )
-from celeus.operations.sessions.ledger import moment
 from celeus.operations.webhooks import endpoints
 from celeus.operations.webhooks.addresses import LONGEST_URL
 from celeus.operations.webhooks.messages import Format
@@ -128,16 +128,18 @@ class RotationRequest(BaseModel):
     )
 
 
-class WebhookOut(BaseModel):
+class WebhookOut(FromRecord):
     """A webhook, without its secret."""
 
-    id: str = Field(
-        description="`hook_` and 32 hexadecimal digits.", json_schema_extra=form_of("hook")
+    id: Annotated[str, wire_id("hook")] = Field(
+        validation_alias="webhook_id",
+        description="`hook_` and 32 hexadecimal digits.",
+        json_schema_extra=form_of("hook"),
     )
     url: str = Field(description="Where messages are sent.")
     events: list[EventType] = Field(description="What is told.")
     format: Format = Field(description="The form of the messages.")
-    session_id: str | None = Field(
+    session_id: Annotated[str | None, wire_id("ses")] = Field(
         description="The session that the webhook is limited to; null: all of the project."
     )
     active: bool = Field(description="Whether messages are sent.")
@@ -146,14 +148,10 @@ class WebhookOut(BaseModel):
         description="Since when no message came through; null after a success."
     )
     former_secret_until: Time | None = Field(
-        description="Until when the former secret signs, too; null without a rotation."
+        validation_alias="former_until",
+        description="Until when the former secret signs, too; null without a rotation.",
     )
     created_at: Time = Field(description="When it was made.")
-
-    @classmethod
-    def of(cls, one: endpoints.Webhook) -> Self:
-        """That of a webhook as stored."""
-        return cls(**_webhook(one))
 
 
 class NewWebhook(WebhookOut):
@@ -185,10 +183,11 @@ class WebhookMessage(BaseModel):
     )
 
 
-class DeliveryOut(BaseModel):
+class DeliveryOut(FromRecord):
     """A message and what came of it so far."""
 
-    id: str = Field(
+    id: Annotated[str, wire_id("msg")] = Field(
+        validation_alias="delivery_id",
         description="What receivers are sent as `webhook-id`, the same at every attempt.",
         json_schema_extra=form_of("msg"),
     )
@@ -207,23 +206,6 @@ class DeliveryOut(BaseModel):
     note: str | None = Field(description="What else is to be said of the last attempt.")
     message: WebhookMessage = Field(description="What is sent, as the format `json` has it.")
 
-    @classmethod
-    def of(cls, one: endpoints.Delivery) -> Self:
-        """That of a delivery as stored."""
-        return cls(
-            id=f"msg_{one.delivery_id.hex}",
-            event=one.event,
-            state=one.state,
-            attempts=one.attempts,
-            created_at=moment(one.created_at),
-            attempted_at=None if one.attempted_at is None else moment(one.attempted_at),
-            next_attempt_at=None if one.next_attempt_at is None else moment(one.next_attempt_at),
-            status=one.status,
-            answer=one.answer,
-            note=one.note,
-            message=WebhookMessage(**one.message),
-        )
-
 
 class DeliveryList(BaseModel):
     """The log of a webhook."""
@@ -236,9 +218,12 @@ class DeliveryList(BaseModel):
     operation_id="create_webhook",
     summary="Create a webhook",
     status_code=201,
+    response_model=NewWebhook,
     responses=responses(InvalidValue, SessionNotFound, TooManyWebhooks),
 )
-async def create_webhook(context: Manages, body: WebhookRequest, response: Response) -> NewWebhook:
+async def create_webhook(
+    context: Manages, body: WebhookRequest, response: Response
+) -> endpoints.Webhook:
     """The secret is told in this answer and never again."""
     wanted = endpoints.WebhookSettings(
         url=body.url,
@@ -248,41 +233,47 @@ async def create_webhook(context: Manages, body: WebhookRequest, response: Respo
     )
     made = await endpoints.create_webhook(context, wanted)
     response.headers["Location"] = f"{router.prefix}/hook_{made.webhook_id.hex}"
-    return NewWebhook(**_webhook(made), secret=made.secret or "")
+    return made
 
 
-@router.get("", operation_id="list_webhooks", summary="List webhooks, oldest first")
-async def list_webhooks(context: Manages) -> WebhookList:
+@router.get(
+    "",
+    operation_id="list_webhooks",
+    summary="List webhooks, oldest first",
+    response_model=WebhookList,
+)
+async def list_webhooks(context: Manages) -> dict[str, Any]:
     """All of the project."""
-    found = await endpoints.list_webhooks(context)
-    return WebhookList(data=[WebhookOut.of(one) for one in found])
+    return {"data": await endpoints.list_webhooks(context)}
 
 
 @router.get(
     "/{webhook_id}",
     operation_id="get_webhook",
     summary="One webhook",
+    response_model=WebhookOut,
     responses=responses(WebhookNotFound),
 )
-async def get_webhook(context: Manages, webhook_id: WebhookId) -> WebhookOut:
+async def get_webhook(context: Manages, webhook_id: WebhookId) -> endpoints.Webhook:
     """Whether it works, and if not, why."""
-    return WebhookOut.of(await endpoints.get_webhook(context, webhook_id))
+    return await endpoints.get_webhook(context, webhook_id)
 
 
 @router.patch(
     "/{webhook_id}",
     operation_id="change_webhook",
     summary="Change a webhook; enable or disable it",
+    response_model=WebhookOut,
     responses=responses(InvalidValue, WebhookNotFound, SessionNotFound),
 )
 async def change_webhook(
     context: Manages, webhook_id: WebhookId, body: WebhookChange
-) -> WebhookOut:
+) -> endpoints.Webhook:
     """What is left out stays as it is."""
     changes = body.model_dump(exclude_unset=True)
     if changes.get("session_id") is not None:
         changes["session_id"] = session_id_of(changes["session_id"])
-    return WebhookOut.of(await endpoints.change_webhook(context, webhook_id, changes))
+    return await endpoints.change_webhook(context, webhook_id, changes)
 
 
 @router.delete(
@@ -301,67 +292,54 @@ async def delete_webhook(context: Manages, webhook_id: WebhookId) -> None:
     "/{webhook_id}/rotate",
     operation_id="rotate_webhook",
     summary="Give a webhook a new secret",
+    response_model=NewWebhook,
     responses=responses(InvalidValue, WebhookNotFound),
 )
 async def rotate_webhook(
     context: Manages, webhook_id: WebhookId, body: RotationRequest
-) -> NewWebhook:
+) -> endpoints.Webhook:
     """Messages carry two signatures until the overlap is over."""
     overlap = timedelta(seconds=body.overlap_seconds)
-    made = await endpoints.rotate_webhook(context, webhook_id, overlap)
-    return NewWebhook(**_webhook(made), secret=made.secret or "")
+    return await endpoints.rotate_webhook(context, webhook_id, overlap)
 
 
 @router.post(
     "/{webhook_id}/test",
     operation_id="test_webhook",
     summary="Send a test message now",
+    response_model=DeliveryOut,
     responses=responses(WebhookNotFound, Busy),
 )
-async def test_webhook(context: Manages, webhook_id: WebhookId) -> DeliveryOut:
+async def test_webhook(context: Manages, webhook_id: WebhookId) -> endpoints.Delivery:
     """It is sent once, and what came back is answered."""
-    return DeliveryOut.of(await endpoints.try_webhook(context, webhook_id))
+    return await endpoints.try_webhook(context, webhook_id)
 
 
 @router.get(
     "/{webhook_id}/deliveries",
     operation_id="list_deliveries",
     summary="The log of a webhook",
+    response_model=DeliveryList,
     responses=responses(InvalidValue, WebhookNotFound),
 )
 async def list_deliveries(
     context: Manages,
     webhook_id: WebhookId,
     limit: Annotated[int, Query(ge=1, le=500, description="Entries at most.")] = 50,
-) -> DeliveryList:
+) -> dict[str, Any]:
     """Messages of the last 30 days; of those that are over the newest 500."""
-    found = await endpoints.list_deliveries(context, webhook_id, limit)
-    return DeliveryList(data=[DeliveryOut.of(one) for one in found])
+    return {"data": await endpoints.list_deliveries(context, webhook_id, limit)}
 
 
 @router.post(
     "/{webhook_id}/deliveries/{delivery_id}/retry",
     operation_id="retry_delivery",
     summary="Send a message again",
+    response_model=DeliveryOut,
     responses=responses(WebhookNotFound, DeliveryNotFound, WebhookDisabled),
 )
 async def retry_delivery(
     context: Manages, webhook_id: WebhookId, delivery_id: DeliveryId
-) -> DeliveryOut:
+) -> endpoints.Delivery:
     """As soon as possible, under the same id; also one that came through."""
-    return DeliveryOut.of(await endpoints.retry_delivery(context, webhook_id, delivery_id))
-
-
-def _webhook(one: endpoints.Webhook) -> dict[str, Any]:
-    return {
-        "id": f"hook_{one.webhook_id.hex}",
-        "url": one.url,
-        "events": list(one.events),
-        "format": one.format,
-        "session_id": None if one.session_id is None else f"ses_{one.session_id.hex}",
-        "active": one.disabled_at is None,
-        "note": one.note,
-        "failing_since": None if one.failing_since is None else moment(one.failing_since),
-        "former_secret_until": None if one.former_until is None else moment(one.former_until),
-        "created_at": moment(one.created_at),
-    }
+    return await endpoints.retry_delivery(context, webhook_id, delivery_id)

@@ -1,1 +1,1 @@
-"""Who may call: authentication, cookies, rate limits and route parameters."""
+"""Access to the service: authentication, cookies, rate limits and route parameters."""

@@ -35,14 +35,14 @@ _TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What the door has to know of pages: people who have to sign in are led, not refused."""
+    """The pages of the service: people who have to sign in are led there, not refused."""
 
     opened: Callable[[str], bool]
-    """Whether a path is for everybody."""
+    """Tells whether a path is open to everybody."""
     shows: Callable[[Scope], bool]
-    """Whether a request asks for a page."""
+    """Tells whether a request asks for a page."""
     refused: Callable[[Scope, Refusal], ASGIApp]
-    """What is shown to people in place of a page."""
+    """Make the answer that people get in place of a page."""
 
 
 class Door:

@@ -1,7 +1,7 @@
 """Routes of invitations and their schemas: links that sign one browser in, once."""
 
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -18,16 +18,15 @@ from celeus.api.access.parameters import (
     session_id_of,
 )
 from celeus.api.pools.losses import STRICT
-from celeus.api.sessions.schema import Time
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import parsed
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.operations.access import people
 from celeus.operations.access.people import InvitationRecord, MadeInvitation, NewInvitation
 from celeus.operations.runtime.callers import Scope
 from celeus.operations.runtime.context import Context
-from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/invitations", tags=["access"], route_class=JsonRoute)
 
@@ -70,7 +69,7 @@ class InvitationIn(BaseModel):
 
     @property
     def request(self) -> NewInvitation:
-        """What is asked for; refused unless it says whom to invite in one way."""
+        """Return what is asked for; refuses a body that does not name one person."""
         if (self.name is None) == (self.key_id is None):
             raise errors.InvalidValue(
                 "An invitation is for somebody new or for the holder of a key.",
@@ -93,10 +92,11 @@ class InvitationIn(BaseModel):
         )
 
 
-class InvitationOut(BaseModel):
+class InvitationOut(FromRecord):
     """An invitation without its secret, which is stored nowhere."""
 
-    id: str = Field(
+    id: Annotated[str, wire_id("inv")] = Field(
+        validation_alias="invitation_id",
         examples=["inv_019aa3c4d5e67f8091a2b3c4d5e6f708"],
         description="`inv_` and 32 hexadecimal digits.",
     )
@@ -110,11 +110,6 @@ class InvitationOut(BaseModel):
     created_at: Time = Field(description="When it was made.")
     expires_at: Time = Field(description="Until when it can be used.")
 
-    @classmethod
-    def of(cls, record: InvitationRecord) -> Self:
-        """The record as it travels."""
-        return cls.model_validate(_told(record))
-
 
 class InvitationMade(InvitationOut):
     """A new invitation, with its link: this once."""
@@ -126,21 +121,8 @@ class InvitationMade(InvitationOut):
     )
 
 
-def _told(record: InvitationRecord) -> dict[str, object]:
-    return {
-        "id": f"inv_{record.invitation_id.hex}",
-        "state": record.state,
-        "key_id": record.key_id,
-        "name": record.name,
-        "scopes": record.scopes,
-        "path": record.path,
-        "created_at": moment(record.created_at),
-        "expires_at": moment(record.expires_at),
-    }
-
-
 def _answer(made: MadeInvitation, link: str | None) -> bytes:
-    told = InvitationMade.model_validate(_told(made.record) | {"link": link})
+    told = InvitationMade(**dict(InvitationOut.model_validate(made.record)), link=link)
     return told.model_dump_json().encode()
 
 
@@ -152,7 +134,9 @@ class InvitationPage(BaseModel):
     """Some invitations, the newest first."""
 
     data: list[InvitationOut] = Field(description="At most `limit` of them.")
-    next: str | None = Field(description="Give it as `after` for the next page.")
+    next: Annotated[str | None, wire_id("inv")] = Field(
+        description="Give it as `after` for the next page."
+    )
 
 
 async def _invitation_of_path(
@@ -211,7 +195,12 @@ async def create_invitation(
     )
 
 
-@router.get("", operation_id="list_invitations", summary="List invitations")
+@router.get(
+    "",
+    operation_id="list_invitations",
+    summary="List invitations",
+    response_model=InvitationPage,
+)
 async def list_invitations(
     context: Administers,
     state: Annotated[InvitationState | None, Query(description="Those in this state.")] = None,
@@ -220,36 +209,35 @@ async def list_invitations(
         str | None,
         Query(description="`next` of the page before.", json_schema_extra=form_of("inv")),
     ] = None,
-) -> InvitationPage:
+) -> dict[str, Any]:
     """From the newest on: those to the caller's project, the ended ones for 30 days."""
     cursor = cursor_of("inv", after)
     found, last = await people.page_of_invitations(context, limit, cursor, state)
-    return InvitationPage(
-        data=[InvitationOut.of(record) for record in found],
-        next=None if last is None else f"inv_{last.hex}",
-    )
+    return {"data": found, "next": last}
 
 
 @router.get(
     "/{invitation_id}",
     operation_id="get_invitation",
     summary="Get an invitation",
+    response_model=InvitationOut,
     responses=responses(errors.InvitationNotFound),
 )
-async def get_invitation(context: Administers, invitation_id: InvitationId) -> InvitationOut:
+async def get_invitation(context: Administers, invitation_id: InvitationId) -> InvitationRecord:
     """The invitation without its link."""
-    return InvitationOut.of(await people.get_invitation(context, invitation_id))
+    return await people.get_invitation(context, invitation_id)
 
 
 @router.post(
     "/{invitation_id}/revoke",
     operation_id="revoke_invitation",
     summary="Withdraw an invitation",
+    response_model=InvitationOut,
     responses=responses(errors.InvitationNotFound, errors.Busy),
 )
-async def revoke_invitation(context: Administers, invitation_id: InvitationId) -> InvitationOut:
+async def revoke_invitation(context: Administers, invitation_id: InvitationId) -> InvitationRecord:
     """End an open link, and its key if nobody has signed in with it.
 
     One that was used stays `used`: revoke its key to end the access.
     """
-    return InvitationOut.of(await people.withdraw(context, invitation_id))
+    return await people.withdraw(context, invitation_id)

@@ -2,7 +2,7 @@
 
 import re
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,15 +11,15 @@ from pydantic.config import JsonDict
 from celeus import errors
 from celeus.api.access.parameters import NAME, PAGE_DEFAULT, PAGE_MOST, Administers
 from celeus.api.pools.losses import STRICT
-from celeus.api.sessions.schema import AS_WHOLE, Time
+from celeus.api.sessions.schema import AS_WHOLE
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import FromRecord, Time
 from celeus.operations.access import people
 from celeus.operations.access.keys import LONGEST_LIFE, KeyRecord, MadeKey, NewKey
 from celeus.operations.access.people import KeyFilter
 from celeus.operations.runtime.callers import SCOPES, Scope
-from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/keys", tags=["access"], route_class=JsonRoute)
 
@@ -79,10 +79,11 @@ class KeyChange(BaseModel):
     scopes: Scopes
 
 
-class KeyOut(BaseModel):
+class KeyOut(FromRecord):
     """A key without its secret, which is stored nowhere."""
 
     id: str = Field(
+        validation_alias="key_id",
         examples=[KEY_EXAMPLE],
         description="16 hexadecimal digits, the second part of the key: no secret. The ledger"
         " names by it who sent an event.",
@@ -100,11 +101,6 @@ class KeyOut(BaseModel):
     revoked_at: Time | None = Field(description="When it was revoked; null: it was not.")
     replaced_by: str | None = Field(description="The key made when this one was rotated, if any.")
 
-    @classmethod
-    def of(cls, record: KeyRecord) -> Self:
-        """The record as it travels."""
-        return cls.model_validate(_told(record))
-
 
 class KeyMade(KeyOut):
     """A new key, with what its holder sends: this once."""
@@ -114,24 +110,10 @@ class KeyMade(KeyOut):
         " answer alone: null where the request is repeated under its `Idempotency-Key`."
     )
 
-    @classmethod
-    def made(cls, made: MadeKey, *, shown: bool) -> Self:
-        """The record as it travels, with the secret or without."""
-        return cls.model_validate(_told(made.record) | {"key": made.token if shown else None})
 
-
-def _told(record: KeyRecord) -> dict[str, object]:
-    times = {
-        name: None if (at := getattr(record, name)) is None else moment(at)
-        for name in ("created_at", "expires_at", "last_used_at", "revoked_at")
-    }
-    return {
-        "id": record.key_id,
-        "name": record.name,
-        "scopes": record.scopes,
-        "person": record.person,
-        "replaced_by": record.replaced_by,
-    } | times
+def _made(made: MadeKey, *, shown: bool) -> bytes:
+    told = KeyMade(**dict(KeyOut.model_validate(made.record)), key=made.token if shown else None)
+    return told.model_dump_json().encode()
 
 
 class KeyPage(BaseModel):
@@ -179,10 +161,10 @@ async def create_key(context: Administers, body: KeyIn, attempt: AttemptOf) -> R
     new = NewKey(body.name, tuple(body.scopes), expires_in=life_of(body.expires_in_seconds))
     return await attempt.answer(
         201,
-        lambda made: KeyMade.made(made, shown=True).model_dump_json().encode(),
+        lambda made: _made(made, shown=True),
         lambda once: people.make_key(context, new, once),
         lambda body: f"{router.prefix}/{body['id']}",
-        kept=lambda made: KeyMade.made(made, shown=False).model_dump_json().encode(),
+        kept=lambda made: _made(made, shown=False),
     )
 
 
@@ -204,42 +186,45 @@ class KeysQuery(BaseModel):
     )
 
 
-@router.get("", operation_id="list_keys", summary="List keys")
-async def list_keys(context: Administers, asked: Annotated[KeysQuery, Query()]) -> KeyPage:
+@router.get("", operation_id="list_keys", summary="List keys", response_model=KeyPage)
+async def list_keys(context: Administers, asked: Annotated[KeysQuery, Query()]) -> dict[str, Any]:
     """From the newest on: those of the caller's project, members and programs."""
     chosen = KeyFilter(asked.person, asked.usable, asked.pending)
     found, last = await people.page_of_keys(context, asked.limit, asked.after, chosen)
-    return KeyPage(data=[KeyOut.of(record) for record in found], next=last)
+    return {"data": found, "next": last}
 
 
 @router.get(
     "/{key_id}",
     operation_id="get_key",
     summary="Get a key",
+    response_model=KeyOut,
     responses=responses(errors.KeyNotFound),
 )
-async def get_key(context: Administers, key_id: KeyId) -> KeyOut:
+async def get_key(context: Administers, key_id: KeyId) -> KeyRecord:
     """The key without its secret."""
-    return KeyOut.of(await people.get_key(context, key_id))
+    return await people.get_key(context, key_id)
 
 
 @router.patch(
     "/{key_id}",
     operation_id="change_key",
     summary="Change what a key allows",
+    response_model=KeyOut,
     responses=responses(errors.InvalidValue, errors.KeyNotFound, errors.LastAdmin, errors.Busy),
 )
-async def change_key(context: Administers, key_id: KeyId, body: KeyChange) -> KeyOut:
+async def change_key(context: Administers, key_id: KeyId, body: KeyChange) -> KeyRecord:
     """Whoever is signed in with it has the new scopes within `CELEUS_KEY_CACHE_SECONDS`."""
-    return KeyOut.of(await people.change_scopes(context, key_id, body.scopes))
+    return await people.change_scopes(context, key_id, body.scopes)
 
 
 @router.post(
     "/{key_id}/revoke",
     operation_id="revoke_key",
     summary="Revoke a key",
+    response_model=KeyOut,
     responses=responses(errors.KeyNotFound, errors.LastAdmin, errors.Busy),
 )
-async def revoke_key(context: Administers, key_id: KeyId) -> KeyOut:
+async def revoke_key(context: Administers, key_id: KeyId) -> KeyRecord:
     """For good: it and its links no longer work, and its browsers are signed out."""
-    return KeyOut.of(await people.remove_key(context, key_id))
+    return await people.remove_key(context, key_id)

@@ -51,7 +51,7 @@ PAGE_MOST = 1000
 NO_NUL = r"^[^\x00]*$"
 """Pattern of texts that are kept: the database cannot hold U+0000."""
 NAME = r"^[^\x00\u202a-\u202e\u2066-\u2069]*$"
-"""Of names that people are shown beside other text, whose direction they must not turn."""
+"""Pattern of names, which stand beside other text and must not turn its direction."""
 
 # Dependencies are `async def` although they wait for nothing: others would cost a thread each.
 

@@ -2,7 +2,7 @@
 
 SIGNS = "=+-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}"
 FORMULA = (*SIGNS, "\N{FULLWIDTH COMMERCIAL AT}", "\t", "\r", "\n")
-"""What a cell begins with that a spreadsheet runs."""
+"""Beginnings of cells that a spreadsheet runs."""
 
 
 def cell(value: object) -> object:

@@ -1,20 +1,18 @@
 """Plan a session beforehand: how many labels each policy would need on a pool."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from celeus import errors
 from celeus.api.access.parameters import Manages, PoolId
 from celeus.api.sessions.schema import AS_WHOLE, STRICT, ClaimsIn, Widths, by_metric
-from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import FromRecord, wire_id
 from celeus.api.wire.uploads import unless_gone
-from celeus.core.insights import planning as simulated
-from celeus.core.insights.curve import Point, Suggestion
 from celeus.operations.insights import planning
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
@@ -102,7 +100,7 @@ class PlanningRequest(ClaimsIn):
     )
 
 
-class SpreadOut(BaseModel):
+class SpreadOut(FromRecord):
     """Median of the simulated sessions, and their 10 and 90 %."""
 
     median: float = Field(description="Half of the sessions came to less.")
@@ -110,7 +108,7 @@ class SpreadOut(BaseModel):
     high: float = Field(description="The 90 % point: one in ten came to more.")
 
 
-class SimulatedOut(BaseModel):
+class SimulatedOut(FromRecord):
     """What the simulated sessions of one policy came to."""
 
     runs: int = Field(description="Sessions brought to their end in the rounds of a plan.")
@@ -123,19 +121,12 @@ class SimulatedOut(BaseModel):
         description="Labels of a session that was not brought to its end, where none was."
     )
 
-    @classmethod
-    def of(cls, found: simulated.Summary | None) -> Self | None:
-        """The summary as it travels."""
-        if found is None:
-            return None
-        spreads = {
-            name: None if one is None else SpreadOut(median=one.median, low=one.low, high=one.high)
-            for name, one in (("labels", found.labels), ("width", found.width))
-        }
-        return cls(runs=found.runs, reached=found.reached, more_than=found.more_than, **spreads)
+
+def _smallest(more: object) -> object:
+    return more.get("smallest_reachable") if isinstance(more, dict) else more
 
 
-class RefusedOut(BaseModel):
+class RefusedOut(FromRecord):
     """Why a policy cannot be opened for this claim."""
 
     code: str = Field(description="Code of the problem that an opening would be answered with.")
@@ -143,29 +134,19 @@ class RefusedOut(BaseModel):
     field: str | None = Field(
         description="Member of the request that it is about; null where it is several."
     )
-    smallest_reachable: float | None = Field(description="For `unreachable_precision`.")
-
-    @classmethod
-    def of(cls, refusal: errors.Refusal | None) -> Self | None:
-        """The refusal as it travels."""
-        if refusal is None:
-            return None
-        return cls(
-            code=refusal.code,
-            detail=refusal.detail,
-            field=refusal.field,
-            smallest_reachable=refusal.more.get("smallest_reachable"),
-        )
+    smallest_reachable: Annotated[float | None, BeforeValidator(_smallest)] = Field(
+        validation_alias="more", description="For `unreachable_precision`."
+    )
 
 
-class SmallestWidth(BaseModel):
+class SmallestWidth(FromRecord):
     """What stays of the width when the whole pool is judged; 0 for target `pool`."""
 
     assumed: float = Field(description="At the assumed risk.")
     middle: float = Field(description="At a risk in the middle of the scale, the widest.")
 
 
-class PlannedPoint(BaseModel):
+class PlannedPoint(FromRecord):
     """The labels of a session that stops at one precision, over all that may be true.
 
     The simulated sessions suppose surrogates of different worth, and mean losses below and above
@@ -183,35 +164,25 @@ class PlannedPoint(BaseModel):
         " 1 / precision^2."
     )
 
-    @classmethod
-    def of(cls, found: Point) -> Self:
-        """The point as it travels."""
-        labels = found.labels
-        spread = SpreadOut(median=labels.median, low=labels.low, high=labels.high)
-        return cls(
-            precision=found.precision,
-            labels=spread,
-            reached=found.reached,
-            runs=found.runs,
-            extrapolated=found.extrapolated,
-        )
 
-
-class SuggestedPrecision(BaseModel):
+class SuggestedPrecision(FromRecord):
     """A precision to begin with."""
 
     precision: float = Field(description="Interval width on the scale of the losses.")
     reason: str = Field(description="Why, for people.")
 
 
-class PolicyPlanOut(BaseModel):
+class PolicyPlanOut(FromRecord):
     """What one policy would need."""
 
     policy: PolicyName = Field(description="How items would be chosen and bet on.")
-    refused: RefusedOut | None = Field(description="Why it cannot be opened; null where it can.")
+    refused: RefusedOut | None = Field(
+        validation_alias="refusal", description="Why it cannot be opened; null where it can."
+    )
     warning: str | None = Field(description="Risks for which the precision is out of reach.")
     smallest_width: SmallestWidth | None = Field(
-        description="No number of labels gets below it; null where the policy is refused."
+        validation_alias="floor",
+        description="No number of labels gets below it; null where the policy is refused.",
     )
     expected: PlannedPoint | None = Field(
         None,
@@ -222,60 +193,64 @@ class PolicyPlanOut(BaseModel):
         [], description="Labels by precision, from coarse to fine; each is half the one before."
     )
     surrogate_right: SimulatedOut | None = Field(
-        description="If the surrogate means what it says; null where none tells items apart."
+        validation_alias="right",
+        description="If the surrogate means what it says; null where none tells items apart.",
     )
     surrogate_useless: SimulatedOut | None = Field(
-        description="If losses are the same and the surrogate knows nothing of them."
+        validation_alias="useless",
+        description="If losses are the same and the surrogate knows nothing of them.",
     )
 
 
-class PlannedClaim(BaseModel):
+class PlannedClaim(FromRecord):
     """What one claim of a table would need; its `labels` are those of the whole session by then.
 
     Where no session ended in the rounds there were, they are those of the one that came furthest.
     """
 
-    metric: str = Field(description="Name of the metric in the pool.")
-    column: str | None = Field(description="The group column; null for all items.")
-    value: str | None = Field(description="Value of the group in that column; null for all items.")
-    items: int = Field(description="Items of the pool that the claim is about.")
+    metric: str = Field(
+        validation_alias=AliasPath("claim", "metric"), description="Name of the metric in the pool."
+    )
+    column: str | None = Field(
+        validation_alias=AliasPath("claim", "column"),
+        description="The group column; null for all items.",
+    )
+    value: str | None = Field(
+        validation_alias=AliasPath("claim", "value"),
+        description="Value of the group in that column; null for all items.",
+    )
+    items: int = Field(
+        validation_alias=AliasPath("claim", "items"),
+        description="Items of the pool that the claim is about.",
+    )
     level: float | None = Field(description="Null of a group that is judged whole.")
     precision: float | None = Field(
-        description="Width at which its target is met; null where it has questions only."
+        validation_alias=AliasPath("claim", "precision"),
+        description="Width at which its target is met; null where it has questions only.",
     )
     surrogate_right: SimulatedOut | None = Field(
-        description="If the surrogate means what it says; null where none tells items apart."
+        validation_alias="right",
+        description="If the surrogate means what it says; null where none tells items apart.",
     )
     surrogate_useless: SimulatedOut = Field(
-        description="If losses are the same and the surrogate knows nothing of them."
+        validation_alias="useless",
+        description="If losses are the same and the surrogate knows nothing of them.",
     )
 
-    @classmethod
-    def of(cls, found: planning.ClaimPlan) -> Self:
-        """The plan of a claim as it travels."""
-        claim = found.claim
-        return cls(
-            **{name: getattr(claim, name) for name in ("metric", "column", "value", "items")},
-            level=None if claim.whole else claim.level,
-            precision=claim.precision,
-            surrogate_right=SimulatedOut.of(found.right),
-            surrogate_useless=SimulatedOut.of(found.useless),
-        )
 
-
-class RecentPace(BaseModel):
+class RecentPace(FromRecord):
     """How fast labels came in the latest sessions of the project, of all their judges together."""
 
     seconds_per_label: float = Field(description="The median of these sessions.")
     sessions: int = Field(description="How many they are, 5 at most; some pace is known of each.")
 
 
-class PlanningAnswer(BaseModel):
+class PlanningAnswer(FromRecord):
     """What each policy would need, simulated; nothing of it is certified."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [PLANNED]})
 
-    pool_id: str = Field(description="The pool that was planned for.")
+    pool_id: Annotated[str, wire_id("pool")] = Field(description="The pool that was planned for.")
     items: int = Field(description="How many items it has.")
     target: Literal["pool", "population"] = Field(
         description="As it was asked for: the pool, or its population."
@@ -288,7 +263,9 @@ class PlanningAnswer(BaseModel):
         " where neither precision nor question nor verdict was."
     )
     suggested_precision: SuggestedPrecision | None = Field(
-        None, description="A precision that suits scale and pool; null of a table."
+        None,
+        validation_alias="suggestion",
+        description="A precision that suits scale and pool; null of a table.",
     )
     budget: int = Field(description="Most labels of a simulated session.")
     strategy: str | None = Field(
@@ -297,10 +274,10 @@ class PlanningAnswer(BaseModel):
     )
     seed: int = Field(description="Gives the same numbers again for the same request.")
     assumed_risk: float | None = Field(
-        description="Mean loss of the simulated pools; null of a table."
+        validation_alias="risk", description="Mean loss of the simulated pools; null of a table."
     )
     assumed_risks: dict[str, float] | None = Field(
-        None, description="Of a table of claims the same, by metric."
+        None, validation_alias="risks", description="Of a table of claims the same, by metric."
     )
     informed: bool = Field(description="A surrogate tells the items of this pool apart.")
     fixed_sample: int | None = Field(
@@ -328,6 +305,7 @@ class PlanningAnswer(BaseModel):
     "/{pool_id}/planning",
     operation_id="plan_session",
     summary="How many labels each policy would need",
+    response_model=PlanningAnswer,
     responses=responses(
         errors.InvalidValue,
         errors.NothingToJudge,
@@ -340,7 +318,7 @@ class PlanningAnswer(BaseModel):
 )
 async def plan_session(
     context: Manages, pool_id: PoolId, body: PlanningRequest, request: Request
-) -> PlanningAnswer:
+) -> dict[str, Any]:
     """Sessions simulated on the pool's own scores, with losses drawn from the surrogate.
 
     Simulates a number of rounds known beforehand, some seconds' worth, and keeps nothing. A
@@ -358,48 +336,11 @@ async def plan_session(
         seed=body.seed,
     )
     found = await unless_gone(request, planning.plan_session(context, pool_id, wanted))
-    return PlanningAnswer(
-        pool_id=pool_wire(pool_id),
-        items=found.items,
-        target=body.target,
-        alpha=body.alpha,
-        precision=body.precision if found.precision is None else found.precision,
-        suggested_precision=_suggested(found.suggestion),
-        budget=found.budget,
-        strategy=found.strategy,
-        seed=body.seed,
-        assumed_risk=found.risk,
-        assumed_risks=None if found.risks is None else dict(found.risks),
-        informed=found.informed,
-        fixed_sample=found.fixed_sample,
-        policies=[_policy(one) for one in found.policies],
-        notes=list(found.notes),
-        pace=None
-        if found.pace is None
-        else RecentPace(
-            seconds_per_label=found.pace.seconds_per_label, sessions=found.pace.sessions
-        ),
-        claims=None if found.claims is None else [PlannedClaim.of(one) for one in found.claims],
-    )
-
-
-def _suggested(found: Suggestion | None) -> SuggestedPrecision | None:
-    if found is None:
-        return None
-    return SuggestedPrecision(precision=found.precision, reason=found.reason)
-
-
-def _policy(found: planning.PolicyPlan) -> PolicyPlanOut:
-    floor = found.floor
-    return PolicyPlanOut(
-        policy=found.policy,
-        refused=RefusedOut.of(found.refusal),
-        warning=found.warning,
-        smallest_width=None
-        if floor is None
-        else SmallestWidth(assumed=floor.assumed, middle=floor.middle),
-        expected=None if found.expected is None else PlannedPoint.of(found.expected),
-        curve=[PlannedPoint.of(one) for one in found.curve],
-        surrogate_right=SimulatedOut.of(found.right),
-        surrogate_useless=SimulatedOut.of(found.useless),
-    )
+    asked = {
+        "pool_id": pool_id,
+        "target": body.target,
+        "alpha": body.alpha,
+        "precision": body.precision if found.precision is None else found.precision,
+        "seed": body.seed,
+    }
+    return vars(found) | asked

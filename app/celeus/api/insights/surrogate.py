@@ -7,13 +7,12 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import NO_NUL, Reads, SessionId
-from celeus.api.sessions.schema import Time
 from celeus.api.wire.etags import KnownTags, still_holds, weak
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import Time
 from celeus.errors import Busy, InvalidValue, SessionNotFound
 from celeus.operations.insights import surrogate as insights
-from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/sessions", tags=["insights"], route_class=JsonRoute)
 
@@ -134,8 +133,4 @@ async def list_workers(
     """Workers are known by the name they give, whatever their keys."""
     page = await insights.workers(context, session_id, after, limit)
     data = page["data"]
-    return page | {
-        "at": moment(page["at"]),
-        "since": moment(page["since"]),
-        "next": data[-1]["worker"] if len(data) == limit else None,
-    }
+    return page | {"next": data[-1]["worker"] if len(data) == limit else None}

@@ -1,4 +1,4 @@
-"""What the columns of a CSV or Parquet table mean for a row.
+"""The meaning of a CSV or Parquet table's columns for a row.
 
 Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a payload,
 `payload.question`, and what several systems answered, `answers.NAME.prediction`. Of metrics and
@@ -28,12 +28,14 @@ ANSWERS = "answers"
 PLAIN = frozenset({*FIELDS, *FLAT, *PAIRED, *SIDES, ANSWERS, "groups"})
 TABLED = {"surrogate_": "surrogates", "known_": "known", "group_": "groups"}
 """Columns that together are fields by metric or group column, by what their names begin with."""
+PARTS = ("plain", "lists", "payloads", "answers", "tabled")
+"""Members of a layout that columns go to."""
 PAYLOADS = ("payload", *(f"payload_{side}" for side in SIDES))
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where in a line of cells every field of a row stands."""
+    """The positions of a row's fields in a line of cells."""
 
     width: int
     plain: dict[str, int]
@@ -42,46 +44,27 @@ class Layout:
     answers: dict[tuple[str, str], int]
     tabled: dict[tuple[str, str], int] = field(default_factory=dict)
     texts: frozenset[int] = frozenset()
-    """Where answers that are texts stand: an empty one is an answer too."""
+    """Positions of answers that are texts: an empty one is an answer too."""
 
     @classmethod
-    def of(cls, header: list[str]) -> Self:  # noqa: C901, PLR0915 -- a branch a form
+    def of(cls, header: list[str]) -> Self:
         """Layout of a header; refuses columns that are unknown, doubled or missing."""
         if len(header) > MOST_COLUMNS:
             raise _refused(f"at most {MOST_COLUMNS} columns", len(header))
-        plain: dict[str, int] = {}
-        spread: dict[str, dict[int, int]] = {}
-        payloads: dict[str, dict[str, int]] = {}
-        answers: dict[tuple[str, str], int] = {}
-        tabled: dict[tuple[str, str], int] = {}
-        seen: set[str] = set()
+        places: dict[str, dict[Any, int]] = {part: {} for part in PARTS}
         for position, name in enumerate(header):
-            stem, dot, rest = name.partition(".")
-            if name in seen:
+            part, key = _place(name)
+            if key in places[part]:
                 raise _refused("every column once", name)
-            seen.add(name)
-            system, _, member = rest.rpartition(".")
-            if name in PLAIN:
-                plain[name] = position
-            elif dot and stem in PAYLOADS and rest:
-                payloads.setdefault(stem, {})[rest] = position
-            elif stem == ANSWERS and system and member in OWN:
-                answers[system, member] = position
-            elif dot and stem in LISTS and _NUMBER.fullmatch(rest):
-                spread.setdefault(stem, {})[int(rest)] = position
-            elif (part := _tabled(name)) is not None:
-                tabled[part] = position
-            else:
-                raise _refused(_known(), name)
-        lists = {stem: _in_order(stem, places) for stem, places in spread.items()}
+            places[part][key] = position
+        plain, answers, tabled = places["plain"], places["answers"], places["tabled"]
+        lists = {stem: _in_order(stem, at) for stem, at in _by_stem(places["lists"]).items()}
+        payloads = _by_stem(places["payloads"])
         _check_once(plain, lists, payloads, {whole for whole, _ in tabled})
         if ANSWERS in plain and answers:
             raise _refused(f"either `{ANSWERS}` or its parts", ANSWERS)
         texts = {plain[name] for name in TEXTS if name in plain}
         texts |= {position for (_, member), position in answers.items() if member == "answer"}
-        for whole, _ in tabled:
-            if whole in {*plain, *lists} or (whole == "known" and {*FLAT} & {*plain}):
-                raise _refused(f"either `{whole}` or its parts", whole)
         return cls(len(header), plain, lists, payloads, answers, tabled, frozenset(texts))
 
     def row(self, cells: list[Any]) -> dict[str, Any]:
@@ -136,6 +119,31 @@ def named(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"id": str(row["id"])} if type(row.get("id")) is int else row
 
 
+def _place(name: str) -> tuple[str, Any]:
+    """Return the part of the layout that a column goes to, and its key there."""
+    stem, dot, rest = name.partition(".")
+    system, _, member = rest.rpartition(".")
+    if name in PLAIN:
+        return "plain", name
+    if dot and stem in PAYLOADS and rest:
+        return "payloads", (stem, rest)
+    if stem == ANSWERS and system and member in OWN:
+        return "answers", (system, member)
+    if dot and stem in LISTS and _NUMBER.fullmatch(rest):
+        return "lists", (stem, int(rest))
+    if (part := _tabled(name)) is not None:
+        return "tabled", part
+    raise _refused(_known(), name)
+
+
+def _by_stem(places: dict[Any, int]) -> dict[str, dict[Any, int]]:
+    """Return the places of spread columns by the name that they share."""
+    found: dict[str, dict[Any, int]] = {}
+    for (stem, rest), position in places.items():
+        found.setdefault(stem, {})[rest] = position
+    return found
+
+
 def _tabled(name: str) -> tuple[str, str] | None:
     """The field, and the metric or group column, that a column is a part of."""
     for begin, whole in TABLED.items():
@@ -167,7 +175,7 @@ def _check_once(
             raise _refused(f"either `{side}` or its parts", side)
     if "known" in tabled and any(name in plain for name in FLAT):
         raise _refused("losses known by metric, or of a pool of one loss", "known")
-    for name in tabled & {*plain, *lists}:
+    for name in sorted(tabled & {*plain, *lists}):
         raise _refused(f"either `{name}` or its parts", name)
     for name in (*lists, *payloads):
         if name in plain:

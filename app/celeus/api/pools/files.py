@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import orjson
 from anyio import to_thread
@@ -75,14 +75,6 @@ class RowOut(BaseModel):
         description="Text of every field by its name, at most 200 characters."
     )
 
-    @classmethod
-    def of(cls, line: int, row: object) -> Self:
-        """The row, or what stands where it could not be read."""
-        if isinstance(row, dict):
-            cells = {_cell(name): _cell(inner) for name, inner in _spread(row)}
-            return cls(line=line, cells=cells)
-        return cls(line=line, cells={"": _cell(row.text if isinstance(row, MalformedRow) else row)})
-
 
 class FirstItem(BaseModel):
     """A row as the item that it is, with all that is uploaded of it."""
@@ -104,7 +96,7 @@ class FileHead:
         """Take a row, unless there are enough."""
         if len(self.rows) >= self.most:
             return
-        self.rows.append(RowOut.of(line, row))
+        self.rows.append(RowOut(line=line, cells=_cells(row)))
         if isinstance(row, dict) and self._bytes < FIRST_BYTES:
             try:
                 self._bytes += len(orjson.dumps(row))
@@ -144,22 +136,6 @@ class PoolFileOut(BaseModel):
     )
     examples: dict[str, list[str]] = Field(description="A few values of every column.")
     dry_run: bool = Field(description="Whether the file was only looked at.")
-
-    @classmethod
-    def of(cls, done: ImportResult, seen: FileHead, look: Look, *, dry_run: bool) -> Self:
-        """The import as it travels."""
-        return cls(
-            pool=None if dry_run else PoolOut.of(done.pool),
-            items=done.added,
-            skipped=done.skipped,
-            errors=[ProblemError(**fault.members()) for fault in done.faults],
-            columns=list(done.pool.columns),
-            classes=done.pool.classes,
-            preview=seen.rows,
-            first=seen.items,
-            dry_run=dry_run,
-            **asdict(look),
-        )
 
 
 class PoolFileQuery(BaseModel):
@@ -376,7 +352,19 @@ async def create_pool_from_file(
         seen, look = FileHead(params.preview), Look()
 
         def encode(done: ImportResult) -> bytes:
-            return PoolFileOut.of(done, seen, look, dry_run=dry_run).model_dump_json().encode()
+            answer = PoolFileOut(
+                pool=None if dry_run else PoolOut.model_validate(done.pool),
+                items=done.added,
+                skipped=done.skipped,
+                errors=[ProblemError.model_validate(fault) for fault in done.faults],
+                columns=list(done.pool.columns),
+                classes=done.pool.classes,
+                preview=seen.rows,
+                first=seen.items,
+                dry_run=dry_run,
+                **asdict(look),
+            )
+            return answer.model_dump_json().encode()
 
         async with _rows(context, upload, params, (form, wanted), look) as rows:
             answering = attempt.answer(
@@ -492,6 +480,13 @@ def _seen(batches: Generator[Rows, None, None], seen: FileHead) -> Generator[Row
                 break
             seen.note(line, row)
         yield lines, rows
+
+
+def _cells(row: object) -> dict[str, str]:
+    """Return the fields of a row as text, or what stands where it could not be read."""
+    if isinstance(row, dict):
+        return {_cell(name): _cell(inner) for name, inner in _spread(row)}
+    return {"": _cell(row.text if isinstance(row, MalformedRow) else row)}
 
 
 def _spread(row: dict[str, Any]) -> Iterator[tuple[str, object]]:

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, closing
-from typing import IO, Annotated, Any, Literal, Self
+from typing import IO, Annotated, Any, Literal
 
 import numpy as np
 import orjson
@@ -22,13 +22,14 @@ from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ProblemError, responses
+from celeus.api.wire.records import FromRecord
 from celeus.api.wire.uploads import format_of, spooled
 from celeus.core.canonical import canonical_json
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import SIDES
 from celeus.operations.pools import pools
-from celeus.operations.pools.imports import ImportOptions, ImportResult
+from celeus.operations.pools.imports import ImportOptions
 
 PART_BYTES = 1 << 18
 
@@ -69,25 +70,16 @@ class ItemPage(BaseModel):
     next: int | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
-class ImportOut(BaseModel):
+class ImportOut(FromRecord):
     """What an import did, or with `dry_run` would have done."""
 
     pool: PoolOut = Field(description="The pool afterwards, or as it is where nothing was kept.")
     added: int = Field(description="Rows that became items, or would have.")
     skipped: int = Field(description="Bad rows left out; their faults are in `errors`.")
-    errors: list[ProblemError] = Field(description="Faults of bad rows by line, the first 100.")
+    errors: list[ProblemError] = Field(
+        validation_alias="faults", description="Faults of bad rows by line, the first 100."
+    )
     dry_run: bool = Field(description="Whether everything was checked and nothing kept.")
-
-    @classmethod
-    def of(cls, done: ImportResult, *, dry_run: bool) -> Self:
-        """The import as it travels."""
-        return cls(
-            pool=PoolOut.of(done.pool),
-            added=done.added,
-            skipped=done.skipped,
-            errors=[ProblemError(**fault.members()) for fault in done.faults],
-            dry_run=dry_run,
-        )
 
 
 @router.post(
@@ -133,7 +125,7 @@ async def add_items(  # noqa: PLR0913 - one parameter each of the request
         with closing(read_rows(file, form, limits)) as rows:
             return await attempt.answer(
                 200,
-                lambda done: ImportOut.of(done, dry_run=dry_run).model_dump_json().encode(),
+                lambda done: ImportOut.model_validate(done).model_dump_json().encode(),
                 lambda once: pools.add_items(
                     context, pool_id, rows, options, None if dry_run else once
                 ),
@@ -168,7 +160,7 @@ def whole_item(item: Item) -> dict[str, Any]:
 
 
 def _answers(item: Item) -> dict[str, Any]:
-    """What the systems of a pool answered: two are members of their own."""
+    """Return the answers of a pool's systems: those of two are members of their own."""
     sides = dict(item.sides or {})
     return sides if sides.keys() <= {*SIDES} else {"answers": sides}
 

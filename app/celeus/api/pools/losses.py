@@ -1,11 +1,12 @@
 """The loss of a pool on the wire, and the two systems of a comparison."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AliasPath, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of, session_id_of
-from celeus.core.pools.bounds import Basis, LabelsSeen
+from celeus.api.wire.records import FromRecord
+from celeus.core.pools.bounds import LabelsSeen
 from celeus.core.pools.levels import LONGEST_HELP, LONGEST_LEVEL, MOST_LEVELS, Level
 from celeus.core.pools.losses import LossKind, LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
@@ -166,7 +167,7 @@ def check_alone(metrics: object, **others: object) -> None:
             )
 
 
-class ScoreOut(BaseModel):
+class ScoreOut(FromRecord):
     """What the mean of the pool's losses is called, by default after the kind of loss."""
 
     name: str = Field(description="Such as accuracy, or error rate.")
@@ -176,13 +177,21 @@ class ScoreOut(BaseModel):
     )
 
 
-class MetricOut(BaseModel):
+class MetricOut(FromRecord):
     """One of several losses that a judgement gives."""
 
-    kind: LossKind = Field(description="What kind of loss it is.")
-    lower: float = Field(description="The least loss there can be.")
-    upper: float = Field(description="The largest loss there can be.")
-    score: ScoreOut = Field(description="What its mean is called where results are told.")
+    kind: LossKind = Field(
+        validation_alias=AliasPath("scale", "kind"), description="What kind of loss it is."
+    )
+    lower: float = Field(
+        validation_alias=AliasPath("scale", "lower"), description="The least loss there can be."
+    )
+    upper: float = Field(
+        validation_alias=AliasPath("scale", "upper"), description="The largest loss there can be."
+    )
+    score: ScoreOut = Field(
+        validation_alias="measured", description="What its mean is called where results are told."
+    )
 
 
 class SystemsIn(BaseModel):
@@ -226,7 +235,7 @@ class BasedOnIn(BaseModel):
         return BasedOn(session, self.labels_seen, self.answer, self.system)
 
 
-class BasedOnOut(BaseModel):
+class BasedOnOut(FromRecord):
     """The session that a pool is based on, as it ended."""
 
     session: str = Field(description="Id of the closed session.")
@@ -243,11 +252,6 @@ class BasedOnOut(BaseModel):
         description="Which of two systems compared in the session is the earlier version."
     )
 
-    @classmethod
-    def of(cls, basis: Basis | None) -> Self | None:
-        """The session as it travels."""
-        return None if basis is None else cls.model_validate(basis.to_dict())
-
 
 class LineupIn(BaseModel):
     """The systems among which a session seeks the best, by name."""
@@ -263,7 +267,7 @@ class LineupIn(BaseModel):
 
 
 def _form(body: object) -> str:
-    """Which of the two forms of systems a body has: errors then speak of that one."""
+    """Return the form of systems that a body has, so that errors name that one."""
     several = isinstance(body, LineupIn) or (isinstance(body, dict) and "names" in body)
     return "LineupIn" if several else "SystemsIn"
 
@@ -274,7 +278,7 @@ AnySystemsIn = Annotated[
 ]
 
 
-class LossOut(BaseModel):
+class LossOut(FromRecord):
     """Scale of the loss; of two systems of the difference, loss of a less loss of b."""
 
     kind: LossKind = Field(
@@ -284,7 +288,7 @@ class LossOut(BaseModel):
     upper: float = Field(description="The largest loss there can be.")
 
 
-class SystemLoss(BaseModel):
+class SystemLoss(FromRecord):
     """Scale of the loss of one of two systems; of a preference the grades, from 0."""
 
     kind: Kind = Field(description="What kind of loss one system has, or `preference`.")
@@ -294,33 +298,25 @@ class SystemLoss(BaseModel):
     )
 
 
-class SystemsOut(BaseModel):
+class SystemsOut(FromRecord):
     """The two systems that a pool compares."""
 
     a: str = Field(description="Name of the first system.")
     b: str = Field(description="Name of the second system, whose loss is subtracted.")
-    loss: SystemLoss = Field(description="The scale on which one of the two is judged.")
+    loss: SystemLoss = Field(
+        validation_alias="loss_of_one", description="The scale on which one of the two is judged."
+    )
     normalisation: Normalisation = Field(description="When two texts count as the same answer.")
 
-    @classmethod
-    def of(cls, systems: Systems) -> Self:
-        """The systems as they travel."""
-        return cls.model_validate(systems.to_dict())
 
-
-class LineupOut(BaseModel):
+class LineupOut(FromRecord):
     """The systems among which the best is sought."""
 
     names: list[str] = Field(description="In the order in which the ledger has their losses.")
-    loss: LossOut = Field(description="The scale on which each of them is judged.")
+    loss: LossOut = Field(
+        validation_alias="scale", description="The scale on which each of them is judged."
+    )
     normalisation: Normalisation = Field(description="When two texts count as the same answer.")
-
-
-def systems_out(named: AnySystems | None) -> SystemsOut | LineupOut | None:
-    """The systems of a pool as they travel."""
-    if isinstance(named, Lineup):
-        return LineupOut.model_validate(named.to_dict())
-    return None if named is None else SystemsOut.of(named)
 
 
 def scale_of(

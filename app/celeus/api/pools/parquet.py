@@ -22,7 +22,7 @@ Rows = tuple[list[int], list[object]]
 
 MODULE = "celeus.api.pools.parquet_worker"
 MEMORY_BYTES = 768 << 20
-"""What the reader may use beside its own code."""
+"""Bytes of memory that the reader may use beside its own code."""
 CPU_SECONDS = 900
 LONGEST_SECONDS = 7200
 """By the clock: the reader waits for the database to take its rows."""
@@ -35,7 +35,7 @@ _SLACK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What an upload may hold once it is unpacked, and the memory that may take."""
+    """Limits of an unpacked upload, and of the memory that it may take."""
 
     bytes: int
     rows: int

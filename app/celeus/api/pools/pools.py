@@ -1,10 +1,9 @@
 """Routes of pools and their schemas."""
 
-from dataclasses import asdict
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from celeus import errors
 from celeus.api.access.parameters import (
@@ -40,7 +39,6 @@ from celeus.api.pools.losses import (
     levels_of,
     metrics_of,
     scale_of,
-    systems_out,
 )
 from celeus.api.pools.schema import (
     ITEM_EXAMPLE,
@@ -50,18 +48,18 @@ from celeus.api.pools.schema import (
     TABLE_EXAMPLE,
 )
 from celeus.api.sessions.instructions import InstructionsOut
-from celeus.api.sessions.schema import Markdown, Time
+from celeus.api.sessions.schema import Markdown
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.core.pools.rows.growth import Statements
+from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.sessions.labelling import instructions
-from celeus.operations.sessions.ledger import moment
+from celeus.operations.sessions.labelling.instructions import Instructions
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
@@ -159,28 +157,24 @@ class PoolIn(BaseModel):
     sealed: bool = Field(False, description="Seal the pool at once.")
 
 
-class KnownOut(BaseModel):
+def _counted(reasons: dict[str, int]) -> dict[str, int]:
+    return {reason: count for reason, count in reasons.items() if count}
+
+
+class KnownOut(FromRecord):
     """Losses known before the first draw, by reason, and items with bounds of their own."""
 
-    items: int = Field(description="Items whose loss is known: they are never drawn.")
-    reasons: dict[str, int] = Field(description="How many of those, by the reason given.")
+    items: int = Field(
+        validation_alias="known", description="Items whose loss is known: they are never drawn."
+    )
+    reasons: Annotated[dict[str, int], AfterValidator(_counted)] = Field(
+        description="How many of those, by the reason given."
+    )
     bounded: int = Field(description="Further items whose loss has bounds of its own.")
     bounds: dict[str, int] = Field(description="How many of those, by the reason given.")
 
-    @classmethod
-    def of(cls, stated: Statements) -> Self | None:
-        """What the pool states, None where it is nothing."""
-        if not stated.reasons and not stated.bounded:
-            return None
-        return cls(
-            items=stated.known,
-            reasons={reason: count for reason, count in stated.reasons.items() if count},
-            bounded=stated.bounded,
-            bounds=dict(stated.bounds),
-        )
 
-
-class LevelOut(BaseModel):
+class LevelOut(FromRecord):
     """A named grade of the scale."""
 
     name: str = Field(description="What people call it.")
@@ -208,29 +202,44 @@ class PoolChange(BaseModel):
     )
 
 
-class PoolOut(BaseModel):
+def _by_name(metrics: object) -> object:
+    if isinstance(metrics, tuple):
+        return {metric.name: metric for metric in metrics} or None
+    return metrics
+
+
+def _or_null(value: object) -> object:
+    return value or None
+
+
+class PoolOut(FromRecord):
     """A pool without its items."""
 
-    id: str = Field(
+    id: Annotated[str, wire_id("pool")] = Field(
+        validation_alias="pool_id",
         examples=["pool_019aa3c4d5e67f8091a2b3c4d5e6f708"],
         description="`pool_` and 32 hexadecimal digits.",
     )
     name: str = Field(description="What people call it.")
-    loss: LossOut | None = Field(description="Null where the pool has `metrics`.")
-    score: ScoreOut | None = Field(
-        description="What the mean loss is called; null where the pool has `metrics`."
+    loss: LossOut | None = Field(
+        validation_alias="single_scale", description="Null where the pool has `metrics`."
     )
-    metrics: dict[str, MetricOut] | None = Field(
+    score: ScoreOut | None = Field(
+        validation_alias="single_score",
+        description="What the mean loss is called; null where the pool has `metrics`.",
+    )
+    metrics: Annotated[dict[str, MetricOut] | None, BeforeValidator(_by_name)] = Field(
         description="The losses that a judgement gives, by name; null where it gives one."
     )
-    levels: list[LevelOut] | None = Field(
+    levels: Annotated[list[LevelOut] | None, BeforeValidator(_or_null)] = Field(
         description="Named grades of the scale; null where there are none."
     )
     group_columns: dict[str, list[str]] = Field(
         description="The group columns, each with its values in the order of their codes."
     )
     systems: SystemsOut | LineupOut | None = Field(
-        description="The two systems compared, or those among which the best is sought."
+        validation_alias="named",
+        description="The two systems compared, or those among which the best is sought.",
     )
     based_on: BasedOnOut | None = Field(
         description="The judged session of an earlier version, if there is one."
@@ -242,8 +251,9 @@ class PoolOut(BaseModel):
     classes: int | None = Field(description="Number of classes, where items have probabilities.")
     columns: list[str] = Field(description="Names of the numeric columns.")
     groups: list[str] = Field(description="Names of the groups, in order of their codes.")
-    known: KnownOut | None = Field(
-        description="What is known of single losses; null where nothing is."
+    known: Annotated[KnownOut | None, BeforeValidator(_or_null)] = Field(
+        validation_alias="stated",
+        description="What is known of single losses; null where nothing is.",
     )
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
     archived: bool = Field(description="Whether lists leave it out.")
@@ -252,43 +262,14 @@ class PoolOut(BaseModel):
         description="When its items were frozen; null while it takes more."
     )
 
-    @classmethod
-    def of(cls, record: PoolRecord) -> Self:
-        """The record as it travels."""
-        several = {
-            one.name: MetricOut(
-                **asdict(one.scale), score=ScoreOut.model_validate(one.measured.to_dict())
-            )
-            for one in record.metrics
-        }
-        return cls(
-            id=pool_wire(record.pool_id),
-            name=record.name,
-            loss=None if several else LossOut.model_validate(asdict(record.scale)),
-            score=None if several else ScoreOut.model_validate(record.score.to_dict()),
-            metrics=several or None,
-            levels=[LevelOut.model_validate(it.to_dict()) for it in record.levels] or None,
-            group_columns={name: list(it) for name, it in record.group_columns.items()},
-            systems=systems_out(record.named),
-            based_on=BasedOnOut.of(record.based_on),
-            sealed=record.sealed,
-            items=record.items,
-            classes=record.classes,
-            columns=list(record.columns),
-            groups=list(record.groups),
-            known=KnownOut.of(record.stated),
-            digest=record.digest,
-            archived=record.archived,
-            created_at=moment(record.created_at),
-            sealed_at=None if record.sealed_at is None else moment(record.sealed_at),
-        )
-
 
 class PoolPage(BaseModel):
     """Some pools, the newest first."""
 
     data: list[PoolOut] = Field(description="At most `limit` of them, without their items.")
-    next: str | None = Field(description="Give it as `after` for the next page.")
+    next: Annotated[str | None, wire_id("pool")] = Field(
+        description="Give it as `after` for the next page."
+    )
 
 
 @router.post(
@@ -341,47 +322,46 @@ async def create_pool(context: Manages, body: PoolIn, attempt: AttemptOf) -> Res
     )
     return await attempt.answer(
         201,
-        lambda record: PoolOut.of(record).model_dump_json().encode(),
+        lambda record: PoolOut.model_validate(record).model_dump_json().encode(),
         lambda once: pools.create_pool(context, wanted, once),
         lambda body: f"{router.prefix}/{body['id']}",
     )
 
 
-@router.get("", operation_id="list_pools", summary="List pools")
+@router.get("", operation_id="list_pools", summary="List pools", response_model=PoolPage)
 async def list_pools(
     context: Reads,
     limit: Limit = PAGE_DEFAULT,
     after: AfterPool = None,
     *,
     archived: Archived = False,
-) -> PoolPage:
+) -> dict[str, Any]:
     """From the newest on; a page may hold fewer than `limit`, where groups have long names."""
     before = cursor_of("pool", after)
     found, last = await pools.list_pools(context, limit, before, archived=archived)
-    return PoolPage(
-        data=[PoolOut.of(record) for record in found],
-        next=None if last is None else pool_wire(last),
-    )
+    return {"data": found, "next": last}
 
 
 @router.get(
     "/{pool_id}",
     operation_id="get_pool",
     summary="Get a pool",
+    response_model=PoolOut,
     responses=responses(errors.PoolNotFound),
 )
-async def get_pool(context: Reads, pool_id: PoolId) -> PoolOut:
+async def get_pool(context: Reads, pool_id: PoolId) -> PoolRecord:
     """The pool without its items."""
-    return PoolOut.of(await pools.get_pool(context, pool_id))
+    return await pools.get_pool(context, pool_id)
 
 
 @router.patch(
     "/{pool_id}",
     operation_id="change_pool",
     summary="Change what judges are told; archive a pool",
+    response_model=PoolOut,
     responses=responses(errors.PoolNotFound, errors.InvalidValue, errors.PoolBusy),
 )
-async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> PoolOut:
+async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> PoolRecord:
     """The instructions for judges, which are no part of what is sealed; and the archive.
 
     Lists leave an archived pool out; what is on it can still be read and judged.
@@ -391,7 +371,7 @@ async def change_pool(context: Manages, pool_id: PoolId, body: PoolChange) -> Po
         await pools.archive_pool(context, pool_id, archived=body.archived)
     if "instructions" in body.model_fields_set:
         await instructions.change_pool_instructions(context, pool_id, body.instructions)
-    return PoolOut.of(await pools.get_pool(context, pool_id))
+    return await pools.get_pool(context, pool_id)
 
 
 class PoolDeleted(BaseModel):
@@ -419,19 +399,21 @@ async def delete_pool(context: Administers, pool_id: PoolId) -> PoolDeleted:
     "/{pool_id}/instructions",
     operation_id="get_pool_instructions",
     summary="What judges of a pool are told",
+    response_model=InstructionsOut,
     responses=responses(errors.PoolNotFound),
 )
-async def get_pool_instructions(context: Reads, pool_id: PoolId) -> InstructionsOut:
+async def get_pool_instructions(context: Reads, pool_id: PoolId) -> Instructions:
     """The instructions of the pool, and how they were changed."""
-    return InstructionsOut.of_all(await instructions.pool_instructions(context, pool_id))
+    return await instructions.pool_instructions(context, pool_id)
 
 
 @router.post(
     "/{pool_id}/seal",
     operation_id="seal_pool",
     summary="Seal a pool",
+    response_model=PoolOut,
     responses=responses(errors.PoolNotFound, errors.EmptyPool, errors.PoolBusy),
 )
-async def seal_pool(context: Manages, pool_id: PoolId) -> PoolOut:
+async def seal_pool(context: Manages, pool_id: PoolId) -> PoolRecord:
     """Freeze the items; sealing again changes nothing."""
-    return PoolOut.of(await pools.seal_pool(context, pool_id))
+    return await pools.seal_pool(context, pool_id)

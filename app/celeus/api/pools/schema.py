@@ -58,7 +58,7 @@ CARRIED = (
 
 
 def _system(name: str) -> dict[str, Any]:
-    """What an item carries of one of two systems."""
+    """Return the schema of an item's part about one of two systems."""
     return {
         "description": f"What system {name} answered, in every item of a pool of two `systems` and"
         f" in no other. Both {CARRIED}",
@@ -67,7 +67,7 @@ def _system(name: str) -> dict[str, Any]:
 
 
 def _answered() -> dict[str, Any]:
-    """What an item carries of a system."""
+    """Return the schema of an item's part about a system."""
     return {
         "type": ["object", "null"],
         "additionalProperties": False,

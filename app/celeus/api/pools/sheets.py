@@ -51,7 +51,7 @@ _OUR_PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a file is to be read: what it is called, what its columns mean, where that was said.
+    """The way a file is to be read: its name, and the roles of its columns.
 
     ``remembered`` are mappings that were used before, the last one first. ``lower`` and ``upper``
     are the ends of the scale of losses, ``two`` says that two systems are compared.
@@ -70,7 +70,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Look:
-    """What a file turned out to be; empty where its rows are items as this service has them."""
+    """The form that a file has; empty where its rows are items as this service has them."""
 
     format: str | None = None
     read_as: list[str] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Look:
 
 
 def are_items(names: Sequence[str]) -> bool:
-    """Whether columns, or members of a row, are those of an item as this service has them."""
+    """Return whether columns, or members of a row, are those of an item of this service."""
     if "id" not in names:
         return False
     if any(one in _OURS or one.startswith(_OUR_PARTS) for one in names):
@@ -93,7 +93,7 @@ def _of_several(name: str) -> bool:
 
 
 def holds_items(file: IO[bytes], form: "Format") -> bool:
-    """Whether a text announced as this form begins as one of items; it is then at its beginning."""
+    """Return whether a file of this form begins with items; rewinds it."""
     file.seek(0)
     head = file.read(_HEAD_BYTES)
     file.seek(0)

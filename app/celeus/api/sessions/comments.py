@@ -6,12 +6,11 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import NO_NUL, Limit, Manages, Reads, SessionId
-from celeus.api.sessions.schema import Time
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import Time
 from celeus.errors import InvalidValue, SessionNotFound
 from celeus.operations.sessions.labelling import comments
-from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 
@@ -50,6 +49,7 @@ class Erasure(BaseModel):
     "/{session_id}/comments",
     operation_id="list_comments",
     summary="What judges commented",
+    response_model=CommentPage,
     responses=responses(SessionNotFound),
 )
 async def list_comments(
@@ -57,10 +57,10 @@ async def list_comments(
     session_id: SessionId,
     after: Annotated[int, Query(ge=0, le=MOST_ROUNDS, description="Rounds behind this one.")] = 0,
     limit: Limit = 1_000,
-) -> CommentPage:
+) -> dict[str, Any]:
     """One of each key on a round, of a panel one of each rater."""
     rows, last = await comments.list_comments(context, session_id, after, limit)
-    return CommentPage(data=[_comment(row) for row in rows], next=last)
+    return {"data": rows, "next": last}
 
 
 @router.delete(
@@ -85,7 +85,3 @@ async def erase_comments(
         rule = "a round, a key, or both"
         raise InvalidValue(f"give {rule}", field="query", rule=rule)
     return Erasure(erased=await comments.erase_comments(context, session_id, round_, key))
-
-
-def _comment(row: dict[str, Any]) -> Comment:
-    return Comment.model_validate(row | {"at": moment(row["at"])})

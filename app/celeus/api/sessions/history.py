@@ -6,12 +6,12 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import Reads, SessionId
-from celeus.api.sessions.schema import Time
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import Time
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import history
-from celeus.operations.sessions.ledger import KIND_NAMES, moment
+from celeus.operations.sessions.ledger import KIND_NAMES
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 
@@ -133,8 +133,5 @@ async def get_ledger(
 ) -> dict[str, Any]:
     """Append-only: a page once read never changes."""
     rows, last = await history.ledger(context, session_id, after, limit)
-    return {"data": [_entry(row) for row in rows], "next": last}
-
-
-def _entry(row: dict[str, Any]) -> dict[str, Any]:
-    return row | {"kind": KIND_NAMES[row["kind"]], "at": moment(row["at"])}
+    data = [row | {"kind": KIND_NAMES[row["kind"]]} for row in rows]
+    return {"data": data, "next": last}

@@ -73,7 +73,7 @@ class JsonLines:
         return await asyncio.to_thread(_lines, rows)
 
     async def end(self) -> bytes:
-        """What follows the last row."""
+        """Return the bytes behind the last row."""
         return b""
 
 
@@ -92,7 +92,7 @@ class Csv:
         return _csv(self._columns, [_flat(row) for row in rows])
 
     async def end(self) -> bytes:
-        """What follows the last row."""
+        """Return the bytes behind the last row."""
         return b""
 
 
@@ -153,7 +153,7 @@ class Parquet:
 
 
 async def writer_of(form: str, labels: Labels, *, payload: bool) -> JsonLines | Csv | Parquet:
-    """What encodes a file of this form."""
+    """Return the encoder for a file of this form."""
     if form == "jsonl":
         return JsonLines()
     columns = dict(TYPES)
@@ -188,7 +188,7 @@ class _Sink(io.RawIOBase):
         return self._size
 
     def taken(self) -> bytes:
-        """What was written since it was taken last."""
+        """Return the bytes written since the last call."""
         parts, self._parts = self._parts, []
         return b"".join(parts)
 

@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 from celeus.api.access.parameters import NO_NUL, PAGE_DEFAULT, PAGE_MOST, Reads, SessionId
 from celeus.api.pools.items import ItemOut, item_members, whole_item
 from celeus.api.sessions.label_files import FORMATS, writer_of
-from celeus.api.sessions.schema import Time
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import Time
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.labelling import labels

@@ -165,7 +165,7 @@ def _shown(answer: Answer, *, blind: bool) -> dict[str, Any]:
 
 
 def _blinded(session: dict[str, Any]) -> dict[str, Any]:
-    """What stays when everything that could sway a judge is taken away."""
+    """Return the session without anything that could sway a judge."""
     return {name: session[name] for name in BlindSession.model_fields}
 
 

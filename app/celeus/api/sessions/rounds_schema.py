@@ -1,4 +1,4 @@
-"""What judges send and are answered, as the contract shows it; the routes are in `rounds`."""
+"""Requests of judges and their answers, as the contract has them; the routes are in `rounds`."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -13,8 +13,8 @@ from celeus.api.sessions.schema import (
     BlindSession,
     Session,
     SessionState,
-    Time,
 )
+from celeus.api.wire.records import Time
 from celeus.core.pools.systems import MOST, MOST_GRADES, RESERVED, TIE
 from celeus.core.pools.table import MOST_METRICS
 from celeus.core.session.outcome import Judgement
@@ -38,7 +38,7 @@ PAIR_DRAW: JsonDict = {
 }
 
 SAYS = "loss, label, losses, preference and unjudgeable"
-"""Of these a judgement says exactly one; a member that is null says nothing.
+"""Members of which a judgement has exactly one; null counts as left out.
 
 The contract says so in words: of alternatives in a schema, generators of clients make a type each,
 or drop the request.
@@ -153,7 +153,7 @@ ShownLosses = Annotated[list[float], Field(min_length=1, max_length=MOST)]
 
 
 def _losses_form(losses: object) -> str:
-    """Which form losses have: errors then speak of that one."""
+    """Return the form that losses have, so that errors name that one."""
     if isinstance(losses, list):
         return "ShownLosses"
     named = isinstance(losses, dict) and bool(losses) and not losses.keys() & {*RESERVED}
@@ -291,7 +291,7 @@ class ObservationList(BaseModel):
 
 
 def _form(body: object) -> str:
-    """Which of the two forms of an observation a body has: errors then speak of that one."""
+    """Return the form of observation that a body has, so that errors name that one."""
     listed = isinstance(body, ObservationList) or (
         isinstance(body, dict) and "observations" in body
     )

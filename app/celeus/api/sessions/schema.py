@@ -14,6 +14,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
+from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.core.plans.opening import TableRequest
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.raters import MOST_RATERS, Protocol
@@ -52,7 +53,6 @@ Markdown = Annotated[
         " Every change is kept with its time; one after the first judgement is told in the report.",
     ),
 ]
-Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
 DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
 OPENING: JsonDict = {
@@ -316,7 +316,7 @@ Widths = Annotated[
     Annotated[float, Tag("One")] | Annotated[dict[str, float | None], Tag("Each")],
     Discriminator(_one_or_each),
 ]
-"""Of all metrics, or of each by its name; a fault lies at the name of the field either way."""
+"""One width for all metrics, or one by name; errors name the field either way."""
 
 
 class ClaimsIn(ClaimIn):
@@ -379,7 +379,7 @@ class ClaimsIn(ClaimIn):
 
     @property
     def table(self) -> TableRequest | None:
-        """What is asked of a table; None where nothing is."""
+        """Return the table of claims asked for; None where none is."""
         if not self.makes_table:
             return None
         return TableRequest(
@@ -449,7 +449,7 @@ class SessionOpening(ClaimsIn):
 def by_metric(
     given: float | dict[str, float | None] | None,
 ) -> dict[str | None, float | None]:
-    """What is given by metric; what is given of none stands under None."""
+    """Return the widths by metric; one without a metric stands under None."""
     if isinstance(given, dict):
         return {name: width for name, width in given.items()}  # noqa: C416 -- keys of another type
     return {None: given}
@@ -817,14 +817,16 @@ class Session(BaseModel):
     )
 
 
-class BlindSession(BaseModel):
+class BlindSession(FromRecord):
     """The session as a key without scope `read` sees it: judges are not told where it stands."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"id": SESSION["id"], "state": SESSION["state"]}]}
     )
 
-    id: str = Field(description="`ses_` and 32 hexadecimal digits.")
+    id: Annotated[str, wire_id("ses")] = Field(
+        validation_alias="session_id", description="`ses_` and 32 hexadecimal digits."
+    )
     state: SessionState = Field(description="Whether there is anything to judge, and if not, why.")
 
 

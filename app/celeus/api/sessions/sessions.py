@@ -46,7 +46,7 @@ from celeus.operations.sessions import sessions
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
 status_router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
-"""Of the one route that dashboards ask all the time: routes are tried one after the other."""
+"""Router of the route that dashboards poll: it comes first, since routes are tried in order."""
 
 
 class SessionsQuery(BaseModel):

@@ -1,20 +1,20 @@
 """Links to a session's report on the wire: make, list and revoke them."""
 
 from datetime import timedelta
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from celeus.api.access.parameters import Manages, SessionId, form_of
-from celeus.api.sessions.schema import AS_WHOLE, STRICT, Time
+from celeus.api.sessions.schema import AS_WHOLE, STRICT
 from celeus.api.wire.ids import parsed
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.errors import InvalidValue, SessionNotFound, ShareNotFound, TooManyShares
 from celeus.operations.access import shares
-from celeus.operations.sessions.ledger import moment
 
 router = APIRouter(prefix="/v1/sessions", tags=["sharing"], route_class=JsonRoute)
 
@@ -59,19 +59,16 @@ class ShareRequest(BaseModel):
     )
 
 
-class ShareOut(BaseModel):
+class ShareOut(FromRecord):
     """A link, without what it carries."""
 
-    id: str = Field(
-        description="`share_` and 32 hexadecimal digits.", json_schema_extra=form_of("share")
+    id: Annotated[str, wire_id("share")] = Field(
+        validation_alias="share_id",
+        description="`share_` and 32 hexadecimal digits.",
+        json_schema_extra=form_of("share"),
     )
     created_at: Time = Field(description="When it was made.")
     expires_at: Time | None = Field(description="Until when it works; null: until revoked.")
-
-    @classmethod
-    def of(cls, one: shares.Share) -> Self:
-        """That of a link as stored."""
-        return cls(**_share(one))
 
 
 class NewShare(ShareOut):
@@ -104,19 +101,20 @@ async def create_share(context: Manages, session_id: SessionId, body: ShareReque
     url = f"{context.settings.address}/s/{made.token}"
     badge = f"{url}/badge.svg"
     markdown = f"[![Celeus]({badge})]({url})"
-    return NewShare(**_share(made), url=url, badge=badge, markdown=markdown)
+    return NewShare(**dict(ShareOut.model_validate(made)), url=url, badge=badge, markdown=markdown)
 
 
 @router.get(
     "/{session_id}/shares",
     operation_id="list_shares",
     summary="List the links to the report, oldest first",
+    response_model=ShareList,
     responses=responses(SessionNotFound),
 )
-async def list_shares(context: Manages, session_id: SessionId) -> ShareList:
+async def list_shares(context: Manages, session_id: SessionId) -> dict[str, Any]:
     """Those that work, without what they carry."""
     found = await shares.list_shares(context, session_id)
-    return ShareList(data=[ShareOut.of(one) for one in found])
+    return {"data": found}
 
 
 @router.delete(
@@ -130,11 +128,3 @@ async def revoke_share(context: Manages, session_id: SessionId, share_id: ShareI
     """It leads nowhere from now on; pictures of its badge may be kept for a minute."""
     await shares.revoke_share(context, session_id, share_id)
     return Response(status_code=204)
-
-
-def _share(one: shares.Share) -> dict[str, Any]:
-    return {
-        "id": f"share_{one.share_id.hex}",
-        "created_at": moment(one.created_at),
-        "expires_at": None if one.expires_at is None else moment(one.expires_at),
-    }

@@ -1,6 +1,6 @@
-"""What a judge of a session may know: the route that the labelling page asks first."""
+"""The task of a session's judge: the route that the labelling page asks first."""
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -124,28 +124,26 @@ class TaskAnswer(BaseModel):
     lease_seconds: int = Field(description="How long a draw may be held before others can get it.")
     labeller: Labeller = Field(description="Who asks, by the key.")
 
-    @classmethod
-    def of(cls, task: Task) -> Self:
-        """The task as it travels."""
-        return cls.model_validate(
-            {
-                "session": {"id": f"ses_{task.session_id.hex}", "state": task.state},
-                "name": task.name,
-                "loss": None if task.metrics else _loss(task.scale),
-                "metrics": [{"name": it.name} | _loss(it.scale) for it in task.metrics] or None,
-                "levels": _levels(task),
-                "better": task.score.better if task.levels and task.score else None,
-                "instructions": task.instructions,
-                "takes_labels": task.takes_labels,
-                "classes": task.classes,
-                "comparison": _comparison(task),
-                "best": _best(task),
-                "rater": task.rater,
-                "stands": task.stands,
-                "lease_seconds": task.lease_seconds,
-                "labeller": {"name": task.labeller, "labels": task.labels},
-            }
-        )
+
+def _answer(task: Task) -> dict[str, Any]:
+    """Return the task as the wire says it: what a judge does, and not how the session is made."""
+    return {
+        "session": task,
+        "name": task.name,
+        "loss": None if task.metrics else _loss(task.scale),
+        "metrics": [{"name": it.name} | _loss(it.scale) for it in task.metrics] or None,
+        "levels": _levels(task),
+        "better": task.score.better if task.levels and task.score else None,
+        "instructions": task.instructions,
+        "takes_labels": task.takes_labels,
+        "classes": task.classes,
+        "comparison": _comparison(task),
+        "best": _best(task),
+        "rater": task.rater,
+        "stands": task.stands,
+        "lease_seconds": task.lease_seconds,
+        "labeller": {"name": task.labeller, "labels": task.labels},
+    }
 
 
 def _loss(scale: LossScale) -> dict[str, Any]:
@@ -178,8 +176,9 @@ def _comparison(task: Task) -> dict[str, Any] | None:
     "/{session_id}/task",
     operation_id="get_task",
     summary="What a judge has to know",
+    response_model=TaskAnswer,
     responses=responses(SessionNotFound),
 )
-async def get_task(context: Labels, session_id: SessionId) -> TaskAnswer:
+async def get_task(context: Labels, session_id: SessionId) -> dict[str, Any]:
     """The form of a judgement, and how many items this key has judged."""
-    return TaskAnswer.of(await tasks.get_task(context, session_id))
+    return _answer(await tasks.get_task(context, session_id))

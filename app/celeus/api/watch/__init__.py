@@ -1,1 +1,1 @@
-"""Who asked what, how long it took and where the time went: ids, log, metrics, traces."""
+"""Observation of requests and their time: ids, log, metrics, traces."""

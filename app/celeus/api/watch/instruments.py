@@ -30,7 +30,7 @@ class Seconds:
 
 
 class Count:
-    """What only grows, by the values of ``label`` if there is one."""
+    """A number that only grows, by the values of ``label`` if there is one."""
 
     def __init__(
         self, name: str, about: str, registry: CollectorRegistry, label: str | None = None
@@ -53,7 +53,7 @@ class Count:
 
 
 class Level:
-    """What is looked at now and then, by the values of ``label`` if there is one.
+    """A number that rises and falls, by the values of ``label`` if there is one.
 
     Of several processes the values are added up, or with ``shared`` the last one is told.
     """

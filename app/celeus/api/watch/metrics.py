@@ -25,12 +25,12 @@ METHODS = frozenset({"DELETE", "GET", "HEAD", "PATCH", "POST"})
 """Those of routes; a client may send any word in their place."""
 CENSUS_SECONDS = 60.0
 SAMPLE_SECONDS = 5.0
-"""How old what another process says of itself may be."""
+"""Longest age of another process's numbers, in seconds."""
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class Metrics:
-    """What is counted and timed in one application.
+    """The counts and times of one application.
 
     With PROMETHEUS_MULTIPROC_DIR set, the values of all processes sharing that folder are told.
     """
@@ -119,7 +119,7 @@ class Metrics:
 
 
 class _Parts:
-    """Where the time of requests goes."""
+    """The parts of the time that requests take."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.lock = Seconds("session_lock", "Wait of a request for its session.", registry)
@@ -141,7 +141,7 @@ class _Parts:
 
 
 class _Process:
-    """What every process knows of itself."""
+    """The numbers every process has of itself."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.in_flight = Level(
@@ -168,7 +168,7 @@ class _Process:
 
 
 class _Sessions:
-    """What the database knows of all sessions; it is asked once in `CENSUS_SECONDS`."""
+    """The database's counts of all sessions; it is asked once in `CENSUS_SECONDS`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.states = Level(

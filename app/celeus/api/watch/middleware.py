@@ -86,7 +86,7 @@ def _log(exchange: Exchange, level: int, seconds: float | None, *, parts: bool =
 
 
 def _target(scope: Scope) -> str:
-    """What the request asks for, as it came; of a query in ASCII, as it has to be."""
+    """Return the target of the request as it came, its query in ASCII."""
     query = scope["query_string"].decode("ascii", "backslashreplace")
     path = quote(scope["path"])
     return f"{path}?{query}" if query else path

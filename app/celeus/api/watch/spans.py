@@ -26,7 +26,7 @@ _READ = re.compile(r"\bFROM (\w+)\b(?!\()")
 
 
 def untraced(scope: Scope) -> bool:
-    """Whether FastAPI is to make no span: of probes, and of addresses that are secret."""
+    """Return whether FastAPI makes no span: for probes, and addresses that are secret."""
     path: str = scope.get("path", "")
     return path in UNTRACED or path.startswith("/s/")
 
@@ -63,7 +63,7 @@ def tell_parts(exchange: Exchange, database: dict[str, AttributeValue]) -> None:
 
 
 def database_of(url: str | None) -> dict[str, AttributeValue]:
-    """What spans say of the database at an address; never who signs in, or how."""
+    """Return what spans say of the database at an address; never user or password."""
     told: dict[str, AttributeValue] = {"db.system.name": "postgresql"}
     parts = urlsplit(url or "")
     if parts.path.strip("/"):
@@ -84,7 +84,7 @@ def _described(part: Span) -> tuple[str, dict[str, AttributeValue]]:
 
 @lru_cache(maxsize=1024)
 def summary(statement: str) -> str:
-    """What a statement does to which tables, as `db.query.summary` is meant: no values."""
+    """Return what a statement does to which tables (`db.query.summary`), without values."""
     changes = [" ".join(filter(None, found)) for found in _CHANGE.findall(statement)]
     if not changes:
         verb = (statement.split(maxsplit=1) or ["statement"])[0].upper()

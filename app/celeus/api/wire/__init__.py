@@ -1,1 +1,1 @@
-"""What all routes share on the wire: problems, limits, idempotency, ETags, uploads, metrics."""
+"""Parts that all routes share: problems, limits, idempotency, ETags, uploads, metrics."""

@@ -153,7 +153,7 @@ class _Body:
 
     @property
     def complete(self) -> bool:
-        """Whether all of it is there."""
+        """Return whether all of it is there."""
         return self._complete
 
     def give_up(self) -> None:

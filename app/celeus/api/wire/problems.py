@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from celeus import errors
+from celeus.api.wire.records import FromRecord
 from celeus.errors import Refusal
 from celeus.quoting import as_json
 
@@ -85,7 +86,7 @@ VALUE = Field(
 )
 
 
-class ProblemError(BaseModel):
+class ProblemError(FromRecord):
     """One of several faults."""
 
     model_config = ConfigDict(json_schema_extra={"required": ["field", "rule", "value"]})
@@ -391,7 +392,7 @@ def install(app: FastAPI) -> None:
 
 
 async def is_behind(request: Request) -> bool:
-    """Whether a failure may be that of tables of another version: they fail in many ways."""
+    """Return whether tables of another version may be why a request failed."""
     behind: bool = await request.app.state.context.database.behind()
     return behind
 

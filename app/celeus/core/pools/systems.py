@@ -106,6 +106,11 @@ class Systems:
         """Where the difference lies."""
         return LossScale.of("difference", upper=self.upper - self.lower)
 
+    @property
+    def loss_of_one(self) -> dict[str, Any]:
+        """Kind and scale on which one of the two is judged."""
+        return {"kind": self.kind, "lower": self.lower, "upper": self.upper}
+
     def task(self, *, takes_labels: bool) -> dict[str, Any]:
         """What a judge has to know of the comparison, and nothing of who is compared."""
         judged_by = "preference" if self.kind == "preference" else "losses"
@@ -117,8 +122,7 @@ class Systems:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        loss = {"kind": self.kind, "lower": self.lower, "upper": self.upper}
-        return {**self.names, "loss": loss, "normalisation": self.normalisation}
+        return {**self.names, "loss": self.loss_of_one, "normalisation": self.normalisation}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

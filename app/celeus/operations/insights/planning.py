@@ -122,6 +122,11 @@ class ClaimPlan:
     right: Summary | None
     useless: Summary
 
+    @property
+    def level(self) -> float | None:
+        """Level of the claim; None of a group that is judged whole."""
+        return None if self.claim.whole else self.claim.level
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -131,7 +136,7 @@ class Pace:
     sessions: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Planning:
     """The plans of all policies, and the mean loss they assume.
 

@@ -138,7 +138,7 @@ class _Course:
         self.given_up = False
 
     def able(self, left: float) -> bool:
-        """Whether another session is wanted, and may end in the rounds ``left``."""
+        """Return whether another session is wanted, and may end in the rounds ``left``."""
         mean = self.work / self.runs if self.runs else 0.0
         return not self.given_up and self.runs < self.wanted and mean < left
 
@@ -198,7 +198,7 @@ class _Ladder(_Course):
         self._granted = work
 
     def able(self, left: float) -> bool:
-        """Whether another session may end in the rounds ``left``, at this width or the next."""
+        """Return whether another session may end in the rounds ``left``, here or one width on."""
         while not self.given_up:
             here = self.work - self._work_before
             expects = here / self.runs if self.runs else self._expects

@@ -49,6 +49,7 @@ class ImportResult:
     added: int
     skipped: int
     faults: Sequence[Fault]
+    dry_run: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,8 @@ async def import_rows(
         .returning(pools)
     )
     after = PoolRecord.of(updated.one())
-    return ImportResult(after, after.items - record.items, growth.faulty, growth.faults)
+    added = after.items - record.items
+    return ImportResult(after, added, growth.faulty, growth.faults, options.dry_run)
 
 
 async def grow(

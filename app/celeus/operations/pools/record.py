@@ -55,6 +55,16 @@ class PoolRecord:
         """What the mean of its losses is called."""
         return self.declared or default_score(self.scale, self.named)
 
+    @property
+    def single_scale(self) -> LossScale | None:
+        """Scale of the one loss that a judgement gives; None where there are metrics."""
+        return None if self.metrics else self.scale
+
+    @property
+    def single_score(self) -> Score | None:
+        """Name of the mean of that one loss; None where there are metrics."""
+        return None if self.metrics else self.score
+
     @classmethod
     def of(cls, row: Row[Any]) -> Self:
         """The record in a row of `pools`."""

@@ -64,7 +64,7 @@ class Caller:
 
     @property
     def blind(self) -> bool:
-        """Whether the caller may not see where a session stands."""
+        """Return whether the caller may not see where a session stands."""
         return "read" not in self.scopes
 
     def require(self, scope: str) -> None:
@@ -115,7 +115,7 @@ class CallerCache:
         return entry.caller
 
     def remembers(self, name: str) -> bool:
-        """Whether this key or browser is cached, whatever secret comes with it."""
+        """Return whether this key or browser is cached, whatever secret comes with it."""
         entry = self._known.get(name)
         return entry is not None and time.monotonic() < entry.until
 

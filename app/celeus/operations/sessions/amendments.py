@@ -71,7 +71,7 @@ class Correction:
         return detail_of(self.judgement) | {"author": self.author, "reason": self.reason}
 
     def repeats(self, amendment: RowMapping) -> bool:
-        """Whether an amendment of the same round says the same; its key does not matter."""
+        """Return whether an amendment of the same round says the same; its key does not matter."""
         detail = {name: value for name, value in amendment["detail"].items() if name != "key"}
         return detail == self.detail and self.judgement.loss in {None, amendment["loss"]}
 

@@ -231,7 +231,7 @@ class Journal:
 
     @property
     def changed(self) -> bool:
-        """Whether there is something to write."""
+        """Return whether there is something to write."""
         return bool(self.entries or self.new_leases)
 
     def status(self) -> dict[str, Any]:
@@ -282,12 +282,12 @@ def must_not_be_archived(journal: Journal) -> None:
 
 
 def is_short(state: AnySession, rounds: int) -> bool:
-    """Whether so many rounds may be folded where every other request waits for them."""
+    """Return whether so many rounds may be folded where every other request waits for them."""
     return rounds <= ROUNDS_FOLDED_INLINE and rounds * state.bets_per_round <= BETS_INLINE
 
 
 def is_replay(state: AnySession, judged: Collection[int]) -> bool:
-    """Whether judging these rounds is likely to have more rounds bet on than a lock may wait."""
+    """Return whether judging these rounds probably folds more rounds than a lock may wait for."""
     return state.rounds_to_fold(judged) > ROUNDS_FOLDED_LOCKED and state.replays_soon(judged)
 
 
@@ -443,7 +443,7 @@ async def _news(
 
 
 def _long(session: CachedSession, news: _News) -> bool:
-    """Whether folding the news takes longer than others may wait for the row."""
+    """Return whether folding the news takes longer than others may wait for the row."""
     judged = {
         it.round
         for it in news.missed

@@ -168,7 +168,7 @@ async def _observed(
 
 
 def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> bool:
-    """Whether the ledger is asked for what others of this transaction appended to it.
+    """Return whether the ledger is asked for what others of this transaction appended to it.
 
     Of a panel for ratings, else by blind keys for who judged a round.
     """
@@ -383,7 +383,7 @@ def _seen_by(journal: Journal) -> set[int]:
 
 
 def _is_passed(journal: Journal, lease: Lease, worker: str) -> bool:
-    """Whether the caller passed the draw on, and others may still come for it.
+    """Return whether the caller passed the draw on, and others may still come for it.
 
     A blind key is one person's, whatever they call their windows.
     """

@@ -53,7 +53,7 @@ class AddressRefused(Exception):
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the public internet, of a single host."""
+    """Return whether an address is one of the public internet, of a single host."""
     if isinstance(address, IPv6Address):
         inner = address.ipv4_mapped
         if address in _NAT64:

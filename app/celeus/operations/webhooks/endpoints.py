@@ -55,6 +55,11 @@ class Webhook:
     # Never told by accident, in a log or a traceback
     secret: str | None = field(default=None, repr=False)
 
+    @property
+    def active(self) -> bool:
+        """Return whether messages are sent."""
+        return self.disabled_at is None
+
     @classmethod
     def of(cls, row: RowMapping, secret: bytes | None = None) -> Self:
         """That of a row."""

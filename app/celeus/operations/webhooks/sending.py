@@ -43,12 +43,12 @@ class Outcome:
 
     @property
     def delivered(self) -> bool:
-        """Whether the receiver has taken it."""
+        """Return whether the receiver has taken it."""
         return self.status is not None and 200 <= self.status < 300
 
     @property
     def gone(self) -> bool:
-        """Whether the receiver wants no more."""
+        """Return whether the receiver wants no more."""
         return self.status == GONE
 
 

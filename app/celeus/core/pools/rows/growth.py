@@ -59,6 +59,10 @@ class Statements:
         """Number of items whose loss is known."""
         return sum(self.reasons.values())
 
+    def __bool__(self) -> bool:
+        """Whether anything is stated of losses."""
+        return bool(self.reasons or self.bounded)
+
     @classmethod
     def of(cls, value: dict[str, Any]) -> Self:
         """What ``to_dict`` gave; nothing is stated in an empty object."""
@@ -72,7 +76,7 @@ class Statements:
         values: dict[str, Any] = {}
         if self.weights is not None:
             values["weights"] = list(self.weights)
-        if not self.reasons and not self.bounded:
+        if not self:
             return values
         reasons, bounds = ([*map(list, it.items())] for it in (self.reasons, self.bounds))
         values |= {"reasons": reasons, "bounded": self.bounded}

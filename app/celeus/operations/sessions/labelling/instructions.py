@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import text
@@ -41,6 +41,11 @@ class Version:
     key_id: str | None
     at: datetime
 
+    @property
+    def of(self) -> Literal["pool", "session"]:
+        """Whose they are."""
+        return "session" if self.of_session else "pool"
+
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
@@ -56,6 +61,16 @@ class Instructions:
         own = [it for it in self.versions if it.of_session][-1:]
         shared = [it for it in self.versions if not it.of_session][-1:]
         return next((it for it in own + shared if it.text is not None), None)
+
+    @property
+    def text(self) -> str | None:
+        """The Markdown that is shown, None for none."""
+        return None if self.now is None else self.now.text
+
+    @property
+    def of(self) -> Literal["pool", "session"] | None:
+        """Whose instructions are shown, None for none."""
+        return None if self.now is None else self.now.of
 
     @property
     def late_changes(self) -> list[datetime]:

@@ -89,7 +89,7 @@ class Labels:
         return codes
 
     def in_group(self, wanted: LabelFilter) -> NDArray[np.bool_] | None:
-        """Whether each item is of the group that is asked for; None where none is."""
+        """Return whether each item is of the group that is asked for; None where none is."""
         if wanted.value is None:
             if wanted.column is None:
                 return None
