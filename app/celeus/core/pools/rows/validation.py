@@ -92,9 +92,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which optional fields every item of a pool carries, and each of two systems in it.
+    """Which optional fields every item of a pool carries.
 
-    ``of_table`` are the columns that its group columns and surrogates of metrics become.
+    ``carried`` are those beyond a plain row: fields of each system, or the columns that group
+    columns and surrogates of metrics become.
     """
 
     surrogates: int = 0
@@ -105,8 +106,7 @@ class Shape:
     group: bool = False
     weight: bool = False
     classes: int | None = None
-    of_systems: frozenset[str] = frozenset()
-    of_table: frozenset[str] = frozenset()
+    carried: frozenset[str] = frozenset()
 
     @classmethod
     def of_columns(cls, columns: Sequence[str], classes: int | None) -> Self:
@@ -127,8 +127,10 @@ class Shape:
             group="group" in columns,
             weight="weight" in columns,
             classes=classes,
-            of_systems=frozenset(name for name in own if own[name]),
-            of_table=frozenset(it for it in columns if it.startswith(("surrogate_", "group_"))),
+            carried=frozenset(
+                [name for name in own if own[name]]
+                + [name for name in columns if name.startswith(("surrogate_", "group_"))]
+            ),
         )
 
     @classmethod
