@@ -1,6 +1,6 @@
 """The report on simulated sessions, as plain values and as a table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
@@ -22,6 +22,26 @@ def labels_of(counts: Sequence[int]) -> dict[str, float]:
         "min": min(counts),
         "max": max(counts),
     }
+
+
+def label_rows(labels: Mapping[str, float], items: int) -> list[tuple[str, str]]:
+    """The rows of a report that say how many labels sessions took."""
+    share = labels["median"] / items
+    return [
+        ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
+        ("labels, 90 %", f"{labels['p90']:,.0f}"),
+        ("labels, least to most", f"{labels['min']:,} to {labels['max']:,}"),
+    ]
+
+
+def table_of(title: str, rows: Iterable[tuple[str, str]], seconds: float) -> Table:
+    """A report of two columns, its last row the seconds of a round."""
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    for row in (*rows, ("time per round", f"{1e3 * seconds:.3f} ms")):
+        table.add_row(*row)
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +169,12 @@ class Report:
 
     def to_table(self) -> Table:
         """The same for a reader."""
-        labels, items, width = self.labels, int(self.truth.loss.size), self.claim.precision
+        items, width, effective = (
+            int(self.truth.loss.size),
+            self.claim.precision,
+            self.effective_items,
+        )
         width_text = "none" if width is None else f"{width:g}"
-        share, effective = labels["median"] / items, self.effective_items
         weighted, risk = "" if effective is None else "weighted ", f"{self.risk:.4f}"
         rows = [
             ("items", f"{items:,}"),
@@ -159,9 +182,7 @@ class Report:
             *([("effective items", f"{effective:,.0f}")] if effective is not None else []),
             (f"{weighted}{'difference' if self.truth.difference else 'pool risk'}", risk),
             ("width asked for", f"{width_text} at alpha {self.claim.alpha:g}"),
-            ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
-            ("labels, 90 %", f"{labels['p90']:,.0f}"),
-            ("labels, least to most", f"{labels['min']:,} to {labels['max']:,}"),
+            *label_rows(self.labels, items),
         ]
         if width is not None:
             rows.append(("sessions that reached it", f"{self.reached} of {len(self.runs)}"))
@@ -179,11 +200,5 @@ class Report:
         rows.append(("sessions that ever missed the pool risk", f"{self.missed}"))
         if not self.policy.recentred:
             rows.append(("guarantee", "none: for comparison only"))
-        rows.append(("time per round", f"{1e3 * self.seconds_per_round:.3f} ms"))
         title = f"{self.policy.name}, target {self.claim.target}, {self.file}"
-        table = Table(title=title, title_justify="left", show_header=False)
-        table.add_column(style="bold")
-        table.add_column(justify="right")
-        for row in rows:
-            table.add_row(*row)
-        return table
+        return table_of(title, rows, self.seconds_per_round)
