@@ -27,8 +27,9 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Verdict
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_mean, judge_rounds
-from celeus.simulation.fixed_sample import paired_test, paired_width
+from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import Truth, ever_missed, opened, seed_of, simulate
+from study.baselines.fixed_sample import paired_test
 from study.engine.checks import data_folder
 from study.engine.figure import panels
 from study.engine.markdown import Columns, missed, share, table

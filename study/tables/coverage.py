@@ -19,10 +19,9 @@ import numpy as np
 from celeus.core.plans.plan import Claim, PoolFacts, Target, make_plan
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.randomness import uniforms
-from celeus.simulation import fixed_sample
-from celeus.simulation.fixed_sample import Looks
 from celeus.simulation.sessions import Truth, seed_of
-from study.baselines import cer_eval
+from study.baselines import cer_eval, fixed_sample
+from study.baselines.fixed_sample import Looks
 from study.engine.checks import choices, within
 from study.engine.judges import Crowd, SessionOutcome, SessionSetup, session
 from study.engine.rows import Values, grid

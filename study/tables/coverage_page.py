@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import bdtrc
 
-from celeus.simulation.fixed_sample import wilson_ends
+from study.baselines.fixed_sample import wilson_ends
 from study.engine.figure import panels
 from study.engine.judges import BROKEN
 from study.engine.markdown import table
