@@ -5,7 +5,6 @@ its SHA-256 is kept. The secret of its key need not be known to anybody: `invite
 that is shown to nobody.
 """
 
-import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from celeus.operations.access.keys import (
     add_key,
     key_record,
     lock_starts,
+    new_secret,
     secret_hash,
 )
 from celeus.operations.runtime.context import Context
@@ -190,13 +190,13 @@ async def add_link(
                 value=request.session_id,
             )
     await db.execute(_CLEAR, {"most": MOST_CLEARED, "days": KEPT_DAYS})
-    token = secrets.token_urlsafe(32)
+    token, digest = new_secret()
     invitation_id = UUID(bytes=uuid_utils.uuid7().bytes)
     params = {
         "invitation_id": invitation_id,
         "made_key": made_key,
         "at_start": at_start,
-        "hash": secret_hash(token),
+        "hash": digest,
         "key_id": key_id,
         "project_id": key.project_id,
         "path": request.path,
