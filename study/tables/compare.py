@@ -1,4 +1,4 @@
-"""What a comparison of two systems costs: labels, and how often it is wrong.
+"""Measure a comparison of two systems: its labels, and how often it is wrong.
 
 Notation: d loss of A less loss of B, N items. A job is one session;
 its ``part`` says of which table.
@@ -235,7 +235,7 @@ def _judged(name: str, folder: Path, labels: int, seed: bytes) -> NDArray[np.boo
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOutcome:
-    """Of a session in which all was judged: the first verdict and where, and what went wrong."""
+    """The outcome of a fully judged session: first verdict, its round, and errors."""
 
     labels: int
     answer: str

@@ -42,7 +42,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How often something happened in ``trials``, with Wilson's interval of its probability."""
+    """A count of events in ``trials``, with Wilson's interval of their probability."""
 
     times: int
     trials: int
@@ -93,14 +93,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the trials say of the claims."""
+    """The result of the trials for every claim."""
 
     lines: Sequence[Line]
     alpha: float
 
     @classmethod
     def of(cls, rows: Rows, alpha: float) -> "Verdict":
-        """That of the trials; a line for every method and target, in the order they came."""
+        """The verdict of the trials; a line for every method and target, in order of appearance."""
         lines = [
             Line(
                 method,

@@ -121,7 +121,7 @@ class Pairing:
 
     @property
     def answers(self) -> str | None:
-        """What all items carry of both: a prediction, an answer, or neither."""
+        """The field that all items carry of both systems: prediction, answer, or None."""
         rows = [one for pair in self.pairs for one in (pair.a, pair.b)]
         if all(one.prediction is not None for one in rows):
             return "prediction"
@@ -200,7 +200,7 @@ def _with_doubts(guesses: Mapping[str, float], kept: Mapping[str, Row]) -> dict[
 
 
 def _unsure(row: Row) -> float:
-    """What a model left to other choices than its own."""
+    """The probability a model gave to other choices than its own."""
     if row.confidence is None:
         where = f"item {row.id}: logs of lm-eval do, of multiple choice by acc"
         raise refused(f"the log of {row.model} does not say how sure it was of {where}")
@@ -432,7 +432,7 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
 
 
 def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
-    """What each of two systems answered, its own score the guess of what a judge will say."""
+    """The lines of pairs: both answers, each with its own score as the guess of its loss."""
     carried = compared.answers
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
     for at, pair in enumerate(compared.pairs):
@@ -457,7 +457,7 @@ def _tempered(losses: list[float | None]) -> list[float]:
 
 
 def payload_of(row: Row) -> dict[str, Any]:
-    """What a judge is shown of an item."""
+    """The payload of an item: what a judge is shown."""
     payload: dict[str, Any] = {}
     if row.question is not None:
         payload["question"] = _clean(row.question)

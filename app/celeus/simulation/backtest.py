@@ -1,4 +1,4 @@
-"""What certifying would have cost on a log whose losses are known, in labels.
+"""Count the labels that certifying would have cost on a log whose losses are known.
 
     with_surrogate  sessions of `sharp` with the guesses                            median
     without         the same of `uniform`: no surrogate, and uniform draws          median

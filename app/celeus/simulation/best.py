@@ -174,7 +174,7 @@ class BestReport:
         }
 
     def to_table(self) -> Table:
-        """The same for a reader."""
+        """The report as a table for the terminal."""
         items, runs = self.candidates.items, len(self.runs)
         rows = [
             ("items", f"{items:,}"),

@@ -58,7 +58,7 @@ class Report:
 
     @property
     def risk(self) -> float:
-        """What the intervals had to hold: the risk of the pool in the file.
+        """The risk of the pool in the file, which the intervals had to contain.
 
         An interval for the population holds it too, unless the interval for the pool has failed.
         """
@@ -87,13 +87,13 @@ class Report:
 
     @property
     def effective_items(self) -> float | None:
-        """How many items of one weight would say as much; None where all count the same."""
+        """The number of equally weighted items that say as much; None where all weigh the same."""
         weights = self.truth.facts.weights
         return None if weights is None else weights.effective_items
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """How many sessions came to which verdict on two systems."""
+        """The number of sessions by verdict on two systems."""
         return {one: sum(run.verdict == one for run in self.runs) for one in get_args(Comparison)}
 
     @property
@@ -113,12 +113,12 @@ class Report:
 
     @property
     def answers(self) -> list[dict[str, Any]] | dict[str, int]:
-        """Of every question, or of the verdict, how many sessions gave which answer."""
+        """The number of sessions by answer, to every question or for the verdict."""
         return self.questions if self.claim.decide is None else self.verdicts
 
     @property
     def questions(self) -> list[dict[str, Any]]:
-        """Of every question, how many sessions gave which answer."""
+        """The number of sessions by answer, for every question."""
         return [
             {
                 "side": question.side,
@@ -168,7 +168,7 @@ class Report:
         }
 
     def to_table(self) -> Table:
-        """The same for a reader."""
+        """The report as a table for the terminal."""
         items, width, effective = (
             int(self.truth.loss.size),
             self.claim.precision,

@@ -1,1 +1,1 @@
-"""Who may call: authentication, cookies, rate limits and route parameters."""
+"""Authentication, cookies, rate limits and route parameters."""

@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What the door has to know of pages: people who have to sign in are led, not refused."""
+    """Callbacks about pages: people who have to sign in are redirected, not refused."""
 
     opened: Callable[[str], bool]
     """Whether a path is for everybody."""
@@ -108,7 +108,7 @@ class Door:
 
 
 async def _admitted(context: Context, scope: Scope) -> Caller:
-    """Whoever sent the request; a header that shows a key is never passed over for a cookie."""
+    """The caller of a request; a key in the header takes precedence over a cookie."""
     cookie = cookie_of(scope)
     if cookie is None or headers_of(scope, b"authorization"):
         return await admit(context, *_shown(scope))

@@ -1,4 +1,4 @@
-"""How often one key may ask, and how often one address may ask with keys that do not work."""
+"""Rate limits of a key, and of an address that sends keys that do not work."""
 
 from ipaddress import IPv6Address, ip_address
 
@@ -22,7 +22,7 @@ async def limit(context: Context, caller: Caller) -> None:
 
 
 async def limit_failures(context: Context, scope: Scope, refusal: Refusal) -> Refusal:
-    """What to tell somebody who was refused: beyond the limit no longer whether the key works.
+    """The refusal to send: beyond the limit it no longer says whether the key works.
 
     Only failures are counted and refused by it: whoever shares an address with a guesser, as
     behind a proxy, is let in by a key that works.

@@ -158,7 +158,7 @@ def _idle(context: Context) -> timedelta:
 
 
 def longest_seconds(context: Context) -> int:
-    """How long a browser stays signed in at most."""
+    """The longest time, in seconds, that a browser stays signed in."""
     return max(1, round(context.settings.browser_hours * 3600))
 
 

@@ -37,7 +37,7 @@ KEPT_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class LinkRequest:
-    """Where a link leads, and how long it works; the key must belong to the session's project."""
+    """A link to make: its path and lifetime; the key must belong to the session's project."""
 
     path: str
     life: timedelta
@@ -129,7 +129,7 @@ async def accept(context: Context, token: str) -> SignedIn:
 
 
 def _ended(row: Row[Any] | None) -> Unauthenticated:
-    """Why a link does not work, and what helps."""
+    """The refusal of a link that does not work: why, and what helps."""
     if row is None:
         why = "this link no longer works: each works once, and for a time only"
     elif row.used:

@@ -90,7 +90,7 @@ async def create_key(context: Context, new: NewKey) -> MadeKey:
 
 
 async def add_key(db: AsyncConnection, new: NewKey) -> MadeKey:
-    """The same in the caller's transaction."""
+    """Create a key, as `create_key`, in the caller's transaction."""
     _check(new)
     return await insert_key(db, await _project(db, new), new)
 

@@ -37,14 +37,14 @@ class Share:
 
     @classmethod
     def of(cls, row: RowMapping, token: str | None = None) -> Self:
-        """That of a row."""
+        """The link in a row of `shares`."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "token"}
         return cls(**fields, token=token)
 
 
 @dataclass(frozen=True, slots=True)
 class BadgeState:
-    """What a link shows as a badge: the session's sentence, and which state of it this is."""
+    """The badge that a link shows, with the session's sentence and the version of its state."""
 
     badge: Badge
     sentence: str

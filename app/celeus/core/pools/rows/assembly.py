@@ -87,7 +87,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What became of some rows; ``shape`` is None while no row was good."""
+    """The result of assembling rows; ``shape`` is None while no row was good."""
 
     batch: Batch
     faults: list[Fault]
@@ -128,10 +128,10 @@ class RowForm(Protocol):
         """The row without its nulls."""
 
     def faults(self, row: Row, carried: frozenset[str] | None) -> Iterable[Violation]:
-        """What is wrong with the row in this form."""
+        """Violations of the form's rules."""
 
     def carried(self, row: Row) -> frozenset[str]:
-        """What a good row carries that all items must have."""
+        """The fields of a good row that all items must have."""
 
     def plain(self, row: Row) -> Row:
         """The row of a plain pool that a good row becomes."""

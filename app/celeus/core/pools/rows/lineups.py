@@ -61,7 +61,7 @@ class _Answers:
         return _faults(row, self.lineup, carried)
 
     def carried(self, row: Row) -> frozenset[str]:
-        """What every system carries that all items must have: payloads may be left out."""
+        """The fields of every system that all items must have: payloads may be left out."""
         return frozenset(row.get("answers", {}).get(self.lineup.names[0], ())) - {"payload"}
 
     def plain(self, row: Row) -> Row:
@@ -91,7 +91,7 @@ def all_same(code: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 def composed_of_all(row: Mapping[str, Any]) -> Row | None:
-    """What is kept as the payload of an item: shared payload, answers and payloads of all."""
+    """The payload of an item: shared payload, answers and payloads of all systems."""
     whole: Row = {}
     answers = {}
     for name, inner in (row.get("answers") or {}).items():

@@ -68,12 +68,12 @@ class _Pairs:
         return present | {side: without_nulls(present[side]) for side in SIDES if side in present}
 
     def faults(self, row: Row, carried: frozenset[str] | None) -> list[Violation]:
-        """What is wrong with the row; its known difference is checked only if all else is good."""
+        """Violations in the row; its known difference is checked only if all else is good."""
         violations = list(_faults(row, self.systems, carried))
         return violations or list(_difference_faults(row, self.systems))
 
     def carried(self, row: Row) -> frozenset[str]:
-        """What each system carries that all items must have: payloads may be left out."""
+        """The fields of each system that all items must have: payloads may be left out."""
         return frozenset(row["a"]) - {"payload"}
 
     def plain(self, row: Row) -> Row:
@@ -94,7 +94,7 @@ class _Pairs:
 
 
 def composed(row: Mapping[str, Any]) -> Row | None:
-    """What is kept as the payload of an item: shared payload, answers and payloads of both."""
+    """The payload of an item: shared payload, answers and payloads of both systems."""
     whole: Row = {}
     for side in SIDES:
         inner = row.get(side) or {}
@@ -123,7 +123,7 @@ def _faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[
 
 
 def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
-    """Where the two systems, or this item and those before, do not carry the same."""
+    """Violations where the two systems, or this item and those before, differ in their fields."""
     carried = {side: row[side].keys() - {"payload"} for side in SIDES}
     for side, other_side in (SIDES, SIDES[::-1]):
         for name in sorted(carried[other_side] - carried[side]):
@@ -138,7 +138,7 @@ def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
 
 
 def side_faults(side: str, inner: Row, systems: Systems | LossScale) -> Iterator[Violation]:
-    """What is wrong with what a system carries, ``systems`` saying which losses it may have."""
+    """Violations in the fields of a system; ``systems`` says which losses it may have."""
     for name, value in inner.items():
         if name not in OWN:
             yield f"{side}.{name}", "one of " + ", ".join(sorted(OWN)), value
@@ -161,7 +161,7 @@ def side_faults(side: str, inner: Row, systems: Systems | LossScale) -> Iterator
 
 
 def _known_faults(row: Row, systems: Systems) -> Iterator[Violation]:
-    """What is wrong with the form of a known difference."""
+    """Violations in the form of a known difference."""
     known = row.get("known")
     if isinstance(known, dict):
         if str(known.get("reason")).startswith(SAME_ANSWER):
@@ -180,7 +180,7 @@ def _known_faults(row: Row, systems: Systems) -> Iterator[Violation]:
 
 
 def _difference_faults(row: Row, systems: Systems) -> Iterator[Violation]:
-    """Where a known difference is none that the answers, or their judges, could give."""
+    """Violations of a known difference that the answers, or their judges, could not give."""
     known = _known(row) if "known" in row else None
     loss = known.get("loss", 0) if isinstance(known, dict) else 0
     if loss != 0 and same_answer(row, systems):
@@ -190,7 +190,7 @@ def _difference_faults(row: Row, systems: Systems) -> Iterator[Violation]:
 
 
 def _known(row: Row) -> object:
-    """What is known of a row, with the difference in the place of the label it follows from."""
+    """The known difference of a row; a label is replaced by the difference that follows from it."""
     known = row["known"]
     if not isinstance(known, dict) or "label" not in known or "loss" in known:
         return known
@@ -241,7 +241,7 @@ def _columns(rows: list[Row], systems: Systems, own: frozenset[str]) -> dict[str
 
 
 def _place(field: str, row: Row) -> str:
-    """Where in the row a fault is that stands in the payload composed of it."""
+    """The field of the row that a faulty field of the composed payload comes from."""
     if field == "payload":
         places = [(side, name) for side in SIDES for name in ("answer", "payload")]
         whole = {f"{side}.{name}": row[side].get(name) for side, name in places}

@@ -1,4 +1,4 @@
-"""What rows carry of several metrics and of group columns, turned into columns of a pool.
+"""Turn metrics and group columns of rows into columns of a pool.
 
 A row of any pool may have `groups`, an object with its value in every group column; all rows have
 the same columns or none. In a pool of metrics it is `{id, payload?, surrogates?, known?, groups?}`:
@@ -54,7 +54,7 @@ class _Table:
         return _present(row)
 
     def faults(self, row: Row, carried: frozenset[str] | None) -> list[Violation]:
-        """What is wrong with the row, else which columns it lacks or has beyond the others'."""
+        """Violations in the row; if none, the columns it lacks or has beyond the others'."""
         violations = list(_faults(row, self.metrics))
         if violations or carried is None:
             return violations
@@ -62,7 +62,7 @@ class _Table:
         return [_missing(column, own) for column in sorted(own ^ carried)]
 
     def carried(self, row: Row) -> frozenset[str]:
-        """What all rows must have, by the names of the columns that it becomes."""
+        """The columns, by name, that the row becomes and all rows must have."""
         stems = {GROUPS: "group_"} | ({SURROGATES: "surrogate_"} if self.metrics else {})
         return frozenset(stems[field] + name for field in stems for name in row.get(field, ()))
 

@@ -73,7 +73,7 @@ Violation = tuple[str, str, object]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a line cannot become an item; ``value`` is short JSON, safe in any answer."""
+    """A reason why a line cannot become an item; ``value`` is short JSON, safe in any answer."""
 
     line: int
     field: str
@@ -164,7 +164,7 @@ class MalformedRow:
 
 
 def not_an_object(row: object) -> Violation:
-    """What is wrong with something uploaded that is no row at all."""
+    """The violation of something uploaded that is no row at all."""
     if isinstance(row, MalformedRow):
         return "", row.rule, row.text
     return "", "a JSON object", row
@@ -262,7 +262,7 @@ def _zeros(value: object) -> int:
 
 
 def _payload_fault(payload: object) -> Violation:
-    """What is wrong with a payload that cannot be encoded, at the number where it is one."""
+    """The violation of a payload that cannot be encoded, at the number if one is the cause."""
     if _is_wide(payload):
         return "payload", WIDTH_RULE, payload
     if _is_deep(payload):
@@ -309,7 +309,7 @@ def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
 
 
 def stated_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
-    """What is wrong with the loss or the bounds that a row states."""
+    """Violations in the loss or the bounds that a row states."""
     for name in ("loss_lower", "loss_upper"):
         if name not in row:
             continue
