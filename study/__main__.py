@@ -23,6 +23,8 @@ Processes = Annotated[
     int | None, typer.Option(min=1, help="Processes at once; default: one per processor.")
 ]
 Seeds = Annotated[int, typer.Option(min=1, help="Sessions of every policy and claim.")]
+LineSeeds = Annotated[int, typer.Option(min=1, help="Sessions of every line.")]
+Trials = Annotated[int, typer.Option(min=1, help="Made-up pools of every line.")]
 Quick = Annotated[
     bool, typer.Option("--quick", help="A small run of a few seconds, as a self-test.")
 ]
@@ -32,8 +34,20 @@ COURSES = {
     "efficiency": "Labels to precision: every pair of models, loss and target, all policies.",
     "strategies": "Strategies A, B and C for both losses of the paper: width by labels.",
     "sensitivity": "What the split of alpha, theta, c and beta cost in labels.",
+    "planning": "How near a plan comes: labels planned from surrogates alone, and labels taken.",
 }
 """The studies of sessions on the real pools, with the same options."""
+MADE_UP = {
+    "compare": (
+        *(16, 200),
+        "What a comparison of two systems costs: labels to a width and to a decision, and misses.",
+    ),
+    "start": (
+        *(30, 1000),
+        "What the exact start of 0-1 losses saves for the population of a small pool, and misses.",
+    ),
+}
+"""The studies of real and made-up pools: sessions, made-up pools, and the help of the command."""
 
 study = typer.Typer(help="Measure policies on pools whose losses are known.", no_args_is_help=True)
 
@@ -72,15 +86,39 @@ def _course(name: str) -> Callable[..., None]:
         *,
         quick: Quick = False,
     ) -> None:
+        from study import planning
         from study.tables import efficiency, sensitivity, strategies
 
-        recipes = {one.STUDY: one.RECIPE for one in (efficiency, strategies, sensitivity)}
-        _write(recipes[name].study(evaldata, seeds, quick=quick), out, processes)
+        recipes = {one.STUDY: one.RECIPE.study for one in (efficiency, strategies, sensitivity)}
+        make = recipes.get(name, planning.study)
+        _write(make(evaldata, seeds, quick=quick), out, processes)
 
     return study.command(name, help=COURSES[name])(command)
 
 
+def _of_made_up(name: str) -> Callable[..., None]:
+    """The command of a study in MADE_UP."""
+    line_seeds, pools, text = MADE_UP[name]
+
+    def command(  # noqa: PLR0913 -- one parameter an option
+        evaldata: EvalData,
+        out: Out = OUT,
+        seeds: LineSeeds = line_seeds,
+        trials: Trials = pools,
+        processes: Processes = None,
+        *,
+        quick: Quick = False,
+    ) -> None:
+        from study.tables import compare, start
+
+        make = {"compare": compare.study, "start": start.study}[name]
+        _write(make(evaldata, seeds, trials, quick=quick), out, processes)
+
+    return study.command(name, help=text)(command)
+
+
 courses = [_course(name) for name in COURSES]
+of_made_up = [_of_made_up(name) for name in MADE_UP]
 
 
 @study.command()
@@ -96,53 +134,6 @@ def mechanism(
     from study.tables import mechanism as tables
 
     _write(tables.study(evaldata, sessions, quick=quick), out, processes)
-
-
-@study.command()
-def compare(  # noqa: PLR0913 -- one parameter an option
-    evaldata: EvalData,
-    out: Out = OUT,
-    seeds: Annotated[int, typer.Option(min=1, help="Sessions of every line.")] = 16,
-    trials: Annotated[int, typer.Option(min=1, help="Made-up pools of every line.")] = 200,
-    processes: Processes = None,
-    *,
-    quick: Quick = False,
-) -> None:
-    """What a comparison of two systems costs: labels to a width and to a decision, and misses."""
-    from study.tables import compare as tables
-
-    _write(tables.study(evaldata, seeds, trials, quick=quick), out, processes)
-
-
-@study.command()
-def start(  # noqa: PLR0913 -- one parameter an option
-    evaldata: EvalData,
-    out: Out = OUT,
-    seeds: Annotated[int, typer.Option(min=1, help="Sessions of every line.")] = 30,
-    trials: Annotated[int, typer.Option(min=1, help="Made-up pools of every line.")] = 1000,
-    processes: Processes = None,
-    *,
-    quick: Quick = False,
-) -> None:
-    """What the exact start of 0-1 losses saves for the population of a small pool, and misses."""
-    from study.tables import start as tables
-
-    _write(tables.study(evaldata, seeds, trials, quick=quick), out, processes)
-
-
-@study.command()
-def planning(
-    evaldata: EvalData,
-    out: Out = OUT,
-    seeds: Seeds = 24,
-    processes: Processes = None,
-    *,
-    quick: Quick = False,
-) -> None:
-    """How near a plan comes: labels planned from surrogates alone, and labels taken."""
-    from study import planning as tables
-
-    _write(tables.study(evaldata, seeds, quick=quick), out, processes)
 
 
 @study.command()
@@ -187,9 +178,8 @@ def every(
     for course in courses:
         course(evaldata, out, seeds, processes, quick=quick)
     mechanism(evaldata, out, processes=processes, quick=quick)
-    compare(evaldata, out, processes=processes, quick=quick)
-    start(evaldata, out, processes=processes, quick=quick)
-    planning(evaldata, out, processes=processes, quick=quick)
+    for made_up in of_made_up:
+        made_up(evaldata, out, processes=processes, quick=quick)
     forecasts(evaldata, out, processes=processes, quick=quick)
     cost(out, quick=quick)
     # At the end, since they end with status 2 when a policy misses too often.

@@ -1,4 +1,4 @@
-"""How far a forecast is to be believed: labels foretold on the way, and labels taken in the end.
+"""Compare labels forecast during a session with the labels taken in the end.
 
     made up   pools of ``made_up``, to which the constants of a forecast were fitted, other seeds
     real      the pools of ``labels``, to which nothing was fitted

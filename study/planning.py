@@ -1,4 +1,4 @@
-"""How near a plan comes: the labels it expects, and those that sessions take on real pools.
+"""Compare the labels a plan expects with those that sessions take on real pools.
 
     plan   runs of the planner on the surrogates alone, each with a truth that it supposes
     drawn  the same at four times the width, drawn out from there, as where there is no more time

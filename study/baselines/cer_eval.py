@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.randomness import uniforms
-from celeus.simulation.fixed_sample import Looks
+from study.baselines.fixed_sample import Looks
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -25,7 +25,7 @@ BROKEN = "broken"
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """How many judges work at once, and until how many times the labels at the stop."""
+    """The number of judges at work, and how many times the labels at the stop they go on for."""
 
     judges: int = 1
     beyond: float = 1.0

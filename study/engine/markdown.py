@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from celeus.simulation.fixed_sample import wilson_ends
+from study.baselines.fixed_sample import wilson_ends
 from study.engine.rows import Rows
 
 Columns = Mapping[str, Callable[[Rows], str]]

@@ -47,7 +47,7 @@ class Series:
 
     @property
     def head(self) -> Values:
-        """What the first line of the kept file says, as it is read back."""
+        """The first line of the kept file, as it is read back."""
         return {
             "study": self.study,
             "seed": self.seed,
@@ -95,7 +95,7 @@ def read(series: Series, path: Path) -> dict[str, Values]:
 
 
 def watched(results: Iterable[T], total: int, name: str) -> Iterator[T]:
-    """The same results; a bar on stderr shows them come when a person watches."""
+    """Pass on the results; on a terminal, a bar on stderr shows their progress."""
     if not sys.stderr.isatty():
         yield from results
         return

@@ -22,7 +22,7 @@ def no_check() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What one command of `python -m study` runs, writes and draws.
+    """The jobs, page and picture of one command of `python -m study`.
 
     ``runs`` says how much is run: "24 seeds", "1000 trials". ``check`` refuses what cannot be run
     before anything is written.
@@ -38,7 +38,7 @@ class Study:
 
     @property
     def name(self) -> str:
-        """What its files are called."""
+        """The stem of its files' names."""
         return self.series.study
 
     def perform(self, out: Path, processes: int | None = None) -> Rows:

@@ -49,7 +49,7 @@ def _one_sided(chance: Chance, items: int) -> Truth:
 
 
 def _bounded(chance: Chance, items: int) -> Truth:
-    """Of some items only one system can be wrong."""
+    """Bound the losses of some items: only one system can be wrong there."""
     truth = _guessed(chance, items)
     lower, upper = truth.scores.lower, truth.scores.upper
     if lower is None or upper is None:

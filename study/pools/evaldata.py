@@ -41,7 +41,7 @@ def probabilities(path: Path, model: str) -> tuple[Floats, Labels]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answers:
-    """What every model answered (``predictions``, shape [N, models]) and what is right ([N])."""
+    """The answers of every model (``predictions``, shape [N, models]) and the right ones ([N])."""
 
     path: Path
     predictions: NDArray[Any]

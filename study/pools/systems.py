@@ -60,7 +60,7 @@ class Systems:
 
     @property
     def same(self) -> NDArray[np.bool_]:
-        """Where both gave the same answer."""
+        """A mask of the items to which both gave the same answer."""
         return np.asarray(self.answers[0] == self.answers[1])
 
     def difference(self, *, answers: bool = True, surrogates: bool = True) -> Truth:

@@ -1,4 +1,4 @@
-"""What a comparison of two systems costs: labels, and how often it is wrong.
+"""Measure a comparison of two systems: its labels, and how often it is wrong.
 
 Notation: d loss of A less loss of B, N items. A job is one session;
 its ``part`` says of which table.
@@ -27,8 +27,9 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Verdict
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_mean, judge_rounds
-from celeus.simulation.fixed_sample import paired_test, paired_width
+from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import Truth, ever_missed, opened, seed_of, simulate
+from study.baselines.fixed_sample import paired_test
 from study.engine.checks import data_folder
 from study.engine.figure import panels
 from study.engine.markdown import Columns, missed, share, table
@@ -234,7 +235,7 @@ def _judged(name: str, folder: Path, labels: int, seed: bytes) -> NDArray[np.boo
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOutcome:
-    """Of a session in which all was judged: the first verdict and where, and what went wrong."""
+    """The outcome of a fully judged session: first verdict, its round, and errors."""
 
     labels: int
     answer: str

@@ -50,7 +50,7 @@ POOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a job is: jobs of one ``place`` share their seeds, and differ by run."""
+    """A job: jobs of one ``place`` share their seeds, and differ by run."""
 
     source: Source
     policy: Policy

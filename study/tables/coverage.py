@@ -1,4 +1,4 @@
-"""How often an interval does not hold the true risk: the paper's coverage table, counted anew.
+"""Count intervals that miss the true risk: the paper's coverage table again.
 
 Every trial draws a pool from ``synthetic`` and lets each method evaluate it until its interval is
 at most ``precision`` wide. Counted is how often that last interval does not hold the risk, and
@@ -19,10 +19,9 @@ import numpy as np
 from celeus.core.plans.plan import Claim, PoolFacts, Target, make_plan
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.randomness import uniforms
-from celeus.simulation import fixed_sample
-from celeus.simulation.fixed_sample import Looks
 from celeus.simulation.sessions import Truth, seed_of
-from study.baselines import cer_eval
+from study.baselines import cer_eval, fixed_sample
+from study.baselines.fixed_sample import Looks
 from study.engine.checks import choices, within
 from study.engine.judges import Crowd, SessionOutcome, SessionSetup, session
 from study.engine.rows import Values, grid
@@ -48,7 +47,7 @@ FIELDS = ("labels", "stopped", "lower", "upper", "missed", "ever", "seconds")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all trials share."""
+    """The settings that all trials share."""
 
     world: World = field(default_factory=World)
     precision: float = 0.05
@@ -130,7 +129,7 @@ class Options:
 
     @property
     def count(self) -> int:
-        """How many trials."""
+        """The number of trials."""
         return self.trials or (QUICK_TRIALS if self.quick else TRIALS)
 
 

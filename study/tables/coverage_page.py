@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import bdtrc
 
-from celeus.simulation.fixed_sample import wilson_ends
+from study.baselines.fixed_sample import wilson_ends
 from study.engine.figure import panels
 from study.engine.judges import BROKEN
 from study.engine.markdown import table
@@ -42,7 +42,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How often something happened in ``trials``, with Wilson's interval of its probability."""
+    """A count of events in ``trials``, with Wilson's interval of their probability."""
 
     times: int
     trials: int
@@ -93,14 +93,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the trials say of the claims."""
+    """The result of the trials for every claim."""
 
     lines: Sequence[Line]
     alpha: float
 
     @classmethod
     def of(cls, rows: Rows, alpha: float) -> "Verdict":
-        """That of the trials; a line for every method and target, in the order they came."""
+        """The verdict of the trials; a line for every method and target, in order of appearance."""
         lines = [
             Line(
                 method,

@@ -99,7 +99,7 @@ class Comparison:
 
     @property
     def group(self) -> tuple[str, str, str]:
-        """What its pairs are summed up by."""
+        """The key by which pairs are summed up."""
         return self.source.dataset, self.source.loss, self.target
 
     def labels(self, policy: str) -> float:

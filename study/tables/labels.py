@@ -1,4 +1,4 @@
-"""How many labels each policy needs on real pools: the label benchmark.
+"""Count the labels each policy needs on real pools: the label benchmark.
 
 A job is one session of one policy on one cell (``cells``); its runs differ by seed only. Beside
 the policies stands ``normal``: the labels after which a fixed-sample normal interval from the

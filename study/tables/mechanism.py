@@ -159,7 +159,7 @@ def _checkpoint(
 def next_draw(
     q: Floats, loss: Floats, surrogate: Floats, plug_in: float
 ) -> tuple[float, float, float, float]:
-    """Of the coming draw: variance of the signal, and the least that any q gives.
+    """Variance of the next draw's signal, and the least that any q gives.
 
     Then the mean squared errors of the naive and of the unweighted signal. ``q`` (shape [N]) is 0
     for items drawn.

@@ -60,7 +60,7 @@ def sessions(truth: Truth, precision: float, run: int = 0) -> dict[str, Session[
 
 
 def groups(truth: Truth, state: Session[Mean]) -> Groups:
-    """What a finished session of ``sharp`` drew of every stratum, and what it learnt."""
+    """The draws of every stratum in a finished session of ``sharp``, and its surrogates."""
     strata = strata_of(truth.scores, Interval(truth.lower, truth.upper))
     first = [int(np.argmax(strata.code == one)) for one in range(strata.count)]
     means = [
@@ -119,7 +119,7 @@ def _intervals(
 
 
 def _strata(draw_axes: Axes, mean_axes: Axes, strata: Groups, overall: float) -> None:
-    """How much of every stratum was drawn; what its surrogate was, is used as, and is."""
+    """Draw of every stratum the share drawn, its surrogate, recalibrated too, and its mean loss."""
     count, colour = strata.drawn.size, COLOURS["sharp"]
     number = np.arange(1, count + 1)
     draw_axes.bar(number, 100.0 * strata.drawn, color=colour, alpha=0.6)

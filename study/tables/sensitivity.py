@@ -1,4 +1,4 @@
-"""What the free choices of the policies cost: the split of alpha, theta, c and beta.
+"""Measure the cost of the policies' free choices: the split of alpha, theta, c and beta.
 
 The paper's Appendix varies them for ``celeus``; ``sharp`` has a beta too. One choice is varied at
 a time, the others stay at their defaults.
@@ -64,7 +64,7 @@ def _stops(pool: str, runs: Rows) -> str:
 
 
 def _named(row: Values) -> Values:
-    """What a line says of its choice."""
+    """The target and the choice that a line is named by."""
     choice, value = row["choice"], row["value"]
     if choice != SPLIT:
         return {"target": "pool", "choice": f"{choice} {value:g}"}

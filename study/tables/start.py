@@ -1,4 +1,4 @@
-"""What the exact start of 0-1 losses saves: labels for the population from small pools.
+"""Measure the labels that the exact start of 0-1 losses saves on small pools.
 
 Notation: N items. The evidence of the pool itself is bounded for any losses (``pairs``), or counted
 by the binomial (``exact_pairs``), which is the default where losses are 0 or 1.

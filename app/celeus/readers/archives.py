@@ -74,7 +74,7 @@ class Archive:
 
 
 def _zstandard() -> Callable[[bytes, int], bytes] | None:
-    """What unpacks so many bytes of Zstandard at the most: the first there is."""
+    """The first decompressor of Zstandard that is installed, limited to so many bytes."""
     for module, unpack in _UNPACKERS:
         with suppress(ImportError):
             return partial(unpack, import_module(module))

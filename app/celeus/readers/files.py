@@ -78,7 +78,7 @@ class Source:
         return Path(self.name).stem
 
     def head(self) -> bytes:
-        """How the file begins."""
+        """The first bytes of the file."""
         with self.open() as file:
             return file.read(HEAD)
 
@@ -120,7 +120,7 @@ class Source:
 
 
 def under(source: Source, value: object, *names: str) -> Any:  # noqa: ANN401 -- any JSON
-    """What stands under these names of a document; refuses a document that lacks one."""
+    """The value under these nested names of a document; refuses a document that lacks one."""
     for name in names:
         if not isinstance(value, dict) or name not in value:
             way = ".".join(names)

@@ -61,7 +61,7 @@ def _row(
     shown: dict[tuple[str, int], dict[str, Any]],
     model: str,
 ) -> Row:
-    """What the item is and what was answered, without the loss."""
+    """The row of an item and its answer, without the loss."""
     name, trial = str(each["instance_id"]), int(each["train_trial_index"])
     request = shown.get((name, trial))
     if request is None:
@@ -100,7 +100,7 @@ def _value(each: dict[str, Any], metric: str, place: str) -> float | None:
 
 
 def _answer(request: dict[str, Any]) -> str | None:
-    """What the model said; of multiple choice the text behind its letter."""
+    """The model's answer; of multiple choice the text behind its letter."""
     completions = (request.get("result") or {}).get("completions") or ()
     if not completions:
         return None

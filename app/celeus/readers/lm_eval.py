@@ -28,7 +28,7 @@ DRAWN_BY = "drawn_by"
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What file names and results say of a log."""
+    """The facts that file names and results give of a log."""
 
     task: str
     model: str
@@ -49,18 +49,18 @@ class _Run:
 
     @property
     def scored(self) -> int:
-        """How many documents had a score at least, as far as the results say."""
+        """The least number of documents with a score, as far as the results say."""
         said = self.results.get("results", {}).get(self.task, {}).get("sample_len")
         return said if isinstance(said, int) else 0
 
     @property
     def settings(self) -> dict[str, str]:
-        """What other logs of the task should share."""
+        """The settings that other logs of the task should share."""
         return settings_of(self.results, self.task)
 
 
 def settings_of(results: dict[str, Any], task: str) -> dict[str, str]:
-    """What other logs of a task should share with that of these results."""
+    """The settings of these results, which other logs of the task should share."""
     told = {name: results.get(key, {}) for key, name in _SETTINGS.items()}
     return {
         f"{name} of {task}": str(one[task])
@@ -152,7 +152,7 @@ def _metrics(source: Source, line: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How the lines of a task's log become rows; ``score`` is its name, and whether more is better.
+    """Reads lines of a task's log as rows; ``score`` is its name, and whether more is better.
 
     ``place`` is what refusals call the log. With ``likeliest`` its `acc` counts the likeliest
     choice, which then is the model's prediction where that is the score.
@@ -167,7 +167,7 @@ class Reading:
     likeliest: bool = False
 
     def row(self, line: dict[str, Any]) -> Row:
-        """What the line says; without a loss where it has no score."""
+        """The row in a line; without a loss where it has no score."""
         metric, higher = self.score
         name = str(line["doc_id"])
         if self.grouped:

@@ -15,7 +15,7 @@ no model has a score. Of a model that has answered, what it left to other choice
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,7 +121,7 @@ class Pairing:
 
     @property
     def answers(self) -> str | None:
-        """What all items carry of both: a prediction, an answer, or neither."""
+        """The field that all items carry of both systems: prediction, answer, or None."""
         rows = [one for pair in self.pairs for one in (pair.a, pair.b)]
         if all(one.prediction is not None for one in rows):
             return "prediction"
@@ -152,51 +152,64 @@ def join(
     ``own_confidence`` half of the guess is how unsure ``truth`` was of its answers, which is known
     before people judge these, and unknown of a model that is yet to run.
     """
-    _check_one_item_each(rows)
-    models = tuple(dict.fromkeys(row.model for row in rows))
-    if truth is not None:
-        _check_model(truth, models)
-    others = tuple(one for one in models if one != truth)
-    kept = {row.id: row for row in reversed(rows) if truth in (None, row.model)}
-    kept = {row.id: kept[row.id] for row in rows if row.id in kept}
-    _check_whole([row for row in rows if truth in (None, row.model)])
-    there = Counter(name for name, _ in {(row.id, row.model) for row in rows if row.id in kept})
-    partial = sum(there[name] < len(models) for name in kept)
-    _check_shared(kept, rows, truth, others)
-    means = _means(row for row in rows if row.id in kept)
+    models, others = _models(rows, () if truth is None else (truth,))
+    of_truth = [row for row in rows if truth in (None, row.model)]
+    _check_whole(of_truth)
+    kept = _first_rows(of_truth, rows)
+    of_kept = [row for row in rows if row.id in kept]
+    _check_shared(of_kept, truth, others)
+    logs = Counter(name for name, _ in {(row.id, row.model) for row in of_kept})
+    means = _means(of_kept)
     guesses, hard, unguessed = _guesses(list(kept), means, others)
     if own_confidence:
-        unsure = {name: _unsure(row) for name, row in kept.items()}
-        guesses = {name: (guesses.get(name, own) + own) / 2 for name, own in unsure.items()}
-        unguessed = 0
-    items = []
-    for name, row in kept.items():
-        loss = None if truth is None else means[name].get(truth)
-        items.append(Item(row, guesses.get(name), loss))
+        guesses, unguessed = _with_doubts(guesses, kept), 0
+    items = [
+        Item(row, guesses.get(name), None if truth is None else means[name].get(truth))
+        for name, row in kept.items()
+    ]
     if truth is not None and all(item.loss is None for item in items):
         raise refused(f"no item has a score of {truth}", "truth")
     answers = Counter(row.id for row in rows if row.model == truth)
-    repeated = sum(count > 1 for count in answers.values())
     return JoinedItems(
-        *(items, others, truth, hard, unguessed, partial),
-        repeated=repeated,
+        *(items, others, truth, hard, unguessed),
+        partial=sum(count < len(models) for count in logs.values()),
+        repeated=sum(count > 1 for count in answers.values()),
         own_confidence=own_confidence,
     )
 
 
+def _models(rows: Sequence[Row], named: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The models of the logs, and those beside ``named``, whose losses make the guesses."""
+    _check_one_item_each(rows)
+    models = tuple(dict.fromkeys(row.model for row in rows))
+    for name in named:
+        _check_model(name, models)
+    return models, tuple(model for model in models if model not in named)
+
+
+def _first_rows(chosen: Sequence[Row], rows: Sequence[Row]) -> dict[str, Row]:
+    """The first of the chosen rows of every item, in the order in which all rows name items."""
+    first = {row.id: row for row in reversed(chosen)}
+    return {row.id: first[row.id] for row in rows if row.id in first}
+
+
+def _with_doubts(guesses: Mapping[str, float], kept: Mapping[str, Row]) -> dict[str, float]:
+    """The guesses, each the mean of itself and of how unsure the model of these rows was."""
+    unsure = {name: _unsure(row) for name, row in kept.items()}
+    return {name: (guesses.get(name, doubt) + doubt) / 2 for name, doubt in unsure.items()}
+
+
 def _unsure(row: Row) -> float:
-    """What a model left to other choices than its own."""
+    """The probability a model gave to other choices than its own."""
     if row.confidence is None:
         where = f"item {row.id}: logs of lm-eval do, of multiple choice by acc"
         raise refused(f"the log of {row.model} does not say how sure it was of {where}")
     return 1.0 - row.confidence
 
 
-def _check_shared(
-    kept: Mapping[str, Row], rows: Sequence[Row], truth: str | None, others: Sequence[str]
-) -> None:
-    """Refuse logs of models that have none of the items of the one that is held out."""
-    sharing = {row.model for row in rows if row.id in kept}
+def _check_shared(rows: Sequence[Row], truth: str | None, others: Sequence[str]) -> None:
+    """Refuse logs of models that have no row among those of the items of the held-out model."""
+    sharing = {row.model for row in rows}
     for name in others:
         if name not in sharing:
             how = "leave it out, or name its items alike"
@@ -249,37 +262,36 @@ def each_output(rows: Sequence[Row]) -> JoinedItems:
 
 def compare(rows: Sequence[Row], a: str, b: str) -> Pairing:
     """The items that both answered, once each, guessed by the models beside them."""
-    _check_one_item_each(rows)
-    models = tuple(dict.fromkeys(row.model for row in rows))
-    for name in (a, b):
-        _check_model(name, models)
+    _, others = _models(rows, (a, b))
     if a == b:
         raise refused(f"{a} is compared with itself: name two models", "compare")
-    if any(row.repeat > 1 for row in rows if row.model in {a, b}):
+    of_both = [row for row in rows if row.model in {a, b}]
+    if any(row.repeat > 1 for row in of_both):
         raise refused("items were answered several times: a comparison takes one answer each")
-    _check_whole([row for row in rows if row.drawn and row.model in {a, b}])
-    others = tuple(one for one in models if one not in {a, b})
-    sides = [{row.id: row for row in rows if row.model == name} for name in (a, b)]
-    names = list(dict.fromkeys(row.id for row in rows if row.model in {a, b}))
-    some = any(_answered(row) for side in sides for row in side.values())
-    kept = [
-        name
-        for name in names
-        if all(name in side and (_answered(side[name]) or not some) for side in sides)
-    ]
-    if not kept:
+    _check_whole([row for row in of_both if row.drawn])
+    answers = _answers_of_both(of_both, a, b)
+    if not answers:
         raise refused(f"no item has an answer of both {a} and {b}", "compare")
-    means = _means(row for row in rows if row.id in {*kept})
-    guesses = _guesses(kept, means, others)[0]
-    pairs = []
-    for name in kept:
-        losses = means[name].get(a), means[name].get(b)
-        pairs.append(Pair(sides[0][name], sides[1][name], losses, guesses.get(name)))
-    return Pairing(pairs, a, b, others, len(names) - len(kept))
+    means = _means(row for row in rows if row.id in answers)
+    guesses = _guesses(list(answers), means, others)[0]
+    pairs = [
+        Pair(*both, (means[name].get(a), means[name].get(b)), guesses.get(name))
+        for name, both in answers.items()
+    ]
+    return Pairing(pairs, a, b, others, len({row.id for row in of_both}) - len(pairs))
 
 
-def _answered(row: Row) -> bool:
-    return row.said is not None
+def _answers_of_both(rows: Sequence[Row], a: str, b: str) -> dict[str, tuple[Row, Row]]:
+    """The rows of a and b by item, of the items that both answered.
+
+    Where no row has an answer, the items that both have a row of.
+    """
+    of_a, of_b = ({row.id: row for row in rows if row.model == name} for name in (a, b))
+    names = dict.fromkeys(row.id for row in rows)
+    both = {name: (of_a[name], of_b[name]) for name in names if name in of_a and name in of_b}
+    if all(row.said is None for row in (*of_a.values(), *of_b.values())):
+        return both
+    return {name: pair for name, pair in both.items() if all(row.said is not None for row in pair)}
 
 
 def _check_model(name: str, models: Sequence[str]) -> None:
@@ -420,7 +432,7 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
 
 
 def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
-    """What each of two systems answered, its own score the guess of what a judge will say."""
+    """The lines of pairs: both answers, each with its own score as the guess of its loss."""
     carried = compared.answers
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
     for at, pair in enumerate(compared.pairs):
@@ -445,7 +457,7 @@ def _tempered(losses: list[float | None]) -> list[float]:
 
 
 def payload_of(row: Row) -> dict[str, Any]:
-    """What a judge is shown of an item."""
+    """The payload of an item: what a judge is shown."""
     payload: dict[str, Any] = {}
     if row.question is not None:
         payload["question"] = _clean(row.question)

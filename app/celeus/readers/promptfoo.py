@@ -91,7 +91,7 @@ def _columns(results: list[dict[str, Any]]) -> dict[tuple[str, object], str]:
 
 
 def _reference(test: dict[str, Any]) -> str | None:
-    """What the output is held against: the values of the assertions."""
+    """The values of the assertions, which the output is compared with."""
     values = [one.get("value") for one in test.get("assert") or () if isinstance(one, dict)]
     told = [text_of(one) for one in values if one is not None]
     return "\n".join(one for one in told if one) or None

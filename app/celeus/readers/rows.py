@@ -15,7 +15,7 @@ from celeus.quoting import shortened
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one model answered to one item, once.
+    """One answer of one model to one item.
 
     ``loss`` is None where the log has no score: an error, a scorer without an answer, NaN.
     ``check`` is a hash of what the item is, empty where the log does not say: rows of one id are of
@@ -76,7 +76,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be read where a log holds several things.
+    """A choice of what to read where a log holds several things.
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
     the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says

@@ -83,7 +83,7 @@ def _rows(cells: Iterable[Cells], wish: Wish, name: str, model: str) -> Iterator
 
 
 def _name(row: Cells, column: str, place: str) -> str:
-    """What names something; whole numbers that a table holds as floats without a fraction."""
+    """A name as text; whole numbers that a table holds as floats lose their fraction."""
     name = _cell(row, column)
     if name is None or name == "":
         raise refused(f"{place} has no {column}", column)
@@ -129,7 +129,7 @@ def _number(word: str) -> object:
 
 
 def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
-    """What stands in a column, or at a path of a nested row; None for nothing, as for NaN."""
+    """The value in a column, or at a path of a nested row; None if empty or NaN."""
     found = _held(row, column)
     return None if found is _ABSENT or (isinstance(found, float) and math.isnan(found)) else found
 

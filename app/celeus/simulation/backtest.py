@@ -1,4 +1,4 @@
-"""What certifying would have cost on a log whose losses are known, in labels.
+"""Count the labels that certifying would have cost on a log whose losses are known.
 
     with_surrogate  sessions of `sharp` with the guesses                            median
     without         the same of `uniform`: no surrogate, and uniform draws          median
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from celeus.core.insights.planning import uniform_draws
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.simulation.files import read_truth
-from celeus.simulation.fixed_sample import paired_width
 from celeus.simulation.sessions import seed_of, simulate
 
 WORTH = 0.05
@@ -77,3 +79,9 @@ def backtest(file: Path, claim: Claim, *, guessed: bool, runs: int, seed: int) -
         sessions=sum(map(len, labels.values())),
         missed=missed,
     )
+
+
+def paired_width(loss: NDArray[np.float64], width: float, alpha: float) -> int:
+    """Uniform draws after which a normal interval for the mean of ``loss`` is ``width`` wide."""
+    errors = float(ndtri(1.0 - alpha / 2.0)) / (width / 2.0)
+    return uniform_draws(float(loss.var()), loss.size, errors)

@@ -14,7 +14,7 @@ from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Candidates
 from celeus.core.session.session import Session, judge_rounds
-from celeus.simulation.report import labels_of
+from celeus.simulation.report import label_rows, labels_of, table_of
 
 Floats = NDArray[np.float64]
 Stop = Literal["decided", "exhausted", "budget"]
@@ -174,15 +174,12 @@ class BestReport:
         }
 
     def to_table(self) -> Table:
-        """The same for a reader."""
-        labels, items, runs = self.labels, self.candidates.items, len(self.runs)
-        share = labels["median"] / items
+        """The report as a table for the terminal."""
+        items, runs = self.candidates.items, len(self.runs)
         rows = [
             ("items", f"{items:,}"),
             *([("the same answer from all", f"{self.known:,}")] if self.known else []),
-            ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
-            ("labels, 90 %", f"{labels['p90']:,.0f}"),
-            ("labels, least to most", f"{labels['min']:,} to {labels['max']:,}"),
+            *label_rows(self.labels, items),
             (f"one system left at alpha {self.alpha:g}", f"{self.decided} of {runs}"),
         ]
         for system in np.argsort(self.risks, kind="stable").tolist():
@@ -192,11 +189,5 @@ class BestReport:
                 text += f", left at {left[len(left) // 2]:,}"
             rows.append((f"system {system}, mean loss {self.risks[system]:.4f}", text))
         rows.append(("sessions that lost the best", f"{self.wrong}"))
-        rows.append(("time per round", f"{1e3 * self.seconds_per_round:.3f} ms"))
         title = f"best of {self.candidates.count} systems, {self.file}"
-        table = Table(title=title, title_justify="left", show_header=False)
-        table.add_column(style="bold")
-        table.add_column(justify="right")
-        for row in rows:
-            table.add_row(*row)
-        return table
+        return table_of(title, rows, self.seconds_per_round)

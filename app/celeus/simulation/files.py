@@ -202,7 +202,7 @@ def _weight(path: Path, data: Arrays, items: int) -> dict[str, Floats]:
 
 
 def _same(path: Path, data: Arrays) -> NDArray[np.bool_]:
-    """Where the two answers are equal; refuses answers of different kinds."""
+    """A mask of the items with two equal answers; refuses answers of different kinds."""
     one, other = data["answer_a"], data["answer_b"]
     kinds = ["text" if array.dtype.kind == "U" else "number" for array in (one, other)]
     if kinds[0] != kinds[1] or any(array.dtype.kind not in "biuU" for array in (one, other)):

@@ -1,6 +1,6 @@
 """The report on simulated sessions, as plain values and as a table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
@@ -24,6 +24,26 @@ def labels_of(counts: Sequence[int]) -> dict[str, float]:
     }
 
 
+def label_rows(labels: Mapping[str, float], items: int) -> list[tuple[str, str]]:
+    """The rows of a report that say how many labels sessions took."""
+    share = labels["median"] / items
+    return [
+        ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
+        ("labels, 90 %", f"{labels['p90']:,.0f}"),
+        ("labels, least to most", f"{labels['min']:,} to {labels['max']:,}"),
+    ]
+
+
+def table_of(title: str, rows: Iterable[tuple[str, str]], seconds: float) -> Table:
+    """A report of two columns, its last row the seconds of a round."""
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    for row in (*rows, ("time per round", f"{1e3 * seconds:.3f} ms")):
+        table.add_row(*row)
+    return table
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Sessions on one pool with one policy and one claim, differing by their seeds only."""
@@ -38,7 +58,7 @@ class Report:
 
     @property
     def risk(self) -> float:
-        """What the intervals had to hold: the risk of the pool in the file.
+        """The risk of the pool in the file, which the intervals had to contain.
 
         An interval for the population holds it too, unless the interval for the pool has failed.
         """
@@ -67,13 +87,13 @@ class Report:
 
     @property
     def effective_items(self) -> float | None:
-        """How many items of one weight would say as much; None where all count the same."""
+        """The number of equally weighted items that say as much; None where all weigh the same."""
         weights = self.truth.facts.weights
         return None if weights is None else weights.effective_items
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """How many sessions came to which verdict on two systems."""
+        """The number of sessions by verdict on two systems."""
         return {one: sum(run.verdict == one for run in self.runs) for one in get_args(Comparison)}
 
     @property
@@ -93,12 +113,12 @@ class Report:
 
     @property
     def answers(self) -> list[dict[str, Any]] | dict[str, int]:
-        """Of every question, or of the verdict, how many sessions gave which answer."""
+        """The number of sessions by answer, to every question or for the verdict."""
         return self.questions if self.claim.decide is None else self.verdicts
 
     @property
     def questions(self) -> list[dict[str, Any]]:
-        """Of every question, how many sessions gave which answer."""
+        """The number of sessions by answer, for every question."""
         return [
             {
                 "side": question.side,
@@ -148,10 +168,13 @@ class Report:
         }
 
     def to_table(self) -> Table:
-        """The same for a reader."""
-        labels, items, width = self.labels, int(self.truth.loss.size), self.claim.precision
+        """The report as a table for the terminal."""
+        items, width, effective = (
+            int(self.truth.loss.size),
+            self.claim.precision,
+            self.effective_items,
+        )
         width_text = "none" if width is None else f"{width:g}"
-        share, effective = labels["median"] / items, self.effective_items
         weighted, risk = "" if effective is None else "weighted ", f"{self.risk:.4f}"
         rows = [
             ("items", f"{items:,}"),
@@ -159,9 +182,7 @@ class Report:
             *([("effective items", f"{effective:,.0f}")] if effective is not None else []),
             (f"{weighted}{'difference' if self.truth.difference else 'pool risk'}", risk),
             ("width asked for", f"{width_text} at alpha {self.claim.alpha:g}"),
-            ("labels, median", f"{labels['median']:,.0f} ({share:.1%} of the pool)"),
-            ("labels, 90 %", f"{labels['p90']:,.0f}"),
-            ("labels, least to most", f"{labels['min']:,} to {labels['max']:,}"),
+            *label_rows(self.labels, items),
         ]
         if width is not None:
             rows.append(("sessions that reached it", f"{self.reached} of {len(self.runs)}"))
@@ -179,11 +200,5 @@ class Report:
         rows.append(("sessions that ever missed the pool risk", f"{self.missed}"))
         if not self.policy.recentred:
             rows.append(("guarantee", "none: for comparison only"))
-        rows.append(("time per round", f"{1e3 * self.seconds_per_round:.3f} ms"))
         title = f"{self.policy.name}, target {self.claim.target}, {self.file}"
-        table = Table(title=title, title_justify="left", show_header=False)
-        table.add_column(style="bold")
-        table.add_column(justify="right")
-        for row in rows:
-            table.add_row(*row)
-        return table
+        return table_of(title, rows, self.seconds_per_round)

@@ -56,7 +56,7 @@ class Truth:
 
     @property
     def facts(self) -> PoolFacts:
-        """What a plan states about this pool."""
+        """The facts that a plan states about this pool."""
         known, scale = None, Interval(self.lower, self.upper)
         whole = scale == Interval(0.0, 1.0) and bool(np.isin(self.loss, (0.0, 1.0)).all())
         if self.scores.bounds is not None:

@@ -137,7 +137,7 @@ class TableReport:
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """Of every claim its plan and risk, its labels where it had what it wanted, and misses."""
+        """For every claim its plan, risk, labels where it reached its aim, and misses."""
         plan, rows = self.plan, []
         for at, (claim, risk) in enumerate(
             zip(plan.claims, risks(plan, self.table, self.losses), strict=True)
@@ -189,7 +189,7 @@ class TableReport:
         }
 
     def to_table(self) -> Printed:
-        """The same for a reader."""
+        """The report as a table for the terminal."""
         labels, runs = self.labels, len(self.runs)
         title = (
             f"{len(self.plan.claims)} claims, {self.file}: {labels['median']:,.0f} labels"

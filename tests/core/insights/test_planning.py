@@ -27,8 +27,9 @@ from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import Weights, relative
 from celeus.errors import InvalidValue
-from celeus.simulation.fixed_sample import paired_test, paired_width
+from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import Truth, seed_of, simulate
+from study.baselines.fixed_sample import paired_test
 
 UNIT = Interval(0.0, 1.0)
 DIFFERENCES = Interval(-1.0, 1.0)

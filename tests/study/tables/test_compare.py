@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import norm
 
 from celeus.core.plans.plan import Claim
-from celeus.simulation.fixed_sample import paired_test, paired_width
+from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import seed_of
+from study.baselines.fixed_sample import paired_test
 from study.engine.rows import Rows, Values
 from study.pools.cells import cell
 from study.pools.differences import WORLDS, border

@@ -108,7 +108,7 @@ class Door:
 
 
 async def _admitted(context: Context, scope: Scope) -> Caller:
-    """Whoever sent the request; a header that shows a key is never passed over for a cookie."""
+    """The caller of a request; a key in the header takes precedence over a cookie."""
     cookie = cookie_of(scope)
     if cookie is None or headers_of(scope, b"authorization"):
         return await admit(context, *_shown(scope))

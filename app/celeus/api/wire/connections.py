@@ -28,18 +28,18 @@ from celeus.operations.runtime.concurrency import Turns
 from celeus.settings import Settings
 
 MOST_BYTES = 64 << 10
-"""Of a head, of whatever else comes before the next byte of a body, and of what has come and waits
-for its turn."""
+"""Most bytes of a head, of anything else before the next byte of a body, and of what was received
+and waits for its turn."""
 MOST_REST = 16 << 20
-"""Of a request that has its answer already: those who send all before they read get it, too."""
+"""Most bytes of a request that is answered already: who sends all before reading gets it, too."""
 MOST_HEADERS = 100
-"""Of a head: each costs more than its bytes, and many layers look through them all."""
+"""Most headers of a head: each costs more than its bytes, and many layers read them all."""
 LEAST_BYTES_A_SECOND = 16 << 10
-"""What every second of reading an answer has to be earned with, once its patience is used up."""
+"""Least rate at which an answer is read, once its patience is used up."""
 SEND_BUFFER_BYTES = 256 << 10
-"""What the system may hold of an answer: it would take megabytes, and nobody could see them lie."""
+"""Most bytes of an answer that the system holds: it would take megabytes, out of our sight."""
 IDLE_SECONDS = 65.0
-"""How long a connection may lie idle: longer than proxies keep theirs, so that they close first."""
+"""Seconds a connection may lie idle: longer than proxies keep theirs, so that they close first."""
 MOST_CONNECTIONS = 4096
 SPARE_FILES = 256
 """Files a process needs beside its connections: those to the database, uploads, the log."""
@@ -58,9 +58,9 @@ ASKS_SECONDS = 1.0
 PLACE_SECONDS = 0.1
 """How long a request may keep its place: a stream, or what waits for a lock, is in nobody's way."""
 READ_SECONDS = 0.002
-"""Of one turn of the event loop, for what has come to be parsed; and of one connection's turn."""
+"""Seconds of parsing in one turn of the event loop, and in one connection's turn."""
 PART_BYTES = 16 << 10
-"""Parsed without a look at the clock: in chunks of a byte that takes 4 ms."""
+"""Bytes parsed without a look at the clock: in chunks of one byte that takes 4 ms."""
 
 OPEN = frozenset({"/healthz", "/readyz", "/version"})
 """Paths that need no key; they have turns of their own."""
@@ -76,7 +76,7 @@ Shown: TypeAlias = tuple[bytes, ...]
 
 
 class Flow(NamedTuple):
-    """Whose requests take turns with those of others: of a project, of an address with a key."""
+    """The project and the client (an address with a key) whose requests take turns with others'."""
 
     project: Hashable
     client: tuple[object, ...]
@@ -91,7 +91,7 @@ _STATE = "celeus.connection"
 
 @dataclass(eq=False)
 class Connections:
-    """What makes uvicorn's connections, as its setting `http`, and what those of a process share.
+    """Factory of uvicorn's connections, its setting `http`, and the state that they share.
 
     A client may take `patience_seconds` for a head, for the rest of a request that is answered, and
     between two reads of an answer. Beyond `most` connections, a new one takes the place of the one
@@ -238,7 +238,7 @@ class _Head:
         return self.said.get(b"authorization") or self.said.get(b"cookie", ())
 
     def flow(self, client: str | None, known: Mapping[int, Hashable]) -> Flow:
-        """Of whose requests it is one."""
+        """The flow that this request belongs to."""
         forwarded = self.said.get(b"x-forwarded-for", ())
         if self.path.split(b"?")[0].decode("latin-1") in OPEN:
             return Flow(_OPEN_TO_ALL, (client, forwarded, self.shown))
@@ -393,7 +393,7 @@ class Connection(asyncio.BufferedProtocol):
             self._fault = ("400 Bad Request", "A request has one header Host.")
 
     def on_body(self, body: bytes) -> None:
-        """What comes before the next byte of a body counts anew."""
+        """Count the bytes before the next byte of a body from zero."""
         self._bytes = 0
         if self._body_left is not None:
             self._body_left -= len(body)
@@ -476,7 +476,7 @@ class Connection(asyncio.BufferedProtocol):
         return read
 
     def _length_of_part(self) -> int:
-        """How much of what has come is parsed at once: nothing behind where a request may end."""
+        """The number of received bytes to parse at once: none behind where a request may end."""
         most = min(len(self._come), MOST_BYTES - self._bytes, PART_BYTES)
         if self._body_left and not self._in_head:
             return min(most, self._body_left)
@@ -593,7 +593,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class _Written(asyncio.Transport):
-    """What uvicorn writes to: nothing more once the connection is gone."""
+    """The transport that uvicorn writes to: it drops writes once the connection is gone."""
 
     def __init__(self, connection: Connection, transport: asyncio.Transport) -> None:
         super().__init__()
@@ -618,7 +618,7 @@ class _Written(asyncio.Transport):
 
 
 class Unread:
-    """How long a client leaves answers unread: never without reading for `patience`, nor slowly."""
+    """Deadline for reading answers: a client may not stop for `patience`, nor read slowly."""
 
     def __init__(self, patience: float) -> None:
         self.written = 0
@@ -693,7 +693,7 @@ def admit(scope: Scope, project: Hashable) -> None:
 
 
 async def _heard_or_lost(receive: Receive, connection: Connection) -> Message:
-    """What comes behind a whole request: that its client is gone, though another followed it."""
+    """Wait until the client of a whole request is gone, even if another request follows it."""
     heard = asyncio.ensure_future(receive())
     lost = asyncio.ensure_future(connection.lost.wait())
     try:
@@ -705,7 +705,7 @@ async def _heard_or_lost(receive: Receive, connection: Connection) -> Message:
 
 
 def server_options(settings: Settings, most: int) -> dict[str, Any]:
-    """What uvicorn is told of connections: bounds for at most so many, and whom to believe."""
+    """Options of uvicorn for connections: bounds, how many at most, and trusted proxies."""
     return {
         "http": Connections(settings.client_timeout_seconds, most - 1),
         # Nor another protocol on the same connection, where `websockets` is installed
@@ -719,7 +719,7 @@ def server_options(settings: Settings, most: int) -> dict[str, Any]:
 
 
 def most_connections() -> int:
-    """How many connections a process can serve; it then may open as many files as it is let."""
+    """Raise the limit of open files, and return how many connections the process can serve."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = MOST_CONNECTIONS + SPARE_FILES
     if hard != resource.RLIM_INFINITY:

@@ -1,1 +1,1 @@
-"""Who is known: API keys, authentication, browser sessions and invitations."""
+"""API keys, their authentication, browser sessions, invitations and links to reports."""

@@ -3,10 +3,10 @@
 import hmac
 import time
 
-from sqlalchemy import RowMapping, text
+from sqlalchemy import text
 
-from celeus.errors import Unauthenticated, Unavailable
-from celeus.operations.access.browsers import browser_still_admitted, require_schema
+from celeus.errors import Unauthenticated
+from celeus.operations.access.browsers import browser_still_admitted, remembered, require_schema
 from celeus.operations.access.keys import secret_hash
 from celeus.operations.runtime.callers import Caller
 from celeus.operations.runtime.context import Context
@@ -21,27 +21,9 @@ async def admit(context: Context, key_id: str, secret: str) -> Caller:
     after the same work.
     """
     digest = secret_hash(secret)
-    caller = context.callers.get(key_id, digest)
-    if caller is not None:
-        return caller
-    asked_at = time.monotonic()
-    try:
-        row = await _look_up(context, key_id, digest)
-    except Unavailable:
-        # Looked up before its time was over: what was known a moment ago is known still
-        caller = context.callers.get(key_id, digest)
-        if caller is None:
-            raise
-        return caller
-    right = hmac.compare_digest(_NOBODYS if row is None else bytes(row["secret_hash"]), digest)
-    if row is None or not row["usable"]:
-        context.callers.forget(key_id)
+    caller = await remembered(context, key_id, digest, lambda: _look_up(context, key_id, digest))
+    if caller is None:
         raise unauthenticated()
-    if not right:
-        # Whoever remembers the right secret is not forgotten for somebody's guess
-        raise unauthenticated()
-    caller = Caller.of(key_id, row["project_id"], row["scopes"])
-    context.callers.keep(caller, digest, asked_at, row["life"])
     return caller
 
 
@@ -52,21 +34,27 @@ async def still_admitted(context: Context) -> bool:
     key_id = context.key_id
     if key_id is None or context.callers.remembers(key_id):
         return True
+    return await _look_up(context, key_id, None) is not None
+
+
+async def _look_up(context: Context, key_id: str, shown: bytes | None) -> Caller | None:
+    """The caller of a key that works, if the hash shown (None: no matter which) is that of it."""
     asked_at = time.monotonic()
-    row = await _look_up(context, key_id, None)
-    if row is None or not row["usable"]:
-        context.callers.forget(key_id)
-        return False
-    caller = Caller.of(key_id, row["project_id"], row["scopes"])
-    context.callers.keep(caller, bytes(row["secret_hash"]), asked_at, row["life"])
-    return True
-
-
-async def _look_up(context: Context, key_id: str, digest: bytes | None) -> RowMapping | None:
     with require_schema("keys"):
         async with context.transaction() as db:
-            result = await db.execute(_LOOKUP, {"key_id": key_id, "shown": digest})
-            return result.mappings().one_or_none()
+            result = await db.execute(_LOOKUP, {"key_id": key_id, "shown": shown})
+            row = result.mappings().one_or_none()
+    stored = _NOBODYS if row is None else bytes(row["secret_hash"])
+    right = shown is None or hmac.compare_digest(stored, shown)
+    if row is None or not row["usable"]:
+        context.callers.forget(key_id)
+        return None
+    if not right:
+        # Whoever remembers the right secret is not forgotten for somebody's guess
+        return None
+    caller = Caller.of(key_id, row["project_id"], row["scopes"])
+    context.callers.keep(caller, stored, asked_at, row["life"])
+    return caller
 
 
 def unauthenticated() -> Unauthenticated:

@@ -8,9 +8,8 @@ follows from the cookie by a keyed hash, so that it need not be kept.
 import base64
 import hashlib
 import hmac
-import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,7 +20,7 @@ from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.errors import SchemaBehind, Unauthenticated, Unavailable
-from celeus.operations.access.keys import secret_hash
+from celeus.operations.access.keys import new_secret, secret_hash
 from celeus.operations.runtime.callers import Browser, Caller
 from celeus.operations.runtime.context import Context
 
@@ -53,12 +52,11 @@ async def begin(context: Context, db: AsyncConnection, key_id: str) -> str:
 
     What has expired is cleared away, and of too many browsers of one key those signed in first.
     """
-    token = secrets.token_urlsafe(32)
+    token, digest = new_secret()
     await db.execute(_CLEAR, {"idle": _idle(context), "most": MOST_CLEARED})
     await db.execute(_CROWDED_OUT, {"key_id": key_id, "most": MOST_BROWSERS - 1})
     life = timedelta(seconds=longest_seconds(context))
-    params = {"hash": secret_hash(token), "key_id": key_id, "life": life}
-    await db.execute(_BEGIN, params)
+    await db.execute(_BEGIN, {"hash": digest, "key_id": key_id, "life": life})
     await db.execute(_SEEN, {"key_id": key_id})
     return token
 
@@ -77,17 +75,9 @@ async def admit_browser(context: Context, token: str) -> Caller:
     Unknown, expired, too long unused, and one whose key works no longer are refused alike.
     """
     digest = secret_hash(token)
-    cached = context.callers.get(_name(digest), digest)
-    if cached is not None:
-        return cached
-    try:
-        caller = await _look_up(context, digest, csrf_of(token))
-    except Unavailable:
-        # Looked up before its time was over: what was known a moment ago is known still
-        cached = context.callers.get(_name(digest), digest)
-        if cached is None:
-            raise
-        return cached
+    caller = await remembered(
+        context, _name(digest), digest, lambda: _look_up(context, digest, csrf_of(token))
+    )
     if caller is None:
         raise signed_out()
     return caller
@@ -98,6 +88,23 @@ async def browser_still_admitted(context: Context, browser: Browser) -> bool:
     if context.callers.remembers(browser.cache_name):
         return True
     return await _look_up(context, browser.token_hash, browser.csrf) is not None
+
+
+async def remembered(
+    context: Context, name: str, digest: bytes, look_up: Callable[[], Awaitable[Caller | None]]
+) -> Caller | None:
+    """The caller as this process remembers it, else as it is looked up; None if not valid."""
+    caller = context.callers.get(name, digest)
+    if caller is not None:
+        return caller
+    try:
+        return await look_up()
+    except Unavailable:
+        # Looked up before its time was over: what was known a moment ago is known still
+        caller = context.callers.get(name, digest)
+        if caller is None:
+            raise
+        return caller
 
 
 def csrf_of(token: str) -> str:
@@ -151,7 +158,7 @@ def _idle(context: Context) -> timedelta:
 
 
 def longest_seconds(context: Context) -> int:
-    """How long a browser stays signed in at most."""
+    """The longest time, in seconds, that a browser stays signed in."""
     return max(1, round(context.settings.browser_hours * 3600))
 
 

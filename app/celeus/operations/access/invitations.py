@@ -5,7 +5,6 @@ its SHA-256 is kept. The secret of its key need not be known to anybody: `invite
 that is shown to nobody.
 """
 
-import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from celeus.operations.access.keys import (
     add_key,
     key_record,
     lock_starts,
+    new_secret,
     secret_hash,
 )
 from celeus.operations.runtime.context import Context
@@ -37,7 +37,7 @@ KEPT_DAYS = 30
 
 @dataclass(frozen=True, slots=True)
 class LinkRequest:
-    """Where a link leads, and how long it works; the key must belong to the session's project."""
+    """A link to make: its path and lifetime; the key must belong to the session's project."""
 
     path: str
     life: timedelta
@@ -129,7 +129,7 @@ async def accept(context: Context, token: str) -> SignedIn:
 
 
 def _ended(row: Row[Any] | None) -> Unauthenticated:
-    """Why a link does not work, and what helps."""
+    """The refusal of a link that does not work: why, and what helps."""
     if row is None:
         why = "this link no longer works: each works once, and for a time only"
     elif row.used:
@@ -190,13 +190,13 @@ async def add_link(
                 value=request.session_id,
             )
     await db.execute(_CLEAR, {"most": MOST_CLEARED, "days": KEPT_DAYS})
-    token = secrets.token_urlsafe(32)
+    token, digest = new_secret()
     invitation_id = UUID(bytes=uuid_utils.uuid7().bytes)
     params = {
         "invitation_id": invitation_id,
         "made_key": made_key,
         "at_start": at_start,
-        "hash": secret_hash(token),
+        "hash": digest,
         "key_id": key_id,
         "project_id": key.project_id,
         "path": request.path,

@@ -90,7 +90,7 @@ async def create_key(context: Context, new: NewKey) -> MadeKey:
 
 
 async def add_key(db: AsyncConnection, new: NewKey) -> MadeKey:
-    """The same in the caller's transaction."""
+    """Create a key, as `create_key`, in the caller's transaction."""
     _check(new)
     return await insert_key(db, await _project(db, new), new)
 
@@ -169,6 +169,12 @@ async def lock_starts(db: AsyncConnection) -> None:
     await db.execute(text("SELECT pg_advisory_xact_lock(:it)"), {"it": _FIRST_KEY_LOCK})
 
 
+def new_secret() -> tuple[str, bytes]:
+    """A secret of 256 random bits for a key, a cookie or a link, and its hash."""
+    secret = secrets.token_urlsafe(32)
+    return secret, secret_hash(secret)
+
+
 def secret_hash(secret: str) -> bytes:
     """The SHA-256 of a secret, which is all that is stored of it."""
     return hashlib.sha256(secret.encode()).digest()
@@ -220,7 +226,8 @@ async def _project(db: AsyncConnection, new: NewKey) -> UUID:
 async def insert_key(db: AsyncConnection, project_id: UUID, new: NewKey) -> MadeKey:
     """Create a key of a project by its id, in the caller's transaction."""
     _check(new)
-    key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+    key_id = secrets.token_hex(8)
+    secret, digest = new_secret()
     life = new.expires_in
     await db.execute(
         insert(keys).values(
@@ -229,7 +236,7 @@ async def insert_key(db: AsyncConnection, project_id: UUID, new: NewKey) -> Made
             name=new.name,
             scopes=in_order(new.scopes),
             person=new.person,
-            secret_hash=secret_hash(secret),
+            secret_hash=digest,
             expires_at=None if life is None else func.now() + life,
         )
     )

@@ -70,7 +70,7 @@ class InvitationRecord:
 
 @dataclass(frozen=True, slots=True)
 class NewInvitation:
-    """Whom to invite: somebody new by ``name`` and ``scopes``, or the holder of ``key_id``.
+    """An invitation to make: of a new person by ``name`` and ``scopes``, or of a key's holder.
 
     The link works for ``life``, a new key for ``key_life`` (None: until it is revoked).
     """
@@ -105,7 +105,7 @@ class KeyFilter:
 
     @property
     def conditions(self) -> list[ColumnElement[bool]]:
-        """What a key has to fulfil."""
+        """The SQL conditions that a key has to meet."""
         chosen: list[ColumnElement[bool]] = []
         if self.person is not None:
             chosen.append(keys.c.person.is_(self.person))

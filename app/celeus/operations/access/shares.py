@@ -4,7 +4,6 @@ A link carries a secret of 256 random bits, of which only the SHA-256 is kept. I
 of its session and a badge of it, and nothing else.
 """
 
-import secrets
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -17,7 +16,7 @@ from celeus.core.insights.badges import Badge, badge_of
 from celeus.core.plans.plan import Plan
 from celeus.core.session.session import plan_from_values
 from celeus.errors import SessionNotFound, ShareNotFound, TooManyShares
-from celeus.operations.access.keys import secret_hash
+from celeus.operations.access.keys import new_secret, secret_hash
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import version_of
 
@@ -38,14 +37,14 @@ class Share:
 
     @classmethod
     def of(cls, row: RowMapping, token: str | None = None) -> Self:
-        """That of a row."""
+        """The link in a row of `shares`."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "token"}
         return cls(**fields, token=token)
 
 
 @dataclass(frozen=True, slots=True)
 class BadgeState:
-    """What a link shows as a badge: the session's sentence, and which state of it this is."""
+    """The badge that a link shows, with the session's sentence and the version of its state."""
 
     badge: Badge
     sentence: str
@@ -54,7 +53,7 @@ class BadgeState:
 
 async def create_share(context: Context, session_id: UUID, life: timedelta | None) -> Share:
     """Make a link to a session's report; ``life`` None: until it is revoked."""
-    token = secrets.token_urlsafe(32)
+    token, digest = new_secret()
     params: dict[str, Any] = {"session_id": session_id, "project_id": context.project_id}
     async with context.transaction() as db:
         # The lock has several at once count one after the other
@@ -67,7 +66,7 @@ async def create_share(context: Context, session_id: UUID, life: timedelta | Non
                 rule=f"at most {MOST_SHARES} links to a session",
             )
         share_id = UUID(bytes=uuid_utils.uuid7().bytes)
-        made = params | {"share_id": share_id, "hash": secret_hash(token), "life": life}
+        made = params | {"share_id": share_id, "hash": digest, "life": life}
         row = (await db.execute(_INSERT, made)).mappings().one()
     return Share.of(row, token)
 

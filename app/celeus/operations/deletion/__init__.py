@@ -1,1 +1,1 @@
-"""What is deleted for good, and what is left of it."""
+"""Deletion of sessions, and the tombstones left of them."""

@@ -31,7 +31,7 @@ MOST_CERTIFICATES = 100
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is kept of a deleted session.
+    """The record kept of a deleted session.
 
     ``deleted_by`` is the id of a key; None where no request came over the wire. ``certificates``
     are the latest of those ``issued``.
@@ -55,7 +55,7 @@ class Tombstone:
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
-        """That of a row."""
+        """The tombstone in a row."""
         values = {name: row[name] for name in cls.__dataclass_fields__}
         for name in ("pool_digest", "plan_digest", "commitment", "ledger_head"):
             values[name] = bytes(row[name]).hex()
@@ -147,7 +147,7 @@ async def list_tombstones(
 
 
 async def get_tombstone(context: Context, session_id: UUID) -> Tombstone:
-    """What is left of a deleted session; refuses one that is there, or never was."""
+    """The tombstone of a deleted session; refuses one that exists, or never did."""
     params = {"session_id": session_id, "project_id": context.project_id}
     async with context.transaction() as db:
         row = (await db.execute(_STONE, params)).mappings().one_or_none()

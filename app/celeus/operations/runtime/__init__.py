@@ -1,1 +1,1 @@
-"""What operations share: context, cached states, concurrency gates, workers."""
+"""The context, cached states, concurrency gates and workers that operations share."""

@@ -1,4 +1,4 @@
-"""Who is let to the database, or to a process, next: the projects that wait, by turns."""
+"""Queues for the database and for processes, in which the waiting projects take turns."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -143,7 +143,7 @@ class Background:
 
 
 def overloaded() -> Overloaded:
-    """What a request is refused with that has too many before it."""
+    """The refusal of a request that has too many before it."""
     return Overloaded(
         "More requests wait than are answered in time; try again.", retry_after=RETRY_SECONDS
     )

@@ -168,7 +168,7 @@ def _too_many_streams() -> RateLimited:
 
 
 class Turns:
-    """What callers ask for, done a little in each turn of the event loop, of every flow by turns.
+    """Run what callers ask for a little in each turn of the event loop, the flows by turns.
 
     At most ``limit`` of it, begun within ``seconds``. The loop takes all that is ready before
     it looks for what is new: a thousand requests of one client, each of which takes a millisecond,
@@ -271,7 +271,7 @@ class Naps:
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """What ``function`` returns, computed in a thread that lets the event loop go on.
+    """Return what ``function`` returns, computed in a thread beside the event loop.
 
     If we are cancelled the thread goes on.
     """

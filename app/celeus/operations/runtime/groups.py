@@ -19,7 +19,7 @@ Asked = TypeVar("Asked")
 
 @dataclass(slots=True, eq=False)
 class Request(Generic[Asked]):
-    """What is ``asked``, and its ``answer``, which may be refused or no longer be waited for."""
+    """A request: ``asked``, and its ``answer``, which may be refused or abandoned."""
 
     asked: Asked
     answer: asyncio.Future[Any]
@@ -64,7 +64,7 @@ class Groups:
 
     @property
     def waiting(self) -> int:
-        """How many wait now."""
+        """The number of requests that wait."""
         return sum(len(queue.waiting) for queue in self._queues.values())
 
     async def answer(self, place: Hashable, asked: Asked, run: Run) -> Any:  # noqa: ANN401 - theirs

@@ -1,4 +1,4 @@
-"""What takes long to make, kept for as long as its session stands where it stood."""
+"""A cache of what takes long to make, valid while its session stays in the same state."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in its history a session stood."""
+    """A place in a session's history."""
 
     sequence: int
     revision: int
@@ -71,7 +71,7 @@ class Memo(Generic[T]):
         self._kept: OrderedDict[Hashable, tuple[str, T, int]] = OrderedDict()
 
     def known(self, key: Hashable, version: str) -> T | None:
-        """What was made of this version, or None."""
+        """The value kept of this version, or None."""
         kept = self._kept.get(key)
         if kept is None or kept[0] != version:
             return None

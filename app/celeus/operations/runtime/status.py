@@ -40,7 +40,7 @@ class SessionRecord:
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> "SessionRecord":
-        """That of a row."""
+        """The status in a row."""
         values = {name: row[name] for name in cls.__dataclass_fields__}
         return cls(**values | {"ledger_head": bytes(row["ledger_head"])})
 

@@ -25,7 +25,7 @@ async def report_on(
     bounds: Bounds,
     noted: Mapping[int, bytes] = NOTHING_NOTED,
 ) -> dict[str, Any]:
-    """What `verify` reports on the ``certificate`` among the files.
+    """The report of `verify` on the ``certificate`` among the files.
 
     Beside it may be its ``pool``'s archive, ``items`` and ``timestamp_roots``. Refuses an
     archive and roots that cannot be read, and what takes more than its bounds.

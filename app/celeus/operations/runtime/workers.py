@@ -66,7 +66,7 @@ _ONE_THREAD = {
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a child may take: by the clock, of a processor, of memory, and bytes of answers.
+    """Limits of a child process: wall time, processor time, memory, and bytes of answers.
 
     ``memory`` counts beside what the child has once its libraries are loaded. A single frame has
     ``frame`` bytes at most, all of them ``answer``. Processor time is whole seconds, rounded up.
@@ -102,7 +102,7 @@ class WorkerFailed(Exception):
 
     @property
     def refusal(self) -> ProcessEnded:
-        """What a caller is told where no bound was met; what the child said of it is in the log."""
+        """The refusal a caller gets if no limit was met; the child's own words are in the log."""
         _logger.error("%s", self)
         return ProcessEnded(f"The request's work was not done: {self}.")
 

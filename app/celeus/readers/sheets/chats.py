@@ -51,7 +51,7 @@ def _is_node(value: object) -> bool:
 
 
 def reply_of(value: object) -> str | None:
-    """What a model said, in an answer of OpenAI's: the `choices` of it; else None."""
+    """The reply in an answer of OpenAI's API, from its `choices`; else None."""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         message = value[0].get("message")
         if isinstance(message, dict):
@@ -60,7 +60,7 @@ def reply_of(value: object) -> str | None:
 
 
 def said_of(message: Message) -> str:
-    """What a message says as text, what it asks of tools as JSON."""
+    """The text of a message, with its calls of tools as JSON."""
     said = content_of(message.get("content"))
     calls = message.get("tool_calls") or message.get("function_call")
     asked = json.dumps(calls, ensure_ascii=False) if calls else ""
@@ -68,7 +68,7 @@ def said_of(message: Message) -> str:
 
 
 def content_of(value: object) -> str:  # noqa: PLR0911 -- a form each
-    """What a message says as text; parts that are no text by their kind."""
+    """The content of a message as text; parts that are no text by their kind."""
     if value is None:
         return ""
     if isinstance(value, str):

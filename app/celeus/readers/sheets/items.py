@@ -36,7 +36,7 @@ _UNFORESEEN = (
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What is known of a surrogate before it is used: its mean, and whether it is hard."""
+    """The facts of a surrogate before it is used: its mean, and whether it is hard."""
 
     mean: float
     hard: bool

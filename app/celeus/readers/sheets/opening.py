@@ -57,7 +57,7 @@ def _sheet(file: IO[bytes], name: str, given: SentFile) -> Sheet:
 
 
 def _called(file: IO[bytes]) -> str:
-    """What a log without a name is called: some readers go by the ending."""
+    """A file name for a log without one: some readers go by the ending."""
     file.seek(0)
     first = file.readline(LONGEST_LINE).strip()
     lines = first.startswith(b"{") and first.endswith(b"}") and file.read(2).startswith(b"{")

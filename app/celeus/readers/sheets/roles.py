@@ -1,4 +1,4 @@
-"""What the columns of a sheet mean, guessed by their names and by what they hold.
+"""Guess the meaning of a sheet's columns by their names and values.
 
 A guess is a suggestion: whoever makes a pool of the file sees it with the first items, and says
 otherwise by a mapping.
@@ -61,7 +61,7 @@ _MOST = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the losses of the pool are: their scale, and whether two systems are compared."""
+    """The losses of the pool: their scale, and whether two systems are compared."""
 
     lower: float = 0.0
     upper: float = 1.0
@@ -95,7 +95,7 @@ def _may(column: Column, role: str, alias: str, found: dict[str, str], kind: Kin
 
 
 def _names(path: str) -> list[str]:
-    """What a column may be called: its last name, or the one before where that says little."""
+    """Candidate names of a column: its last name, and the one before where that says little."""
     parts = [re.sub(r"[\s\-/]+", "_", one.strip().lower()).strip("_") for one in path.split(".")]
     parts = [re.sub(r"(?<=[a-z])_?\(.*\)$", "", one) for one in parts]
     last = parts[-1]

@@ -13,7 +13,7 @@ DEPTH_RULE = f"at most {DEEPEST} objects and lists within each other"
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """What stands in the place of a row that cannot be read: the rule it breaks, and its text."""
+    """A placeholder for a row that cannot be read: the rule it breaks, and its text."""
 
     rule: str
     text: str

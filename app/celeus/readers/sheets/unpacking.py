@@ -1,4 +1,4 @@
-"""What lies in a file: unpacked where it is gzip, and its text in the encoding it is written in."""
+"""Read a file's content: decompress gzip, and decode text in the encoding it has."""
 
 import codecs
 import gzip

@@ -95,11 +95,21 @@ def test_what_a_judge_sees_is_bound_by_the_payload_of_the_item() -> None:
 
 def test_the_shape_of_a_pool_is_read_off_its_columns() -> None:
     shape = Shape.of_columns(["answers", "known", "surrogates"], None)
-    assert shape.of_systems == {"answer", "surrogate"}
-    assert Shape.of_columns(["predictions", "known"], None).of_systems == {"prediction"}
+    assert shape.carried == {"answer", "surrogate"}
+    assert Shape.of_columns(["predictions", "known"], None).carried == {"prediction"}
 
 
 def test_rows_that_are_no_objects_are_told_by_line() -> None:
     done = assemble_lineup([1, 2, 3], [[], "x", {"id": "a", "answers": {"w": {}}}], lineup(), None)
     assert [fault.line for fault in done.faults][:2] == [1, 2]
     assert "answers.w" in {fault.field for fault in done.faults}
+
+
+def test_a_row_that_becomes_no_item_does_not_say_what_all_carry() -> None:
+    rows = [
+        {"id": "", "answers": {name: {"answer": "1", "surrogate": 0.5} for name in NAMES}},
+        {"id": "b", "answers": {name: {"answer": "1"} for name in NAMES}},
+    ]
+    done = assemble_lineup([1, 2], rows, lineup(), None)
+    assert [(fault.line, fault.field) for fault in done.faults] == [(1, "id")]
+    assert done.batch.ids == ["b"]

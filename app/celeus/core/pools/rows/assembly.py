@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain as flatten
 from itertools import compress
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,9 @@ from celeus.core.pools.rows.validation import (
     WITHOUT_CLASSES,
     Fault,
     Shape,
+    Violation,
     encode_payload,
+    not_an_object,
     row_faults,
     stated_faults,
 )
@@ -85,7 +87,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What became of some rows; ``shape`` is None while no row was good."""
+    """The result of assembling rows; ``shape`` is None while no row was good."""
 
     batch: Batch
     faults: list[Fault]
@@ -105,11 +107,78 @@ def assemble(
     try:
         return _assemble_regular(lines, rows, scale, shape)
     except _Irregular:
-        present = [_without_nulls(row) for row in rows]
+        present = [without_nulls(row) for row in rows]
     try:
         return _assemble_regular(lines, present, scale, shape)
     except _Irregular:
         return _assemble_one_by_one(lines, present, scale, shape)
+
+
+class RowForm(Protocol):
+    """Rows that carry more than those of a plain pool: answers of systems, metrics, group columns.
+
+    All items carry the same, as the first good row does; ``carried`` is None before it.
+    """
+
+    @property
+    def scale(self) -> LossScale:
+        """The loss scale of the plain rows."""
+
+    def present(self, row: Row) -> Row:
+        """The row without its nulls."""
+
+    def faults(self, row: Row, carried: frozenset[str] | None) -> Iterable[Violation]:
+        """Violations of the form's rules."""
+
+    def carried(self, row: Row) -> frozenset[str]:
+        """The fields of a good row that all items must have."""
+
+    def plain(self, row: Row) -> Row:
+        """The row of a plain pool that a good row becomes."""
+
+    def place(self, field: str, row: Row) -> str:
+        """The field of the row in which a faulty field of its plain row stands."""
+
+    def completed(self, batch: Batch, rows: list[Row], carried: frozenset[str]) -> Batch:
+        """The batch of plain rows with the columns of the form, made from ``rows``."""
+
+
+def assemble_form(
+    lines: Sequence[int], rows: Sequence[object], form: RowForm, shape: Shape | None
+) -> Assembly:
+    """Columns of the good rows of a form and the faults of the others, by line, as ``assemble``.
+
+    1. Rows that break a rule of the form are set aside; the first good row fixes what all carry.
+    2. The others are assembled as rows of a plain pool.
+    3. The form's own columns are made from the rows that are good in both.
+    """
+    carried = None if shape is None else shape.carried
+    faults: list[Fault] = []
+    kept: dict[int, Row] = {}
+    plain: list[object] = []
+    for line, row in zip(lines, rows, strict=True):
+        if not isinstance(row, dict):
+            faults.append(Fault.of(line, *not_an_object(row)))
+            continue
+        present = form.present(row)
+        violations = [Fault.of(line, *fault) for fault in form.faults(present, carried)]
+        faults += violations
+        if violations:
+            continue
+        kept[line] = present
+        plain.append(form.plain(present))
+        if carried is None and not row_faults(plain[-1], form.scale, None):
+            carried = form.carried(present)
+    done = assemble(list(kept), plain, form.scale, shape)
+    faults += [
+        replace(fault, field=form.place(fault.field, kept[fault.line])) for fault in done.faults
+    ]
+    faults.sort(key=lambda fault: fault.line)
+    if done.shape is None or carried is None:
+        return Assembly(done.batch, faults, done.shape)
+    good = [kept[line] for line in done.batch.lines]
+    batch = form.completed(done.batch, good, carried) if good else done.batch
+    return Assembly(batch, faults, replace(done.shape, carried=carried))
 
 
 def encode_groups(names: Sequence[str], existing: Mapping[str, int]) -> dict[str, int]:
@@ -309,7 +378,8 @@ def _payloads(rows: Sequence[Row]) -> list[bytes | None]:
     return payloads
 
 
-def _without_nulls(row: object) -> object:
+def without_nulls(row: object) -> object:
+    """An object without its null members; whatever is no object, as it is."""
     if not isinstance(row, dict):
         return row
     return {name: value for name, value in row.items() if value is not None}

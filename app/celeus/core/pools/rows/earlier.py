@@ -1,4 +1,4 @@
-"""What a judged session leaves to a pool of a new version: known losses, and guesses of the others.
+"""Carry a judged session over to a pool of a new version: known losses, and guesses of others.
 
 Of an item that the session's pool had, with the same question:
 
@@ -222,7 +222,7 @@ class Earlier:
         return row
 
     def _known(self, row: Row, old: OldItem) -> Row | None:
-        """What is known of the loss of an item with its old question."""
+        """The known loss, and its reason, of an item with its old question."""
         label, loss, before = (one[old.index] for one in (self.label, self.loss, self.known))
         follows = "prediction" in row or "target_probs" in row
         if label >= 0 and follows and self.pool.scale.kind in {"zero_one", "cross_entropy"}:
@@ -284,7 +284,7 @@ class Earlier:
             row["surrogate"] = float(self.guess[at]) - self._mean
 
     def _answer(self, old: OldItem) -> Row:
-        """What the old version answered, as a row of two systems has it."""
+        """The old version's answer, as a row of two systems has it."""
         shown = {} if old.shown is None else {"payload": old.shown}
         preferred = self.systems is not None and self.systems.kind == "preference"
         if self.prediction is not None and not preferred:
@@ -359,7 +359,7 @@ def _parted(payload: Any, name: str | None) -> tuple[Any, Any]:  # noqa: ANN401 
 
 
 def _same(one: object, other: object) -> bool:
-    """The same JSON, as the items digest binds it."""
+    """Test whether two values are the same JSON, as the items digest binds it."""
     try:
         return canonical_json(one) == canonical_json(other)
     except (ValueError, TypeError, RecursionError):

@@ -8,16 +8,23 @@ same answer do not tell which is best: they are known, and never drawn.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.rows.assembly import Assembly, Row, assemble
-from celeus.core.pools.rows.pairs import OWN, side_faults, without_nulls
-from celeus.core.pools.rows.validation import PAYLOAD_RULE, Fault, Shape, Violation, not_an_object
+from celeus.core.pools.rows.assembly import (
+    Assembly,
+    Batch,
+    Row,
+    assemble_form,
+    without_nulls,
+)
+from celeus.core.pools.rows.pairs import OWN, side_faults
+from celeus.core.pools.rows.validation import PAYLOAD_RULE, Shape, Violation
 from celeus.core.pools.systems import Lineup
 
 FIELDS = frozenset({"id", "payload", "group", "answers"})
@@ -29,33 +36,53 @@ def assemble_lineup(
     lines: Sequence[int], rows: Sequence[object], lineup: Lineup, shape: Shape | None
 ) -> Assembly:
     """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
-    faults: list[Fault] = []
-    kept: dict[int, Row] = {}
-    own = None if shape is None else shape.of_systems
-    for line, row in zip(lines, rows, strict=True):
-        if not isinstance(row, dict):
-            faults.append(Fault.of(line, *not_an_object(row)))
-            continue
-        present = _present(row)
-        violations = list(_faults(present, lineup, own))
-        if not violations:
-            own = _carried(present, lineup) if own is None else own
-            kept[line] = present
-        faults += [Fault.of(line, *one) for one in violations]
-    plain = [_plain(row) for row in kept.values()]
-    done = assemble(list(kept), plain, lineup.scale, shape)
-    faults += [replace(one, field=one.field.removeprefix("payload.")) for one in done.faults]
-    good = [kept[line] for line in done.batch.lines]
-    own = own or frozenset()
-    columns = _columns(good, lineup, own) if good else {}
-    reasons = [""] * len(good)
-    code = columns.get("predictions", columns.get("answers"))
-    if code is not None:
-        reason, same = lineup.reason(classes="predictions" in columns), all_same(code)
-        reasons = [reason if one else "" for one in same]
-    batch = replace(done.batch, columns=done.batch.columns | columns, reasons=reasons)
-    known = done.shape if done.shape is None else replace(done.shape, of_systems=own)
-    return Assembly(batch, sorted(faults, key=lambda one: one.line), known)
+    return assemble_form(lines, rows, _Answers(lineup), shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Rows of several systems, which become rows of what a judge is to see."""
+
+    lineup: Lineup
+
+    @property
+    def scale(self) -> LossScale:
+        return self.lineup.scale
+
+    def present(self, row: Row) -> Row:
+        """The row without its nulls, those of its systems included."""
+        present = {name: value for name, value in row.items() if value is not None}
+        answers = present.get("answers")
+        if isinstance(answers, dict):
+            present["answers"] = {name: without_nulls(one) for name, one in answers.items()}
+        return present
+
+    def faults(self, row: Row, carried: frozenset[str] | None) -> Iterator[Violation]:
+        return _faults(row, self.lineup, carried)
+
+    def carried(self, row: Row) -> frozenset[str]:
+        """The fields of every system that all items must have: payloads may be left out."""
+        return frozenset(row.get("answers", {}).get(self.lineup.names[0], ())) - {"payload"}
+
+    def plain(self, row: Row) -> Row:
+        """The row with the composed payload in the place of the answers."""
+        plain: Row = {name: row[name] for name in ("id", "group") if name in row}
+        payload = composed_of_all(row)
+        return plain if payload is None else plain | {"payload": payload}
+
+    def place(self, field: str, _row: Row) -> str:
+        """The field of the row that a field of the composed payload comes from."""
+        return field.removeprefix("payload.")
+
+    def completed(self, batch: Batch, rows: list[Row], carried: frozenset[str]) -> Batch:
+        """The batch with classes, surrogates and codes of the answers; known where all agree."""
+        columns = _columns(rows, self.lineup, carried)
+        reasons = [""] * len(rows)
+        code = columns.get("predictions", columns.get("answers"))
+        if code is not None:
+            reason = self.lineup.reason(classes="predictions" in columns)
+            reasons = [reason if same else "" for same in all_same(code)]
+        return replace(batch, columns=batch.columns | columns, reasons=reasons)
 
 
 def all_same(code: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -64,7 +91,7 @@ def all_same(code: NDArray[np.int32]) -> NDArray[np.bool_]:
 
 
 def composed_of_all(row: Mapping[str, Any]) -> Row | None:
-    """What is kept as the payload of an item: shared payload, answers and payloads of all."""
+    """The payload of an item: shared payload, answers and payloads of all systems."""
     whole: Row = {}
     answers = {}
     for name, inner in (row.get("answers") or {}).items():
@@ -76,19 +103,6 @@ def composed_of_all(row: Mapping[str, Any]) -> Row | None:
     if row.get("payload") is not None:
         whole["payload"] = row["payload"]
     return whole or None
-
-
-def _present(row: Row) -> Row:
-    present = {name: value for name, value in row.items() if value is not None}
-    answers = present.get("answers")
-    if isinstance(answers, dict):
-        present["answers"] = {name: without_nulls(one) for name, one in answers.items()}
-    return present
-
-
-def _carried(row: Row, lineup: Lineup) -> frozenset[str]:
-    """What every system carries that all items must have: payloads may be left out."""
-    return frozenset(row.get("answers", {}).get(lineup.names[0], ())) - {"payload"}
 
 
 def _faults(row: Row, lineup: Lineup, own: frozenset[str] | None) -> Iterator[Violation]:
@@ -120,12 +134,6 @@ def _faults(row: Row, lineup: Lineup, own: frozenset[str] | None) -> Iterator[Vi
 def _carried_by_first(answers: Row, lineup: Lineup) -> frozenset[str]:
     first = answers.get(lineup.names[0])
     return (frozenset(first) & OWN) - {"payload"} if isinstance(first, dict) else frozenset()
-
-
-def _plain(row: Row) -> Row:
-    plain: Row = {name: row[name] for name in ("id", "group") if name in row}
-    payload = composed_of_all(row)
-    return plain if payload is None else plain | {"payload": payload}
 
 
 def _columns(rows: list[Row], lineup: Lineup, own: frozenset[str]) -> dict[str, NDArray[Any]]:

@@ -9,7 +9,7 @@ same answer have a known difference of 0.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,22 +19,23 @@ from celeus.core.interval import Interval
 from celeus.core.pools.comparison import surrogate_columns
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.rows.assembly import Assembly, assemble
+from celeus.core.pools.rows.assembly import (
+    Assembly,
+    Batch,
+    Row,
+    assemble_form,
+    without_nulls,
+)
 from celeus.core.pools.rows.validation import (
     MAX_INT,
     PAYLOAD_RULE,
-    Fault,
     Shape,
     Violation,
     encode_payload,
     is_number,
-    not_an_object,
-    row_faults,
     stated_faults,
 )
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
-
-Row = dict[str, Any]
 
 OWN = frozenset({"prediction", "answer", "payload", "surrogate"})
 """Fields of each of the two systems."""
@@ -48,40 +49,52 @@ def assemble_pairs(
     lines: Sequence[int], rows: Sequence[object], systems: Systems, shape: Shape | None
 ) -> Assembly:
     """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
-    faults: list[Fault] = []
-    kept: dict[int, Row] = {}
-    same: dict[int, bool] = {}
-    differences: list[object] = []
-    own = None if shape is None else shape.of_systems
-    for line, row in zip(lines, rows, strict=True):
-        if not isinstance(row, dict):
-            faults.append(Fault.of(line, *not_an_object(row)))
-            continue
-        present = _present(row)
-        violations = list(_faults(present, systems, own))
-        if not violations:
-            same[line] = same_answer(present, systems)
-            violations = list(_difference_faults(present, systems, same=same[line]))
-        if not violations:
-            difference = _difference(present, systems, same=same[line])
-            if own is None and not row_faults(difference, systems.scale, None):
-                own = _carried(present)
-            kept[line] = present
-            differences.append(difference)
-        faults += [Fault.of(line, *one) for one in violations]
-    done = assemble(list(kept), differences, systems.scale, shape)
-    faults += [replace(one, field=_place(one.field, kept[one.line])) for one in done.faults]
-    good = [kept[line] for line in done.batch.lines]
-    columns = {}
-    if good and own is not None:
-        columns = _columns(good, systems, own, [same[line] for line in done.batch.lines])
-    batch = replace(done.batch, columns=done.batch.columns | columns)
-    known = done.shape if done.shape is None else replace(done.shape, of_systems=own or frozenset())
-    return Assembly(batch, sorted(faults, key=lambda one: one.line), known)
+    return assemble_form(lines, rows, _Pairs(systems), shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """Rows of two systems, which become rows of the difference of their losses."""
+
+    systems: Systems
+
+    @property
+    def scale(self) -> LossScale:
+        return self.systems.scale
+
+    def present(self, row: Row) -> Row:
+        """The row without its nulls, those of its systems included."""
+        present = {name: value for name, value in row.items() if value is not None}
+        return present | {side: without_nulls(present[side]) for side in SIDES if side in present}
+
+    def faults(self, row: Row, carried: frozenset[str] | None) -> list[Violation]:
+        """Violations in the row; its known difference is checked only if all else is good."""
+        violations = list(_faults(row, self.systems, carried))
+        return violations or list(_difference_faults(row, self.systems))
+
+    def carried(self, row: Row) -> frozenset[str]:
+        """The fields of each system that all items must have: payloads may be left out."""
+        return frozenset(row["a"]) - {"payload"}
+
+    def plain(self, row: Row) -> Row:
+        return _difference(row, self.systems)
+
+    def place(self, field: str, row: Row) -> str:
+        return _place(field, row)
+
+    def completed(self, batch: Batch, rows: list[Row], carried: frozenset[str]) -> Batch:
+        """The batch with classes and surrogates of both systems, and which answers are the same."""
+        columns = _columns(rows, self.systems, carried)
+        if carried & {*ANSWERS}:
+            # No other reason begins like this: `_known_faults`
+            columns["same"] = np.zeros(len(rows), dtype=dtype_of("same"))
+            for item, reason in enumerate(batch.reasons):
+                columns["same"][item] = reason.startswith(SAME_ANSWER)
+        return replace(batch, columns=batch.columns | columns)
 
 
 def composed(row: Mapping[str, Any]) -> Row | None:
-    """What is kept as the payload of an item: shared payload, answers and payloads of both."""
+    """The payload of an item: shared payload, answers and payloads of both systems."""
     whole: Row = {}
     for side in SIDES:
         inner = row.get(side) or {}
@@ -91,24 +104,6 @@ def composed(row: Mapping[str, Any]) -> Row | None:
     if row.get("payload") is not None:
         whole["payload"] = row["payload"]
     return whole or None
-
-
-def _present(row: Row) -> Row:
-    """The row without its nulls, those of its systems included."""
-    present = {name: value for name, value in row.items() if value is not None}
-    return present | {side: without_nulls(present[side]) for side in SIDES if side in present}
-
-
-def without_nulls(inner: object) -> object:
-    """What a system carries; whatever is no object, as it is."""
-    if not isinstance(inner, dict):
-        return inner
-    return {name: it for name, it in inner.items() if it is not None}
-
-
-def _carried(row: Row) -> frozenset[str]:
-    """What each system carries that all items must have: payloads may be left out."""
-    return frozenset(row["a"]) - {"payload"}
 
 
 def _faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[Violation]:
@@ -128,7 +123,7 @@ def _faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[
 
 
 def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
-    """Where the two systems, or this item and those before, do not carry the same."""
+    """Violations where the two systems, or this item and those before, differ in their fields."""
     carried = {side: row[side].keys() - {"payload"} for side in SIDES}
     for side, other_side in (SIDES, SIDES[::-1]):
         for name in sorted(carried[other_side] - carried[side]):
@@ -143,7 +138,7 @@ def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
 
 
 def side_faults(side: str, inner: Row, systems: Systems | LossScale) -> Iterator[Violation]:
-    """What is wrong with what a system carries, ``systems`` saying which losses it may have."""
+    """Violations in the fields of a system; ``systems`` says which losses it may have."""
     for name, value in inner.items():
         if name not in OWN:
             yield f"{side}.{name}", "one of " + ", ".join(sorted(OWN)), value
@@ -166,7 +161,7 @@ def side_faults(side: str, inner: Row, systems: Systems | LossScale) -> Iterator
 
 
 def _known_faults(row: Row, systems: Systems) -> Iterator[Violation]:
-    """What is wrong with the form of a known difference."""
+    """Violations in the form of a known difference."""
     known = row.get("known")
     if isinstance(known, dict):
         if str(known.get("reason")).startswith(SAME_ANSWER):
@@ -184,18 +179,18 @@ def _known_faults(row: Row, systems: Systems) -> Iterator[Violation]:
         yield from stated_faults({"known": known}, systems.scale)
 
 
-def _difference_faults(row: Row, systems: Systems, *, same: bool) -> Iterator[Violation]:
-    """Where a known difference is none that the answers, or their judges, could give."""
+def _difference_faults(row: Row, systems: Systems) -> Iterator[Violation]:
+    """Violations of a known difference that the answers, or their judges, could not give."""
     known = _known(row) if "known" in row else None
     loss = known.get("loss", 0) if isinstance(known, dict) else 0
-    if loss != 0 and same:
+    if loss != 0 and same_answer(row, systems):
         yield "known.loss", "0, or left out: both systems gave the same answer", loss
     elif systems.kind != "bounded" and is_number(loss, -math.inf) and loss % 1 != 0:
         yield "known.loss", "a whole number: judges say no other difference here", loss
 
 
 def _known(row: Row) -> object:
-    """What is known of a row, with the difference in the place of the label it follows from."""
+    """The known difference of a row; a label is replaced by the difference that follows from it."""
     known = row["known"]
     if not isinstance(known, dict) or "label" not in known or "loss" in known:
         return known
@@ -217,14 +212,14 @@ def same_answer(row: Mapping[str, Any], systems: Systems) -> bool:
     return all(isinstance(text, str) for text in texts) and systems.same(*texts)
 
 
-def _difference(row: Row, systems: Systems, *, same: bool) -> Row:
+def _difference(row: Row, systems: Systems) -> Row:
     """The row of the difference: an ordinary one, but for the columns of the two."""
     names = row.keys() - {*SIDES, "payload", "known"}
     difference = {name: row[name] for name in names}
     payload = composed(row)
     if payload is not None:
         difference["payload"] = payload
-    if same:
+    if same_answer(row, systems):
         reason = systems.reason(classes="prediction" in row["a"])
         difference["known"] = {"loss": 0.0, "reason": reason}
     elif "known" in row:
@@ -232,12 +227,8 @@ def _difference(row: Row, systems: Systems, *, same: bool) -> Row:
     return difference
 
 
-def _columns(
-    rows: list[Row], systems: Systems, own: frozenset[str], same: list[bool]
-) -> dict[str, NDArray[Any]]:
+def _columns(rows: list[Row], systems: Systems, own: frozenset[str]) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {}
-    if own & {*ANSWERS}:
-        columns["same"] = np.array(same)
     if "prediction" in own:
         for side in SIDES:
             columns[f"prediction_{side}"] = np.array([row[side]["prediction"] for row in rows])
@@ -250,7 +241,7 @@ def _columns(
 
 
 def _place(field: str, row: Row) -> str:
-    """Where in the row a fault is that stands in the payload composed of it."""
+    """The field of the row that a faulty field of the composed payload comes from."""
     if field == "payload":
         places = [(side, name) for side in SIDES for name in ("answer", "payload")]
         whole = {f"{side}.{name}": row[side].get(name) for side, name in places}

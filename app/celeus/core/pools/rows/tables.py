@@ -1,4 +1,4 @@
-"""What rows carry of several metrics and of group columns, turned into columns of a pool.
+"""Turn metrics and group columns of rows into columns of a pool.
 
 A row of any pool may have `groups`, an object with its value in every group column; all rows have
 the same columns or none. In a pool of metrics it is `{id, payload?, surrogates?, known?, groups?}`:
@@ -7,24 +7,20 @@ and `known` the losses that are known. The first good row fixes what all have.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import dtype_of
-from celeus.core.pools.rows.assembly import Assembly, Row, assemble
+from celeus.core.pools.rows.assembly import Assembly, Batch, Row, assemble, assemble_form
 from celeus.core.pools.rows.validation import (
     TEXT_RULE,
-    Fault,
     Shape,
     Violation,
     is_number,
     is_text,
-    not_an_object,
 )
 from celeus.core.pools.table import MOST_METRICS
 
@@ -42,38 +38,56 @@ def assemble_table(
     """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
     if not metrics and not _grouped(rows, shape):
         return assemble(lines, rows, scale, shape)
-    faults: list[Fault] = []
-    kept: dict[int, Row] = {}
-    carried = frozenset() if shape is None else shape.of_table
-    fixed = shape is not None
-    by_name = {one.name: one for one in metrics}
-    for line, row in zip(lines, rows, strict=True):
-        if not isinstance(row, dict):
-            faults.append(Fault.of(line, *not_an_object(row)))
-            continue
-        present = _present(row)
-        own = frozenset(_carried(present, metrics=bool(metrics)))
-        violations = list(_faults(present, by_name))
-        if not violations and fixed:
-            violations = [_missing(one, own) for one in sorted(own ^ carried)]
-        if violations:
-            faults += [Fault.of(line, *one) for one in violations]
-        else:
-            kept[line] = present
-            carried, fixed = (carried if fixed else own), True
-    aside = {GROUPS, SURROGATES, KNOWN} if metrics else {GROUPS}
-    plain = [{name: row[name] for name in row if name not in aside} for row in kept.values()]
-    done = assemble(list(kept), plain, scale, shape)
-    good = [kept[line] for line in done.batch.lines]
-    columns, values = _columns(good, carried, metrics)
-    batch = replace(done.batch, columns=done.batch.columns | columns, values=values)
-    known = done.shape if done.shape is None else replace(done.shape, of_table=carried)
-    faults = sorted([*faults, *done.faults], key=lambda one: one.line)
-    return Assembly(batch, faults, known)
+    form = _Table(scale, {metric.name: metric for metric in metrics})
+    return assemble_form(lines, rows, form, shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Rows of metrics (none: of one loss) and of group columns."""
+
+    scale: LossScale
+    metrics: Mapping[str, Metric]
+
+    def present(self, row: Row) -> Row:
+        """The row without nulls, also within what it says by metric; groups become texts."""
+        return _present(row)
+
+    def faults(self, row: Row, carried: frozenset[str] | None) -> list[Violation]:
+        """Violations in the row; if none, the columns it lacks or has beyond the others'."""
+        violations = list(_faults(row, self.metrics))
+        if violations or carried is None:
+            return violations
+        own = self.carried(row)
+        return [_missing(column, own) for column in sorted(own ^ carried)]
+
+    def carried(self, row: Row) -> frozenset[str]:
+        """The columns, by name, that the row becomes and all rows must have."""
+        stems = {GROUPS: "group_"} | ({SURROGATES: "surrogate_"} if self.metrics else {})
+        return frozenset(stems[field] + name for field in stems for name in row.get(field, ()))
+
+    def plain(self, row: Row) -> Row:
+        """The row without its groups, and in a pool of metrics without what it says of them."""
+        aside = {GROUPS, SURROGATES, KNOWN} if self.metrics else {GROUPS}
+        return {name: row[name] for name in row if name not in aside}
+
+    def place(self, field: str, _row: Row) -> str:
+        return field
+
+    def completed(self, batch: Batch, rows: list[Row], carried: frozenset[str]) -> Batch:
+        """The batch with surrogates and known losses of every metric, and values of groups."""
+        columns: dict[str, list[float]] = {}
+        for name in self.metrics:
+            if f"surrogate_{name}" in carried:
+                columns[f"surrogate_{name}"] = [row[SURROGATES][name] for row in rows]
+            columns[f"known_{name}"] = [row.get(KNOWN, {}).get(name, np.nan) for row in rows]
+        made = {name: np.array(values, dtype_of(name)) for name, values in columns.items()}
+        groups = {name: [row[GROUPS][name] for row in rows] for name in rows[0].get(GROUPS, {})}
+        return replace(batch, columns=batch.columns | made, values=groups)
 
 
 def _grouped(rows: Sequence[object], shape: Shape | None) -> bool:
-    named = shape is not None and bool(shape.of_table)
+    named = shape is not None and bool(shape.carried)
     return named or any(isinstance(row, dict) and row.get(GROUPS) is not None for row in rows)
 
 
@@ -90,14 +104,6 @@ def _present(row: Row) -> Row:
             name: str(value) if type(value) is int else value for name, value in groups.items()
         }
     return present
-
-
-def _carried(row: Row, *, metrics: bool) -> Iterator[str]:
-    """What all rows must have, by the names of the columns that it becomes."""
-    for field, stem in ((GROUPS, "group_"), (SURROGATES, "surrogate_")):
-        inner = row.get(field)
-        if isinstance(inner, dict) and (metrics or field == GROUPS):
-            yield from (stem + name for name in inner)
 
 
 def _missing(column: str, own: frozenset[str]) -> Violation:
@@ -144,20 +150,3 @@ def _group_faults(groups: object) -> Iterator[Violation]:
             yield GROUPS, f"names that are {TEXT_RULE}", name
         elif not is_text(value):
             yield f"groups.{name}", f"{TEXT_RULE}, or a whole number", value
-
-
-def _columns(
-    rows: list[Row], carried: frozenset[str], metrics: Sequence[Metric]
-) -> tuple[dict[str, NDArray[Any]], dict[str, list[str]]]:
-    """Numbers of the rows, and their values in the group columns."""
-    if not rows:
-        return {}, {}
-    columns = {}
-    for metric in metrics:
-        name = metric.name
-        if f"surrogate_{name}" in carried:
-            columns[f"surrogate_{name}"] = [row[SURROGATES][name] for row in rows]
-        columns[f"known_{name}"] = [row.get(KNOWN, {}).get(name, np.nan) for row in rows]
-    values = {name: [row[GROUPS][name] for row in rows] for name in rows[0].get(GROUPS, {})}
-    numbers = {name: np.array(it, dtype=dtype_of(name)) for name, it in columns.items()}
-    return numbers, values

@@ -73,7 +73,7 @@ Violation = tuple[str, str, object]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a line cannot become an item; ``value`` is short JSON, safe in any answer."""
+    """A reason why a line cannot become an item; ``value`` is short JSON, safe in any answer."""
 
     line: int
     field: str
@@ -92,9 +92,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Which optional fields every item of a pool carries, and each of two systems in it.
+    """Which optional fields every item of a pool carries.
 
-    ``of_table`` are the columns that its group columns and surrogates of metrics become.
+    ``carried`` are those beyond a plain row: fields of each system, or the columns that group
+    columns and surrogates of metrics become.
     """
 
     surrogates: int = 0
@@ -105,8 +106,7 @@ class Shape:
     group: bool = False
     weight: bool = False
     classes: int | None = None
-    of_systems: frozenset[str] = frozenset()
-    of_table: frozenset[str] = frozenset()
+    carried: frozenset[str] = frozenset()
 
     @classmethod
     def of_columns(cls, columns: Sequence[str], classes: int | None) -> Self:
@@ -127,8 +127,10 @@ class Shape:
             group="group" in columns,
             weight="weight" in columns,
             classes=classes,
-            of_systems=frozenset(name for name in own if own[name]),
-            of_table=frozenset(it for it in columns if it.startswith(("surrogate_", "group_"))),
+            carried=frozenset(
+                [name for name in own if own[name]]
+                + [name for name in columns if name.startswith(("surrogate_", "group_"))]
+            ),
         )
 
     @classmethod
@@ -162,7 +164,7 @@ class MalformedRow:
 
 
 def not_an_object(row: object) -> Violation:
-    """What is wrong with something uploaded that is no row at all."""
+    """The violation of something uploaded that is no row at all."""
     if isinstance(row, MalformedRow):
         return "", row.rule, row.text
     return "", "a JSON object", row
@@ -260,7 +262,7 @@ def _zeros(value: object) -> int:
 
 
 def _payload_fault(payload: object) -> Violation:
-    """What is wrong with a payload that cannot be encoded, at the number where it is one."""
+    """The violation of a payload that cannot be encoded, at the number if one is the cause."""
     if _is_wide(payload):
         return "payload", WIDTH_RULE, payload
     if _is_deep(payload):
@@ -307,7 +309,7 @@ def _score_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
 
 
 def stated_faults(row: dict[str, Any], scale: LossScale) -> Iterator[Violation]:
-    """What is wrong with the loss or the bounds that a row states."""
+    """Violations in the loss or the bounds that a row states."""
     for name in ("loss_lower", "loss_upper"):
         if name not in row:
             continue

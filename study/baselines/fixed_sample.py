@@ -106,12 +106,6 @@ def _from(first: int, n: NDArray[np.int64], lower: Floats, upper: Floats) -> Loo
     return Looks(n[start:], lower[start:], upper[start:])
 
 
-def paired_width(loss: Floats, width: float, alpha: float) -> int:
-    """Uniform draws after which a normal interval for the mean of ``loss`` is ``width`` wide."""
-    errors = float(ndtri(1.0 - alpha / 2.0)) / (width / 2.0)
-    return uniform_draws(float(loss.var()), loss.size, errors)
-
-
 def paired_test(loss: Floats, distance: float, alpha: float, power: float) -> int:
     """Uniform draws for a one-sided z-test of a mean known to lie ``distance`` from its border."""
     errors = float(ndtri(1.0 - alpha) + ndtri(power)) / distance

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from celeus.simulation import fixed_sample as peeked
-from celeus.simulation.fixed_sample import Looks
+from study.baselines import fixed_sample as peeked
+from study.baselines.fixed_sample import Looks
 
 Z = float(norm.ppf(0.975))
 TINY = 1e-9
