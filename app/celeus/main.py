@@ -198,7 +198,7 @@ def create_app(settings: Settings) -> FastAPI:
     problems.install(app)
     # Routes are tried one after the other, and judges and dashboards ask most
     asked_most = (sessions.status_router, rounds.router)
-    for router in (*asked_most, *(one for one in ROUTES if one not in asked_most)):
+    for router in (*asked_most, *(router for router in ROUTES if router not in asked_most)):
         app.include_router(router)
     assets = Assets()
     app.state.templates = Templates(assets)

@@ -77,9 +77,9 @@ def of_all(timings: Sequence[Timings | None]) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-        for one in timings:
-            if one is not None and shared is not None and one is not shared:
-                one.take(shared)
+        for timing in timings:
+            if timing is not None and shared is not None and timing is not shared:
+                timing.take(shared)
 
 
 class timed:  # noqa: N801 - reads as a statement

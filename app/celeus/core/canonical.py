@@ -46,7 +46,7 @@ def _spelled(value: Any) -> str:  # noqa: ANN401 -- JSON
     if kind is int and -EXACT < value < EXACT:
         return str(value)
     if kind is list:
-        return f"[{','.join([_spelled(one) for one in value])}]"
+        return f"[{','.join([_spelled(element) for element in value])}]"
     if kind is dict:
         names = sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
         inner = [f"{encode_basestring(name)}:{_spelled(value[name])}" for name in names]

@@ -20,9 +20,9 @@ class Table:
     def __len__(self) -> int:
         return len(self.numbers) // self.width
 
-    def __getitem__(self, at: int) -> "array[float]":
+    def __getitem__(self, row: int) -> "array[float]":
         """Row ``at``, counted from 0."""
-        start = at * self.width
+        start = row * self.width
         return self.numbers[start : start + self.width]
 
     def __eq__(self, other: object) -> bool:
@@ -36,7 +36,7 @@ class Table:
     @property
     def columns(self) -> list[list[float]]:
         """The numbers of every column, in the order of the rows."""
-        return [self.numbers[at :: self.width].tolist() for at in range(self.width)]
+        return [self.numbers[column :: self.width].tolist() for column in range(self.width)]
 
     def append(self, row: Iterable[float]) -> None:
         """Add a row of ``width`` numbers."""

@@ -111,13 +111,15 @@ class Addition:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as the ledger keeps them; ``from_dict`` reads them back."""
-        questions = [{"side": side, "threshold": at} for side, at in self.questions]
+        questions = [{"side": side, "threshold": threshold} for side, threshold in self.questions]
         return asdict(self) | {"questions": questions}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The event in ``values``, which may have further members."""
-        questions = tuple((one["side"], one["threshold"]) for one in values["questions"])
+        questions = tuple(
+            (question["side"], question["threshold"]) for question in values["questions"]
+        )
         named = {name: values[name] for name in ADDED}
         return cls(**(named | {"questions": questions}))
 

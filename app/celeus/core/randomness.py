@@ -51,8 +51,8 @@ class Numbers:
 
     def next(self) -> float:
         """The next one, strictly between 0 and 1."""
-        at = self._used % NUMBERS_AT_ONCE
-        if at == 0:
+        place = self._used % NUMBERS_AT_ONCE
+        if place == 0:
             self._made = uniforms(self._seed, self._purpose, NUMBERS_AT_ONCE, self._used)
         self._used += 1
-        return float(self._made[at])
+        return float(self._made[place])

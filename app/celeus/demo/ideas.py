@@ -67,7 +67,7 @@ def gamblers() -> Figure:
     for value, colour in CANDIDATES.items():
         # Half of it on more, half of it on less than the value
         both = [1.0 + side * STAKE * (losses - value) for side in (1.0, -1.0)]
-        owned = np.concatenate([[1.0], np.mean([one.cumprod() for one in both], axis=0)])
+        owned = np.concatenate([[1.0], np.mean([game.cumprod() for game in both], axis=0)])
         axes.plot(labels, owned, color=colour, label=f"against {value:.2f}")
     axes.axhline(20, color="0.4", linestyle="--", linewidth=1)
     axes.text(3, 23, "twentyfold: the value is dropped", fontsize=9, color="0.25")
@@ -93,7 +93,9 @@ def _course(truth: Truth, policy: str, run: int) -> tuple[Floats, Floats]:
     """Lower and upper ends by labels; they stay after the stop."""
     claim = Claim(precision=0.03, budget=LABELS)
     _, state = simulate(truth, policy_named(policy), claim, seed_of(0, run))
-    ends = np.array([(one.interval.lower, one.interval.upper) for one in state.question.points])
+    ends = np.array(
+        [(point.interval.lower, point.interval.upper) for point in state.question.points]
+    )
     padded = np.pad(ends, ((0, LABELS - len(ends)), (0, 0)), mode="edge")
     return padded[:, 0], padded[:, 1]
 

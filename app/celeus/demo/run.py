@@ -107,8 +107,8 @@ async def _run_session(
         console.print()
         final = await session.status()
         course = [
-            Point(one.round, one.estimate, one.lower, one.upper)
-            for one in await session.trajectory()
+            Point(point.round, point.estimate, point.lower, point.upper)
+            for point in await session.trajectory()
         ]
         return _certified(final.raw, course)
 
@@ -123,7 +123,10 @@ def _compared(material: Digits, options: Options) -> list[SessionEnd]:
 def _courses(summary: Summary) -> list[Course]:
     """The one that ends first lies on top."""
     certified = summary.certified
-    beside = [Course(one.policy, COMPARED[one.policy][1], one.course) for one in summary.compared]
+    beside = [
+        Course(course.policy, COMPARED[course.policy][1], course.course)
+        for course in summary.compared
+    ]
     return [*reversed(beside), Course(certified.policy, "tab:blue", certified.course)]
 
 
@@ -175,8 +178,10 @@ def _conclude(console: Console, summary: Summary, options: Options) -> None:
         "estimate": percent(certified.estimate),
         "true error rate": f"{percent(summary.risk)} (known only because this is a demo)",
         **{
-            f"policy {one.policy}": f"{count(one.labels)} labels ({COMPARED[one.policy][0]})"
-            for one in summary.compared
+            f"policy {course.policy}": (
+                f"{count(course.labels)} labels ({COMPARED[course.policy][0]})"
+            )
+            for course in summary.compared
         },
         "everything": f"{count(summary.items)} labels; at {SECONDS_PER_LABEL} s each"
         f" {all_work} of work, against {work}",

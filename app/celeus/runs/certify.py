@@ -78,7 +78,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     there. Raises `celeus.Refusal` for what cannot be certified; what ``judge`` raises comes
     through, and its item is not judged.
     """
-    measured = tuple(_metric(name, one) for name, one in (metrics or {}).items())
+    measured = tuple(_metric(name, measure) for name, measure in (metrics or {}).items())
     scale = measured[0].scale if measured else _scale(loss)
     if measured and (score is not None or loss != "zero_one"):
         rule = "left out beside metrics, each of which is a loss by its name"
@@ -179,7 +179,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
         "pool", finite(alpha, "alpha", "alpha"), budget=_whole(budget, "budget"), fixed=fixed
     )
     form = PoolForm(f"the best of {len(systems)}", scale, lineup)
-    rows = _lineups({name: _answers(one) for name, one in systems.items()})
+    rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
     return _judged(form, rows, request, judge, Place(file, key, concurrency))
 
@@ -287,15 +287,15 @@ def _pairs(
     a: Mapping[str, Row], b: Mapping[str, Row], names: tuple[str, str]
 ) -> list[dict[str, Any]]:
     """The items of a comparison; refuses ids that one has alone, and other questions."""
-    for own, other, name in ((a, b, names[1]), (b, a, names[0])):
-        alone = next((one for one in own if one not in other), None)
+    for ids, other, name in ((a, b, names[1]), (b, a, names[0])):
+        alone = next((item for item in ids if item not in other), None)
         if alone is not None:
             message = f"{name} has no answer to {alone!r}"
             rule = "answers of both systems to the same items"
             raise InvalidValue(message, field="id", rule=rule, value=alone)
     pairs = []
     for name, row in a.items():
-        asked = [one["payload"] for one in (row, b[name]) if "payload" in one]
+        asked = [answer["payload"] for answer in (row, b[name]) if "payload" in answer]
         if len(asked) == 2 and asked[0] != asked[1]:
             message = f"{name!r} is another question of {names[1]}"
             rule = "the payload that the other system has"
@@ -307,14 +307,14 @@ def _pairs(
 
 def _lineups(answers: Mapping[str, Mapping[str, Row]]) -> list[dict[str, Any]]:
     """The items of several systems; refuses ids that one has no answer to, and other questions."""
-    (first, own), *others = answers.items()
-    paired = {name: _pairs(own, rows, (first, name)) for name, rows in others}
+    (first, first_rows), *others = answers.items()
+    paired = {name: _pairs(first_rows, rows, (first, name)) for name, rows in others}
     items = []
-    for at, (item, row) in enumerate(own.items()):
-        pairs = {name: rows[at] for name, rows in paired.items()}
-        told = {first: _said(row)} | {name: pair["b"] for name, pair in pairs.items()}
+    for place, (item, row) in enumerate(first_rows.items()):
+        pairs = {name: rows[place] for name, rows in paired.items()}
+        answered = {first: _said(row)} | {name: pair["b"] for name, pair in pairs.items()}
         asked = [pair["payload"] for pair in pairs.values() if "payload" in pair][:1]
-        items.append({"id": item, "answers": told} | ({"payload": asked[0]} if asked else {}))
+        items.append({"id": item, "answers": answered} | ({"payload": asked[0]} if asked else {}))
     return items
 
 
@@ -326,7 +326,7 @@ def _metric(name: str, loss: object) -> Metric:
 def _by_metric(given: object, name: str) -> dict[str | None, float | None]:
     """A width for every metric by its name, or the same for all by none."""
     if isinstance(given, Mapping):
-        return {str(one): _number(width, name) for one, width in given.items()}
+        return {str(metric): _number(width, name) for metric, width in given.items()}
     return {} if given is None else {None: _number(given, name)}
 
 

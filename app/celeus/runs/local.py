@@ -87,10 +87,16 @@ class LocalClient(Client):
 
     def _observe(self, request: Request) -> object:
         body = _body(request)
-        judgements = [_judgement(one) for one in body.get("observations", [body])]
+        judgements = [_judgement(observation) for observation in body.get("observations", [body])]
         if self.ledger.upload.pool.named is not None:
             # Where nothing is shown of them, losses are those of systems that have just been run
-            check_blind([one for one in judgements if self.ledger.shows_answers(one.round)])
+            check_blind(
+                [
+                    judgement
+                    for judgement in judgements
+                    if self.ledger.shows_answers(judgement.round)
+                ]
+            )
         return self.ledger.observe(body["worker"], judgements, body["next"])
 
     def _amend(self, request: Request) -> object:
@@ -183,8 +189,8 @@ def _page(request: Request) -> tuple[int, int]:
     return int(request.query.get("after", 0)), int(request.query.get("limit", 1000))
 
 
-def _judgement(said: Mapping[str, Any]) -> Judgement:
-    return Judgement(said["round"], **{name: said.get(name) for name in SAID})
+def _judgement(values: Mapping[str, Any]) -> Judgement:
+    return Judgement(values["round"], **{name: values.get(name) for name in SAID})
 
 
 def _plain(value: object) -> object:

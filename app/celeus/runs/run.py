@@ -101,8 +101,8 @@ class Run:
             if contents is None:
                 return cls._begin(file, form, rows, request)
             upload = upload_of(form, rows)
-            told = contents.header.get("pool"), contents.rows
-            known = told == (form.to_dict(), spelled(rows))
+            opened_with = contents.header.get("pool"), contents.rows
+            known = opened_with == (form.to_dict(), spelled(rows))
             run = cls._of(file, contents, upload if known else None)
             asked = plan_of(request, upload.pool, run.plan.commitment)
             for field, same in (
@@ -250,8 +250,8 @@ class Run:
         if not 1 <= round_ <= self._state.drawn:
             return True
         draw = self._draw(round_)
-        told = [value for place in PLACES for value in (draw.get(place) or {}).values()]
-        return not told or any(value is not None for value in told)
+        answers = [value for place in PLACES for value in (draw.get(place) or {}).values()]
+        return not answers or any(value is not None for value in answers)
 
     def next(self, worker: str, count: int) -> dict[str, Any]:
         """Up to ``count`` draws for a worker to judge: its own, those of nobody, then new ones.
@@ -333,17 +333,21 @@ class Run:
     def _held(self, worker: str, count: int) -> list[int]:
         """The rounds that a worker holds, new ones among them."""
         state = self._state
-        own = [round_ for round_, holder in self._holders.items() if holder == worker][:count]
+        held = [round_ for round_, holder in self._holders.items() if holder == worker][:count]
         if state.pending > len(self._holders):
-            left = (it for it in range(state.folded + 1, state.drawn + 1) if self._is_left(it))
-            own += [round_ for round_, _ in zip(left, range(count - len(own)), strict=False)]
-        while len(own) < count and self._state.can_draw:
+            left = (
+                round_
+                for round_ in range(state.folded + 1, state.drawn + 1)
+                if self._is_left(round_)
+            )
+            held += [round_ for round_, _ in zip(left, range(count - len(held)), strict=False)]
+        while len(held) < count and self._state.can_draw:
             draw = self._state.propose()
             placed = self._state.question.arrangement(draw.round, draw.item)
             self._append(draw, {"worker": worker} | placed)
-            own.append(draw.round)
-        self._holders |= dict.fromkeys(own, worker)
-        return sorted(own)
+            held.append(draw.round)
+        self._holders |= dict.fromkeys(held, worker)
+        return sorted(held)
 
     def _is_left(self, round_: int) -> bool:
         return round_ not in self._holders and self._state.answer(round_) is PENDING
@@ -361,14 +365,14 @@ class Run:
         return {"round": round_, "item": seen, **parts}
 
     def _judge(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
-        losses = [self._state.outcome(self.upload.pool, one) for one in judgements]
+        losses = [self._state.outcome(self.upload.pool, judgement) for judgement in judgements]
         fresh: dict[int, int] = {}
-        for at, (judgement, loss) in enumerate(zip(judgements, losses, strict=True)):
+        for place, (judgement, loss) in enumerate(zip(judgements, losses, strict=True)):
             round_ = judgement.round
             answer = losses[fresh[round_]] if round_ in fresh else self._state.answer(round_)
             if answer is PENDING:
                 self._must_be_open()
-                fresh[round_] = at
+                fresh[round_] = place
             elif loss != answer:
                 raise ObservationConflict(
                     f"round {round_} already has another judgement; correct it with an amendment",
@@ -376,10 +380,10 @@ class Run:
                     rule="one judgement per round",
                     value=round_,
                 )
-        for at in fresh.values():
-            judgement = judgements[at]
+        for place in fresh.values():
+            judgement = judgements[place]
             detail = detail_of(judgement) | {"worker": worker}
-            self._append(event_of(judgement, losses[at]), detail)
+            self._append(event_of(judgement, losses[place]), detail)
             self._holders.pop(judgement.round, None)
         offer = self._offer(worker, count) if count else self._standing()
         return {"session": self.status()} | offer

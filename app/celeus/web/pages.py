@@ -135,14 +135,14 @@ def show_refusals(app: FastAPI) -> None:
     def for_people(kind: type[Exception], shown: _Shows) -> None:
         handler = app.exception_handlers[kind]
 
-        async def told(request: Request, error: Exception) -> Response:
+        async def answer_refusal(request: Request, error: Exception) -> Response:
             page = await shown(request, error) if _navigates(request.scope) else None
             if page is not None:
                 return page
             answer = handler(request, error)
             return await answer if isinstance(answer, Awaitable) else answer
 
-        app.add_exception_handler(kind, told)
+        app.add_exception_handler(kind, answer_refusal)
 
     for_people(Refusal, _refused)
     for_people(HTTPException, _missing)
@@ -164,8 +164,8 @@ async def _failed(request: Request, _: Exception) -> Response:
         return refused_page(request.scope, SchemaBehind(BEHIND))
     caller: Caller | None = request.scope.get("state", {}).get("caller")
     status = HTTPStatus.INTERNAL_SERVER_ERROR
-    told = {"status": int(status), "request_id": request_id()}
-    return templates_of(request).page("failure.html", caller, told, status=status)
+    failure = {"status": int(status), "request_id": request_id()}
+    return templates_of(request).page("failure.html", caller, failure, status=status)
 
 
 def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:

@@ -71,8 +71,8 @@ async def login(
     """
     cookie = cookie_of(request.scope)
     caller, ended = await _present(context, cookie)
-    told = {"next": local_path(path), "wrong": "", "ended": ended}
-    answer = templates_of(request).page("login.html", caller, told)
+    page = {"next": local_path(path), "wrong": "", "ended": ended}
+    answer = templates_of(request).page("login.html", caller, page)
     if ended:
         answer.headers["Set-Cookie"] = taken_cookie(request.scope)
     return answer

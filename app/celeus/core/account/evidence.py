@@ -86,11 +86,11 @@ class OpenSide(LatticeSide):
 
         Infinite where the logical limits exclude it, minus infinity where they imply it.
         """
-        at = int(np.searchsorted(self._grid, value * self._steps - WHOLE))
-        place = int(np.searchsorted(self._standing, at))
+        index = int(np.searchsorted(self._grid, value * self._steps - WHOLE))
+        place = int(np.searchsorted(self._standing, index))
         if place == self._standing.size:
             return -math.inf
-        if self._standing[place] != at:
+        if self._standing[place] != index:
             return math.inf
         return float(np.logaddexp.reduce(self._stake[:, place]) - self._start[place])
 

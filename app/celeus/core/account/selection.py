@@ -60,7 +60,7 @@ def step_up(ranks: Sequence[int | None]) -> list[int]:
     ``ranks`` are those of ``least_rank``, one per claim.
     """
     for count in range(len(ranks), 0, -1):
-        standing = [at for at, rank in enumerate(ranks) if rank is not None and rank <= count]
+        standing = [place for place, rank in enumerate(ranks) if rank is not None and rank <= count]
         if len(standing) >= count:
             return standing
     return []
@@ -89,4 +89,4 @@ class Closure:
         excess[list(self.at)] = 0.0
         against = excess[excess < 0.0].sum()
         rejected = np.flatnonzero((excess >= 0.0) & (excess + against >= 0.0)).tolist()
-        self.at |= {at: round_ for at in rejected if at not in self.at}
+        self.at |= {test: round_ for test in rejected if test not in self.at}

@@ -77,8 +77,8 @@ class BetScale(NamedTuple):
 
     def take(self, row: NDArray[np.intp]) -> "BetScale":
         """Return the scales of these rows; a row may repeat."""
-        one = self.largest.size == 1
-        return BetScale(self.factor.take(row), self.largest if one else self.largest.take(row))
+        uniform = self.largest.size == 1
+        return BetScale(self.factor.take(row), self.largest if uniform else self.largest.take(row))
 
 
 class RowGoals(NamedTuple):
@@ -154,5 +154,7 @@ def goals_for(
     if half is None:
         halves = [WIDEST_HALF * 0.5**j for j in range(GOALS_WITHOUT_PRECISION)]
     return [
-        Goal(one, information(half_factor * one, step, level)) for one in halves if one is not None
+        Goal(width, information(half_factor * width, step, level))
+        for width in halves
+        if width is not None
     ]

@@ -114,18 +114,20 @@ class ThresholdDesign:
             kinds.setdefault(threshold.at, set()).add(threshold.at_most)
         first, last = min(kinds), max(kinds)
         if not self.strict:
-            first = max((at for at, sides in kinds.items() if False in sides), default=first)
-            last = min((at for at, sides in kinds.items() if True in sides), default=last)
+            first = max((place for place, sides in kinds.items() if False in sides), default=first)
+            last = min((place for place, sides in kinds.items() if True in sides), default=last)
         grid = np.arange(steps + 1, dtype=np.float64)
-        for at in kinds:
-            grid = grid[np.abs(grid - at * steps) > WHOLE]
+        for place in kinds:
+            grid = grid[np.abs(grid - place * steps) > WHOLE]
         plus = np.where(
             grid < first * steps,
             ONE_SIDED_SHARE,
             np.where(grid > last * steps, 1.0 - ONE_SIDED_SHARE, 0.5),
         )
         above = self._with_thresholds(CandidateGrid(grid, plus), kinds, (first, last), steps)
-        mirrored = {1.0 - at: {not kind for kind in sides} for at, sides in kinds.items()}
+        mirrored = {
+            1.0 - threshold: {not kind for kind in sides} for threshold, sides in kinds.items()
+        }
         below = self._with_thresholds(
             CandidateGrid(steps - grid[::-1], 1.0 - plus[::-1]),
             mirrored,
@@ -140,17 +142,23 @@ class ThresholdDesign:
         """Return a side's candidates with the thresholds; a strict one lies a rounding higher."""
         first, last = ends
         added: list[tuple[float, float]] = []
-        for at, sides in kinds.items():
-            share = ONE_SIDED_SHARE if at <= first else 1.0 - ONE_SIDED_SHARE if at > last else 0.5
-            above = at + 2.0 * self.slack
+        for threshold, sides in kinds.items():
+            share = (
+                ONE_SIDED_SHARE
+                if threshold <= first
+                else 1.0 - ONE_SIDED_SHARE
+                if threshold > last
+                else 0.5
+            )
+            above = threshold + 2.0 * self.slack
             if not self.strict or sides == {False}:
-                added.append((at, share))
+                added.append((threshold, share))
             elif sides == {True}:
                 added.append((above, share))
             else:
-                added += [(at, share), (above, 0.5)]
-        ats, shares = np.array(added).T
-        grid = np.concatenate([candidates.grid, ats * steps])
+                added += [(threshold, share), (above, 0.5)]
+        thresholds, shares = np.array(added).T
+        grid = np.concatenate([candidates.grid, thresholds * steps])
         order = np.argsort(grid, kind="stable")
         return CandidateGrid(grid[order], np.concatenate([candidates.share, shares])[order])
 
@@ -206,8 +214,8 @@ class LatticeSide:
             return
         variances = [padded(prediction, goal.half) for goal in self._goals]
         bet_scales = [
-            goal.bet_scale(one, prediction.basis)
-            for goal, one in zip(self._goals, variances, strict=True)
+            goal.bet_scale(variance, prediction.basis)
+            for goal, variance in zip(self._goals, variances, strict=True)
         ]
         bet_scale = BetScale(*np.array(bet_scales).T[:, :, None])
         gain = bet(
@@ -237,12 +245,12 @@ class LatticeSide:
         # Rounding alone: a strict candidate lies 32 last digits above its threshold.
         slack = 8.0 * sys.float_info.epsilon * self._steps
         above = np.searchsorted(self._grid, grid * self._steps / steps - slack)
-        at = np.searchsorted(self._standing, above)
-        inherits = at < self._standing.size
-        inherits[inherits] = self._standing[at[inherits]] == above[inherits]
+        place = np.searchsorted(self._standing, above)
+        inherits = place < self._standing.size
+        inherits[inherits] = self._standing[place[inherits]] == above[inherits]
         self._grid = grid
         self._standing = np.flatnonzero(inherits)
-        self._take(at[inherits])
+        self._take(place[inherits])
         self._value = grid[self._standing] / steps
         self._steps = steps
 
@@ -253,7 +261,7 @@ class LatticeSide:
         """
         old = self._goals
         for goal in goals:
-            nearest = min(old, key=lambda one: abs(math.log(one.half / goal.half)))
+            nearest = min(old, key=lambda previous: abs(math.log(previous.half / goal.half)))
             goal.accrued = nearest.accrued.copy()
         if len(old) != len(goals):
             total = np.logaddexp.reduce(self._stake, axis=0) - math.log(len(goals))
@@ -320,8 +328,8 @@ class Lattice:
     @property
     def information(self) -> tuple[float, float, float]:
         """I* of the first goal, the smaller I of the two sides, and D."""
-        (goal, one, half), (_, other, _) = (side.information for side in self.sides)
-        return goal, min(one, other), half
+        (goal, plus, half), (_, minus, _) = (side.information for side in self.sides)
+        return goal, min(plus, minus), half
 
     def bets_per_round(self, steps: int, *, goals: int) -> int:
         """Return the bets of a round on a lattice of ``steps``, one per candidate and goal."""

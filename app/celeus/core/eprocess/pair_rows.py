@@ -167,9 +167,9 @@ class PairSide:
     def _extend(self, lower: float, upper: float, stop: int) -> None:
         """Set up the rows before ``stop`` and let them bet on all rounds so far."""
         cells = self._cells_of(lower, upper, np.arange(self._next, stop))
-        for at in range(len(self._records)):
+        for number in range(len(self._records)):
             pause()
-            round_ = PairRound(*self._records[at])
+            round_ = PairRound(*self._records[number])
             cells.update(round_, self._goals_of(round_.half))
         if self.cells is None:
             self.cells = cells

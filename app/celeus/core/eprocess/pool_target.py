@@ -96,10 +96,11 @@ def threshold_design(plan: Plan) -> ThresholdDesign | None:
     if plan.decide is not None:
         zero, margin = frame.unit(0.0), plan.decide / plan.scale.width
         ends = {zero - margin, zero}, {zero, zero + margin}
-        sides = tuple(Threshold(at, at_most) for at_most in (False, True) for at in ends[at_most])
+        sides = tuple(Threshold(end, at_most) for at_most in (False, True) for end in ends[at_most])
         return ThresholdDesign(sides, plan.items, slack, plan.drawable, strict=False)
     thresholds = tuple(
-        Threshold(frame.unit(one.threshold), one.side == "at_most") for one in plan.questions
+        Threshold(frame.unit(question.threshold), question.side == "at_most")
+        for question in plan.questions
     )
     return ThresholdDesign(thresholds, plan.items, slack, plan.drawable)
 

@@ -115,10 +115,10 @@ class Wealth:
 
         Then the same for wealth- and the cell of ``upper``; 0 for cells that are out.
         """
-        at = int(self._upper.searchsorted(lower))
-        above = self._need(self._theta, self._above, at) if at < self.cells else 0.0
-        at = int(self._lower.searchsorted(upper, side="right")) - 1
-        return above, self._need(1.0 - self._theta, self._below, at) if at >= 0 else 0.0
+        cell = int(self._upper.searchsorted(lower))
+        above = self._need(self._theta, self._above, cell) if cell < self.cells else 0.0
+        cell = int(self._lower.searchsorted(upper, side="right")) - 1
+        return above, self._need(1.0 - self._theta, self._below, cell) if cell >= 0 else 0.0
 
     def nearest(self, width: float) -> tuple[float, float, float]:
         """Return the lower end of the interval of this width that needs the least further wealth.
@@ -128,10 +128,10 @@ class Wealth:
         cells, needs = self.cells, (self._whole(self._theta), self._whole(1.0 - self._theta))
         wide = math.ceil(width / float(self._upper[0] - self._lower[0]) - 1e-9)
 
-        def beside(at: int) -> tuple[float, float]:
-            end = at + wide
+        def beside(cell: int) -> tuple[float, float]:
+            end = cell + wide
             return (
-                max(needs[0] - self._above.item(at - 1), 0.0) if at else 0.0,
+                max(needs[0] - self._above.item(cell - 1), 0.0) if cell else 0.0,
                 max(needs[1] - self._below.item(end), 0.0) if end < cells else 0.0,
             )
 
@@ -144,15 +144,15 @@ class Wealth:
             else:
                 last = middle
         # An end already reached needs nothing, the cell beside it much
-        at = min((max(first - 1, 0), first), key=lambda one: max(beside(one)))
-        return float(self._lower[min(at, cells - 1)]), *beside(at)
+        start = min((max(first - 1, 0), first), key=lambda cell: max(beside(cell)))
+        return float(self._lower[min(start, cells - 1)]), *beside(start)
 
     def _whole(self, share: float) -> float:
         """Return the log wealth of one side that rejects a cell by itself."""
         return -math.log(self._level * share) if share > 0.0 else math.inf
 
-    def _need(self, share: float, wealth: Floats, at: int) -> float:
-        return max(self._whole(share) - float(wealth[at]), 0.0)
+    def _need(self, share: float, wealth: Floats, cell: int) -> float:
+        return max(self._whole(share) - float(wealth[cell]), 0.0)
 
     def bet(self, round_: int, plus: SideBet, minus: SideBet) -> None:
         """Bet on round ``round_`` with every cell and drop those that are rejected."""
@@ -250,9 +250,9 @@ class CellSequence(PoolRiskSequence):
     def __init__(self, plan: Plan, mean_surrogate: float) -> None:
         super().__init__(plan)
         policy = plan.policy
-        own = policy.fraction == "own"
+        by_candidate = policy.fraction == "own"
         self._plus = Completion(
-            OwnVariance(plan.lower) if own else CommonVariance(),
+            OwnVariance(plan.lower) if by_candidate else CommonVariance(),
             Lure(plan.drawable, mean_surrogate, plan.drawable / plan.items),
         )
         # One object serves both completions until their signals differ.

@@ -110,13 +110,16 @@ def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = No
             rule="left out, or a pool of several `systems`, by their `names`",
             value=True,
         )
-    for one in fields(Claim):
-        if one.name not in {"alpha", "budget", "fixed"} and getattr(claim, one.name) != one.default:
+    for asked in fields(Claim):
+        if (
+            asked.name not in {"alpha", "budget", "fixed"}
+            and getattr(claim, asked.name) != asked.default
+        ):
             raise InvalidValue(
                 "A session that seeks the best of several systems answers that question only.",
-                field=one.name,
+                field=asked.name,
                 rule="left out where `best` is true",
-                value=getattr(claim, one.name),
+                value=getattr(claim, asked.name),
             )
     known = 0 if pool.codes is None else int(all_same(pool.codes).sum())
     require_difference(pool.items, known, "pool_id")

@@ -58,11 +58,11 @@ def log_scale(items: int, level: float, kappa: Floats, risk: Floats) -> Floats:
     first = _first(items, kappa, risk, scale)
     moving = np.flatnonzero(first <= items)
     while moving.size:
-        one = _Rows(*(column[moving] for column in (kappa, risk, growth, untilted, first)))
+        rows = _Rows(*(column[moving] for column in (kappa, risk, growth, untilted, first)))
         # A never decreases; the step is NaN where rounding lifts the line above ``allowed``.
-        scale[moving] = np.fmax(scale[moving], one.newton_step(items, allowed))
-        first[moving] = _first(items, one.kappa, one.risk, scale[moving])
-        moving = moving[(first[moving] < one.first) & (first[moving] > 0.0)]
+        scale[moving] = np.fmax(scale[moving], rows.newton_step(items, allowed))
+        first[moving] = _first(items, rows.kappa, rows.risk, scale[moving])
+        moving = moving[(first[moving] < rows.first) & (first[moving] > 0.0)]
     return scale.reshape(shape)
 
 
@@ -100,10 +100,10 @@ def sigma_and_kappa(
     """Return sigma* and kappa of every ``risk``; ``goal`` is D and the width D - h / 2 to reach."""
     place = np.arcsin(np.sqrt(risk)) * (2.0 * (NODES - 1) / math.pi)
     below = np.minimum(np.floor(place).astype(np.intp), NODES - 2)
-    node, at = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
+    node, place_of = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
     node_risk = np.sin(node * (math.pi / (2.0 * (NODES - 1)))) ** 2
     node_sigma, node_ratio = _sigma_and_ratio(items, level, goal, node_risk)
-    left, right = at[: risk.size], at[risk.size :]
+    left, right = place_of[: risk.size], place_of[risk.size :]
     share = (risk - node_risk[left]) / (node_risk[right] - node_risk[left])
     sigma = node_sigma[left] + share * (node_sigma[right] - node_sigma[left])
     ratio = node_ratio[left] + share * (node_ratio[right] - node_ratio[left])

@@ -219,14 +219,14 @@ def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:
     require("questions", f"at most {MOST_QUESTIONS}", count, holds=count <= MOST_QUESTIONS)
     least = LEAST_DISTANCE * scale.width
     rule = f"inside the scale, above {scale.lower:g} and below {scale.upper:g}"
-    for at, question in enumerate(questions):
-        field = f"questions.{at}"
+    for place, question in enumerate(questions):
+        field = f"questions.{place}"
         valid_side = question.side in {"at_most", "at_least"}
         require(f"{field}.side", "at_most or at_least", question.side, holds=valid_side)
         threshold = question.threshold
         inside = scale.lower + least <= threshold <= scale.upper - least
         require(f"{field}.threshold", rule, threshold, holds=inside)
-        for other in questions[:at]:
+        for other in questions[:place]:
             # The same threshold may be asked from both sides.
             away = abs(other.threshold - threshold)
             apart = away >= least or (away == 0.0 and other.side != question.side)

@@ -107,10 +107,10 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
     """Return the plan of a session that makes a table of claims; its only parameter is beta."""
     claim, table = request.claim, request.table or TableRequest()
     asked: dict[str, Any] = {
-        one.name: getattr(claim, one.name)
-        for one in fields(Claim)
-        if one.name not in {"alpha", "budget", "fixed", "precision", "questions"}
-        and getattr(claim, one.name) != one.default
+        setting.name: getattr(claim, setting.name)
+        for setting in fields(Claim)
+        if setting.name not in {"alpha", "budget", "fixed", "precision", "questions"}
+        and getattr(claim, setting.name) != setting.default
     }
     asked |= {"policy": request.policy, "strategy": request.strategy, **request.parameters}
     for name, value in asked.items():
@@ -125,7 +125,7 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
     rows = table_of(pool, table.groups)
     names = [metric.name for metric in rows.metrics]
     precision = {None: claim.precision} | dict(table.precision)
-    questions = [*table.questions, *((None, one) for one in claim.questions)]
+    questions = [*table.questions, *((None, question) for question in claim.questions)]
     beta = asked.get("beta")
     wish = TableWish(
         alpha=claim.alpha,

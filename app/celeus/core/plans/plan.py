@@ -177,7 +177,7 @@ def plan_from(values: dict[str, Any]) -> Plan:
     inner = {
         "policy": Policy(**values["policy"]),
         "bound": PopulationBound(**values["bound"] | {"half_width": half_width}),
-        "questions": tuple(Question(**one) for one in values.get("questions", ())),
+        "questions": tuple(Question(**question) for question in values.get("questions", ())),
         "known": KnownLosses.from_dict(values["known"]) if "known" in values else None,
         "weights": Weights.from_dict(values["weights"]) if "weights" in values else None,
         "systems": None if named is None else tuple(named[side] for side in SIDES),

@@ -23,7 +23,7 @@ Side = Literal["at_most", "at_least"]
 Answer = Literal["yes", "no", "undecided"]
 
 ROUNDINGS = 16.0
-"""Largest rounding error of a mean loss or an interval's end, in units of the last digit."""
+"""Largest rounding error of a mean loss or an interval's end, in last digits."""
 
 
 def rounding(scale: Interval) -> float:
@@ -39,7 +39,7 @@ class Question:
     threshold: float
 
     def answer(self, interval: Interval, slack: float = 0.0) -> Answer:
-        """Return the answer that ``interval`` gives; ends within ``slack`` count as the threshold."""
+        """Return the answer of ``interval``; ends within ``slack`` count as the threshold."""
         if self.side == "at_most":
             most = self.threshold + slack
             return _answer(yes=interval.upper <= most, no=interval.lower > most)
@@ -137,7 +137,7 @@ def undecided(questions: tuple[Question, ...]) -> Decisions:
 
 def all_decided(decisions: Decisions, verdict: Verdict | None = None) -> bool:
     """Return true if something was asked and all of it is answered."""
-    answers: list[str] = [one.answer for one in decisions]
+    answers: list[str] = [decision.answer for decision in decisions]
     if verdict is not None:
         answers.append(verdict.answer)
     return bool(answers) and "undecided" not in answers

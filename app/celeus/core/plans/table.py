@@ -76,7 +76,7 @@ class TableClaim:
             addition.value,
             addition.precision,
             # Whatever else a side is, the claim's plan refuses it by name.
-            tuple(Question(side, at) for side, at in addition.questions),  # type: ignore[arg-type]
+            tuple(Question(side, threshold) for side, threshold in addition.questions),  # type: ignore[arg-type]
         )
 
     @property
@@ -87,7 +87,7 @@ class TableClaim:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the claim whose ``asdict`` gave ``values``."""
-        questions = tuple(Question(**one) for one in values["questions"])
+        questions = tuple(Question(**question) for question in values["questions"])
         return cls(**(dict(values) | {"questions": questions}))
 
 
@@ -198,9 +198,13 @@ class TablePlan:
 
         Raises InvalidValue if there is none.
         """
-        for at, one in enumerate(self.claims):
-            if (one.metric, one.column, one.value) == (claim.metric, claim.column, claim.value):
-                return at
+        for place, opened in enumerate(self.claims):
+            if (opened.metric, opened.column, opened.value) == (
+                claim.metric,
+                claim.column,
+                claim.value,
+            ):
+                return place
         raise InvalidValue(
             f"The session has no {claim.name}.",
             field="claim",
@@ -225,7 +229,7 @@ class TablePlan:
         rule = "another part, level, precision or questions than a claim that is there"
         require("claim", rule, claim.name, holds=added not in {*self.claims, *earlier})
         check_alpha(claim.level)
-        left = self.reserve - sum(one.level for one in earlier)
+        left = self.reserve - sum(other.level for other in earlier)
         rule = f"at most {max(left, 0.0):g}, what is left of the reserve of alpha"
         require("level", rule, claim.level, holds=claim.level <= left + SLACK * self.alpha)
         count = len(self.claims) + len(earlier) + 1
@@ -236,9 +240,9 @@ class TablePlan:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; ``from_dict`` reads them back."""
         claims = [asdict(claim) | {"questions": list(claim.questions)} for claim in self.claims]
-        for one in claims:
-            one["questions"] = [asdict(question) for question in one["questions"]]
-        metrics = [one.to_dict() for one in self.metrics]
+        for claim in claims:
+            claim["questions"] = [asdict(question) for question in claim["questions"]]
+        metrics = [metric.to_dict() for metric in self.metrics]
         values = asdict(self) | {"claims": claims, "metrics": metrics, "table": True}
         for name in ("reserve", "fixed"):
             if not values[name]:
@@ -250,7 +254,7 @@ class TablePlan:
         """Return the plan whose ``to_dict`` gave ``values``."""
         inner = {name: value for name, value in values.items() if name != "table"}
         metrics = tuple(map(Metric.from_dict, inner["metrics"]))
-        claims = tuple(TableClaim.from_dict(one) for one in inner["claims"])
+        claims = tuple(TableClaim.from_dict(claim) for claim in inner["claims"])
         return cls(**(inner | {"metrics": metrics, "claims": claims}))
 
     @cached_property
@@ -260,7 +264,7 @@ class TablePlan:
 
     def of(self, claim: TableClaim) -> Plan:
         """Return the plan of an ordinary session about this claim alone, with its own rounds."""
-        scale = next(one.scale for one in self.metrics if one.name == claim.metric)
+        scale = next(metric.scale for metric in self.metrics if metric.name == claim.metric)
         facts = PoolFacts(
             self.pool_digest, claim.items, scale.lower, scale.upper, scale.kind == "zero_one"
         )
@@ -347,8 +351,8 @@ def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
     claims = []
     for name, value, mask in parts:
         items = int(mask.sum())
-        for at, metric in enumerate(table.metrics):
-            known = table.known[mask, at]
+        for column_number, metric in enumerate(table.metrics):
+            known = table.known[mask, column_number]
             known = known[~np.isnan(known)]
             overall = name is None
             precision = wish.precision if overall else wish.group_precision
@@ -383,8 +387,8 @@ def _levelled(wish: TableWish, claims: list[TableClaim]) -> tuple[TableClaim, ..
         levels = [
             wish.alpha
             if not together
-            else spent * (share / overall if one.column is None else (1.0 - share) / groups)
-            for one in betting
+            else spent * (share / overall if claim.column is None else (1.0 - share) / groups)
+            for claim in betting
         ]
     if len(levels) != len(betting):
         raise InvalidValue(

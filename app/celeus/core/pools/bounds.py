@@ -46,17 +46,17 @@ class Bounds:
 
     def check(self, item: int, loss: float) -> None:
         """Refuse a loss that the item was stated not to have."""
-        own = self.of(item)
-        if not own.lower <= loss <= own.upper:
+        stated = self.of(item)
+        if not stated.lower <= loss <= stated.upper:
             raise BoundContradicted(
                 "The loss is not within the bounds that the pool states of this item. If the"
                 " judgement is right, what the pool states is false, and the session can claim"
                 " nothing: leave the item, and have the session closed and another one opened with"
                 " `audit`, or on a pool without the bound. Its status says so from now on.",
                 field="loss",
-                rule=f"a number from {own.lower:g} to {own.upper:g}",
+                rule=f"a number from {stated.lower:g} to {stated.upper:g}",
                 value=loss,
-            ).of(item, own.lower, own.upper)
+            ).of(item, stated.lower, stated.upper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +113,17 @@ class KnownLosses:
 
 def is_carried(reason: str) -> bool:
     """Whether a reason says that a loss is known from a session, as only the service does."""
-    return reason.startswith(tuple(f"{one} (ses_" for one in (TRUE_LABEL, UNCHANGED, KNOWN_BEFORE)))
+    return reason.startswith(
+        tuple(f"{kind} (ses_" for kind in (TRUE_LABEL, UNCHANGED, KNOWN_BEFORE))
+    )
 
 
 def foreign(reasons: Iterable[str], basis: "Basis | None") -> str | None:
     """The first reason that names a session other than that of the basis; None where none does."""
-    own = frozenset() if basis is None else basis.reasons
-    return next((one for one in reasons if is_carried(one) and one not in own), None)
+    of_basis = frozenset() if basis is None else basis.reasons
+    return next(
+        (reason for reason in reasons if is_carried(reason) and reason not in of_basis), None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,40 +44,40 @@ def surrogate_columns(
 
     ``exclusive`` says that of two different answers at most one is right.
     """
-    unit_a, unit_b = ((one - scale.lower) / scale.width for one in (a, b))
+    unit_a, unit_b = ((column - scale.lower) / scale.width for column in (a, b))
     change = unit_a * (1.0 - unit_b) + unit_b * (1.0 - unit_a)
     if exclusive:
         change = np.clip(2.0 - unit_a - unit_b, 0.0, 1.0)
     return {"surrogate.0": a - b, "change": change}
 
 
-def loss_said(pool: Pool, item: int, said: Mapping[str, Any], left: Side | None) -> float:
+def loss_said(pool: Pool, item: int, judgement: Mapping[str, Any], left: Side | None) -> float:
     """The loss of an item that a judge's words say, by name; ``left`` as in ``Systems``.
 
     Refuses words that the pool does not ask for, and losses outside its scale.
     """
     systems = pool.systems
-    words = [one[0] for one in (*SAYINGS, ("loss",)) if not said.keys().isdisjoint(one)]
+    words = [names[0] for names in (*SAYINGS, ("loss",)) if not judgement.keys().isdisjoint(names)]
     if len(words) > 1:
         raise InvalidValue(
             "A judgement says one thing.",
             field=words[-1],
             rule=f"left out beside `{words[0]}`",
-            value=said.get(words[-1]),
+            value=judgement.get(words[-1]),
         )
     word = words[0] if words else "loss"
     both = word.startswith("loss_")
     if systems is None or left is None:
         if word == "label":
-            return pool.loss_of_label(item, said["label"])
+            return pool.loss_of_label(item, judgement["label"])
         if word == "loss":
-            return pool.scale.check(said["loss"])
+            return pool.scale.check(judgement["loss"])
     elif both and systems.kind != "preference":
-        return systems.of_losses(said, left)
+        return systems.of_losses(judgement, left)
     elif word in {"preference", "grade"} and systems.kind == "preference":
-        return systems.of_preference(said, left)
+        return systems.of_preference(judgement, left)
     elif word == "label" and pool.paired_classes:
-        return pool.loss_of_label(item, said["label"])
+        return pool.loss_of_label(item, judgement["label"])
     field = "losses" if both else word
     asked = "`loss`, or `label` where it follows from one: the pool names no `systems`"
     if systems is not None:
@@ -86,7 +86,7 @@ def loss_said(pool: Pool, item: int, said: Mapping[str, Any], left: Side | None)
         f"A judgement of this pool is no `{field}`.",
         field=field,
         rule=f"left out; a judgement of this pool is {asked}",
-        value=said.get(word),
+        value=judgement.get(word),
     )
 
 
@@ -94,7 +94,7 @@ def losses_said(
     pool: Pool,
     lineup: Lineup,
     item: int,
-    said: Mapping[str, Any],
+    judgement: Mapping[str, Any],
     shown: Sequence[Sequence[int]] | None,
 ) -> tuple[float, ...]:
     """The losses of several systems that a judge's words say: a ``label`` or ``losses``.
@@ -102,10 +102,12 @@ def losses_said(
     Losses are given by the systems' names, or one for each answer ``shown``, which says whose it
     is. Refuses words that the pool does not ask for, and losses outside the scale.
     """
-    label, losses = said.get("label"), said.get("losses")
+    label, losses = judgement.get("label"), judgement.get("losses")
     predictions = pool.columns.get("predictions")
     if label is not None and predictions is not None:
-        return tuple(zero_one_loss(label, int(one), None) for one in predictions[item])
+        return tuple(
+            zero_one_loss(label, int(prediction), None) for prediction in predictions[item]
+        )
     if isinstance(losses, Mapping):
         return lineup.losses(losses)
     if losses is not None and shown is not None:
@@ -119,12 +121,14 @@ def losses_said(
         # By their places: a refusal by name would tell whose an answer is.
         scale, whole = lineup.scale, lineup.scale.kind == "zero_one"
         losses = [
-            loss_of(str(at), loss, scale.lower, scale.upper, whole=whole)
-            for at, loss in enumerate(losses)
+            loss_of(str(place), loss, scale.lower, scale.upper, whole=whole)
+            for place, loss in enumerate(losses)
         ]
         groups = zip(shown, losses, strict=True)
-        return lineup.losses({lineup.names[one]: loss for group, loss in groups for one in group})
-    word = next(iter(said), "loss")
+        return lineup.losses(
+            {lineup.names[system]: loss for group, loss in groups for system in group}
+        )
+    word = next(iter(judgement), "loss")
     asked = "`losses` of all systems, by name"
     asked += ", or of the answers in the order shown" if shown is not None else ""
     if predictions is not None:
@@ -140,5 +144,5 @@ def losses_said(
         f"A judgement of this pool is no `{word}`.",
         field=word,
         rule=f"left out; a judgement of this pool is {asked}",
-        value=said.get(word),
+        value=judgement.get(word),
     )

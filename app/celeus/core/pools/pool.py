@@ -132,9 +132,11 @@ class Pool:
         if self.score is not None:
             stated["score"] = self.score.to_dict()
         if self.metrics:
-            stated["metrics"] = [one.to_dict() for one in self.metrics]
+            stated["metrics"] = [metric.to_dict() for metric in self.metrics]
         if self.group_columns:
-            stated["group_columns"] = {name: list(it) for name, it in self.group_columns.items()}
+            stated["group_columns"] = {
+                name: list(values) for name, values in self.group_columns.items()
+            }
         return stated | {
             "items": self.items,
             "loss": {
@@ -183,7 +185,7 @@ class Pool:
     def _by_reason(self, number: NDArray[Any]) -> dict[str, int]:
         """How many of the items, by the numbers of their reasons, there are of each reason."""
         count = np.bincount(number, minlength=len(self.reasons) + 1)[1:].tolist()
-        return {reason: one for reason, one in zip(self.reasons, count, strict=True) if one}
+        return {reason: items for reason, items in zip(self.reasons, count, strict=True) if items}
 
     @cached_property
     def weights(self) -> Weights | None:

@@ -187,9 +187,9 @@ def _by_spread(code: Counts, spread: Floats, most: int) -> Counts:
     if parts < 2:
         return code
     finer = np.empty(code.size, dtype=np.int64)
-    for one in range(present):
-        mask = code == one
-        finer[mask] = one * parts + _bins(spread[mask], parts)
+    for part in range(present):
+        mask = code == part
+        finer[mask] = part * parts + _bins(spread[mask], parts)
     return finer
 
 

@@ -71,7 +71,7 @@ class Scores:
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays there are, by name: ``Scores(**arrays)`` makes the same scores."""
-        arrays = {one.name: getattr(self, one.name) for one in fields(self)}
+        arrays = {member.name: getattr(self, member.name) for member in fields(self)}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @property
@@ -127,7 +127,9 @@ def _scores(pool: Pool, strategy: Strategy | None) -> Scores:
 def strategies(pool: Pool) -> tuple[str, ...]:
     """Strategies the columns of this pool allow."""
     pairs = _PAIRS.get(pool.scale.kind, {})
-    return tuple(name for name, pair in pairs.items() if all(one in pool.columns for one in pair))
+    return tuple(
+        name for name, pair in pairs.items() if all(column in pool.columns for column in pair)
+    )
 
 
 def from_probabilities(

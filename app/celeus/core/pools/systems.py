@@ -127,9 +127,11 @@ class Systems:
         ends = float(loss["lower"]), float(loss["upper"])
         return cls(values["a"], values["b"], loss["kind"], *ends, values["normalisation"])
 
-    def same(self, one: str, other: str) -> bool:
+    def same(self, first: str, second: str) -> bool:
         """The two texts are one answer."""
-        return one == other or normal(one, self.normalisation) == normal(other, self.normalisation)
+        return first == second or normal(first, self.normalisation) == normal(
+            second, self.normalisation
+        )
 
     def reason(self, *, classes: bool) -> str:
         """Why the difference of equal answers is known: equal classes need no normalisation."""
@@ -143,21 +145,21 @@ class Systems:
         both = "`losses` of both (left and right)"
         return f"`label`, the true class, or {both}" if classes else both
 
-    def of_losses(self, said: Mapping[str, Any], left: Side) -> float:
+    def of_losses(self, judgement: Mapping[str, Any], left: Side) -> float:
         """The difference of ``loss_a`` and ``loss_b``, or ``loss_left`` and ``loss_right``."""
-        names = SIDES if "loss_a" in said else PLACES
+        names = SIDES if "loss_a" in judgement else PLACES
         ends = self.lower, self.upper
         whole = self.kind == "zero_one"
         losses = {
-            name: loss_of(name, said.get(f"loss_{name}"), *ends, whole=whole) for name in names
+            name: loss_of(name, judgement.get(f"loss_{name}"), *ends, whole=whole) for name in names
         }
         if names == PLACES and left == "b":
             names = names[::-1]
         return losses[names[0]] - losses[names[1]]
 
-    def of_preference(self, said: Mapping[str, Any], left: Side) -> float:
+    def of_preference(self, judgement: Mapping[str, Any], left: Side) -> float:
         """The difference that a ``preference`` and its ``grade`` say."""
-        preference, grade = said.get("preference"), said.get("grade", 1)
+        preference, grade = judgement.get("preference"), judgement.get("grade", 1)
         number = float(grade) if type(grade) in {int, float} else 0.0
         if not (number.is_integer() and 1.0 <= number <= self.upper):
             raise InvalidValue(
@@ -166,11 +168,11 @@ class Systems:
                 rule=f"a whole number from 1 to {self.upper:g}, or left out",
                 value=grade,
             )
-        if preference == TIE and "grade" not in said:
+        if preference == TIE and "grade" not in judgement:
             return 0.0
         better = preference
         if preference in PLACES:
-            better = left if preference == "left" else next(it for it in SIDES if it != left)
+            better = left if preference == "left" else next(side for side in SIDES if side != left)
         if better in SIDES:
             return -number if better == "a" else number
         raise InvalidValue(
@@ -233,16 +235,16 @@ class Lineup:
     def codes(self, texts: Sequence[str]) -> list[int]:
         """For the text of every system the first system that gave the same answer."""
         normals = [normal(text, self.normalisation) for text in texts]
-        first = {text: at for at, text in reversed(list(enumerate(normals)))}
+        first = {text: place for place, text in reversed(list(enumerate(normals)))}
         return [first[text] for text in normals]
 
     def reason(self, *, classes: bool) -> str:
         """Why items need no judgement to which all systems gave the same answer."""
         return reason_of(self.normalisation, classes=classes)
 
-    def losses(self, said: Mapping[str, Any]) -> tuple[float, ...]:
+    def losses(self, by_name: Mapping[str, Any]) -> tuple[float, ...]:
         """The losses of all systems in a judgement that gives them by name."""
-        unknown = sorted(said.keys() - set(self.names))
+        unknown = sorted(by_name.keys() - set(self.names))
         if unknown:
             raise InvalidValue(
                 "The pool has no system of this name.",
@@ -253,7 +255,7 @@ class Lineup:
         scale = self.scale
         whole = scale.kind == "zero_one"
         return tuple(
-            loss_of(name, said.get(name), scale.lower, scale.upper, whole=whole)
+            loss_of(name, by_name.get(name), scale.lower, scale.upper, whole=whole)
             for name in self.names
         )
 

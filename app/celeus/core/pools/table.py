@@ -114,17 +114,19 @@ class Table:
             np.array([getattr(metric.scale, name) for metric in metrics])
             for name in ("lower", "width")
         )
-        unit = (np.stack([one.surrogate for one in scores], axis=1) - lower) / width
+        unit = (np.stack([score.surrogate for score in scores], axis=1) - lower) / width
         unit = np.clip(unit, 0.0, 1.0)
         unit[:, np.ptp(unit, axis=0) == 0.0] = UNKNOWN
         losses = np.full(unit.shape, np.nan) if known is None else (known - lower) / width
-        proxies = (one.proxy for one in scores if one.proxy is not None)
-        proxy = next((one for one in proxies if np.unique(one).size <= MOST_PROXIES), None)
+        proxies = (score.proxy for score in scores if score.proxy is not None)
+        proxy = next((values for values in proxies if np.unique(values).size <= MOST_PROXIES), None)
         if len(metrics) == 1:
             # What an ordinary session cuts its strata by.
             columns_of = scores[0].columns
-            own = None if columns_of is None else (columns_of - lower) / width
-            both = replace(scores[0], surrogate=unit[:, 0], columns=own, lower=None, upper=None)
+            on_unit_scale = None if columns_of is None else (columns_of - lower) / width
+            both = replace(
+                scores[0], surrogate=unit[:, 0], columns=on_unit_scale, lower=None, upper=None
+            )
         else:
             both = Scores(unit.mean(axis=1), np.zeros(items), proxy, unit)
         return cls(tuple(metrics), unit, losses, both, tuple(columns))
@@ -188,7 +190,9 @@ def table_of(pool: Pool, columns: Sequence[str] = ()) -> Table:
     for metric in metrics:
         lowest = np.full(pool.items, metric.scale.lower)
         given.append(Scores(pool.columns.get(f"surrogate_{metric.name}", lowest), none))
-    known = np.stack([pool.columns.get(f"known_{one.name}", nothing) for one in metrics], axis=1)
+    known = np.stack(
+        [pool.columns.get(f"known_{metric.name}", nothing) for metric in metrics], axis=1
+    )
     return Table.of(metrics, given, groups, known)
 
 

@@ -98,7 +98,7 @@ def opening_of(line: bytes) -> Opening:
     equal("format", header.get("format"), FORMAT)
     members(header, "", HEADER)
     moment(header["created_at"], "created_at")
-    plan, pool = (members(header[it], it, header[it] or ()) for it in ("plan", "pool"))
+    plan, pool = (members(header[name], name, header[name] or ()) for name in ("plan", "pool"))
     form = _form_of(pool)
     if plan.get("raters") is not None:
         raise Mismatch("plan.raters", plan["raters"], "left out: a run has one judge")
@@ -137,7 +137,7 @@ def run_of(opening: Opening, pool: Pool, lines: Iterable[bytes], until: str) -> 
         state = _replayed(plan, pool, opening.seed, transcript)
     start = chain_start(opening.session, bytes.fromhex(plan.digest))
     folded_at = _folded_at(transcript, state)
-    amendments, draws = transcript.amendments, [one.seen for one in transcript.draws]
+    amendments, draws = transcript.amendments, [draw.seen for draw in transcript.draws]
     # Thousands of objects, which the verification makes again
     del transcript
     run = Run(
@@ -164,20 +164,20 @@ def _form_of(pool: Object) -> PoolForm:
     name = text(form.name, "pool.name")
     if not 0 < len(name) <= LONGEST_NAME:
         raise Mismatch("pool.name", name, f"1 to {LONGEST_NAME} characters")
-    names = [text(one.name, "pool.metrics") for one in form.metrics]
+    names = [text(metric.name, "pool.metrics") for metric in form.metrics]
     if len(set(names)) < len(names) or len(names) > MOST_METRICS:
         rule = f"at most {MOST_METRICS} different names"
         raise Mismatch("pool.metrics", ", ".join(names), rule)
     try:
-        for one in names:
-            check_metric_name(one)
+        for metric_name in names:
+            check_metric_name(metric_name)
     except Refusal as refusal:
         raise Mismatch("pool.metrics", refusal.value, refusal.rule) from refusal
     named = form.named
     systems = (named.a, named.b) if isinstance(named, Systems) else ()
-    for one in named.names if isinstance(named, Lineup) else systems:
-        if not 0 < len(text(one, "pool.systems")) <= LONGEST_NAME:
-            raise Mismatch("pool.systems", one, f"1 to {LONGEST_NAME} characters")
+    for system in named.names if isinstance(named, Lineup) else systems:
+        if not 0 < len(text(system, "pool.systems")) <= LONGEST_NAME:
+            raise Mismatch("pool.systems", system, f"1 to {LONGEST_NAME} characters")
     return form
 
 
@@ -186,8 +186,8 @@ def _showable(value: object, where: str) -> None:
     if isinstance(value, str) and not TURNS.isdisjoint(value):
         raise Mismatch(where, value, "a text without marks that turn its direction")
     inner = value.values() if isinstance(value, dict) else value
-    for one in inner if not isinstance(inner, str) and isinstance(inner, Iterable) else ():
-        _showable(one, where)
+    for member in inner if not isinstance(inner, str) and isinstance(inner, Iterable) else ():
+        _showable(member, where)
 
 
 def _plan_of(opening: Opening, pool: Pool) -> AnyPlan:
@@ -200,8 +200,8 @@ def _plan_of(opening: Opening, pool: Pool) -> AnyPlan:
 
 
 def _read(transcript: Transcript, lines: Iterable[bytes], until: str) -> Iterator[bytes]:
-    for at, line in enumerate(lines):
-        where = f"ledger[{at}]"
+    for number, line in enumerate(lines):
+        where = f"ledger[{number}]"
         try:
             record = parse(line)
         except Mismatch as differs:
@@ -249,9 +249,9 @@ def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) ->
 def _folded_at(transcript: Transcript, session: AnySession) -> NDArray[np.int32]:
     """Of every round with an interval the event since which it is what it is."""
     latest = np.zeros(len(transcript.draws), dtype=np.int32)
-    for at, event in enumerate(transcript.events, 1):
+    for number, event in enumerate(transcript.events, 1):
         if isinstance(event, Observation | JointObservation | Unjudgeable | Amendment):
-            latest[event.round - 1] = at
+            latest[event.round - 1] = number
     return np.maximum.accumulate(latest[: len(session.question.points)])
 
 

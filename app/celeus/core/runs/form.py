@@ -47,7 +47,7 @@ class PoolForm:
         if self.score is not None:
             values["score"] = self.score.to_dict()
         if self.metrics:
-            values["metrics"] = [one.to_dict() for one in self.metrics]
+            values["metrics"] = [metric.to_dict() for metric in self.metrics]
         return values
 
     @classmethod

@@ -195,8 +195,8 @@ class CalibratedPredictor:
         stratum = int(self._strata.code[draw.item])
         if loss is not None:
             unit = (loss - self._lower) / self._width
-            own = self._strata.weight_of(draw.item)
-            weight = own / (float(self._left.weight.sum()) * draw.q)
+            item_weight = self._strata.weight_of(draw.item)
+            weight = item_weight / (float(self._left.weight.sum()) * draw.q)
             self._calibration.record(stratum, unit, float(self._fit.mean[stratum]), weight)
         self._left.take(draw.item)
         self._fit = self._calibration.fit

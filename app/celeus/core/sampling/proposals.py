@@ -142,11 +142,11 @@ class MixtureProposal:
         """The next item and its probability; ``coin`` is uniform on (0, 1). Takes nothing."""
         use_weight = self._positive > 0 and coin >= self._beta
         order = self._orders.by_weight if use_weight else self._orders.uniform
-        at = self._walked[use_weight]
-        while self.drawn_in[order[at]]:
-            at += 1
-        self._walked[use_weight] = at
-        item = int(order[at])
+        place = self._walked[use_weight]
+        while self.drawn_in[order[place]]:
+            place += 1
+        self._walked[use_weight] = place
+        item = int(order[place])
         return item, self.probability(item)
 
     def take(self, item: int, round_: int) -> None:
@@ -229,11 +229,11 @@ class StratifiedProposal:
         if stratum == q.size or not self.left[stratum]:
             # Rounding put the coin on the very end of the scale.
             stratum = int(np.flatnonzero(self.left)[-1])
-        at = self._walked[stratum]
-        while self.drawn_in[self._order[at]]:
-            at += 1
-        self._walked[stratum] = at
-        item = int(self._order[at])
+        place = self._walked[stratum]
+        while self.drawn_in[self._order[place]]:
+            place += 1
+        self._walked[stratum] = place
+        item = int(self._order[place])
         return ProposedDraw(item, self._strata.weight_of(item) * float(q[stratum]), q)
 
     def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:

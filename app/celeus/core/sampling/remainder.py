@@ -29,9 +29,9 @@ class StrataLeft:
         self._sums: list[RunningSum] = []
         self.weight: Floats = strata.size.astype(np.float64)
         if strata.item_weight is not None:
-            code, own = strata.code, strata.item_weight
-            self._sums = [RunningSum.of(own[code == k]) for k in range(strata.count)]
-            self.weight[:] = [one.value for one in self._sums]
+            code, weight = strata.code, strata.item_weight
+            self._sums = [RunningSum.of(weight[code == k]) for k in range(strata.count)]
+            self.weight[:] = [left.value for left in self._sums]
 
     def take(self, item: int) -> None:
         """One item less in its stratum."""
@@ -74,8 +74,8 @@ class Remainder:
         rise, drop = bounds.lower[left] - scale.lower, bounds.upper[left] - scale.upper
         weight = RunningSum(float(items))
         if item_weight is not None:
-            own = item_weight[left]
-            rise, drop, weight = rise * own, drop * own, RunningSum.of(own)
+            left_weight = item_weight[left]
+            rise, drop, weight = rise * left_weight, drop * left_weight, RunningSum.of(left_weight)
         sums = RunningSum.of(rise), RunningSum.of(drop)
         return cls(scale, items, weight, bounds, item_weight, *sums)
 
@@ -93,9 +93,9 @@ class Remainder:
         self.items -= 1
         self.weight.add(-weight)
         if self.bounds is not None:
-            own = self.bounds.of(item)
-            self.rise.add(weight * (self.scale.lower - own.lower))
-            self.drop.add(weight * (self.scale.upper - own.upper))
+            limits = self.bounds.of(item)
+            self.rise.add(weight * (self.scale.lower - limits.lower))
+            self.drop.add(weight * (self.scale.upper - limits.upper))
         if not self.items and self.item_weight is not None:
             self.weight, self.rise, self.drop = RunningSum(0.0), RunningSum(0.0), RunningSum(0.0)
 

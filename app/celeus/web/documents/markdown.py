@@ -63,9 +63,9 @@ def rendered(text: str, resolve: Resolve) -> Rendered:
     html = parser.renderer.render(tokens, parser.options, {})
     for plain, ours in _ADAPTED.items():
         html = html.replace(plain, ours)
-    title = next((one.text for one in headings if one.level == 1), "")
+    title = next((heading.text for heading in headings if heading.level == 1), "")
     # The parser escapes all that is not its own
-    return Rendered(Markup(html), title, [one for one in headings if one.level > 1])  # noqa: S704
+    return Rendered(Markup(html), title, [heading for heading in headings if heading.level > 1])  # noqa: S704
 
 
 def _resolve(token: Token, resolve: Resolve) -> None:
@@ -86,14 +86,14 @@ def _headings(tokens: Sequence[Token]) -> Iterator[Heading]:
         if heading.type != "heading_open":
             continue
         children = inline.children or []
-        text = "".join(one.content for one in children)
+        text = "".join(token.content for token in children)
         name = _NOT_IN_IDS.sub("", text.strip().lower()).replace(" ", "-")
         count = uses.get(name, 0)
         uses[name] = count + 1
-        one = Heading(int(heading.tag[1:]), f"{name}-{count}" if count else name, text)
-        heading.attrSet("id", one.id)
-        if one.level > 1:
+        entry = Heading(int(heading.tag[1:]), f"{name}-{count}" if count else name, text)
+        heading.attrSet("id", entry.id)
+        if entry.level > 1:
             link = Markup(' <a class="anchor" href="#{}" aria-label="{}">#</a>')
-            said = link.format(one.id, f"Link to the section “{text}”")
-            children.append(Token("html_inline", "", 0, content=said))
-        yield one
+            anchor = link.format(entry.id, f"Link to the section “{text}”")
+            children.append(Token("html_inline", "", 0, content=anchor))
+        yield entry

@@ -62,7 +62,7 @@ class BestWording(Words):
         inside, items = count(self.labels_in_interval), self.items
         lines = [f"{inside} of {items} items were judged, by the losses of all systems."]
         if self._status["best"]["winner"] is None:
-            leader = next(one for one in self._ranked if one["state"] == "leading")
+            leader = next(system for system in self._ranked if system["state"] == "leading")
             lines.append(f"{leader['name']} does best so far, which is no claim.")
         return lines
 
@@ -107,29 +107,29 @@ class BestWording(Words):
     def _ranked(self) -> list[dict[str, Any]]:
         """The systems, the leader first, and those out last, the latest of them before."""
 
-        def rank(one: Mapping[str, Any]) -> tuple[int, float]:
-            if one["state"] == "out":
-                return 2, -one["round"]
-            return int(one["state"] == "in"), one["estimate"] or 0.0
+        def rank(system: Mapping[str, Any]) -> tuple[int, float]:
+            if system["state"] == "out":
+                return 2, -system["round"]
+            return int(system["state"] == "in"), system["estimate"] or 0.0
 
         return sorted(self._status["best"]["systems"], key=rank)
 
     @property
     def ladder(self) -> list[Rung]:
         """A row for every system."""
-        return [self._rung(one) for one in self._ranked]
+        return [self._rung(system) for system in self._ranked]
 
-    def _rung(self, one: Mapping[str, Any]) -> Rung:
+    def _rung(self, system: Mapping[str, Any]) -> Rung:
         figures, width = self.figures, self._scale.width
-        lower, upper, estimate = one["lower"], one["upper"], one["estimate"]
-        words = {"leading": "leads", "in": "may be the best"}.get(one["state"])
+        lower, upper, estimate = system["lower"], system["upper"], system["estimate"]
+        words = {"leading": "leads", "in": "may be the best"}.get(system["state"])
         bar = None
         if lower is not None:
             bar = MIDDLE * (1.0 + lower / width), MIDDLE * (upper - lower) / width
         return Rung(
-            name=one["name"],
-            state=one["state"],
-            words=words or f"out since label {count(one['round'])}",
+            name=system["name"],
+            state=system["state"],
+            words=words or f"out since label {count(system['round'])}",
             estimate="" if estimate is None else figures.nearest(estimate),
             lower="" if lower is None else figures.below(lower),
             upper="" if upper is None else figures.above(upper),

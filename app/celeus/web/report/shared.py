@@ -83,7 +83,7 @@ async def shared_picture(
 def drawn(templates: Templates, badge: Badge, title: str) -> str:
     """The picture of a badge."""
     label, message = _short(badge.label), _short(badge.message)
-    left, right = (round(LETTER * len(one)) + 2 * MARGIN for one in (label, message))
+    left, right = (round(LETTER * len(text)) + 2 * MARGIN for text in (label, message))
     return printable(
         templates.text(
             "badge.svg",

@@ -73,45 +73,49 @@ class TableWording(Words):
     def scale(self) -> str:
         """The scales of the losses."""
         return "; ".join(
-            f"{one.name}: {one.scale.lower:.10g} to {one.scale.upper:.10g}"
-            for one in self._plan.metrics
+            f"{metric.name}: {metric.scale.lower:.10g} to {metric.scale.upper:.10g}"
+            for metric in self._plan.metrics
         )
 
     @property
     def parts(self) -> Iterator[Part]:
         """All claims: those about all items, then by metric and group column."""
         claims = self._told.claims
-        yield Part("All items", [_row(one, one["metric"]) for one in claims if not one["column"]])
+        yield Part(
+            "All items", [_row(claim, claim["metric"]) for claim in claims if not claim["column"]]
+        )
         for column in self._plan.columns:
             for metric in self._plan.metrics:
-                own = [
-                    one for one in claims if (one["metric"], one["column"]) == (metric.name, column)
+                in_column = [
+                    claim
+                    for claim in claims
+                    if (claim["metric"], claim["column"]) == (metric.name, column)
                 ]
-                own.sort(key=lambda one: one["lower"] - one["upper"])
+                in_column.sort(key=lambda claim: claim["lower"] - claim["upper"])
                 title = f"{metric.name} by {column}"
-                yield Part(title, [_row(one, one["value"]) for one in own])
+                yield Part(title, [_row(claim, claim["value"]) for claim in in_column])
 
 
 def _row(claim: Mapping[str, Any], name: str) -> Row:
     score, ends = claim["score"], claim["scale"]
     scale = Interval(ends["lower"], ends["upper"])
 
-    def at(value: float) -> float:
+    def place(value: float) -> float:
         return WIDE * (value - scale.lower) / scale.width
 
     asked = {None: "", True: "met", False: "not met yet"}[claim["met"]]
     later = claim["added"]
     answers = [
-        f"mean loss {one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}"
-        for one in claim["answers"]
+        f"mean loss {answer['side'].replace('_', ' ')} {answer['threshold']:g}: {answer['answer']}"
+        for answer in claim["answers"]
     ]
-    width = max(at(score["upper"]) - at(score["lower"]), LEAST)
+    width = max(place(score["upper"]) - place(score["lower"]), LEAST)
     return Row(
         name=name,
         figures=f"{score['name']} {score_figures(score, scale)}",
         asked="; ".join(filter(None, [asked, *answers])),
         added="" if later is None else f"added after {count(later)} label{'s' * (later != 1)}",
         judged=f"{count(claim['rounds']['judged'])} of {count(claim['items'])}",
-        bar=(min(at(score["lower"]), WIDE - width), width),
-        at=at(score["estimate"]),
+        bar=(min(place(score["lower"]), WIDE - width), width),
+        at=place(score["estimate"]),
     )

@@ -98,9 +98,9 @@ class Wording(Words):
     def points(self) -> list[Point]:
         """The course of the score."""
         points = []
-        for one in self._told.points:
-            image = self._image(one.lower, one.upper)
-            points.append(Point(one.round, self.at(one.estimate), image.lower, image.upper))
+        for point in self._told.points:
+            image = self._image(point.lower, point.upper)
+            points.append(Point(point.round, self.at(point.estimate), image.lower, image.upper))
         return points
 
     @property

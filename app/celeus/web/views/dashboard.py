@@ -46,12 +46,12 @@ async def dashboard(view: AnyonesPage, params: Annotated[SessionsQuery, Query()]
     def address(**changes: object) -> str:
         """That of the same sessions but for the changes."""
         asked = wanted | changes
-        said = {
+        query = {
             name: str(value).lower() if value is True else value
             for name, value in asked.items()
             if value and value != NEWEST
         }
-        return f"/?{urlencode(said)}" if said else "/"
+        return f"/?{urlencode(query)}" if query else "/"
 
     sessions = await list_sessions(view.context, page_filter)
     page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == ROWS else None}

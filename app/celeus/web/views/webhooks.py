@@ -21,5 +21,8 @@ async def webhooks(view: ManagesPage) -> Response:
         "webhooks.html",
         events=EVENTS,
         formats=FORMATS,
-        sessions=[(one["id"], one.get("name") or f"Session {one['id'][-8:]}") for one in sessions],
+        sessions=[
+            (session["id"], session.get("name") or f"Session {session['id'][-8:]}")
+            for session in sessions
+        ],
     )
