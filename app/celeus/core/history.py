@@ -1,8 +1,8 @@
-"""A history: what was learnt, by how many rounds it was learnt from.
+"""A history: the values of an estimate by the number of rounds they come from.
 
-A round bets with what was known when it was drawn, and rounds are drawn ahead of losses. So what
-has been learnt is kept as it was after every round, back to the oldest that a draw still out rests
-on; with nothing out that is one value.
+A round bets with the values known at its draw, and rounds are drawn ahead of losses. So the value
+after every round is kept, back to the oldest that an open draw uses; without open draws that is one
+value.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""Systems on one pool: what is known of their losses without a label, and what judges say of them.
+"""Several systems on one pool: surrogates of their losses, and losses from judgements.
 
 Notation: loss in [L, U], s_A, s_B surrogates of the two losses on the unit scale.
 
@@ -8,8 +8,8 @@ Notation: loss in [L, U], s_A, s_B surrogates of the two losses on the unit scal
             (1 - s_A) + (1 - s_B)          where at most one of two different answers can be right
             s_A (1 - s_B) + s_B (1 - s_A)  else
 
-Items to which both gave the same answer have d = 0 for certain. That is a known loss, and most of
-what a comparison saves.
+Items with the same answer from both have d = 0 for certain. That is a known loss, and most of the
+labels that a comparison saves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,21 +28,21 @@ from celeus.errors import InvalidValue
 Floats = NDArray[np.float64]
 
 SAYINGS = (("label",), ("loss_a", "loss_b"), ("loss_left", "loss_right"), ("preference", "grade"))
-"""What a judgement of two systems may say, one of these, by the names it has in the ledger."""
+"""Members of a judgement of two systems, by their names in the ledger: one group of these."""
 WORDS = tuple(flatten.from_iterable(SAYINGS))
 
 
 def difference_scale(scale: LossScale) -> LossScale:
-    """Where the difference of two losses lies."""
+    """Return the scale of the difference of two losses on ``scale``."""
     return LossScale.of("difference", upper=scale.upper - scale.lower)
 
 
 def surrogate_columns(
     a: Floats, b: Floats, scale: Interval, *, exclusive: bool
 ) -> dict[str, Floats]:
-    """Surrogate of the difference and chance of one, as a pool's columns, from those of the losses.
+    """Return the pool columns of surrogate and chance of a difference, from the losses' surrogates.
 
-    ``exclusive`` says that of two different answers at most one is right.
+    ``exclusive``: of two different answers at most one is right.
     """
     unit_a, unit_b = ((column - scale.lower) / scale.width for column in (a, b))
     change = unit_a * (1.0 - unit_b) + unit_b * (1.0 - unit_a)
@@ -52,9 +52,10 @@ def surrogate_columns(
 
 
 def loss_said(pool: Pool, item: int, judgement: Mapping[str, Any], left: Side | None) -> float:
-    """The loss of an item that a judge's words say, by name; ``left`` as in ``Systems``.
+    """Return the loss of an item from the members of a judgement; ``left`` as in ``Systems``.
 
-    Refuses words that the pool does not ask for, and losses outside its scale.
+    Raises InvalidValue for members that the pool does not ask for, and LossOutsideScale for a loss
+    outside its scale.
     """
     systems = pool.systems
     words = [names[0] for names in (*SAYINGS, ("loss",)) if not judgement.keys().isdisjoint(names)]
@@ -97,10 +98,11 @@ def losses_said(
     judgement: Mapping[str, Any],
     shown: Sequence[Sequence[int]] | None,
 ) -> tuple[float, ...]:
-    """The losses of several systems that a judge's words say: a ``label`` or ``losses``.
+    """Return the losses of several systems from a judgement: its ``label`` or ``losses``.
 
-    Losses are given by the systems' names, or one for each answer ``shown``, which says whose it
-    is. Refuses words that the pool does not ask for, and losses outside the scale.
+    Losses are given by the systems' names, or one for each answer ``shown``, a list of the systems
+    that gave it. Raises InvalidValue for members that the pool does not ask for, and
+    LossOutsideScale for losses outside the scale.
     """
     label, losses = judgement.get("label"), judgement.get("losses")
     predictions = pool.columns.get("predictions")
@@ -118,7 +120,7 @@ def losses_said(
                 rule=f"{len(shown)} losses, in the order of the answers",
                 value=len(losses),
             )
-        # By their places: a refusal by name would tell whose an answer is.
+        # By place: a refusal by name would disclose which system gave an answer.
         scale, whole = lineup.scale, lineup.scale.kind == "zero_one"
         losses = [
             loss_of(str(place), loss, scale.lower, scale.upper, whole=whole)
