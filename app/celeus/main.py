@@ -94,7 +94,7 @@ PAGES: tuple[APIRouter, ...] = (
 """Routers of the pages, which are not part of the API contract."""
 
 LAST_SECONDS = 1.5
-"""How long a server that stops waits for the answers to requests that it has given up."""
+"""Seconds a stopping server waits for the answers to requests that it has cancelled."""
 CORS_HEADERS = (
     "Authorization",
     "Content-Type",

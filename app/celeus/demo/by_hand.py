@@ -16,7 +16,7 @@ from celeus.demo.digits import digits
 from celeus.errors import InvalidValue
 
 ENLARGED = 14
-"""Times the pixels of a side, eight and a margin; at their own size nobody could read them."""
+"""Factor by which a picture is enlarged, margin included; the originals are too small to read."""
 MARGIN = 1
 _BRIGHTEST = 15.0
 _GREY, _BITS = 0, 4

@@ -37,7 +37,7 @@ def draw_all(folder: Path) -> None:
 
 
 def peeking(truth: Truth) -> Figure:
-    """How many of those who look at every label were misled at some label."""
+    """Draw the share of people, looking after every label, who were misled at some label."""
     labels = np.arange(1, LABELS + 1)
     losses = np.random.default_rng(0).random((LOOKERS, LABELS)) < RISK
     mean = losses.cumsum(axis=1) / labels
@@ -60,7 +60,7 @@ def peeking(truth: Truth) -> Figure:
 
 
 def gamblers() -> Figure:
-    """What three gamblers own who bet against three values; the true one is 0.15."""
+    """Draw the money of three gamblers who bet against three values; the true one is 0.15."""
     losses = (np.random.default_rng(4).random(300) < RISK).astype(float)
     figure, axes = _axes("labels", "money of the gambler")
     labels = np.arange(losses.size + 1)

@@ -23,12 +23,12 @@ from celeus.simulation.sessions import seed_of
 MOST_WORKERS = 64
 FIGURE_NAME = "celeus-demo.png"
 SECONDS_PER_LABEL = 30
-"""What a careful person may need for one; used for an illustration only."""
+"""Seconds a careful person may need for a label; used for an illustration only."""
 COMPARED = {
     "celeus": ("the published method, with the same surrogate", "tab:green"),
     "evalue": ("uniform draws, without a surrogate", "tab:orange"),
 }
-"""Policies the default one is shown beside: what each is, and its colour."""
+"""Policies compared with the default one: description and colour of each."""
 
 
 @dataclass(frozen=True, slots=True)

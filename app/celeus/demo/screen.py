@@ -1,6 +1,6 @@
 """Console output of the demo: text, the narrowing interval, and the summary.
 
-On a terminal the interval is drawn in place; elsewhere a line tells it every hundred labels.
+On a terminal the interval is drawn in place; elsewhere a line is printed every hundred labels.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,12 +12,12 @@ from rich.live import Live
 from rich.text import Text
 
 Session = dict[str, Any]
-"""Where a session stands, as the service tells it."""
+"""Status of a session, as the service returns it."""
 OnSession = Callable[[Session], object]
 
 _COLUMNS = 60
 _AXIS = 0.5
-"""The bar shows risks from 0 to here; what lies above leaves it at the right end."""
+"""Largest risk that the bar shows; larger ones are cut at its right end."""
 _SPARKS = "▁▂▃▄▅▆▇█"
 _LINE_EVERY = 100
 _NARROWEST_TERMINAL = _COLUMNS + 12
@@ -90,12 +90,12 @@ def count_line(session: Session) -> str:
 
 
 def count(number: int) -> str:
-    """A whole number with its thousands apart."""
+    """Return a whole number with its thousands separated."""
     return f"{number:,}".replace(",", " ")
 
 
 def sparks(widths: list[float]) -> str:
-    """How the width came down from the whole scale: one block per equal share of the labels."""
+    """Return the course of the width as blocks, one per equal share of the labels."""
     columns = min(_COLUMNS, len(widths))
     sample = [widths[(index + 1) * len(widths) // columns - 1] for index in range(columns)]
     top = len(_SPARKS) - 1

@@ -84,7 +84,7 @@ def _serve(folder: Path, port: int) -> ChildProcess:
         *(sys.executable, "-P", "-m", "celeus.cli"),
         *("serve", "--show-key", "--data-dir", str(folder), "--port", str(port)),
     ]
-    # It holds the key: only for the eyes of whoever started the demo
+    # It holds the key: readable only by the user who started the demo
     with os.fdopen(os.open(_log(folder), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as log:
         return ChildProcess(command, stdout=log, stderr=log, env=environment(), cwd="/")
 

@@ -28,7 +28,7 @@ from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
 
 FOLDER = Path(".celeus")
-"""Where a session's file lies that nobody named."""
+"""Folder of session files whose path was not given."""
 LINES = frozenset({".jsonl", ".ndjson"})
 
 Row = Mapping[str, Any]
@@ -186,7 +186,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a session lies, with which key it is certified, and how many judge at once."""
+    """A session's file, the key that signs its certificate, and the number of parallel judges."""
 
     file: str | os.PathLike[str] | None
     key: str | os.PathLike[str] | None
@@ -331,7 +331,7 @@ def _by_metric(given: object, name: str) -> dict[str | None, float | None]:
 
 
 def _said(row: Row) -> dict[str, Any]:
-    """What a system answered, with its surrogate or prediction where it has one."""
+    """Return a system's answer from a row, with its surrogate or prediction if there is one."""
     return {name: value for name, value in row.items() if name not in {"id", "payload"}}
 
 

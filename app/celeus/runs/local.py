@@ -20,7 +20,7 @@ from celeus.errors import InvalidValue
 from celeus.runs.run import Run
 
 LEASE_SECONDS = 3600
-"""What a worker of this process holds, nobody else gets: leases need no renewal."""
+"""Seconds of a lease. A worker of this process keeps its draws, so leases need no renewal."""
 SAID = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
 
 

@@ -232,7 +232,7 @@ class Run:
         return self._records
 
     def status(self) -> dict[str, Any]:
-        """Where the session stands; the members are those of the service's status document."""
+        """Return the session's status, with the members of the service's status document."""
         with self._lock:
             header = Header(
                 session=self.id,
@@ -246,7 +246,7 @@ class Run:
             return status_document(header, self._state, self.upload.pool)
 
     def shows_answers(self, round_: int) -> bool:
-        """Whether who judges a round is shown answers, and not told whose they are."""
+        """Return whether the judge of a round sees answers without the systems' names."""
         if not 1 <= round_ <= self._state.drawn:
             return True
         draw = self._draw(round_)
@@ -254,9 +254,9 @@ class Run:
         return not answers or any(value is not None for value in answers)
 
     def next(self, worker: str, count: int) -> dict[str, Any]:
-        """Up to ``count`` draws for a worker to judge: its own, those of nobody, then new ones.
+        """Return up to ``count`` draws for a worker: its own, those without one, then new ones.
 
-        What a process held that was killed is nobody's.
+        Draws held by a process that was killed have no worker.
         """
         with self._lock:
             return self._writing(lambda: self._offer(worker, count))
@@ -296,7 +296,7 @@ class Run:
             return certificate(account, key)
 
     def _writing(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What ``work`` gives, once what it appended is on the disk."""
+        """Run ``work`` and return its result once the events it appended are on the disk."""
         try:
             answer = work()
         except BaseException:

@@ -1,4 +1,4 @@
-"""Routes of pages: who may see them, how they render, and what is shown when they are refused.
+"""Routes of pages: access, rendering, and the pages of refusals.
 
 A page lives in a module of its own:
 
@@ -8,8 +8,8 @@ A page lives in a module of its own:
     async def thing(view: ReadsPage, thing_id: str) -> Response:
         return view.page("thing.html", thing=await get_thing(view.context, thing_id))
 
-and `celeus.main` names its router. Whoever is not signed in is led to `/login` and back; a refusal
-is shown as a page.
+and `celeus.main` names its router. A visitor who is not signed in is redirected to `/login` and
+back; a refusal is shown as a page.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -46,7 +46,7 @@ from celeus.web.rendering import Templates
 
 LOGIN = "/login"
 SHARED = "/s/"
-"""Links that show one report to anybody."""
+"""Prefix of links that show one report without signing in."""
 _STATIC = "/static/"
 _INTERFACE = "/v1/"
 _REPORT = "/report"
@@ -69,7 +69,7 @@ class View:
         policy: Mapping[str, str] | None = None,
         **context: object,
     ) -> HTMLResponse:
-        """The page; templates know `caller`, `csrf`, and what is given here."""
+        """Render a template; it knows `caller`, `csrf`, and the ``context`` given here."""
         templates = templates_of(self.request)
         return templates.page(template, self.caller, context, status=status, policy=policy)
 
@@ -81,7 +81,7 @@ async def _view(request: Request, needed: SecurityScopes, caller: CallerOf) -> V
 
 
 AnyonesPage = Annotated[View, Security(_view)]
-"""Whoever is signed in."""
+"""View of a page that every signed-in caller may see."""
 ReadsPage = Annotated[View, Security(_view, scopes=["read"])]
 LabelsPage = Annotated[View, Security(_view, scopes=["label"])]
 ManagesPage = Annotated[View, Security(_view, scopes=["manage"])]
@@ -89,10 +89,10 @@ AdministersPage = Annotated[View, Security(_view, scopes=["admin"])]
 
 
 class PageRoute(APIRoute):
-    """A route whose refusals are pages too."""
+    """A route whose refusals are rendered as pages."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler of the route, which renders refusals as pages."""
+        """Return the handler of the route, which renders refusals as pages."""
         handle = super().get_route_handler()
 
         async def shown(request: Request) -> Response:
@@ -109,14 +109,14 @@ class PageRoute(APIRoute):
 
 
 def page_router() -> APIRouter:
-    """A router for pages, which are not part of the API contract."""
+    """Return a router for pages, which are not part of the API contract."""
     return APIRouter(
         route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
     )
 
 
 def doors_pages(routers: Sequence[APIRouter]) -> Pages:
-    """The pages of these routers, for the authentication middleware."""
+    """Return the pages of these routers, for the authentication middleware."""
     routes = [route for router in routers for route in router.routes]
 
     def shows(scope: Scope) -> bool:
@@ -130,7 +130,7 @@ def doors_pages(routers: Sequence[APIRouter]) -> Pages:
 
 
 def show_refusals(app: FastAPI) -> None:
-    """Render refusals, unknown addresses and failures as pages for people, for programs not."""
+    """Render refusals, unknown addresses and failures as pages when a person navigates."""
 
     def for_people(kind: type[Exception], shown: _Shows) -> None:
         handler = app.exception_handlers[kind]
@@ -169,7 +169,7 @@ async def _failed(request: Request, _: Exception) -> Response:
 
 
 def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:
-    """A refusal as a person reads it, with the next sensible step."""
+    """Render a refusal as a page, with the next sensible step."""
     caller: Caller | None = scope.get("state", {}).get("caller")
     templates = cast("Templates", scope["app"].state.templates)
     status = status_of(type(refusal))
@@ -180,24 +180,24 @@ def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:
 
 
 def tell_when(answer: Response, refusal: Refusal) -> None:
-    """Say in the answer when to try again, where that may help."""
+    """Set Retry-After in the answer if a later try may succeed."""
     wait = refusal.more.get("retry_after")
     if wait is not None or isinstance(refusal, Unavailable):
         answer.headers["Retry-After"] = str(wait or RETRY_SECONDS)
 
 
 def sentence(detail: str) -> str:
-    """What a refusal says, as a sentence of a page."""
+    """Return a refusal's detail as a sentence: capitalised, with a full stop."""
     return f"{detail[:1].upper()}{detail[1:].rstrip('.')}."
 
 
 def templates_of(request: Request) -> Templates:
-    """The templates that `create_app` loaded."""
+    """Return the templates that `create_app` loaded."""
     return cast("Templates", request.app.state.templates)
 
 
 def login_path(scope: Scope) -> str:
-    """The sign-in page, with the requested address to return to."""
+    """Return the address of the sign-in page, with the requested address to return to."""
     target = quote(scope["path"])
     if scope["query_string"]:
         target += "?" + scope["query_string"].decode("latin-1")
@@ -205,7 +205,7 @@ def login_path(scope: Scope) -> str:
 
 
 def _navigates(scope: Scope) -> bool:
-    """Whether somebody follows a link, or types an address, of a page: no program asks so."""
+    """Return whether a person navigates to a page: a browser's request for HTML."""
     accept = "".join(headers_of(scope, b"accept"))
     reads = scope["method"] in READING
     path = scope["path"]
@@ -218,5 +218,5 @@ def _refused_at_door(scope: Scope, refusal: Refusal) -> ASGIApp:
         return refused_page(scope, refusal)
     answer = RedirectResponse(login_path(scope) if scope["method"] in READING else LOGIN, 303)
     answer.headers["Cache-Control"] = "no-store"
-    # The cookie is left to the page to sign in, which says that it works no longer
+    # The sign-in page removes the cookie and says that it no longer works
     return answer

@@ -34,7 +34,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What somebody signs in with, and where they want to go then."""
+    """The fields of the sign-in form: a key or an invitation, and the path to go to."""
 
     key: str
     invite: str
@@ -42,7 +42,7 @@ class Attempt:
 
 
 def local_path(target: str) -> str:
-    """Where somebody is led who asked for this: to a path of this service, else to its start."""
+    """Return ``target`` if it is a path of this service, else "/"."""
     local = len(target) <= LONGEST_PATH and _LOCAL.fullmatch(target) is not None
     return target if local and not target.startswith(LOGIN) else "/"
 
@@ -65,9 +65,9 @@ async def _attempt(request: Request) -> Attempt:
 async def login(
     request: Request, context: OpenContext, path: Annotated[str, Query(alias="next")] = "/"
 ) -> Response:
-    """The page on which somebody signs in, whoever is signed in already.
+    """Show the sign-in page, also to a browser that is signed in.
 
-    Whose cookie works no longer is told so, once: the browser forgets it.
+    A cookie that no longer works is removed, and the page says so once.
     """
     cookie = cookie_of(request.scope)
     caller, ended = await _present(context, cookie)
@@ -82,7 +82,7 @@ async def login(
 async def log_in(
     request: Request, context: OpenContext, attempt: Annotated[Attempt, Depends(_attempt)]
 ) -> Response:
-    """Go on signed in, or be told what is wrong with the key or the link."""
+    """Sign in and redirect, or show what is wrong with the key or the link."""
     try:
         require_own_origin(request.scope, context.settings.public_url)
         async with context.gates.strangers:
@@ -92,7 +92,7 @@ async def log_in(
         return _told_wrong(request, attempt, wait)
     before = cookie_of(request.scope)
     if before is not None:
-        # Nobody could end it any more: the browser forgets its cookie
+        # The browser replaces this cookie, so its session could not be ended later
         await sign_out(context, before)
     answer = RedirectResponse(signed_in.path, 303)
     answer.headers["Set-Cookie"] = given_cookie(request.scope, signed_in)
@@ -118,13 +118,13 @@ async def _signed_in(context: Context, attempt: Attempt) -> SignedIn:
 
 
 async def _present(context: Context, cookie: str | None) -> tuple[Caller | None, bool]:
-    """Who is signed in, and whether somebody was and is no longer."""
+    """Return the signed-in caller, if any, and whether the cookie has stopped working."""
     try:
         return (None if cookie is None else await admit_browser(context, cookie)), False
     except Unauthenticated:
         return None, True
     except Refusal:
-        # Whatever it is, the page that helps is this one
+        # Any other refusal is shown when the form is sent
         return None, False
 
 

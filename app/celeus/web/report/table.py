@@ -17,7 +17,7 @@ LEAST: Final = 1.5
 
 
 class Row(NamedTuple):
-    """A claim: its figures in words, and where its bar and its point stand."""
+    """A claim: its figures in words, and the places of its bar and its point."""
 
     name: str
     figures: str
@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """Something was asked for of one of them."""
+        """Whether a precision or a question was asked for in any row."""
         return any(row.asked for row in self.rows)
 
 
@@ -47,7 +47,7 @@ class TableWording(Words):
         super().__init__(account)
         self._plan = plan
         self.figures = Figures(pool.scale, 0.0)
-        # A judgement may say of one metric that nobody can tell it
+        # A judgement may leave a single metric unjudged
         self.judged = self._status["rounds"]["judged"]
         self.labels_in_interval = self.in_interval
 
@@ -58,13 +58,13 @@ class TableWording(Words):
 
     @property
     def promises(self) -> list[str]:
-        """What holds of one claim, of all, and of those picked after looking."""
+        """Guarantees of one claim, of all, and of those picked after looking."""
         promises = self._status["table"]["promises"]
         return [promises[name] for name in ("one", "all", "picked")]
 
     @property
     def standing(self) -> str:
-        """Whether the certificate is final or interim, in words."""
+        """Sentence that the certificate is final or interim."""
         if self._told.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may narrow the intervals."

@@ -34,7 +34,7 @@ class Words:
         self._status = account.document
         self.items = count(account.plan.items)
         self.in_interval = self._status["rounds"]["in_interval"]
-        # A round that nobody could judge is answered, and no label
+        # An unjudgeable round has an answer, but no label
         self.judged = self._status["rounds"]["judged"] - account.unjudgeable
         self.labels_in_interval = self.in_interval - account.unjudgeable
 
@@ -50,7 +50,7 @@ class Words:
 
     @property
     def pool_sessions(self) -> str:
-        """Which of its pool's sessions this one is, and what became of the others."""
+        """Sentence on this session's place among those of its pool, and on the others' outcomes."""
         return pool_sessions_line(self._told.pool_sessions)
 
     @property
@@ -61,7 +61,7 @@ class Words:
 
     @property
     def saved(self) -> str:
-        """How many labels were saved against judging every item."""
+        """Sentence on the labels saved compared with judging every item."""
         remaining = self._told.plan.items - self._status["rounds"]["judged"]
         if remaining == 0:
             return "none: every item was drawn"
@@ -111,12 +111,12 @@ class Wording(Words):
         return self.figures.nearest(self.at(self._status["estimate"])) + self.sign
 
     def width(self, width: float, *, given: bool = False) -> str:
-        """A width, of a share in points; as somebody chose it where it was ``given``."""
+        """Return a width as text, of a share in points; if ``given``, with the user's digits."""
         figure = self.figures.given(width) if given else self.figures.nearest(width)
         return f"{figure} points" if self.shift else figure
 
     def asked(self, precision: float | None) -> str:
-        """The precision somebody chose."""
+        """Return the chosen precision as text."""
         return "none" if precision is None else self.width(precision, given=True)
 
     @property
@@ -152,7 +152,7 @@ class Wording(Words):
 
     @property
     def settled(self) -> bool:
-        """Whether the whole pool is judged, so that its mean is known exactly."""
+        """True if the whole pool is judged, so that its mean is known exactly."""
         return is_settled(self._status)
 
     @property
@@ -185,7 +185,7 @@ class Wording(Words):
 
     @property
     def _judged(self) -> str:
-        """How many items were judged, and how many of them the interval speaks for."""
+        """Sentence on the items judged, and how many of them are in the interval."""
         sentence = f"{count(self.judged)} of {self.items} items were judged"
         inside = self.labels_in_interval
         if self.judged == inside:
@@ -231,7 +231,7 @@ class Wording(Words):
 
     @property
     def standing(self) -> str:
-        """Whether the certificate is final or interim, in words."""
+        """Sentence that the certificate is final or interim."""
         if self._told.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may narrow the interval."
@@ -248,7 +248,7 @@ class Wording(Words):
 
     @property
     def sides(self) -> str | None:
-        """How often which side won; None where no two systems are compared."""
+        """Sentence on how often each side won; None unless two systems are compared."""
         sides = self._status["sides"]
         if sides is None:
             return None
@@ -257,7 +257,7 @@ class Wording(Words):
 
     @property
     def raters(self) -> str | None:
-        """What a panel of raters has said, and how far they agree; None without one."""
+        """Sentence on the judgements of a panel and their agreement; None without a panel."""
         raters = self._status["raters"]
         if raters is None:
             return None
@@ -280,9 +280,9 @@ class Wording(Words):
 
     @property
     def answers(self) -> list[dict[str, str]]:
-        """What was asked, with the answers, as the session says them."""
+        """Questions with their answers, in the session's words."""
         return self._measure.answers(self._status)
 
     def threshold(self, asked: dict[str, Any]) -> str:
-        """What a question asks of the score, such as "at most 10 %"."""
+        """Return a question's threshold on the score as text, such as "at most 10 %"."""
         return self._measure.threshold(asked)

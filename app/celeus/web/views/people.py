@@ -1,4 +1,4 @@
-"""The page of people and keys: invited, given roles and removed by whoever administers."""
+"""The page of people and keys, where administrators invite, remove and give roles."""
 
 from fastapi import Response
 
