@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 SYSTEM = {"PATH": f"{os.defpath}:/usr/sbin:/sbin", "LC_ALL": "C"}
-"""The environment of programs of the system."""
+"""Environment of system programs."""
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 # Its arguments: a signal, the child or its whole group ("-"), the command. A child that lets five
@@ -51,7 +51,7 @@ class ChildProcess(subprocess.Popen[bytes]):
         family: bool = False,
         **terms: Any,  # noqa: ANN401 -- those of Popen
     ) -> None:
-        """Start it; ``terms`` are those of `subprocess.Popen`."""
+        """Start the program; ``terms`` are arguments of `subprocess.Popen`."""
         name = signal_number.name.removeprefix("SIG")
         super().__init__(
             ["/bin/sh", "-c", _LEASH, "sh", name, "-" if family else "", *command],
@@ -61,9 +61,9 @@ class ChildProcess(subprocess.Popen[bytes]):
         )
 
     def release(self) -> None:
-        """Take the leash off a program that has ended: its number may be given to another one."""
+        """Stop watching a program that has ended, since its process id may be reused."""
         if self.stdin is not None and not self.stdin.closed:
-            # Or somebody else has just done it
+            # Another thread may just have released it
             with suppress(BrokenPipeError, ValueError), self.stdin:
                 self.stdin.write(b"\n")
 

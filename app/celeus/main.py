@@ -129,10 +129,10 @@ _BUILDING = Lock()
 
 
 class Service(FastAPI):
-    """The application, with an OpenAPI document that describes problems as they are sent."""
+    """Application whose OpenAPI document describes problems as they are sent."""
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document, built once, which takes 0.2 s: others wait for it in threads."""
+        """Return the OpenAPI document, built once in 0.2 s, for which others wait in threads."""
         with _BUILDING:
             return self._built()
 
@@ -147,23 +147,23 @@ class Service(FastAPI):
 
     @cached_property
     def contract(self) -> bytes:
-        """The same as JSON."""
+        """Return the OpenAPI document as JSON."""
         return orjson.dumps(self.openapi())
 
     def build_middleware_stack(self) -> ASGIApp:
-        """The same for every answer, the one to a failure of our own included."""
+        """Wrap the middleware so that it also sees the answers to unexpected failures."""
         inner = problems.RefusesWhenStopping(super().build_middleware_stack(), self.state.under_way)
         return Answers(Watch(HeadRequests(inner), self.state.metrics, self.state.settings))
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The service for these settings; nothing is connected before its lifespan begins."""
+    """Return the service for these settings; it connects when its lifespan begins."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_context(settings) as context:
             app.state.context = context
-            # By the service alone: a command has other settings, and ends in a moment
+            # Only in the service: a command has other settings and ends soon
             context.stamps.resume()
             context.remains.ask()
             context.deliveries.begin()
@@ -209,7 +209,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(BodyLimit, settings=settings)
     app.add_middleware(Door, pages=doors_pages(PAGES))
     if settings.cors_origins:
-        # Before the door: a browser asks first without a key
+        # Before authentication: a browser sends preflight requests without a key
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins.split(),
@@ -221,7 +221,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _complete(app: FastAPI) -> None:
-    """Have every route made whole: the first request would hold up the others for 70 ms."""
+    """Build every route now, since building them in the first request takes 70 ms."""
     scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
     for route in app.routes:
         route.matches(scope)

@@ -154,7 +154,7 @@ class Settings(BaseSettings):
 
     @property
     def proxies(self) -> list[str]:
-        """The trusted proxies, one by one."""
+        """Trusted proxies, as a list."""
         return (self.trusted_proxies or "").split()
 
     @property

@@ -78,7 +78,7 @@ def gamblers() -> Figure:
 
 
 def surrogates(truth: Truth) -> Figure:
-    """The width of the interval by labels, with the demo's surrogate and without."""
+    """Draw the width of the interval by labels, with the demo's surrogate and without."""
     figure, axes = _axes("labels", "width of the interval (points)")
     styles = {"sharp": ("with a surrogate", "tab:blue"), "uniform": ("without", "tab:orange")}
     for policy, (name, colour) in styles.items():
@@ -90,7 +90,7 @@ def surrogates(truth: Truth) -> Figure:
 
 
 def _course(truth: Truth, policy: str, run: int) -> tuple[Floats, Floats]:
-    """Lower and upper ends by labels; they stay after the stop."""
+    """Return lower and upper ends by labels; after the stop they are constant."""
     claim = Claim(precision=0.03, budget=LABELS)
     _, state = simulate(truth, policy_named(policy), claim, seed_of(0, run))
     ends = np.array(

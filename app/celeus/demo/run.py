@@ -90,7 +90,7 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
 async def _run_session(
     server: Server, material: Digits, options: Options, console: Console
 ) -> SessionEnd:
-    """A session of the default policy, through the service."""
+    """Run a session of the default policy through the service."""
     async with AsyncClient(server.url, server.key) as client:
         pool = await client.create_pool("handwritten digits", material.items)
         session = await client.open_session(
@@ -121,7 +121,7 @@ def _compared(material: Digits, options: Options) -> list[SessionEnd]:
 
 
 def _courses(summary: Summary) -> list[Course]:
-    """The one that ends first lies on top."""
+    """Return the courses in drawing order: the one that ends first is on top."""
     certified = summary.certified
     beside = [
         Course(course.policy, COMPARED[course.policy][1], course.course)

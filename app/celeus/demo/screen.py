@@ -24,7 +24,7 @@ _NARROWEST_TERMINAL = _COLUMNS + 12
 
 
 class Progress:
-    """The newest answer of the service about one session, and how the width came down."""
+    """Newest status of one session, and the widths so far."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -32,7 +32,7 @@ class Progress:
         self.widths: list[float] = []
 
     def take(self, session: Session) -> bool:
-        """Keep it when it is newer than what is known; answers of eight judges cross."""
+        """Store the status if it is newer; answers to eight judges may arrive out of order."""
         if self.session is not None and session["sequence"] <= self.session["sequence"]:
             return False
         self.session = session
@@ -40,7 +40,7 @@ class Progress:
         return True
 
     def drawing(self) -> Group:
-        """Title, bar with estimate and interval, labels used, and the width so far."""
+        """Return title, bar with estimate and interval, labels used, and the widths so far."""
         session = self.session
         if session is None:
             return Group(Text(self.title, style="bold"))
@@ -80,12 +80,12 @@ def watch(console: Console, title: str) -> Iterator[OnSession]:
 
 
 def percent(value: float, *, digits: int = 1) -> str:
-    """A share of 1 as a person reads it."""
+    """Return a share as text in percent."""
     return f"{100 * value:.{digits}f} %"
 
 
 def count_line(session: Session) -> str:
-    """Items judged, of how many."""
+    """Return the number of items judged and of all items, as text."""
     return f"{count(session['rounds']['judged'])} of {count(session['items'])}"
 
 
@@ -126,7 +126,7 @@ def _target(session: dict[str, Any]) -> str:
 
 
 def _remaining(session: Session) -> str:
-    """The service's own forecast, once there is one."""
+    """Return the service's forecast as text, if there is one."""
     forecast = session["forecast"]
     if forecast is None or session["stopped"]:
         return ""

@@ -35,14 +35,14 @@ class Server:
 
     @property
     def key(self) -> str:
-        """The key the server shows on its first start."""
+        """Key that the server shows on its first start."""
         match = re.search(r"^celeus key: (ce_\S+)$", _log(self.folder).read_text(), re.MULTILINE)
         if match is None:
             raise Unavailable("the server showed no key")
         return match[1]
 
     def await_ready(self) -> None:
-        """Return once it takes requests; refuse, with the end of its log, when it does not."""
+        """Wait until the server answers; otherwise raise a refusal with the end of its log."""
         deadline = time.monotonic() + _START_SECONDS
         # One client for all tries: to make one takes as long as the pause between two of them
         with httpx2.Client(timeout=5) as client:

@@ -33,7 +33,7 @@ LINES = frozenset({".jsonl", ".ndjson"})
 
 Row = Mapping[str, Any]
 Judge = Callable[[Turn], object]
-"""Given an item, its loss; of two answers `left`, `tie` or `right`, or losses by these names."""
+"""Function from an item to its loss; for two answers `left`, `tie` or `right`, or two losses."""
 
 
 def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -58,7 +58,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
 ) -> Session:
-    """Judge items until the interval of their mean loss is narrow enough; the session afterwards.
+    """Judge items until the interval of their mean loss is narrow enough; return the session.
 
     ``items``: a frame, a Dataset, dicts with ``id``, ``payload`` and perhaps ``surrogate``, or a
     file of JSON lines. ``judge`` is given an item and returns its loss; without one nothing is
@@ -91,7 +91,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
             groups=tuple(groups),
             precision=_by_metric(precision, "precision"),
             group_precision=_by_metric(group_precision, "group_precision"),
-            # Whatever else it is, the plan refuses it by name
+            # The plan refuses any other value by name
             account=account,  # type: ignore[arg-type]
         )
     sides = {"at_most": at_most, "at_least": at_least}
@@ -220,7 +220,7 @@ def _judged(
 
 
 def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Path:
-    """The same file for the same items and settings."""
+    """Return the path of the session's file, the same for the same items and settings."""
     asked: list[Any] = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
     if request.table is not None:
         asked.append([[name, repr(value)] for name, value in asdict(request.table).items()])
@@ -233,7 +233,7 @@ def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Pa
 
 
 def _rows(items: object) -> list[Row]:
-    """Rows as JSON has them: NumPy's numbers are numbers, and what is None is left out."""
+    """Return rows as JSON values: NumPy's numbers as numbers, without members that are None."""
     if isinstance(items, str | os.PathLike):
         items = _lines(Path(items))
     rows = []
@@ -267,7 +267,7 @@ def _lines(path: Path) -> list[Row]:
 
 
 def _answers(system: object) -> dict[str, Row]:
-    """Rows of answers by id."""
+    """Return the rows of answers by id."""
     if isinstance(system, Mapping):
         system = [{"id": name, "answer": answer} for name, answer in system.items()]
     rows: dict[str, Row] = {}
@@ -286,7 +286,7 @@ def _answers(system: object) -> dict[str, Row]:
 def _pairs(
     a: Mapping[str, Row], b: Mapping[str, Row], names: tuple[str, str]
 ) -> list[dict[str, Any]]:
-    """The items of a comparison; refuses ids that one has alone, and other questions."""
+    """Return the items of a comparison; refuses ids of one system alone, and differing payloads."""
     for ids, other, name in ((a, b, names[1]), (b, a, names[0])):
         alone = next((item for item in ids if item not in other), None)
         if alone is not None:
@@ -306,7 +306,7 @@ def _pairs(
 
 
 def _lineups(answers: Mapping[str, Mapping[str, Row]]) -> list[dict[str, Any]]:
-    """The items of several systems; refuses ids that one has no answer to, and other questions."""
+    """Return the items of several systems; refuses missing answers, and differing payloads."""
     (first, first_rows), *others = answers.items()
     paired = {name: _pairs(first_rows, rows, (first, name)) for name, rows in others}
     items = []
@@ -324,7 +324,7 @@ def _metric(name: str, loss: object) -> Metric:
 
 
 def _by_metric(given: object, name: str) -> dict[str | None, float | None]:
-    """A width for every metric by its name, or the same for all by none."""
+    """Return the width by metric; one width for all has the name None."""
     if isinstance(given, Mapping):
         return {str(metric): _number(width, name) for metric, width in given.items()}
     return {} if given is None else {None: _number(given, name)}

@@ -1,4 +1,4 @@
-"""The client's requests answered in this process: `celeus.Session` without a service."""
+"""Answers to the client's requests from this process: `celeus.Session` without a service."""
 
 import json
 import os
@@ -25,10 +25,10 @@ SAID = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
 
 
 class LocalClient(Client):
-    """Answers the requests of one session from a ledger's file in this process."""
+    """A client that answers the requests of one session from a ledger's file in this process."""
 
     def __init__(self, run: Run, key: Path) -> None:
-        """``key``: the file of the key that certificates are signed with; made where it is not."""
+        """Answer from ``run``; ``key`` is the file of the signing key, made if it is missing."""
         self.ledger = run
         self._key = key
         self._greeted = True
@@ -46,7 +46,7 @@ class LocalClient(Client):
         }
 
     def close(self) -> None:
-        """Let other processes have the file."""
+        """Release the file for other processes."""
         self.ledger.close_file()
 
     def _exchanged(self, request: Request) -> Answer:
@@ -57,7 +57,7 @@ class LocalClient(Client):
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[Never]:
-        """Refused: what happens in this process needs no stream."""
+        """Refuse: events of this process need no stream."""
         _refuse(request)
 
     def _change(self, request: Request) -> object:
@@ -145,18 +145,18 @@ class LocalClient(Client):
 
 
 def session_of(run: Run, key: Path) -> Session:
-    """The session as `celeus.Client` gives one of a service."""
+    """Return the session in the form that `celeus.Client` gives for a service."""
     return Session(LocalClient(run, key), run.id)
 
 
 def signing_key(file: Path) -> Ed25519PrivateKey:
-    """The key in a file, which is made where there is none, for its owner alone."""
+    """Return the key in a file; a missing file is made, readable only by its owner."""
     check_key(file)
     if not file.exists():
         made = file.with_name(f"{file.name}.{os.getpid()}")
         made.touch(mode=0o600)
         made.write_bytes(private_to_pem(Ed25519PrivateKey.generate()))
-        # Whole or not there, and never in place of another one
+        # The file appears complete or not at all, and never replaces another
         with suppress(FileExistsError):
             os.link(made, file)
         made.unlink()
@@ -164,7 +164,7 @@ def signing_key(file: Path) -> Ed25519PrivateKey:
 
 
 def check_key(file: Path) -> None:
-    """Refuse a file that holds no key, or that cannot be made."""
+    """Raise a refusal for a file that holds no key, or that cannot be made."""
     why = "there is no such folder"
     try:
         if file.exists():

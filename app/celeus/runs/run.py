@@ -47,11 +47,11 @@ from celeus.runs.ledger_file import Contents, LedgerFile, spelled
 SEED_BYTES = 32
 NO_LEASE = 0
 RESPITE = 0.1
-"""Seconds until somebody who found all items taken by others asks again."""
+"""Seconds until a worker asks again after finding all items taken by others."""
 
 
 def upload_of(form: PoolForm, rows: Sequence[object]) -> Upload:
-    """The pool of these rows; refuses bad ones by line, and says the first."""
+    """Return the pool of these rows; raises a refusal with the first bad line."""
     try:
         return pool_of_rows(rows, form.growth, form.score)
     except BadRows as bad:
@@ -91,7 +91,7 @@ class Run:
         rows: Sequence[Mapping[str, Any]],
         request: SessionRequest,
     ) -> Self:
-        """The session in the file, which goes on where it was; a new one where there is none.
+        """Return the session in the file, continued where it was, or a new one.
 
         Refuses a file whose session was opened with other items or asked for something else.
         """
@@ -123,7 +123,7 @@ class Run:
 
     @classmethod
     def resume(cls, path: Path) -> Self:
-        """The session in the file, as it was left."""
+        """Return the session in the file, as it was left."""
         if not path.is_file():
             raise InvalidValue(
                 f"there is no file {path}", field="file", rule="the file of a session"
@@ -147,7 +147,7 @@ class Run:
         rows: Sequence[Mapping[str, Any]],
         request: SessionRequest,
     ) -> Self:
-        """A new session; where it is refused, no file stays."""
+        """Return a new session; if it is refused, its file is removed."""
         seed = secrets.token_bytes(SEED_BYTES)
         try:
             upload = upload_of(form, rows)
@@ -174,7 +174,7 @@ class Run:
 
     @classmethod
     def _of(cls, file: LedgerFile, contents: Contents, upload: Upload | None = None) -> Self:
-        """The session in a file; ``upload`` is its pool where that was made already."""
+        """Return the session in a file; ``upload`` is its pool if that exists already."""
         header = contents.header
         try:
             if upload is None:
@@ -213,22 +213,22 @@ class Run:
         self.close_file()
 
     def close_file(self) -> None:
-        """Let other processes have the file; the session stays open for judgements."""
+        """Release the file for other processes; the session stays open for judgements."""
         self.file.close()
 
     @property
     def id(self) -> str:
-        """The session's id."""
+        """Id of the session."""
         return f"ses_{self.session.hex()}"
 
     @property
     def state(self) -> AnySession:
-        """The session after the last event."""
+        """State of the session after the last event."""
         return self._state
 
     @property
     def records(self) -> Sequence[bytes]:
-        """Its ledger, each event as canonical JSON."""
+        """Ledger of the session, each event as canonical JSON."""
         return self._records
 
     def status(self) -> dict[str, Any]:
@@ -262,7 +262,7 @@ class Run:
             return self._writing(lambda: self._offer(worker, count))
 
     def observe(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
-        """Keep judgements, all or none, and give the worker ``count`` next draws.
+        """Record all judgements or none, and return up to ``count`` next draws for the worker.
 
         The same judgement again changes nothing; another one of the same round is refused.
         """
@@ -270,17 +270,17 @@ class Run:
             return self._writing(lambda: self._judge(worker, judgements, count))
 
     def amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:
-        """Correct the judgement of a round; where the session stands afterwards."""
+        """Correct the judgement of a round, and return the status afterwards."""
         with self._lock:
             return self._writing(lambda: self._amend(judgement, author, reason))
 
     def close(self) -> dict[str, Any]:
-        """End the session for good: its certificate then shows the seed, and all can be checked."""
+        """Close the session for good; its certificate then discloses the seed for verification."""
         with self._lock:
             return self._writing(self._close)
 
     def certificate(self, key: Ed25519PrivateKey) -> bytes:
-        """The certificate of the session as it stands, signed with ``key``."""
+        """Return the session's current certificate, signed with ``key``."""
         with self._lock:
             amended = self.revision > 1
             account = Account(
@@ -301,7 +301,7 @@ class Run:
             answer = work()
         except BaseException:
             if self._new:
-                # The state is ahead of the file, which is the truth
+                # The state is ahead of the file, which is authoritative
                 self.file.append(self._new)
                 self._new = []
             raise
@@ -331,7 +331,7 @@ class Run:
         return {"state": word, "draws": draws, "retry_after": waits}
 
     def _held(self, worker: str, count: int) -> list[int]:
-        """The rounds that a worker holds, new ones among them."""
+        """Return the rounds that a worker holds, new ones included."""
         state = self._state
         held = [round_ for round_, holder in self._holders.items() if holder == worker][:count]
         if state.pending > len(self._holders):
@@ -433,7 +433,7 @@ class Run:
 
 
 def now() -> str:
-    """The time as ledger and certificate have it."""
+    """Return the current time in the format of ledger and certificate."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 

@@ -76,7 +76,7 @@ class ConfidenceSequence(Protocol):
 
     @property
     def emptied(self) -> bool:
-        """Whether no candidate is left; the last interval then stays."""
+        """True if no candidate is left; the last interval then stays."""
 
     @property
     def estimate(self) -> float:
@@ -126,7 +126,7 @@ class PoolRiskSequence:
 
     @property
     def emptied(self) -> bool:
-        """Whether no candidate is left; the last interval then stays."""
+        """True if no candidate is left; the last interval then stays."""
         return self._intersection.emptied
 
     def cut(self, hull: Interval | None, limits: Interval) -> bool:

@@ -98,7 +98,7 @@ class PairSide:
 
     @property
     def nearly_out(self) -> bool:
-        """Whether few rows with cells are left; the next rows will bet on all past rounds."""
+        """True if few rows with cells are left; the next rows will bet on all past rounds."""
         if self._next >= self._covered:
             return False
         standing = None if self.cells is None else self.cells.lowest_row

@@ -70,7 +70,7 @@ class PairSequence:
 
     @property
     def emptied(self) -> bool:
-        """Whether no row is left, or no candidate of the loose sequence."""
+        """True if no row is left, or no candidate of the loose sequence."""
         return self._target.emptied or self._pool.emptied
 
     @property

@@ -43,12 +43,12 @@ class PopulationBound:
 
     @property
     def paired(self) -> bool:
-        """Whether bets are on the population risk itself, with ``alpha2`` for a loose interval."""
+        """True if bets are on the population risk itself, with ``alpha2`` for a loose interval."""
         return self.kind in {"pairs", "exact_pairs"}
 
     @property
     def exact(self) -> bool:
-        """Whether pairs start with the larger stakes that losses of 0 and 1 allow."""
+        """True if pairs start with the larger stakes that losses of 0 and 1 allow."""
         return self.kind == "exact_pairs"
 
     def widen(self, pool: Interval, items: int, scale: Interval) -> Interval:

@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def asks(self) -> bool:
-        """Whether there are questions or a verdict to decide."""
+        """True if there are questions or a verdict to decide."""
         return bool(self.questions) or self.decide is not None
 
     @property

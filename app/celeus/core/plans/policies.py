@@ -40,7 +40,7 @@ class Policy:
 
     @property
     def has_goal(self) -> bool:
-        """Whether the policy bets towards an amount of information, on strata."""
+        """True if the policy bets towards an amount of information, on strata."""
         return self.fraction == "goal"
 
     def parameters(self) -> dict[str, Any]:

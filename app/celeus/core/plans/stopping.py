@@ -162,7 +162,7 @@ class StoppingRule:
 
     @property
     def can_stop_early(self) -> bool:
-        """Whether a precision or the questions may end the session before budget and pool do."""
+        """True if a precision or the questions may end the session before budget and pool do."""
         return self.precision is not None or self.stop_when_decided
 
     def reason(

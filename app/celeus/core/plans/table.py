@@ -81,7 +81,7 @@ class TableClaim:
 
     @property
     def wants(self) -> bool:
-        """Whether the session goes on until this claim is met."""
+        """True if the session goes on until this claim is met."""
         return self.whole or self.precision is not None or bool(self.questions)
 
     @classmethod
@@ -179,7 +179,7 @@ class TablePlan:
 
     @property
     def keeps_evidence(self) -> bool:
-        """Whether the account needs evidence at other levels than the claim's own."""
+        """True if the account needs evidence at other levels than the claim's own."""
         return self.account in {"selected", "closed"}
 
     @property

@@ -205,7 +205,7 @@ class Pool:
 
     @property
     def paired_classes(self) -> bool:
-        """Whether both systems predict classes, so that a label gives the difference."""
+        """True if both systems predict classes, so that a label gives the difference."""
         return "prediction_a" in self.columns
 
     def loss_of_label(self, item: int, label: int) -> float:

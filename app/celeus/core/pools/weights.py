@@ -49,7 +49,7 @@ class Weights:
 
     @property
     def within_ratio(self) -> bool:
-        """Whether the largest weight is at most LARGEST_RATIO times the least, up to rounding."""
+        """True if the largest weight is at most LARGEST_RATIO times the least, up to rounding."""
         return self.largest <= LARGEST_RATIO * self.least * (1.0 + ROUNDING)
 
     def to_dict(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """Whether a precision or a question was asked for in any row."""
+        """True if a precision or a question was asked for in any row."""
         return any(row.asked for row in self.rows)
 
 
