@@ -42,7 +42,7 @@ from celeus.settings import Settings
 from celeus.web import signin
 from celeus.web.assets import Assets, serve
 from celeus.web.documents import pages as documents
-from celeus.web.pages import doors_pages, show_refusals
+from celeus.web.pages import pages_for_access, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
 from celeus.web.report import shared
@@ -207,7 +207,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(router)
     show_refusals(app)
     app.add_middleware(BodyLimit, settings=settings)
-    app.add_middleware(Door, pages=doors_pages(PAGES))
+    app.add_middleware(Door, pages=pages_for_access(PAGES))
     if settings.cors_origins:
         # Before authentication: a browser sends preflight requests without a key
         app.add_middleware(

@@ -123,10 +123,7 @@ def _compared(material: Digits, options: Options) -> list[SessionEnd]:
 def _courses(summary: Summary) -> list[Course]:
     """Return the courses in drawing order: the one that ends first is on top."""
     certified = summary.certified
-    beside = [
-        Course(course.policy, COMPARED[course.policy][1], course.course)
-        for course in summary.compared
-    ]
+    beside = [Course(end.policy, COMPARED[end.policy][1], end.course) for end in summary.compared]
     return [*reversed(beside), Course(certified.policy, "tab:blue", certified.course)]
 
 
@@ -178,10 +175,8 @@ def _conclude(console: Console, summary: Summary, options: Options) -> None:
         "estimate": percent(certified.estimate),
         "true error rate": f"{percent(summary.risk)} (known only because this is a demo)",
         **{
-            f"policy {course.policy}": (
-                f"{count(course.labels)} labels ({COMPARED[course.policy][0]})"
-            )
-            for course in summary.compared
+            f"policy {end.policy}": (f"{count(end.labels)} labels ({COMPARED[end.policy][0]})")
+            for end in summary.compared
         },
         "everything": f"{count(summary.items)} labels; at {SECONDS_PER_LABEL} s each"
         f" {all_work} of work, against {work}",

@@ -109,7 +109,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     )
     form = PoolForm(name, scale, score=named, metrics=measured)
     request = SessionRequest(claim, table=table)
-    return _judged(form, _rows(items), request, judge, Place(file, key, concurrency))
+    return _judged(form, _rows(items), request, judge, RunFiles(file, key, concurrency))
 
 
 def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -152,7 +152,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     )
     form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
     rows = _pairs(_answers(a), _answers(b), names)
-    return _judged(form, rows, SessionRequest(claim), judge, Place(file, key, concurrency))
+    return _judged(form, rows, SessionRequest(claim), judge, RunFiles(file, key, concurrency))
 
 
 def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -181,11 +181,11 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     form = PoolForm(f"the best of {len(systems)}", scale, lineup)
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
-    return _judged(form, rows, request, judge, Place(file, key, concurrency))
+    return _judged(form, rows, request, judge, RunFiles(file, key, concurrency))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunFiles:
     """A session's file, the key that signs its certificate, and the number of parallel judges."""
 
     file: str | os.PathLike[str] | None
@@ -198,21 +198,21 @@ def _judged(
     rows: Sequence[Row],
     request: SessionRequest,
     judge: Judge | None,
-    place: Place,
+    files: RunFiles,
 ) -> Session:
     if not rows:
         raise InvalidValue("there are no items", field="items", rule="at least one item")
     _check_judge(judge)
-    check_concurrency(place.concurrency)
-    file = _file_of(form, rows, request) if place.file is None else Path(place.file)
-    key = place.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
+    check_concurrency(files.concurrency)
+    file = _file_of(form, rows, request) if files.file is None else Path(files.file)
+    key = files.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
     check_key(signing)
     run = Run.open(file, form, rows, request)
     session = session_of(run, signing)
     if judge is not None:
         try:
-            session.judge(judge, concurrency=place.concurrency, worker="process")
+            session.judge(judge, concurrency=files.concurrency, worker="process")
         except BaseException:
             run.close_file()
             raise
@@ -300,7 +300,7 @@ def _pairs(
             message = f"{name!r} is another question of {names[1]}"
             rule = "the payload that the other system has"
             raise InvalidValue(message, field="payload", rule=rule, value=name)
-        pair = {"id": name, "a": _said(row), "b": _said(b[name])}
+        pair = {"id": name, "a": _answer_of(row), "b": _answer_of(b[name])}
         pairs.append(pair | ({"payload": asked[0]} if asked else {}))
     return pairs
 
@@ -312,7 +312,7 @@ def _lineups(answers: Mapping[str, Mapping[str, Row]]) -> list[dict[str, Any]]:
     items = []
     for place, (item, row) in enumerate(first_rows.items()):
         pairs = {name: rows[place] for name, rows in paired.items()}
-        answered = {first: _said(row)} | {name: pair["b"] for name, pair in pairs.items()}
+        answered = {first: _answer_of(row)} | {name: pair["b"] for name, pair in pairs.items()}
         asked = [pair["payload"] for pair in pairs.values() if "payload" in pair][:1]
         items.append({"id": item, "answers": answered} | ({"payload": asked[0]} if asked else {}))
     return items
@@ -330,7 +330,7 @@ def _by_metric(given: object, name: str) -> dict[str | None, float | None]:
     return {} if given is None else {None: _number(given, name)}
 
 
-def _said(row: Row) -> dict[str, Any]:
+def _answer_of(row: Row) -> dict[str, Any]:
     """Return a system's answer from a row, with its surrogate or prediction if there is one."""
     return {name: value for name, value in row.items() if name not in {"id", "payload"}}
 

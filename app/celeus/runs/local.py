@@ -21,7 +21,7 @@ from celeus.runs.run import Run
 
 LEASE_SECONDS = 3600
 """Seconds of a lease. A worker of this process keeps its draws, so leases need no renewal."""
-SAID = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
+JUDGED = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
 
 
 class LocalClient(Client):
@@ -190,7 +190,7 @@ def _page(request: Request) -> tuple[int, int]:
 
 
 def _judgement(values: Mapping[str, Any]) -> Judgement:
-    return Judgement(values["round"], **{name: values.get(name) for name in SAID})
+    return Judgement(values["round"], **{name: values.get(name) for name in JUDGED})
 
 
 def _plain(value: object) -> object:

@@ -115,18 +115,18 @@ def page_router() -> APIRouter:
     )
 
 
-def doors_pages(routers: Sequence[APIRouter]) -> Pages:
+def pages_for_access(routers: Sequence[APIRouter]) -> Pages:
     """Return the pages of these routers, for the authentication middleware."""
     routes = [route for router in routers for route in router.routes]
 
     def shows(scope: Scope) -> bool:
         matches = any(route.matches(scope)[0] is not Match.NONE for route in routes)
-        return matches or _navigates(scope)
+        return matches or _is_navigation(scope)
 
     def opened(path: str) -> bool:
         return path in {LOGIN, ICON, PROBLEMS_PAGE} or path.startswith((_STATIC, SHARED))
 
-    return Pages(opened, shows, _refused_at_door)
+    return Pages(opened, shows, _refuse_access)
 
 
 def show_refusals(app: FastAPI) -> None:
@@ -136,7 +136,7 @@ def show_refusals(app: FastAPI) -> None:
         handler = app.exception_handlers[kind]
 
         async def answer_refusal(request: Request, error: Exception) -> Response:
-            page = await shown(request, error) if _navigates(request.scope) else None
+            page = await shown(request, error) if _is_navigation(request.scope) else None
             if page is not None:
                 return page
             answer = handler(request, error)
@@ -175,11 +175,11 @@ def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:
     status = status_of(type(refusal))
     problem = {"title": refusal.title(), "detail": sentence(refusal.detail), "status": int(status)}
     answer = templates.page("refusal.html", caller, problem, status=status)
-    tell_when(answer, refusal)
+    set_retry_after(answer, refusal)
     return answer
 
 
-def tell_when(answer: Response, refusal: Refusal) -> None:
+def set_retry_after(answer: Response, refusal: Refusal) -> None:
     """Set Retry-After in the answer if a later try may succeed."""
     wait = refusal.more.get("retry_after")
     if wait is not None or isinstance(refusal, Unavailable):
@@ -204,7 +204,7 @@ def login_path(scope: Scope) -> str:
     return f"{LOGIN}?next={quote(target, safe='/')}"
 
 
-def _navigates(scope: Scope) -> bool:
+def _is_navigation(scope: Scope) -> bool:
     """Return whether a person navigates to a page: a browser's request for HTML."""
     accept = "".join(headers_of(scope, b"accept"))
     reads = scope["method"] in READING
@@ -213,7 +213,7 @@ def _navigates(scope: Scope) -> bool:
     return reads and "text/html" in accept and page
 
 
-def _refused_at_door(scope: Scope, refusal: Refusal) -> ASGIApp:
+def _refuse_access(scope: Scope, refusal: Refusal) -> ASGIApp:
     if not isinstance(refusal, Unauthenticated):
         return refused_page(scope, refusal)
     answer = RedirectResponse(login_path(scope) if scope["method"] in READING else LOGIN, 303)

@@ -13,7 +13,7 @@ MIDDLE: Final = 100.0
 """Place of the difference 0 in a row, whose picture is twice as wide."""
 
 
-class Rung(NamedTuple):
+class LadderRow(NamedTuple):
     """A system on the ladder: its figures, and the places of its bar and its point."""
 
     name: str
@@ -69,7 +69,7 @@ class BestWording(Words):
     @property
     def standing(self) -> str:
         """Sentence that the certificate is final or interim."""
-        if self._told.closed:
+        if self._account.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may tell more systems apart."
 
@@ -115,18 +115,18 @@ class BestWording(Words):
         return sorted(self._status["best"]["systems"], key=rank)
 
     @property
-    def ladder(self) -> list[Rung]:
+    def ladder(self) -> list[LadderRow]:
         """Rows of the ladder, one per system."""
-        return [self._rung(system) for system in self._ranked]
+        return [self._ladder_row(system) for system in self._ranked]
 
-    def _rung(self, system: Mapping[str, Any]) -> Rung:
+    def _ladder_row(self, system: Mapping[str, Any]) -> LadderRow:
         figures, width = self.figures, self._scale.width
         lower, upper, estimate = system["lower"], system["upper"], system["estimate"]
         words = {"leading": "leads", "in": "may be the best"}.get(system["state"])
         bar = None
         if lower is not None:
             bar = MIDDLE * (1.0 + lower / width), MIDDLE * (upper - lower) / width
-        return Rung(
+        return LadderRow(
             name=system["name"],
             state=system["state"],
             words=words or f"out since label {count(system['round'])}",

@@ -65,7 +65,7 @@ class TableWording(Words):
     @property
     def standing(self) -> str:
         """Sentence that the certificate is final or interim."""
-        if self._told.closed:
+        if self._account.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may narrow the intervals."
 
@@ -80,7 +80,7 @@ class TableWording(Words):
     @property
     def parts(self) -> Iterator[Part]:
         """All claims: those about all items, then by metric and group column."""
-        claims = self._told.claims
+        claims = self._account.claims
         yield Part(
             "All items", [_row(claim, claim["metric"]) for claim in claims if not claim["column"]]
         )

@@ -30,7 +30,7 @@ class Words:
     figures: Figures
 
     def __init__(self, account: Account) -> None:
-        self._told = account
+        self._account = account
         self._status = account.document
         self.items = count(account.plan.items)
         self.in_interval = self._status["rounds"]["in_interval"]
@@ -41,7 +41,7 @@ class Words:
     @property
     def sure(self) -> str:
         """The confidence of the claim."""
-        return sure(self._told.plan.alpha)
+        return sure(self._account.plan.alpha)
 
     @property
     def state(self) -> str:
@@ -51,7 +51,7 @@ class Words:
     @property
     def pool_sessions(self) -> str:
         """Sentence on this session's place among those of its pool, and on the others' outcomes."""
-        return pool_sessions_line(self._told.pool_sessions)
+        return pool_sessions_line(self._account.pool_sessions)
 
     @property
     def beside(self) -> list[str]:
@@ -62,11 +62,11 @@ class Words:
     @property
     def saved(self) -> str:
         """Sentence on the labels saved compared with judging every item."""
-        remaining = self._told.plan.items - self._status["rounds"]["judged"]
+        remaining = self._account.plan.items - self._status["rounds"]["judged"]
         if remaining == 0:
             return "none: every item was drawn"
-        share = f"{100 * remaining / self._told.plan.items:.1f}{PERCENT_SIGN}"
-        verb = "were never" if self._told.closed else "are not"
+        share = f"{100 * remaining / self._account.plan.items:.1f}{PERCENT_SIGN}"
+        verb = "were never" if self._account.closed else "are not"
         return f"{count(remaining)} of {self.items} items ({share}) {verb} judged"
 
 
@@ -98,7 +98,7 @@ class Wording(Words):
     def points(self) -> list[Point]:
         """The course of the score."""
         points = []
-        for point in self._told.points:
+        for point in self._account.points:
             image = self._image(point.lower, point.upper)
             points.append(Point(point.round, self.at(point.estimate), image.lower, image.upper))
         return points
@@ -197,16 +197,16 @@ class Wording(Words):
     def conditions(self) -> list[str]:
         """Caveats beside the claim, one sentence each."""
         lines = []
-        if self._told.unjudgeable:
+        if self._account.unjudgeable:
             lines.append(
-                f"Items in the interval that could not be judged: {count(self._told.unjudgeable)}."
-                " Each counts as the best possible for one end, and as the worst possible for the"
-                " other."
+                "Items in the interval that could not be judged:"
+                f" {count(self._account.unjudgeable)}. Each counts as the best possible for one"
+                " end, and as the worst possible for the other."
             )
-        if self._told.amendments:
+        if self._account.amendments:
             lines.append(
-                f"Losses corrected since they were given: {count(self._told.amendments)}. This is"
-                " the claim for the losses as they stand now."
+                f"Losses corrected since they were given: {count(self._account.amendments)}."
+                " This is the claim for the losses as they stand now."
             )
         if self._plan.believed is not None:
             lines.append(stated(self._plan.believed, self._plan.items))
@@ -232,7 +232,7 @@ class Wording(Words):
     @property
     def standing(self) -> str:
         """Sentence that the certificate is final or interim."""
-        if self._told.closed:
+        if self._account.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may narrow the interval."
 
