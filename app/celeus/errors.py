@@ -87,8 +87,8 @@ class Refusal(Exception):
         text = self.detail.rstrip(".")
         value = repr(self.value)[:MOST_LETTERS]
         if self.rule is not None and self.rule not in text:
-            what = "" if self.field is None else f"{self.field} to be "
-            text += f"; expected {what}{self.rule}"
+            subject = "" if self.field is None else f"{self.field} to be "
+            text += f"; expected {subject}{self.rule}"
         word = re.escape(value.strip("'"))
         if self.value is not None and not re.search(rf"(?<!\w){word}(?!\w)", text):
             text += f", not {value}"

@@ -11,7 +11,7 @@ from pathlib import Path
 _PREFIX = "celeus-run-"
 SOCKET_PATH_BYTES = 104
 """Bytes a socket's path must stay below: the least limit of all systems, with the final zero."""
-_SHORT = Path("/tmp")  # noqa: S108 -- where nobody else may enter what is made in it
+_SHORT = Path("/tmp")  # noqa: S108 -- folders made in it are closed to other users
 _BELOW = len(f"/{_PREFIX}12345678/sockets/.s.PGSQL.5432")
 """Bytes that a folder and its longest socket add to the path of the temporary directory."""
 

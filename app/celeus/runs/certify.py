@@ -287,8 +287,8 @@ def _pairs(
     a: Mapping[str, Row], b: Mapping[str, Row], names: tuple[str, str]
 ) -> list[dict[str, Any]]:
     """Return the items of a comparison; refuses ids of one system alone, and differing payloads."""
-    for ids, other, name in ((a, b, names[1]), (b, a, names[0])):
-        alone = next((item for item in ids if item not in other), None)
+    for ids, other_ids, name in ((a, b, names[1]), (b, a, names[0])):
+        alone = next((item for item in ids if item not in other_ids), None)
         if alone is not None:
             message = f"{name} has no answer to {alone!r}"
             rule = "answers of both systems to the same items"

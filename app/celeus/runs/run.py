@@ -110,9 +110,9 @@ class Run:
                 ("precision", asked.digest == run.plan.digest),
             ):
                 if not same:
-                    what = "items" if field == "items" else "settings"
+                    differing = "items" if field == "items" else "settings"
                     raise InvalidValue(
-                        f"{path} holds a session that was opened with other {what}.",
+                        f"{path} holds a session that was opened with other {differing}.",
                         field=field,
                         rule="those it was opened with, or another file",
                     )

@@ -82,7 +82,7 @@ class OwnVariance:
         spread -= 2.0 * linear
         spread *= v
         spread += constant
-        # The sum stands for the whole past, of which it may be a part.
+        # The mean over the folded rounds stands for all rounds drawn so far.
         past = math.log(round_ + 1.0) * (round_ / (basis + 1))
         scale = 2.0 * math.log(2.0 / alpha1) / past
         # Squares add nothing negative; the three sums may, by rounding.

@@ -212,13 +212,13 @@ def _check_pool(pool: Pool) -> None:
         "a session it is based on": pool.based_on is not None,
         "bounds of losses that are not known": loose,
     }
-    for what, holds in reasons.items():
+    for feature, holds in reasons.items():
         if holds:
             raise InvalidValue(
-                f"Claims about groups and metrics are made on pools without {what}.",
+                f"Claims about groups and metrics are made on pools without {feature}.",
                 field="pool_id",
-                rule=f"a pool without {what}, or a session without `groups`",
-                value=what,
+                rule=f"a pool without {feature}, or a session without `groups`",
+                value=feature,
             )
 
 
@@ -227,11 +227,13 @@ def _column(pool: Pool, name: str) -> Column:
     if values is None and name == GROUP and "group" in pool.columns:
         values, code = pool.groups, pool.columns["group"]
     if values is None or code is None:
-        there = [*pool.group_columns, *([GROUP] if "group" in pool.columns else [])]
+        available = [*pool.group_columns, *([GROUP] if "group" in pool.columns else [])]
         raise InvalidValue(
             f"The items have no group column {name}.",
             field="groups",
-            rule="of " + ", ".join(there) if there else "left out: the items have no groups",
+            rule="of " + ", ".join(available)
+            if available
+            else "left out: the items have no groups",
             value=name,
         )
     return Column.of(name, np.array(values)[code])

@@ -159,23 +159,23 @@ class Wording(Words):
     def claim(self) -> str:
         """The claim in one sentence."""
         judged_items = self._judged
-        what = f"the {self.quantity} {self.where}"
+        subject = f"the {self.quantity} {self.where}"
         if self.in_interval == 0:
-            what = f"all we know is that {what} lies {self.interval}"
+            subject = f"all we know is that {subject} lies {self.interval}"
             if self.judged == 0:
-                return f"Nothing is judged{self._yet}: {what}."
-            return f"No label is in the interval{self._yet}: {what}; {judged_items}."
+                return f"Nothing is judged{self._yet}: {subject}."
+            return f"No label is in the interval{self._yet}: {subject}; {judged_items}."
         if not self._plan.policy.recentred:
             return (
                 f"No promise is made: this session ran a form of its policy that serves comparisons"
-                f" only. It arrived at an interval {self.interval} for {what}; {judged_items}."
+                f" only. It arrived at an interval {self.interval} for {subject}; {judged_items}."
             )
         if self.settled:
             known = self._plan.items - self._plan.drawable
             judged = "was judged or known" if known else "was judged"
-            return f"Every one of the {self.items} items {judged}: {what} is {self.interval}."
+            return f"Every one of the {self.items} items {judged}: {subject} is {self.interval}."
         return (
-            f"We are {self.sure} sure that {what} is {self.interval},"
+            f"We are {self.sure} sure that {subject} is {self.interval},"
             f" however often anybody looked; {judged_items}."
         )
 
