@@ -211,7 +211,7 @@ class PoolNotFound(NotFound):
 
     @classmethod
     def of(cls, pool_id: UUID) -> Self:
-        """The refusal of a pool by its id."""
+        """Return the refusal of a pool by its id."""
         name = f"pool_{pool_id.hex}"
         rule = "the id of a pool"
         return cls("There is no pool of this id.", field="pool_id", rule=rule, value=name)
@@ -222,7 +222,7 @@ class SessionNotFound(NotFound):
 
     @classmethod
     def of(cls, session_id: UUID) -> Self:
-        """The refusal of a session by its id."""
+        """Return the refusal of a session by its id."""
         name = f"ses_{session_id.hex}"
         return cls(f"There is no session {name}.", field="session_id", value=name)
 

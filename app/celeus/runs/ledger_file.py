@@ -177,7 +177,7 @@ def spelled(rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
 
 
 def unwritten(path: Path, error: OSError) -> Unavailable:
-    """The refusal of what the disk does not take."""
+    """Return the refusal for a write that the disk does not take."""
     kind, then = (DiskFull, "make room") if error.errno in NO_ROOM else (Unavailable, "mend that")
     return kind(
         f"{path} cannot be written: {error.strerror}. What was acknowledged is kept; {then}, and"

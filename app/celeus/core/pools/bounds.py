@@ -175,5 +175,5 @@ class Basis:
         return frozenset({self.true_label, self.unchanged, self.known_before})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self)

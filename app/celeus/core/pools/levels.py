@@ -32,7 +32,7 @@ class Level:
         return score.at(self.grade, Interval(scale.lower, scale.upper))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"name": self.name, "grade": self.grade, "help": self.help}
 
     @classmethod

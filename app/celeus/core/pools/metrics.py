@@ -25,7 +25,7 @@ class Metric:
         return self.score or default_score(self.scale, None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         stated = {} if self.score is None else {"score": self.score.to_dict()}
         return {"name": self.name} | asdict(self.scale) | stated
 

@@ -71,7 +71,7 @@ class Score:
         return {**self.to_dict(), "estimate": self.at(estimate, scale), **ends}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"name": self.name, "better": self.better, "unit": self.unit}
 
     def _exact(self, loss: float, scale: Interval) -> Decimal:

@@ -116,13 +116,13 @@ class Systems:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         loss = {"kind": self.kind, "lower": self.lower, "upper": self.upper}
         return {**self.names, "loss": loss, "normalisation": self.normalisation}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The systems whose ``to_dict`` gave ``values``."""
+        """Return the systems whose ``to_dict`` gave ``values``."""
         loss = values["loss"]
         ends = float(loss["lower"]), float(loss["upper"])
         return cls(values["a"], values["b"], loss["kind"], *ends, values["normalisation"])
@@ -219,14 +219,14 @@ class Lineup:
         return cls(tuple(names), scale, same)  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         scale = self.scale
         loss = {"kind": scale.kind, "lower": scale.lower, "upper": scale.upper}
         return {"names": list(self.names), "loss": loss, "normalisation": self.normalisation}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The systems whose ``to_dict`` gave ``values``."""
+        """Return the systems whose ``to_dict`` gave ``values``."""
         loss = values["loss"]
         _check_best_kind(loss["kind"])
         scale = LossScale(loss["kind"], float(loss["lower"]), float(loss["upper"]))

@@ -53,7 +53,7 @@ class Weights:
         return self.largest <= LARGEST_RATIO * self.least * (1.0 + ROUNDING)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self)
 
     @classmethod

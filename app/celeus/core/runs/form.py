@@ -40,7 +40,7 @@ class PoolForm:
         return Growth(self.scale, self.named, metrics=self.metrics)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         values: dict[str, Any] = {"name": self.name, "loss": asdict(self.scale)}
         if self.named is not None:
             values["systems"] = self.named.to_dict()

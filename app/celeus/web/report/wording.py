@@ -91,7 +91,7 @@ class Wording(Words):
         return self.score.image(Interval(lower, upper), self._plan.scale)
 
     def at(self, loss: float) -> float:
-        """The score of a loss."""
+        """Return the score of a loss."""
         return self.score.at(loss, self._plan.scale)
 
     @cached_property

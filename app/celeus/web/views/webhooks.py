@@ -10,12 +10,12 @@ from celeus.web.pages import ManagesPage, page_router
 router = page_router()
 
 MOST_SESSIONS = 200
-"""The newest, to choose from."""
+"""Largest number of sessions to choose from, the newest ones."""
 
 
 @router.get("/webhooks")
 async def webhooks(view: ManagesPage) -> Response:
-    """The form; the webhooks themselves come by the interface any program uses."""
+    """Show the form; the page loads the webhooks by the routes of the interface."""
     sessions = await list_sessions(view.context, Filter(limit=MOST_SESSIONS))
     return view.page(
         "webhooks.html",
