@@ -35,7 +35,7 @@ _HOMES = {
     "certify": "runs.certify",
     "compare": "runs.certify",
 }
-"""Where the names for users live; imported when they are asked for, as httpx2 takes a while."""
+"""Modules of the public names; imported on first use, since httpx2 takes long to import."""
 
 
 def __getattr__(name: str) -> object:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 SYSTEM = {"PATH": f"{os.defpath}:/usr/sbin:/sbin", "LC_ALL": "C"}
-"""The environment of programs of the system."""
+"""Environment of system programs."""
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 # Its arguments: a signal, the child or its whole group ("-"), the command. A child that lets five
@@ -51,7 +51,7 @@ class ChildProcess(subprocess.Popen[bytes]):
         family: bool = False,
         **terms: Any,  # noqa: ANN401 -- those of Popen
     ) -> None:
-        """Start it; ``terms`` are those of `subprocess.Popen`."""
+        """Start the program; ``terms`` are arguments of `subprocess.Popen`."""
         name = signal_number.name.removeprefix("SIG")
         super().__init__(
             ["/bin/sh", "-c", _LEASH, "sh", name, "-" if family else "", *command],
@@ -61,9 +61,9 @@ class ChildProcess(subprocess.Popen[bytes]):
         )
 
     def release(self) -> None:
-        """Take the leash off a program that has ended: its number may be given to another one."""
+        """Stop watching a program that has ended, since its process id may be reused."""
         if self.stdin is not None and not self.stdin.closed:
-            # Or somebody else has just done it
+            # Another thread may just have released it
             with suppress(BrokenPipeError, ValueError), self.stdin:
                 self.stdin.write(b"\n")
 
@@ -78,7 +78,7 @@ class ChildProcess(subprocess.Popen[bytes]):
 
 
 def environment() -> dict[str, str]:
-    """What a child needs to find this package and its libraries; no secret of this process."""
+    """Return the variables by which a child finds this package; no secret of this process."""
     kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
     # This package first: the parent may have found it in its working folder
     paths = [str(Path(__file__).parents[1])]
@@ -89,7 +89,7 @@ def environment() -> dict[str, str]:
 
 
 def end_with_parent() -> None:
-    """Have this process of `multiprocessing` end as soon as its parent has."""
+    """End this process of `multiprocessing` as soon as its parent has ended."""
     parent = parent_process()
     if parent is not None:
         sentinel = parent.sentinel
@@ -97,9 +97,9 @@ def end_with_parent() -> None:
 
 
 def end_with_stdin() -> None:
-    """Have this process and its whole group end when nobody holds the other end of its stdin."""
+    """End this process and its whole group when the other end of its stdin is closed."""
     ends = select.poll()
-    # No more than that: what can be read there is for others
+    # Only the hang-up is polled for: input on stdin is for other readers
     ends.register(0, 0)
     _when(ends.poll, lambda: os.killpg(0, signal.SIGKILL))
 

@@ -62,8 +62,8 @@ EXTRAS = {
     "simulate": "engine",
     "verify": "engine",
 }
-"""What has to be installed for a command; `gate`, `claims`, `judge`, `guess`, `bridge`, `plan` and
-`push` need nothing more (but to close a run before), the others the server."""
+"""Extra that a command needs. `gate`, `claims`, `judge`, `guess`, `bridge`, `plan` and `push` need
+none (except to close a run before), all others the server."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What the service declines, by name.
+"""Refusals: the requests that the service declines, by name.
 
     Refusal
     ├── Invalid         the request breaks a rule                      422
@@ -44,17 +44,17 @@ from typing import Self
 from uuid import UUID
 
 MOST_LETTERS = 100
-"""Of a value in a line."""
+"""Largest number of characters of a value in a refusal's line."""
 
 
 class Refusal(Exception):
     """The request was understood and declined."""
 
     code = "refused"
-    """Stands in every problem: the name of the class in snake case; a published name stays."""
+    """Code in every problem: the class name in snake case; a published code never changes."""
 
     def __init_subclass__(cls) -> None:
-        """Derive the code of a new refusal from its name."""
+        """Derive the code of a new refusal from its class name."""
         super().__init_subclass__()
         cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
@@ -67,10 +67,10 @@ class Refusal(Exception):
         value: object = None,
         **more: object,
     ) -> None:
-        """Say what is wrong (`detail`), where (`field`), by which `rule`, and with which `value`.
+        """Describe the fault (`detail`), its `field`, the `rule` and the `value` that broke it.
 
         `more` holds further members for the answer, such as the faults of an upload's rows. A
-        traceback shows the rule, where `detail` does not.
+        traceback shows the rule if `detail` does not.
         """
         super().__init__(detail)
         self.detail = detail
@@ -83,12 +83,12 @@ class Refusal(Exception):
 
     @property
     def line(self) -> str:
-        """The refusal in one line: what is wrong, the rule, and the value."""
+        """Refusal in one line: the fault, the rule, and the value."""
         text = self.detail.rstrip(".")
         value = repr(self.value)[:MOST_LETTERS]
         if self.rule is not None and self.rule not in text:
-            what = "" if self.field is None else f"{self.field} to be "
-            text += f"; expected {what}{self.rule}"
+            subject = "" if self.field is None else f"{self.field} to be "
+            text += f"; expected {subject}{self.rule}"
         word = re.escape(value.strip("'"))
         if self.value is not None and not re.search(rf"(?<!\w){word}(?!\w)", text):
             text += f", not {value}"
@@ -96,7 +96,7 @@ class Refusal(Exception):
 
     @classmethod
     def title(cls) -> str:
-        """The name of this refusal for a reader: the first line of its docstring."""
+        """Return the title of this refusal for readers: the first line of its docstring."""
         return (cls.__doc__ or cls.__name__).strip().splitlines()[0].rstrip(".")
 
 
@@ -156,16 +156,16 @@ class BoundContradicted(Invalid):
     upper = math.inf
     """Place of the item, and the bounds that the pool states."""
     metric: str | None = None
-    """Whose loss it is, where a judgement gives several."""
+    """Metric whose loss it is, if a judgement gives several."""
 
     def of(self, item: int, lower: float, upper: float, metric: str | None = None) -> Self:
-        """The same refusal, which knows item, bounds and metric."""
+        """Set item, bounds and metric, and return this refusal."""
         self.item, self.lower, self.upper, self.metric = item, lower, upper, metric
         return self
 
     @property
     def untold(self) -> "BoundContradicted":
-        """The same without a number: what a judge is told who is not to know of any."""
+        """The same refusal without numbers, for judges who must not see any."""
         detail = "The loss contradicts what the pool states of this item."
         return BoundContradicted(detail, field=self.field, rule="a loss that is not ruled out")
 
@@ -211,7 +211,7 @@ class PoolNotFound(NotFound):
 
     @classmethod
     def of(cls, pool_id: UUID) -> Self:
-        """The refusal of a pool by its id."""
+        """Return the refusal of a pool by its id."""
         name = f"pool_{pool_id.hex}"
         rule = "the id of a pool"
         return cls("There is no pool of this id.", field="pool_id", rule=rule, value=name)
@@ -222,7 +222,7 @@ class SessionNotFound(NotFound):
 
     @classmethod
     def of(cls, session_id: UUID) -> Self:
-        """The refusal of a session by its id."""
+        """Return the refusal of a session by its id."""
         name = f"ses_{session_id.hex}"
         return cls(f"There is no session {name}.", field="session_id", value=name)
 

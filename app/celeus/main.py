@@ -42,7 +42,7 @@ from celeus.settings import Settings
 from celeus.web import signin
 from celeus.web.assets import Assets, serve
 from celeus.web.documents import pages as documents
-from celeus.web.pages import doors_pages, show_refusals
+from celeus.web.pages import pages_for_access, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
 from celeus.web.report import shared
@@ -94,7 +94,7 @@ PAGES: tuple[APIRouter, ...] = (
 """Routers of the pages, which are not part of the API contract."""
 
 LAST_SECONDS = 1.5
-"""How long a server that stops waits for the answers to requests that it has given up."""
+"""Seconds a stopping server waits for the answers to requests that it has cancelled."""
 CORS_HEADERS = (
     "Authorization",
     "Content-Type",
@@ -129,10 +129,10 @@ _BUILDING = Lock()
 
 
 class Service(FastAPI):
-    """The application, with an OpenAPI document that describes problems as they are sent."""
+    """Application whose OpenAPI document describes problems as they are sent."""
 
     def openapi(self) -> dict[str, Any]:
-        """The OpenAPI document, built once, which takes 0.2 s: others wait for it in threads."""
+        """Return the OpenAPI document, built once in 0.2 s, for which others wait in threads."""
         with _BUILDING:
             return self._built()
 
@@ -147,23 +147,23 @@ class Service(FastAPI):
 
     @cached_property
     def contract(self) -> bytes:
-        """The same as JSON."""
+        """Return the OpenAPI document as JSON."""
         return orjson.dumps(self.openapi())
 
     def build_middleware_stack(self) -> ASGIApp:
-        """The same for every answer, the one to a failure of our own included."""
+        """Wrap the middleware so that it also sees the answers to unexpected failures."""
         inner = problems.RefusesWhenStopping(super().build_middleware_stack(), self.state.under_way)
         return Answers(Watch(HeadRequests(inner), self.state.metrics, self.state.settings))
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The service for these settings; nothing is connected before its lifespan begins."""
+    """Return the service for these settings; it connects when its lifespan begins."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_context(settings) as context:
             app.state.context = context
-            # By the service alone: a command has other settings, and ends in a moment
+            # Only in the service: a command has other settings and ends soon
             context.stamps.resume()
             context.remains.ask()
             context.deliveries.begin()
@@ -198,7 +198,7 @@ def create_app(settings: Settings) -> FastAPI:
     problems.install(app)
     # Routes are tried one after the other, and judges and dashboards ask most
     asked_most = (sessions.status_router, rounds.router)
-    for router in (*asked_most, *(one for one in ROUTES if one not in asked_most)):
+    for router in (*asked_most, *(router for router in ROUTES if router not in asked_most)):
         app.include_router(router)
     assets = Assets()
     app.state.templates = Templates(assets)
@@ -207,9 +207,9 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(router)
     show_refusals(app)
     app.add_middleware(BodyLimit, settings=settings)
-    app.add_middleware(Door, pages=doors_pages(PAGES))
+    app.add_middleware(Door, pages=pages_for_access(PAGES))
     if settings.cors_origins:
-        # Before the door: a browser asks first without a key
+        # Before authentication: a browser sends preflight requests without a key
         app.add_middleware(
             CORSMiddleware,
             allow_origins=settings.cors_origins.split(),
@@ -221,7 +221,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _complete(app: FastAPI) -> None:
-    """Have every route made whole: the first request would hold up the others for 70 ms."""
+    """Build every route now, since building them in the first request takes 70 ms."""
     scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
     for route in app.routes:
         route.matches(scope)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 VALUE_LENGTH = 100
 EXACT = 2**53
-"""Whole numbers beyond are rounded by many readers of JSON."""
+"""Largest whole number that JSON readers keep exactly."""
 MOST_BITS = 14_000
 
 
 def shortened(value: object) -> str:
-    """A value as text of at most VALUE_LENGTH characters that any JSON reader takes, NaN included.
+    """Return a value as text of at most VALUE_LENGTH characters, valid JSON also for NaN.
 
     Only the beginning is looked at: the value may be megabytes long or a thousand lists deep.
     """
@@ -24,7 +24,7 @@ def shortened(value: object) -> str:
 
 
 def as_json(value: object) -> object:
-    """A value for the member of a JSON document: itself where it is short and JSON can hold it.
+    """Return a value for a member of a JSON document: unchanged if it is short and valid there.
 
     What is longer becomes the beginning of its text, VALUE_LENGTH characters and an ellipsis; NaN
     and infinities become their names. Only the beginning is looked at.
@@ -45,12 +45,12 @@ def _cut(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with a lone surrogate, which UTF-8 cannot hold, written as its escape."""
+    """Return the text with lone surrogates, which UTF-8 cannot encode, as escapes."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def one_line(text: str) -> str:
-    """Text for one line of a terminal: what is no visible letter or space is written as its escape.
+    """Return text for one line of a terminal, with all but visible letters and spaces as escapes.
 
     Line breaks, control characters, and characters that turn the direction of writing can make a
     line look like others than it is. The narrow space of our own figures is written as a space.
@@ -83,7 +83,7 @@ def _parts(value: object) -> Iterator[str]:
 
 
 def _json_parts(value: object) -> Iterator[str]:
-    """The value as JSON, in pieces, with texts cut; no other text becomes a string."""
+    """Yield the value as JSON in pieces, with long texts cut."""
     if isinstance(value, Mapping):
         yield "{"
         for count, (key, inner) in enumerate(value.items()):

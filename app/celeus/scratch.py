@@ -1,4 +1,4 @@
-"""Folders for the files of a running process, cleared away by the next one where it was killed."""
+"""Temporary folders of a process; if it was killed, the next process removes them."""
 
 import fcntl
 import os
@@ -10,18 +10,18 @@ from pathlib import Path
 
 _PREFIX = "celeus-run-"
 SOCKET_PATH_BYTES = 104
-"""What the path of a socket has to be shorter than: the least of all systems, its zero included."""
-_SHORT = Path("/tmp")  # noqa: S108 -- where nobody else may enter what is made in it
+"""Bytes a socket's path must stay below: the least limit of all systems, with the final zero."""
+_SHORT = Path("/tmp")  # noqa: S108 -- folders made in it are closed to other users
 _BELOW = len(f"/{_PREFIX}12345678/sockets/.s.PGSQL.5432")
-"""Bytes of the longest path of a socket below the place of a folder."""
+"""Bytes that a folder and its longest socket add to the path of the temporary directory."""
 
 
 @contextmanager
 def scratch_folder(*, sockets: bool = False) -> Iterator[Path]:
-    """A new folder among the system's temporary files that only its user may enter.
+    """Make a temporary folder that only its user may enter; remove it on leaving.
 
-    It is removed on leaving. Those of this user whose processes were killed are removed first.
-    One for ``sockets`` is in /tmp where the name of the system's own place is too long for them.
+    Folders of this user whose processes were killed are removed first. A folder for ``sockets``
+    is made in /tmp if the path of the system's temporary directory is too long for them.
     """
     place = Path(tempfile.gettempdir())
     if sockets and len(os.fsencode(place)) + _BELOW >= SOCKET_PATH_BYTES:
@@ -52,13 +52,13 @@ def _clear(place: Path) -> None:
 
 
 def _held(place: Path) -> tuple[Path, int]:
-    """A folder and its lock, which the kernel opens when this process ends, however it does."""
+    """Return a folder and its lock, which the kernel releases whenever this process ends."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
-            # Another start took it for one that was left behind
+            # Another process took it for an abandoned folder and removed it
             continue
         fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():

@@ -154,15 +154,15 @@ class Settings(BaseSettings):
 
     @property
     def proxies(self) -> list[str]:
-        """The trusted proxies, one by one."""
+        """Trusted proxies, as a list."""
         return (self.trusted_proxies or "").split()
 
     @property
     def address(self) -> str:
-        """Where people reach the service: the public URL, else on this machine."""
+        """Address of the service for people: the public URL, else one on this machine."""
         if self.public_url is not None:
             return self.public_url.rstrip("/")
-        # Whoever listens on every address of a machine is reached on its own
+        # A server that listens on all addresses is reached on the loopback address
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 

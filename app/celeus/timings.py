@@ -1,6 +1,7 @@
-"""Where the time of a request goes, and what a process has done: kept for whoever tells it.
+"""Times of the parts of a request, and counts of what a process has committed.
 
-Nothing of it may be told to who asks: from the time of a fold a blind judge could learn of losses.
+They are for operators and never part of an answer: from the time of a fold a blind judge could
+infer losses.
 """
 
 from collections import Counter
@@ -13,14 +14,14 @@ from types import TracebackType
 from typing import Literal, NamedTuple
 
 Part = Literal["background", "connection", "lock", "fold", "statement", "commit"]
-"""A wait for a place in the background, or at the database; for a session, in the process and for
-its row; folding rounds and proposing draws; a statement; the end of a transaction."""
+"""Part of a request, in order: waiting for a background worker, waiting for a database connection,
+waiting for a session and its row, folding rounds and proposing draws, a statement, a commit."""
 
 MOST_SPANS = 500
-"""Spans kept of a request: a large one sends thousands of statements."""
+"""Largest number of spans kept of a request; a large one sends thousands of statements."""
 
 DONE: Counter[str] = Counter()
-"""What this process has committed: events by their kind, and rounds that were folded."""
+"""Counts of what this process has committed: events by kind, and folded rounds."""
 FOLDED = "folded"
 
 _current: ContextVar["Timings | None"] = ContextVar("timings", default=None)
@@ -37,7 +38,7 @@ class Span(NamedTuple):
 
 @dataclass(slots=True)
 class Timings:
-    """The parts of one request, and the seconds of each: of a part within another, the outer's."""
+    """Parts of one request and the seconds of each; a nested part counts as the outer one."""
 
     began: float = field(default_factory=perf_counter)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -45,11 +46,11 @@ class Timings:
     inside: int = 0
 
     def begin(self) -> None:
-        """Have all that is timed from here on, in this task and those that it makes, noted here."""
+        """Record here all that is timed from now on in this task and the tasks it starts."""
         _current.set(self)
 
     def note(self, part: Part, began: float, statement: str | None = None) -> None:
-        """Note a part that began then and ends now."""
+        """Record a part that began at ``began`` and ends now."""
         ended = perf_counter()
         if not self.inside:
             self.seconds[part] = self.seconds.get(part, 0.0) + ended - began
@@ -57,33 +58,33 @@ class Timings:
             self.spans.append(Span(part, began, ended, statement))
 
     def take(self, shared: "Timings") -> None:
-        """Note what was done for this request together with others."""
+        """Add the parts that were done for this request together with others."""
         for part, seconds in shared.seconds.items():
             self.seconds[part] = self.seconds.get(part, 0.0) + seconds
         self.spans += shared.spans[: MOST_SPANS - len(self.spans)]
 
 
 def current() -> Timings | None:
-    """Those that the present task notes, if any."""
+    """Return the timings of the current task, if any."""
     return _current.get()
 
 
 @contextmanager
 def of_all(timings: Sequence[Timings | None]) -> Iterator[None]:
-    """Have what is timed in the block noted for several requests that it serves together."""
+    """Record the times of the block for several requests that it serves together."""
     shared = timings[0] if len(timings) == 1 else Timings()
     token = _current.set(shared)
     try:
         yield
     finally:
         _current.reset(token)
-        for one in timings:
-            if one is not None and shared is not None and one is not shared:
-                one.take(shared)
+        for timing in timings:
+            if timing is not None and shared is not None and timing is not shared:
+                timing.take(shared)
 
 
 class timed:  # noqa: N801 - reads as a statement
-    """``with timed("lock"):`` notes how long the block took, for the request it belongs to."""
+    """``with timed("lock"):`` records the time of the block for its request."""
 
     __slots__ = ("_began", "_part", "_statement", "_timings")
 

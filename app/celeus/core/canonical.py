@@ -1,4 +1,4 @@
-"""Canonical JSON by RFC 8785 (the JSON canonicalization scheme): what every digest is taken over.
+"""Canonical JSON by RFC 8785 (the JSON canonicalization scheme), over which all digests are taken.
 
 The library ``rfc8785`` has the last word on every spelling; it takes a microsecond or two for
 every value, and a certificate has a quarter of a million. Here texts and numbers are spelled by
@@ -29,7 +29,7 @@ ZEROS: Final = {"e-05": "0.0000", "e-06": "0.00000"}
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401 -- JSON
-    """The bytes that ``rfc8785.dumps`` gives; the same ValueErrors where it has none."""
+    """Return the bytes that ``rfc8785.dumps`` gives, with the same ValueErrors."""
     try:
         return _spelled(value).encode()
     except (TypeError, UnicodeEncodeError):
@@ -46,7 +46,7 @@ def _spelled(value: Any) -> str:  # noqa: ANN401 -- JSON
     if kind is int and -EXACT < value < EXACT:
         return str(value)
     if kind is list:
-        return f"[{','.join([_spelled(one) for one in value])}]"
+        return f"[{','.join([_spelled(element) for element in value])}]"
     if kind is dict:
         names = sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
         inner = [f"{encode_basestring(name)}:{_spelled(value[name])}" for name in names]
@@ -73,7 +73,7 @@ def _number(value: float) -> str:
 
 
 def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these members; refuses a name that stands twice."""
+    """Return the object of these members; refuses a repeated name."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise InvalidValue(

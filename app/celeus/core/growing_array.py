@@ -1,4 +1,4 @@
-"""Rows of numbers in one array that grows: what a session keeps of every round.
+"""Rows of numbers in one array that grows, as a session keeps them for every round.
 
 An object a round, with a number a field, would take ten times the memory.
 """
@@ -20,13 +20,13 @@ class Table:
     def __len__(self) -> int:
         return len(self.numbers) // self.width
 
-    def __getitem__(self, at: int) -> "array[float]":
-        """Row ``at``, counted from 0."""
-        start = at * self.width
+    def __getitem__(self, row: int) -> "array[float]":
+        """Return row number ``row``, from 0."""
+        start = row * self.width
         return self.numbers[start : start + self.width]
 
     def __eq__(self, other: object) -> bool:
-        """The same numbers, to the last bit."""
+        """Return whether all numbers are the same, to the last bit."""
         if not isinstance(other, Table):
             return NotImplemented
         return self.numbers.tobytes() == other.numbers.tobytes()
@@ -35,15 +35,15 @@ class Table:
 
     @property
     def columns(self) -> list[list[float]]:
-        """The numbers of every column, in the order of the rows."""
-        return [self.numbers[at :: self.width].tolist() for at in range(self.width)]
+        """Numbers of every column, in the order of the rows."""
+        return [self.numbers[column :: self.width].tolist() for column in range(self.width)]
 
     def append(self, row: Iterable[float]) -> None:
         """Add a row of ``width`` numbers."""
         self.numbers.extend(row)
 
     def part(self, start: int, stop: int) -> Self:
-        """A copy of the rows from ``start`` up to before ``stop``."""
+        """Return a copy of the rows from ``start`` up to before ``stop``."""
         copied = type(self)(self.width)
         copied.numbers = self.numbers[start * self.width : stop * self.width]
         return copied

@@ -1,8 +1,8 @@
-"""A history: what was learnt, by how many rounds it was learnt from.
+"""A history: the values of an estimate by the number of rounds they come from.
 
-A round bets with what was known when it was drawn, and rounds are drawn ahead of losses. So what
-has been learnt is kept as it was after every round, back to the oldest that a draw still out rests
-on; with nothing out that is one value.
+A round bets with the values known at its draw, and rounds are drawn ahead of losses. So the value
+after every round is kept, back to the oldest that an open draw uses; without open draws that is one
+value.
 """
 
 from collections import deque
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class History(Generic[T]):
-    """Values after 0, 1, 2, ... rounds; the oldest are forgotten as rounds cease to need them."""
+    """Values after 0, 1, 2, ... rounds; the oldest are dropped once no round needs them."""
 
     __slots__ = ("_forgotten", "_values")
 
@@ -22,7 +22,7 @@ class History(Generic[T]):
 
     @property
     def newest(self) -> T:
-        """The value after the last round."""
+        """Value after the last round."""
         return self._values[-1]
 
     def append(self, value: T) -> None:
@@ -30,7 +30,10 @@ class History(Generic[T]):
         self._values.append(value)
 
     def after(self, rounds: int) -> T:
-        """The value after this many rounds; forgets those before, which nothing asks for again."""
+        """Return the value after ``rounds`` rounds, and drop the earlier ones.
+
+        Raises ValueError for a value that was dropped or does not exist yet.
+        """
         if not 0 <= rounds - self._forgotten < len(self._values):
             last = self._forgotten + len(self._values) - 1
             message = f"nothing is kept after {rounds} rounds, only {self._forgotten} to {last}"
@@ -41,5 +44,5 @@ class History(Generic[T]):
         return self._values[0]
 
     def copy(self) -> Self:
-        """An independent history with the same values."""
+        """Return an independent history with the same values."""
         return type(self)(*self._values, forgotten=self._forgotten)

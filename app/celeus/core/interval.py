@@ -12,11 +12,11 @@ class Interval:
 
     @property
     def width(self) -> float:
-        """Upper less lower end."""
+        """Upper end minus lower end."""
         return self.upper - self.lower
 
     def cut(self, limits: "Interval") -> "Interval":
-        """The part inside ``limits``; an interval outside them shrinks to their nearest end."""
+        """Return the part inside ``limits``; an interval outside shrinks to their nearest end."""
         if limits.lower <= self.lower and self.upper <= limits.upper:
             return self
         return Interval(
@@ -25,7 +25,7 @@ class Interval:
         )
 
     def meets(self, other: "Interval") -> bool:
-        """The two share at least one point."""
+        """Return whether the two share at least one point."""
         return self.lower <= other.upper and other.lower <= self.upper
 
 
@@ -37,11 +37,11 @@ class RunningIntersection:
     emptied: bool = False
 
     def narrow(self, hull: Interval | None, limits: Interval) -> bool:
-        """Intersect with the candidates' hull and the logical limits; true when that narrows it.
+        """Intersect with the candidates' hull and the logical limits; return true if narrower.
 
-        When no candidate is left within the limits, an event of probability at most alpha has
-        happened or the limits are narrower than a cell: the last interval stays, cut by the limits
-        alone.
+        If no candidate is left within the limits, an event of probability at most alpha has
+        happened, or the limits are narrower than a cell. Then the last interval stays, cut by the
+        limits alone.
         """
         before = self.interval
         if hull is None or not hull.meets(limits):

@@ -40,8 +40,8 @@ class Observation:
 class JointObservation:
     """Several losses in a drawn round: of all systems, or one a metric; each on its scale.
 
-    A metric's is None where nobody can tell it. ``in_order``: the judge spoke of the answers in the
-    order in which they were shown.
+    A metric's loss is None if nobody can judge it. ``in_order``: the losses were given in the order
+    in which the answers were shown.
     """
 
     round: int
@@ -51,7 +51,7 @@ class JointObservation:
 
 @dataclass(frozen=True, slots=True)
 class Unjudgeable:
-    """No judge can tell the loss of this round; both completions of the pool are kept.
+    """A round whose loss no judge can determine; both completions of the pool are kept.
 
     See docs/evidence/method.md#8-rounds-that-nobody-can-judge.
     """
@@ -61,7 +61,7 @@ class Unjudgeable:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What one rater of a panel says of a drawn round; None when they cannot judge it.
+    """A rating of a drawn round by one rater of a panel; None if they cannot judge it.
 
     The round is judged once its protocol has come to an outcome, by the event that follows. A later
     rating of the same rater and ``turn`` takes the place of an earlier one.
@@ -110,14 +110,16 @@ class Addition:
     questions: tuple[tuple[str, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as the ledger keeps them; ``from_dict`` reads them back."""
-        questions = [{"side": side, "threshold": at} for side, at in self.questions]
+        """Return plain values, as the ledger keeps them; ``from_dict`` reads them back."""
+        questions = [{"side": side, "threshold": threshold} for side, threshold in self.questions]
         return asdict(self) | {"questions": questions}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The event in ``values``, which may have further members."""
-        questions = tuple((one["side"], one["threshold"]) for one in values["questions"])
+        """Return the event in ``values``, which may have further members."""
+        questions = tuple(
+            (question["side"], question["threshold"]) for question in values["questions"]
+        )
         named = {name: values[name] for name in ADDED}
         return cls(**(named | {"questions": questions}))
 

@@ -17,14 +17,14 @@ from scipy.special import ndtri_exp
 Floats = NDArray[np.float64]
 
 STAKE_FACTOR = 0.9
-"""Keeps the stake of a candidate that is nearly out from falling to nothing."""
+"""Factor of the stake that keeps the bet of a nearly rejected candidate from vanishing."""
 STEPS = 64
 LOWEST_LOG_STAKE = 700
 
 
 @cache
 def _table() -> tuple[Floats, Floats]:
-    """Inverse Mills ratio at log stakes 0, -1/STEPS, -2/STEPS, ..., and its first differences."""
+    """Return the ratio at log stakes 0, -1/STEPS, -2/STEPS, ..., and its first differences."""
     log_p = math.log(STAKE_FACTOR) - np.arange(LOWEST_LOG_STAKE * STEPS + 2) / STEPS
     z = ndtri_exp(log_p)
     value = np.exp(-0.5 * z * z - log_p) / math.sqrt(2.0 * math.pi)
@@ -32,7 +32,7 @@ def _table() -> tuple[Floats, Floats]:
 
 
 def inverse_mills(log_stake: Floats) -> Floats:
-    """Inverse Mills ratio at p = 0.9 min(1, e^lp) for every log stake lp; below -700 as at -700."""
+    """Return the ratio at p = 0.9 min(1, e^lp) for every log stake lp; below -700 as at -700."""
     value, increase = _table()
     depth = log_stake * -float(STEPS)
     np.maximum(depth, 0.0, out=depth)

@@ -1,6 +1,6 @@
-"""Where a long computation lets others have the processor.
+"""A hook by which a long computation yields the processor.
 
-Folding calls ``pause`` with every round. It does nothing unless the caller has said what it shall:
+Folding calls ``pause`` in every round. It does nothing unless the caller sets a function:
 
     PAUSE.set(sleep_now_and_then)
 
@@ -19,5 +19,5 @@ PAUSE: ContextVar[Callable[[], None]] = ContextVar("PAUSE", default=_go_on)
 
 
 def pause() -> None:
-    """Do what the caller wants done between two rounds."""
+    """Call the function that the caller has set for the time between two rounds."""
     PAUSE.get()()

@@ -1,4 +1,4 @@
-"""Randomness that can be checked again: Philox words keyed by a session's secret seed.
+"""Reproducible randomness: Philox words keyed by a session's secret seed.
 
 A stream is named by its purpose. Word ``i`` of a stream depends on the seed, the purpose and
 ``i`` alone, so it can be reread at any time and in any process. The words are Philox's raw 64-bit
@@ -21,12 +21,12 @@ NUMBERS_AT_ONCE = 4096
 
 
 def commitment(seed: bytes) -> str:
-    """SHA-256 of the seed in hexadecimal: published at opening, checked when the seed is."""
+    """Return the SHA-256 of the seed in hexadecimal, published before the seed is."""
     return hashlib.sha256(seed).hexdigest()
 
 
 def uniforms(seed: bytes, purpose: str, count: int, start: int = 0) -> NDArray[np.float64]:
-    """Numbers ``start`` to ``start + count - 1`` of a stream, each strictly between 0 and 1."""
+    """Return numbers ``start`` to ``start + count - 1`` of a stream, each strictly in (0, 1)."""
     digest = hashlib.sha256(purpose.encode() + b"\0" + seed).digest()
     block, skipped = divmod(start, WORDS_PER_BLOCK)
     philox = np.random.Philox(
@@ -39,7 +39,7 @@ def uniforms(seed: bytes, purpose: str, count: int, start: int = 0) -> NDArray[n
 
 
 class Numbers:
-    """A stream's numbers one after the other, made many at once."""
+    """Iterator over a stream's numbers, which are made in blocks."""
 
     __slots__ = ("_made", "_purpose", "_seed", "_used")
 
@@ -50,9 +50,9 @@ class Numbers:
         self._made: NDArray[np.float64] = np.empty(0)
 
     def next(self) -> float:
-        """The next one, strictly between 0 and 1."""
-        at = self._used % NUMBERS_AT_ONCE
-        if at == 0:
+        """Return the next number, strictly between 0 and 1."""
+        place = self._used % NUMBERS_AT_ONCE
+        if place == 0:
             self._made = uniforms(self._seed, self._purpose, NUMBERS_AT_ONCE, self._used)
         self._used += 1
-        return float(self._made[at])
+        return float(self._made[place])

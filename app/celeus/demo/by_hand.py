@@ -16,7 +16,7 @@ from celeus.demo.digits import digits
 from celeus.errors import InvalidValue
 
 ENLARGED = 14
-"""Times the pixels of a side, eight and a margin; at their own size nobody could read them."""
+"""Factor by which a picture is enlarged, margin included; the originals are too small to read."""
 MARGIN = 1
 _BRIGHTEST = 15.0
 _GREY, _BITS = 0, 4
@@ -48,7 +48,7 @@ def _payload(image: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def png(image: NDArray[np.float64]) -> bytes:
-    """A picture of a digit, dark on white, as a small PNG; its pixels are 0 to 16."""
+    """Return a digit, whose pixels are 0 to 16, as a small PNG, dark on white."""
     smooth = np.clip(zoom(np.pad(image, MARGIN), ENLARGED, order=3), 0.0, 16.0)
     levels = np.rint(_BRIGHTEST - smooth * (_BRIGHTEST / 16.0)).astype(np.uint8)
     # Two pixels a byte, each line begun by the number of its filter: none

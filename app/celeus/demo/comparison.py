@@ -13,7 +13,7 @@ from celeus.simulation.sessions import Truth, simulate
 
 
 def truth_of(digits: Digits) -> Truth:
-    """The pool with its losses and the scores the service computes from it by strategy A."""
+    """Return the pool with its losses, and the scores the service computes by strategy A."""
     target = np.array([item["target_probs"] for item in digits.items])
     surrogate = np.array([item["surrogate_probs"] for item in digits.items])
     labels = np.array([digits.labels[item["id"]] for item in digits.items])
@@ -25,7 +25,7 @@ def truth_of(digits: Digits) -> Truth:
 
 
 def simulated(truth: Truth, policy: str, claim: Claim, seed: bytes) -> SessionEnd:
-    """One session with a single judge, who is never ahead of the interval."""
+    """Run one session with a single judge, whose labels are folded one by one."""
     run, state = simulate(truth, policy_named(policy), claim, seed)
     return SessionEnd(
         policy=policy,

@@ -24,16 +24,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """A pool to upload, and what only its judges know: the true label of every item, by id."""
+    """A pool to upload, and the true label of every item by id, which only its judges know."""
 
     items: list[dict[str, Any]]
     labels: Mapping[str, int]
     risk: float
-    """The target's true error rate over the items."""
+    """True error rate of the target over the items."""
 
 
 def digits(seed: int) -> Digits:
-    """Train both classifiers and let them look at the images they have not seen."""
+    """Train both classifiers and predict the images not used in training."""
     bundled = load_digits()
     images: Floats = bundled.data / _BRIGHTEST
     truth: NDArray[np.int64] = bundled.target

@@ -37,7 +37,7 @@ def draw_all(folder: Path) -> None:
 
 
 def peeking(truth: Truth) -> Figure:
-    """How many of those who look at every label were misled at some label."""
+    """Draw the share of people, looking after every label, who were misled at some label."""
     labels = np.arange(1, LABELS + 1)
     losses = np.random.default_rng(0).random((LOOKERS, LABELS)) < RISK
     mean = losses.cumsum(axis=1) / labels
@@ -60,14 +60,14 @@ def peeking(truth: Truth) -> Figure:
 
 
 def gamblers() -> Figure:
-    """What three gamblers own who bet against three values; the true one is 0.15."""
+    """Draw the money of three gamblers who bet against three values; the true one is 0.15."""
     losses = (np.random.default_rng(4).random(300) < RISK).astype(float)
     figure, axes = _axes("labels", "money of the gambler")
     labels = np.arange(losses.size + 1)
     for value, colour in CANDIDATES.items():
         # Half of it on more, half of it on less than the value
         both = [1.0 + side * STAKE * (losses - value) for side in (1.0, -1.0)]
-        owned = np.concatenate([[1.0], np.mean([one.cumprod() for one in both], axis=0)])
+        owned = np.concatenate([[1.0], np.mean([game.cumprod() for game in both], axis=0)])
         axes.plot(labels, owned, color=colour, label=f"against {value:.2f}")
     axes.axhline(20, color="0.4", linestyle="--", linewidth=1)
     axes.text(3, 23, "twentyfold: the value is dropped", fontsize=9, color="0.25")
@@ -78,7 +78,7 @@ def gamblers() -> Figure:
 
 
 def surrogates(truth: Truth) -> Figure:
-    """The width of the interval by labels, with the demo's surrogate and without."""
+    """Draw the width of the interval by labels, with the demo's surrogate and without."""
     figure, axes = _axes("labels", "width of the interval (points)")
     styles = {"sharp": ("with a surrogate", "tab:blue"), "uniform": ("without", "tab:orange")}
     for policy, (name, colour) in styles.items():
@@ -90,10 +90,12 @@ def surrogates(truth: Truth) -> Figure:
 
 
 def _course(truth: Truth, policy: str, run: int) -> tuple[Floats, Floats]:
-    """Lower and upper ends by labels; they stay after the stop."""
+    """Return lower and upper ends by labels; after the stop they are constant."""
     claim = Claim(precision=0.03, budget=LABELS)
     _, state = simulate(truth, policy_named(policy), claim, seed_of(0, run))
-    ends = np.array([(one.interval.lower, one.interval.upper) for one in state.question.points])
+    ends = np.array(
+        [(point.interval.lower, point.interval.upper) for point in state.question.points]
+    )
     padded = np.pad(ends, ((0, LABELS - len(ends)), (0, 0)), mode="edge")
     return padded[:, 0], padded[:, 1]
 

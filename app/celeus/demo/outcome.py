@@ -31,5 +31,5 @@ class SessionEnd:
     course: Sequence[Point]
 
     def always_held(self, risk: float) -> bool:
-        """Whether the interval held the risk after every label, not only after the last."""
+        """Return whether the interval held the risk after every label, not only after the last."""
         return all(point.lower <= risk <= point.upper for point in self.course)

@@ -23,12 +23,12 @@ from celeus.simulation.sessions import seed_of
 MOST_WORKERS = 64
 FIGURE_NAME = "celeus-demo.png"
 SECONDS_PER_LABEL = 30
-"""What a careful person may need for one; used for an illustration only."""
+"""Seconds a careful person may need for a label; used for an illustration only."""
 COMPARED = {
     "celeus": ("the published method, with the same surrogate", "tab:green"),
     "evalue": ("uniform draws, without a surrogate", "tab:orange"),
 }
-"""Policies the default one is shown beside: what each is, and its colour."""
+"""Policies compared with the default one: description and colour of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def run_demo(options: Options, console: Console | None = None) -> Summary:
 async def _run_session(
     server: Server, material: Digits, options: Options, console: Console
 ) -> SessionEnd:
-    """A session of the default policy, through the service."""
+    """Run a session of the default policy through the service."""
     async with AsyncClient(server.url, server.key) as client:
         pool = await client.create_pool("handwritten digits", material.items)
         session = await client.open_session(
@@ -107,8 +107,8 @@ async def _run_session(
         console.print()
         final = await session.status()
         course = [
-            Point(one.round, one.estimate, one.lower, one.upper)
-            for one in await session.trajectory()
+            Point(point.round, point.estimate, point.lower, point.upper)
+            for point in await session.trajectory()
         ]
         return _certified(final.raw, course)
 
@@ -121,9 +121,9 @@ def _compared(material: Digits, options: Options) -> list[SessionEnd]:
 
 
 def _courses(summary: Summary) -> list[Course]:
-    """The one that ends first lies on top."""
+    """Return the courses in drawing order: the one that ends first is on top."""
     certified = summary.certified
-    beside = [Course(one.policy, COMPARED[one.policy][1], one.course) for one in summary.compared]
+    beside = [Course(end.policy, COMPARED[end.policy][1], end.course) for end in summary.compared]
     return [*reversed(beside), Course(certified.policy, "tab:blue", certified.course)]
 
 
@@ -175,8 +175,8 @@ def _conclude(console: Console, summary: Summary, options: Options) -> None:
         "estimate": percent(certified.estimate),
         "true error rate": f"{percent(summary.risk)} (known only because this is a demo)",
         **{
-            f"policy {one.policy}": f"{count(one.labels)} labels ({COMPARED[one.policy][0]})"
-            for one in summary.compared
+            f"policy {end.policy}": (f"{count(end.labels)} labels ({COMPARED[end.policy][0]})")
+            for end in summary.compared
         },
         "everything": f"{count(summary.items)} labels; at {SECONDS_PER_LABEL} s each"
         f" {all_work} of work, against {work}",

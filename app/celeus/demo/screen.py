@@ -1,6 +1,6 @@
 """Console output of the demo: text, the narrowing interval, and the summary.
 
-On a terminal the interval is drawn in place; elsewhere a line tells it every hundred labels.
+On a terminal the interval is drawn in place; elsewhere a line is printed every hundred labels.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,19 +12,19 @@ from rich.live import Live
 from rich.text import Text
 
 Session = dict[str, Any]
-"""Where a session stands, as the service tells it."""
+"""Status of a session, as the service returns it."""
 OnSession = Callable[[Session], object]
 
 _COLUMNS = 60
 _AXIS = 0.5
-"""The bar shows risks from 0 to here; what lies above leaves it at the right end."""
+"""Largest risk that the bar shows; larger ones are cut at its right end."""
 _SPARKS = "▁▂▃▄▅▆▇█"
 _LINE_EVERY = 100
 _NARROWEST_TERMINAL = _COLUMNS + 12
 
 
 class Progress:
-    """The newest answer of the service about one session, and how the width came down."""
+    """Newest status of one session, and the widths so far."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -32,7 +32,7 @@ class Progress:
         self.widths: list[float] = []
 
     def take(self, session: Session) -> bool:
-        """Keep it when it is newer than what is known; answers of eight judges cross."""
+        """Store the status if it is newer; answers to eight judges may arrive out of order."""
         if self.session is not None and session["sequence"] <= self.session["sequence"]:
             return False
         self.session = session
@@ -40,7 +40,7 @@ class Progress:
         return True
 
     def drawing(self) -> Group:
-        """Title, bar with estimate and interval, labels used, and the width so far."""
+        """Return title, bar with estimate and interval, labels used, and the widths so far."""
         session = self.session
         if session is None:
             return Group(Text(self.title, style="bold"))
@@ -80,22 +80,22 @@ def watch(console: Console, title: str) -> Iterator[OnSession]:
 
 
 def percent(value: float, *, digits: int = 1) -> str:
-    """A share of 1 as a person reads it."""
+    """Return a share as text in percent."""
     return f"{100 * value:.{digits}f} %"
 
 
 def count_line(session: Session) -> str:
-    """Items judged, of how many."""
+    """Return the number of items judged and of all items, as text."""
     return f"{count(session['rounds']['judged'])} of {count(session['items'])}"
 
 
 def count(number: int) -> str:
-    """A whole number with its thousands apart."""
+    """Return a whole number with its thousands separated."""
     return f"{number:,}".replace(",", " ")
 
 
 def sparks(widths: list[float]) -> str:
-    """How the width came down from the whole scale: one block per equal share of the labels."""
+    """Return the course of the width as blocks, one per equal share of the labels."""
     columns = min(_COLUMNS, len(widths))
     sample = [widths[(index + 1) * len(widths) // columns - 1] for index in range(columns)]
     top = len(_SPARKS) - 1
@@ -126,7 +126,7 @@ def _target(session: dict[str, Any]) -> str:
 
 
 def _remaining(session: Session) -> str:
-    """The service's own forecast, once there is one."""
+    """Return the service's forecast as text, if there is one."""
     forecast = session["forecast"]
     if forecast is None or session["stopped"]:
         return ""

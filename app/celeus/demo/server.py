@@ -35,14 +35,14 @@ class Server:
 
     @property
     def key(self) -> str:
-        """The key the server shows on its first start."""
+        """Key that the server shows on its first start."""
         match = re.search(r"^celeus key: (ce_\S+)$", _log(self.folder).read_text(), re.MULTILINE)
         if match is None:
             raise Unavailable("the server showed no key")
         return match[1]
 
     def await_ready(self) -> None:
-        """Return once it takes requests; refuse, with the end of its log, when it does not."""
+        """Wait until the server answers; otherwise raise a refusal with the end of its log."""
         deadline = time.monotonic() + _START_SECONDS
         # One client for all tries: to make one takes as long as the pause between two of them
         with httpx2.Client(timeout=5) as client:
@@ -84,7 +84,7 @@ def _serve(folder: Path, port: int) -> ChildProcess:
         *(sys.executable, "-P", "-m", "celeus.cli"),
         *("serve", "--show-key", "--data-dir", str(folder), "--port", str(port)),
     ]
-    # It holds the key: only for the eyes of whoever started the demo
+    # It holds the key: readable only by the user who started the demo
     with os.fdopen(os.open(_log(folder), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as log:
         return ChildProcess(command, stdout=log, stderr=log, env=environment(), cwd="/")
 

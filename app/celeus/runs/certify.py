@@ -28,12 +28,12 @@ from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
 
 FOLDER = Path(".celeus")
-"""Where a session's file lies that nobody named."""
+"""Folder of session files whose path was not given."""
 LINES = frozenset({".jsonl", ".ndjson"})
 
 Row = Mapping[str, Any]
 Judge = Callable[[Turn], object]
-"""Given an item, its loss; of two answers `left`, `tie` or `right`, or losses by these names."""
+"""Function from an item to its loss; for two answers `left`, `tie` or `right`, or two losses."""
 
 
 def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -58,7 +58,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
 ) -> Session:
-    """Judge items until the interval of their mean loss is narrow enough; the session afterwards.
+    """Judge items until the interval of their mean loss is narrow enough; return the session.
 
     ``items``: a frame, a Dataset, dicts with ``id``, ``payload`` and perhaps ``surrogate``, or a
     file of JSON lines. ``judge`` is given an item and returns its loss; without one nothing is
@@ -78,7 +78,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     there. Raises `celeus.Refusal` for what cannot be certified; what ``judge`` raises comes
     through, and its item is not judged.
     """
-    measured = tuple(_metric(name, one) for name, one in (metrics or {}).items())
+    measured = tuple(_metric(name, measure) for name, measure in (metrics or {}).items())
     scale = measured[0].scale if measured else _scale(loss)
     if measured and (score is not None or loss != "zero_one"):
         rule = "left out beside metrics, each of which is a loss by its name"
@@ -91,7 +91,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
             groups=tuple(groups),
             precision=_by_metric(precision, "precision"),
             group_precision=_by_metric(group_precision, "group_precision"),
-            # Whatever else it is, the plan refuses it by name
+            # The plan refuses any other value by name
             account=account,  # type: ignore[arg-type]
         )
     sides = {"at_most": at_most, "at_least": at_least}
@@ -109,7 +109,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     )
     form = PoolForm(name, scale, score=named, metrics=measured)
     request = SessionRequest(claim, table=table)
-    return _judged(form, _rows(items), request, judge, Place(file, key, concurrency))
+    return _judged(form, _rows(items), request, judge, RunFiles(file, key, concurrency))
 
 
 def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -152,7 +152,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     )
     form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
     rows = _pairs(_answers(a), _answers(b), names)
-    return _judged(form, rows, SessionRequest(claim), judge, Place(file, key, concurrency))
+    return _judged(form, rows, SessionRequest(claim), judge, RunFiles(file, key, concurrency))
 
 
 def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -179,14 +179,14 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
         "pool", finite(alpha, "alpha", "alpha"), budget=_whole(budget, "budget"), fixed=fixed
     )
     form = PoolForm(f"the best of {len(systems)}", scale, lineup)
-    rows = _lineups({name: _answers(one) for name, one in systems.items()})
+    rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
-    return _judged(form, rows, request, judge, Place(file, key, concurrency))
+    return _judged(form, rows, request, judge, RunFiles(file, key, concurrency))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a session lies, with which key it is certified, and how many judge at once."""
+class RunFiles:
+    """A session's file, the key that signs its certificate, and the number of parallel judges."""
 
     file: str | os.PathLike[str] | None
     key: str | os.PathLike[str] | None
@@ -198,21 +198,21 @@ def _judged(
     rows: Sequence[Row],
     request: SessionRequest,
     judge: Judge | None,
-    place: Place,
+    files: RunFiles,
 ) -> Session:
     if not rows:
         raise InvalidValue("there are no items", field="items", rule="at least one item")
     _check_judge(judge)
-    check_concurrency(place.concurrency)
-    file = _file_of(form, rows, request) if place.file is None else Path(place.file)
-    key = place.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
+    check_concurrency(files.concurrency)
+    file = _file_of(form, rows, request) if files.file is None else Path(files.file)
+    key = files.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
     check_key(signing)
     run = Run.open(file, form, rows, request)
     session = session_of(run, signing)
     if judge is not None:
         try:
-            session.judge(judge, concurrency=place.concurrency, worker="process")
+            session.judge(judge, concurrency=files.concurrency, worker="process")
         except BaseException:
             run.close_file()
             raise
@@ -220,7 +220,7 @@ def _judged(
 
 
 def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Path:
-    """The same file for the same items and settings."""
+    """Return the path of the session's file, the same for the same items and settings."""
     asked: list[Any] = [form.to_dict(), asdict(request.claim), [dict(row) for row in rows]]
     if request.table is not None:
         asked.append([[name, repr(value)] for name, value in asdict(request.table).items()])
@@ -233,7 +233,7 @@ def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Pa
 
 
 def _rows(items: object) -> list[Row]:
-    """Rows as JSON has them: NumPy's numbers are numbers, and what is None is left out."""
+    """Return rows as JSON values: NumPy's numbers as numbers, without members that are None."""
     if isinstance(items, str | os.PathLike):
         items = _lines(Path(items))
     rows = []
@@ -267,7 +267,7 @@ def _lines(path: Path) -> list[Row]:
 
 
 def _answers(system: object) -> dict[str, Row]:
-    """Rows of answers by id."""
+    """Return the rows of answers by id."""
     if isinstance(system, Mapping):
         system = [{"id": name, "answer": answer} for name, answer in system.items()]
     rows: dict[str, Row] = {}
@@ -286,35 +286,35 @@ def _answers(system: object) -> dict[str, Row]:
 def _pairs(
     a: Mapping[str, Row], b: Mapping[str, Row], names: tuple[str, str]
 ) -> list[dict[str, Any]]:
-    """The items of a comparison; refuses ids that one has alone, and other questions."""
-    for own, other, name in ((a, b, names[1]), (b, a, names[0])):
-        alone = next((one for one in own if one not in other), None)
+    """Return the items of a comparison; refuses ids of one system alone, and differing payloads."""
+    for ids, other_ids, name in ((a, b, names[1]), (b, a, names[0])):
+        alone = next((item for item in ids if item not in other_ids), None)
         if alone is not None:
             message = f"{name} has no answer to {alone!r}"
             rule = "answers of both systems to the same items"
             raise InvalidValue(message, field="id", rule=rule, value=alone)
     pairs = []
     for name, row in a.items():
-        asked = [one["payload"] for one in (row, b[name]) if "payload" in one]
+        asked = [answer["payload"] for answer in (row, b[name]) if "payload" in answer]
         if len(asked) == 2 and asked[0] != asked[1]:
             message = f"{name!r} is another question of {names[1]}"
             rule = "the payload that the other system has"
             raise InvalidValue(message, field="payload", rule=rule, value=name)
-        pair = {"id": name, "a": _said(row), "b": _said(b[name])}
+        pair = {"id": name, "a": _answer_of(row), "b": _answer_of(b[name])}
         pairs.append(pair | ({"payload": asked[0]} if asked else {}))
     return pairs
 
 
 def _lineups(answers: Mapping[str, Mapping[str, Row]]) -> list[dict[str, Any]]:
-    """The items of several systems; refuses ids that one has no answer to, and other questions."""
-    (first, own), *others = answers.items()
-    paired = {name: _pairs(own, rows, (first, name)) for name, rows in others}
+    """Return the items of several systems; refuses missing answers, and differing payloads."""
+    (first, first_rows), *others = answers.items()
+    paired = {name: _pairs(first_rows, rows, (first, name)) for name, rows in others}
     items = []
-    for at, (item, row) in enumerate(own.items()):
-        pairs = {name: rows[at] for name, rows in paired.items()}
-        told = {first: _said(row)} | {name: pair["b"] for name, pair in pairs.items()}
+    for place, (item, row) in enumerate(first_rows.items()):
+        pairs = {name: rows[place] for name, rows in paired.items()}
+        answered = {first: _answer_of(row)} | {name: pair["b"] for name, pair in pairs.items()}
         asked = [pair["payload"] for pair in pairs.values() if "payload" in pair][:1]
-        items.append({"id": item, "answers": told} | ({"payload": asked[0]} if asked else {}))
+        items.append({"id": item, "answers": answered} | ({"payload": asked[0]} if asked else {}))
     return items
 
 
@@ -324,14 +324,14 @@ def _metric(name: str, loss: object) -> Metric:
 
 
 def _by_metric(given: object, name: str) -> dict[str | None, float | None]:
-    """A width for every metric by its name, or the same for all by none."""
+    """Return the width by metric; one width for all has the name None."""
     if isinstance(given, Mapping):
-        return {str(one): _number(width, name) for one, width in given.items()}
+        return {str(metric): _number(width, name) for metric, width in given.items()}
     return {} if given is None else {None: _number(given, name)}
 
 
-def _said(row: Row) -> dict[str, Any]:
-    """What a system answered, with its surrogate or prediction where it has one."""
+def _answer_of(row: Row) -> dict[str, Any]:
+    """Return a system's answer from a row, with its surrogate or prediction if there is one."""
     return {name: value for name, value in row.items() if name not in {"id", "payload"}}
 
 

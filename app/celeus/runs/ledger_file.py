@@ -21,14 +21,14 @@ from celeus.errors import Busy, DiskFull, InvalidValue, LedgerBroken, Unavailabl
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _OPEN: "weakref.WeakValueDictionary[Path, LedgerFile]" = weakref.WeakValueDictionary()
-"""What this process has open, by its resolved path."""
+"""Files that this process has open, by resolved path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file holds: its rows and its records as they stand there.
+    """The contents of a file: header, rows of items, and lines of the ledger.
 
-    ``records`` are these once more, read with every number as a float.
+    ``records`` are the parsed ``lines``, with every number as a float.
     """
 
     header: Mapping[str, Any]
@@ -40,11 +40,11 @@ class Contents:
 class LedgerFile:
     """A ledger's file, which one process at a time has open.
 
-    Opened anew in the same process, as a notebook does, it is taken from whoever had it there.
+    Opening it again in the same process, as a notebook does, closes the earlier one.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open it, and make it where there is none; refuses one that another process has open."""
+        """Open the file, or create it; raises Busy if another process has it open."""
         self.path = path
         place = path.resolve()
         if place in _OPEN:
@@ -55,7 +55,7 @@ class LedgerFile:
             raise InvalidValue(
                 f"{path} cannot be opened: {error.strerror}", field="file", rule="a file's path"
             ) from error
-        # Closed as well when nobody has it any more
+        # Also closed when the object is collected
         self._end = weakref.finalize(self, os.close, self._descriptor)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -71,13 +71,13 @@ class LedgerFile:
         self.close()
 
     def close(self) -> None:
-        """Let others open it."""
+        """Close the file, so that others can open it."""
         self._end()
 
     def read(self) -> Contents | None:
-        """What it holds, None of a new one; a line that was never finished is cut off.
+        """Return the contents, or None for a new file; an unfinished last line is cut off.
 
-        Items that were never all written are cut off, too: nothing was drawn of them.
+        A file whose items were not all written is emptied too: nothing was drawn from it.
         """
         data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
@@ -95,11 +95,11 @@ class LedgerFile:
         return Contents(header, lines[1:first], records, lines[first:])
 
     def parsed(self, rows: Iterable[bytes]) -> list[Mapping[str, Any]]:
-        """Rows that were read."""
+        """Parse rows that were read."""
         return [self._object(line) for line in rows]
 
     def begin(self, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write what a session is opened with."""
+        """Write the header and the rows of a new session."""
         self._write([canonical_json(dict(header)), *spelled(rows)])
 
     def append(self, records: Iterable[bytes]) -> None:
@@ -107,7 +107,7 @@ class LedgerFile:
         self._write(records)
 
     def _write(self, lines: Iterable[bytes]) -> None:
-        """All lines or, where there is no room for them, none."""
+        """Write all lines or, if the disk is full, none."""
         if not self._end.alive:
             raise InvalidValue(
                 f"{self.path} was closed, or opened anew: this session is no longer kept.",
@@ -143,7 +143,7 @@ class LedgerFile:
         return header
 
     def _unfinished(self, header: Mapping[str, Any], lines: Sequence[bytes]) -> bool:
-        """Whether the items were never all written; refuses a header that counts too many."""
+        """Return whether items are missing; raises LedgerBroken if the header counts too many."""
         items = header.get("items")
         if not isinstance(items, int):
             raise self._changed(lines[0])
@@ -177,7 +177,7 @@ def spelled(rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
 
 
 def unwritten(path: Path, error: OSError) -> Unavailable:
-    """The refusal of what the disk does not take."""
+    """Return the refusal for a write that the disk does not take."""
     kind, then = (DiskFull, "make room") if error.errno in NO_ROOM else (Unavailable, "mend that")
     return kind(
         f"{path} cannot be written: {error.strerror}. What was acknowledged is kept; {then}, and"

@@ -1,4 +1,4 @@
-"""The client's requests answered in this process: `celeus.Session` without a service."""
+"""Answers to the client's requests from this process: `celeus.Session` without a service."""
 
 import json
 import os
@@ -26,10 +26,10 @@ SAID = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
 
 
 class LocalClient(Client):
-    """Answers the requests of one session from a ledger's file in this process."""
+    """A client that answers the requests of one session from a ledger's file in this process."""
 
     def __init__(self, run: Run, key: Path) -> None:
-        """``key``: the file of the key that certificates are signed with; made where it is not."""
+        """Answer from ``run``; ``key`` is the file of the signing key, made if it is missing."""
         self.ledger = run
         self._key = key
         self._greeted = True
@@ -47,7 +47,7 @@ class LocalClient(Client):
         }
 
     def close(self) -> None:
-        """Let other processes have the file."""
+        """Release the file for other processes."""
         self.ledger.close_file()
 
     def _exchanged(self, request: Request) -> Answer:
@@ -63,7 +63,7 @@ class LocalClient(Client):
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[Never]:
-        """Refused: what happens in this process needs no stream."""
+        """Refuse: events of this process need no stream."""
         _refuse(request)
 
     def _change(self, request: Request) -> object:
@@ -93,10 +93,16 @@ class LocalClient(Client):
 
     def _observe(self, request: Request) -> object:
         body = _body(request)
-        judgements = [_judgement(one) for one in body.get("observations", [body])]
+        judgements = [_judgement(observation) for observation in body.get("observations", [body])]
         if self.ledger.upload.pool.named is not None:
             # Where nothing is shown of them, losses are those of systems that have just been run
-            check_blind([one for one in judgements if self.ledger.shows_answers(one.round)])
+            check_blind(
+                [
+                    judgement
+                    for judgement in judgements
+                    if self.ledger.shows_answers(judgement.round)
+                ]
+            )
         return self.ledger.observe(body["worker"], judgements, body["next"])
 
     def _amend(self, request: Request) -> object:
@@ -145,18 +151,18 @@ class LocalClient(Client):
 
 
 def session_of(run: Run, key: Path) -> Session:
-    """The session as `celeus.Client` gives one of a service."""
+    """Return the session in the form that `celeus.Client` gives for a service."""
     return Session(LocalClient(run, key), run.id)
 
 
 def signing_key(file: Path) -> Ed25519PrivateKey:
-    """The key in a file, which is made where there is none, for its owner alone."""
+    """Return the key in a file; a missing file is made, readable only by its owner."""
     check_key(file)
     if not file.exists():
         made = file.with_name(f"{file.name}.{os.getpid()}")
         made.touch(mode=0o600)
         made.write_bytes(private_to_pem(Ed25519PrivateKey.generate()))
-        # Whole or not there, and never in place of another one
+        # The file appears complete or not at all, and never replaces another
         with suppress(FileExistsError):
             os.link(made, file)
         made.unlink()
@@ -164,7 +170,7 @@ def signing_key(file: Path) -> Ed25519PrivateKey:
 
 
 def check_key(file: Path) -> None:
-    """Refuse a file that holds no key, or that cannot be made."""
+    """Raise a refusal for a file that holds no key, or that cannot be made."""
     why = "there is no such folder"
     try:
         if file.exists():
@@ -189,8 +195,8 @@ def _page(request: Request) -> tuple[int, int]:
     return int(request.query.get("after", 0)), int(request.query.get("limit", 1000))
 
 
-def _judgement(said: Mapping[str, Any]) -> Judgement:
-    return Judgement(said["round"], **{name: said.get(name) for name in SAID})
+def _judgement(values: Mapping[str, Any]) -> Judgement:
+    return Judgement(values["round"], **{name: values.get(name) for name in JUDGED})
 
 
 def _plain(value: object) -> object:

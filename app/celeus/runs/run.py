@@ -46,11 +46,11 @@ from celeus.runs.ledger_file import Contents, LedgerFile, spelled
 SEED_BYTES = 32
 NO_LEASE = 0
 RESPITE = 0.1
-"""Seconds until somebody who found all items taken by others asks again."""
+"""Seconds until a worker asks again after finding all items taken by others."""
 
 
 def upload_of(form: PoolForm, rows: Sequence[object]) -> Upload:
-    """The pool of these rows; refuses bad ones by line, and says the first."""
+    """Return the pool of these rows; raises a refusal with the first bad line."""
     try:
         return pool_of_rows(rows, form.growth, form.score)
     except BadRows as bad:
@@ -90,7 +90,7 @@ class Run:
         rows: Sequence[Mapping[str, Any]],
         request: SessionRequest,
     ) -> Self:
-        """The session in the file, which goes on where it was; a new one where there is none.
+        """Return the session in the file, continued where it was, or a new one.
 
         Refuses a file whose session was opened with other items or asked for something else.
         """
@@ -100,8 +100,8 @@ class Run:
             if contents is None:
                 return cls._begin(file, form, rows, request)
             upload = upload_of(form, rows)
-            told = contents.header.get("pool"), contents.rows
-            known = told == (form.to_dict(), spelled(rows))
+            opened_with = contents.header.get("pool"), contents.rows
+            known = opened_with == (form.to_dict(), spelled(rows))
             run = cls._of(file, contents, upload if known else None)
             asked = plan_of(request, upload.pool, run.plan.commitment)
             for field, same in (
@@ -109,9 +109,9 @@ class Run:
                 ("precision", asked.digest == run.plan.digest),
             ):
                 if not same:
-                    what = "items" if field == "items" else "settings"
+                    differing = "items" if field == "items" else "settings"
                     raise InvalidValue(
-                        f"{path} holds a session that was opened with other {what}.",
+                        f"{path} holds a session that was opened with other {differing}.",
                         field=field,
                         rule="those it was opened with, or another file",
                     )
@@ -122,7 +122,7 @@ class Run:
 
     @classmethod
     def resume(cls, path: Path) -> Self:
-        """The session in the file, as it was left."""
+        """Return the session in the file, as it was left."""
         if not path.is_file():
             raise InvalidValue(
                 f"there is no file {path}", field="file", rule="the file of a session"
@@ -146,7 +146,7 @@ class Run:
         rows: Sequence[Mapping[str, Any]],
         request: SessionRequest,
     ) -> Self:
-        """A new session; where it is refused, no file stays."""
+        """Return a new session; if it is refused, its file is removed."""
         seed = secrets.token_bytes(SEED_BYTES)
         try:
             upload = upload_of(form, rows)
@@ -173,7 +173,7 @@ class Run:
 
     @classmethod
     def _of(cls, file: LedgerFile, contents: Contents, upload: Upload | None = None) -> Self:
-        """The session in a file; ``upload`` is its pool where that was made already."""
+        """Return the session in a file; ``upload`` is its pool if that exists already."""
         header = contents.header
         try:
             if upload is None:
@@ -212,26 +212,26 @@ class Run:
         self.close_file()
 
     def close_file(self) -> None:
-        """Let other processes have the file; the session stays open for judgements."""
+        """Release the file for other processes; the session stays open for judgements."""
         self.file.close()
 
     @property
     def id(self) -> str:
-        """The session's id."""
+        """Id of the session."""
         return f"ses_{self.session.hex()}"
 
     @property
     def state(self) -> AnySession:
-        """The session after the last event."""
+        """State of the session after the last event."""
         return self._state
 
     @property
     def records(self) -> Sequence[bytes]:
-        """Its ledger, each event as canonical JSON."""
+        """Ledger of the session, each event as canonical JSON."""
         return self._records
 
     def status(self) -> dict[str, Any]:
-        """Where the session stands; the members are those of the service's status document."""
+        """Return the session's status, with the members of the service's status document."""
         with self._lock:
             header = Header(
                 session=self.id,
@@ -245,23 +245,23 @@ class Run:
             return status_document(header, self._state, self.upload.pool)
 
     def shows_answers(self, round_: int) -> bool:
-        """Whether who judges a round is shown answers, and not told whose they are."""
+        """Return whether the judge of a round sees answers without the systems' names."""
         if not 1 <= round_ <= self._state.drawn:
             return True
         draw = self._draw(round_)
-        told = [value for place in PLACES for value in (draw.get(place) or {}).values()]
-        return not told or any(value is not None for value in told)
+        answers = [value for place in PLACES for value in (draw.get(place) or {}).values()]
+        return not answers or any(value is not None for value in answers)
 
     def next(self, worker: str, count: int) -> dict[str, Any]:
-        """Up to ``count`` draws for a worker to judge: its own, those of nobody, then new ones.
+        """Return up to ``count`` draws for a worker: its own, those without one, then new ones.
 
-        What a process held that was killed is nobody's.
+        Draws held by a process that was killed have no worker.
         """
         with self._lock:
             return self._writing(lambda: self._offer(worker, count))
 
     def observe(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
-        """Keep judgements, all or none, and give the worker ``count`` next draws.
+        """Record all judgements or none, and return up to ``count`` next draws for the worker.
 
         The same judgement again changes nothing; another one of the same round is refused.
         """
@@ -269,17 +269,17 @@ class Run:
             return self._writing(lambda: self._judge(worker, judgements, count))
 
     def amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:
-        """Correct the judgement of a round; where the session stands afterwards."""
+        """Correct the judgement of a round, and return the status afterwards."""
         with self._lock:
             return self._writing(lambda: self._amend(judgement, author, reason))
 
     def close(self) -> dict[str, Any]:
-        """End the session for good: its certificate then shows the seed, and all can be checked."""
+        """Close the session for good; its certificate then discloses the seed for verification."""
         with self._lock:
             return self._writing(self._close)
 
     def certificate(self, key: Ed25519PrivateKey) -> bytes:
-        """The certificate of the session as it stands, signed with ``key``."""
+        """Return the session's current certificate, signed with ``key``."""
         with self._lock:
             amended = self.revision > 1
             account = Account(
@@ -295,12 +295,12 @@ class Run:
             return certificate(account, key)
 
     def _writing(self, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What ``work`` gives, once what it appended is on the disk."""
+        """Run ``work`` and return its result once the events it appended are on the disk."""
         try:
             answer = work()
         except BaseException:
             if self._new:
-                # The state is ahead of the file, which is the truth
+                # The state is ahead of the file, which is authoritative
                 self.file.append(self._new)
                 self._new = []
             raise
@@ -330,19 +330,23 @@ class Run:
         return {"state": word, "draws": draws, "retry_after": waits}
 
     def _held(self, worker: str, count: int) -> list[int]:
-        """The rounds that a worker holds, new ones among them."""
+        """Return the rounds that a worker holds, new ones included."""
         state = self._state
-        own = [round_ for round_, holder in self._holders.items() if holder == worker][:count]
+        held = [round_ for round_, holder in self._holders.items() if holder == worker][:count]
         if state.pending > len(self._holders):
-            left = (it for it in range(state.folded + 1, state.drawn + 1) if self._is_left(it))
-            own += [round_ for round_, _ in zip(left, range(count - len(own)), strict=False)]
-        while len(own) < count and self._state.can_draw:
+            left = (
+                round_
+                for round_ in range(state.folded + 1, state.drawn + 1)
+                if self._is_left(round_)
+            )
+            held += [round_ for round_, _ in zip(left, range(count - len(held)), strict=False)]
+        while len(held) < count and self._state.can_draw:
             draw = self._state.propose()
             placed = self._state.question.arrangement(draw.round, draw.item)
             self._append(draw, {"worker": worker} | placed)
-            own.append(draw.round)
-        self._holders |= dict.fromkeys(own, worker)
-        return sorted(own)
+            held.append(draw.round)
+        self._holders |= dict.fromkeys(held, worker)
+        return sorted(held)
 
     def _is_left(self, round_: int) -> bool:
         return round_ not in self._holders and self._state.answer(round_) is PENDING
@@ -360,14 +364,14 @@ class Run:
         return {"round": round_, "item": seen, **parts}
 
     def _judge(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
-        losses = [self._state.outcome(self.upload.pool, one) for one in judgements]
+        losses = [self._state.outcome(self.upload.pool, judgement) for judgement in judgements]
         fresh: dict[int, int] = {}
-        for at, (judgement, loss) in enumerate(zip(judgements, losses, strict=True)):
+        for place, (judgement, loss) in enumerate(zip(judgements, losses, strict=True)):
             round_ = judgement.round
             answer = losses[fresh[round_]] if round_ in fresh else self._state.answer(round_)
             if answer is PENDING:
                 self._must_be_open()
-                fresh[round_] = at
+                fresh[round_] = place
             elif loss != answer:
                 raise ObservationConflict(
                     f"round {round_} already has another judgement; correct it with an amendment",
@@ -375,10 +379,10 @@ class Run:
                     rule="one judgement per round",
                     value=round_,
                 )
-        for at in fresh.values():
-            judgement = judgements[at]
+        for place in fresh.values():
+            judgement = judgements[place]
             detail = detail_of(judgement) | {"worker": worker}
-            self._append(event_of(judgement, losses[at]), detail)
+            self._append(event_of(judgement, losses[place]), detail)
             self._holders.pop(judgement.round, None)
         offer = self._offer(worker, count) if count else self._standing()
         return {"session": self.status()} | offer
@@ -428,7 +432,7 @@ class Run:
 
 
 def now() -> str:
-    """The time as ledger and certificate have it."""
+    """Return the current time in the format of ledger and certificate."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 

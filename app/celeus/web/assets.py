@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parent / "static"
 PREFIX = "/static"
 ICON = "/favicon.ico"
 ICON_FILE = "icon.svg"
-"""Where browsers look for the icon beside what is no page, and the file it is."""
+"""Static file served at ICON, the address where browsers look for an icon."""
 KEPT_SECONDS = 31_536_000
 LEAST_PACKED_BYTES = 1024
 
@@ -38,17 +38,17 @@ class Assets(StaticFiles):
         self.version = digest.hexdigest()[:16]
 
     def url(self, path: str) -> str:
-        """Where a file is; a page that names one that is not there is not made."""
+        """Return the address of a file; raises LookupError if it does not exist."""
         if not (self._folder / path).is_file():
             raise LookupError(f"there is no static file {path}")
         return f"{PREFIX}/{self.version}/{path}"
 
     def get_path(self, scope: Scope) -> str:
-        """The path behind the version: while versions change, a page may name another."""
+        """Return the path after the version, whatever version a page names."""
         return ICON_FILE if scope["path"] == ICON else super().get_path(scope).partition("/")[2]
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        """Find a file, and pack it the first time: in a thread, as packing takes long."""
+        """Find a file, and compress it the first time; called in a thread, as that takes long."""
         full_path, stat_result = super().lookup_path(path)
         if stat_result is not None and stat.S_ISREG(stat_result.st_mode):
             key = full_path, stat_result.st_mtime_ns
@@ -63,8 +63,8 @@ class Assets(StaticFiles):
         scope: Scope,
         status_code: int = 200,
     ) -> Response:
-        """The file, or that the browser's copy of it is the same."""
-        # What the metrics count it under
+        """Return the file, or 304 if the browser's copy is the same."""
+        # The metrics count the request under this route
         scope["route"] = self
         answer = super().file_response(full_path, stat_result, scope, status_code)
         headers = Headers(scope=scope)
@@ -87,6 +87,6 @@ class Assets(StaticFiles):
 
 
 def serve(app: Starlette, assets: Assets) -> None:
-    """Answer with the files under their addresses, packed where that is worth it."""
+    """Serve the files under their addresses, compressed from LEAST_PACKED_BYTES on."""
     app.mount(PREFIX, assets)
     app.router.routes.append(Route(ICON, assets))

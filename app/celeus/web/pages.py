@@ -1,4 +1,4 @@
-"""Routes of pages: who may see them, how they render, and what is shown when they are refused.
+"""Routes of pages: access, rendering, and the pages of refusals.
 
 A page lives in a module of its own:
 
@@ -8,8 +8,8 @@ A page lives in a module of its own:
     async def thing(view: ReadsPage, thing_id: str) -> Response:
         return view.page("thing.html", thing=await get_thing(view.context, thing_id))
 
-and `celeus.main` names its router. Whoever is not signed in is led to `/login` and back; a refusal
-is shown as a page.
+and `celeus.main` names its router. A visitor who is not signed in is redirected to `/login` and
+back; a refusal is shown as a page.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -46,7 +46,7 @@ from celeus.web.rendering import Templates
 
 LOGIN = "/login"
 SHARED = "/s/"
-"""Links that show one report to anybody."""
+"""Prefix of links that show one report without signing in."""
 _STATIC = "/static/"
 _INTERFACE = "/v1/"
 _REPORT = "/report"
@@ -69,7 +69,7 @@ class View:
         policy: Mapping[str, str] | None = None,
         **context: object,
     ) -> HTMLResponse:
-        """The page; templates know `caller`, `csrf`, and what is given here."""
+        """Render a template; it knows `caller`, `csrf`, and the ``context`` given here."""
         templates = templates_of(self.request)
         return templates.page(template, self.caller, context, status=status, policy=policy)
 
@@ -81,7 +81,7 @@ async def _view(request: Request, needed: SecurityScopes, caller: CallerOf) -> V
 
 
 AnyonesPage = Annotated[View, Security(_view)]
-"""Whoever is signed in."""
+"""View of a page that every signed-in caller may see."""
 ReadsPage = Annotated[View, Security(_view, scopes=["read"])]
 LabelsPage = Annotated[View, Security(_view, scopes=["label"])]
 ManagesPage = Annotated[View, Security(_view, scopes=["manage"])]
@@ -89,10 +89,10 @@ AdministersPage = Annotated[View, Security(_view, scopes=["admin"])]
 
 
 class PageRoute(APIRoute):
-    """A route whose refusals are pages too."""
+    """A route whose refusals are rendered as pages."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler of the route, which renders refusals as pages."""
+        """Return the handler of the route, which renders refusals as pages."""
         handle = super().get_route_handler()
 
         async def shown(request: Request) -> Response:
@@ -109,40 +109,40 @@ class PageRoute(APIRoute):
 
 
 def page_router() -> APIRouter:
-    """A router for pages, which are not part of the API contract."""
+    """Return a router for pages, which are not part of the API contract."""
     return APIRouter(
         route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse
     )
 
 
-def doors_pages(routers: Sequence[APIRouter]) -> Pages:
-    """The pages of these routers, for the authentication middleware."""
+def pages_for_access(routers: Sequence[APIRouter]) -> Pages:
+    """Return the pages of these routers, for the authentication middleware."""
     routes = [route for router in routers for route in router.routes]
 
     def shows(scope: Scope) -> bool:
         matches = any(route.matches(scope)[0] is not Match.NONE for route in routes)
-        return matches or _navigates(scope)
+        return matches or _is_navigation(scope)
 
     def opened(path: str) -> bool:
         return path in {LOGIN, ICON, PROBLEMS_PAGE} or path.startswith((_STATIC, SHARED))
 
-    return Pages(opened, shows, _refused_at_door)
+    return Pages(opened, shows, _refuse_access)
 
 
 def show_refusals(app: FastAPI) -> None:
-    """Render refusals, unknown addresses and failures as pages for people, for programs not."""
+    """Render refusals, unknown addresses and failures as pages when a person navigates."""
 
     def for_people(kind: type[Exception], shown: _Shows) -> None:
         handler = app.exception_handlers[kind]
 
-        async def told(request: Request, error: Exception) -> Response:
-            page = await shown(request, error) if _navigates(request.scope) else None
+        async def answer_refusal(request: Request, error: Exception) -> Response:
+            page = await shown(request, error) if _is_navigation(request.scope) else None
             if page is not None:
                 return page
             answer = handler(request, error)
             return await answer if isinstance(answer, Awaitable) else answer
 
-        app.add_exception_handler(kind, told)
+        app.add_exception_handler(kind, answer_refusal)
 
     for_people(Refusal, _refused)
     for_people(HTTPException, _missing)
@@ -164,48 +164,48 @@ async def _failed(request: Request, _: Exception) -> Response:
         return refused_page(request.scope, SchemaBehind(BEHIND))
     caller: Caller | None = request.scope.get("state", {}).get("caller")
     status = HTTPStatus.INTERNAL_SERVER_ERROR
-    told = {"status": int(status), "request_id": request_id()}
-    return templates_of(request).page("failure.html", caller, told, status=status)
+    failure = {"status": int(status), "request_id": request_id()}
+    return templates_of(request).page("failure.html", caller, failure, status=status)
 
 
 def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:
-    """A refusal as a person reads it, with the next sensible step."""
+    """Render a refusal as a page, with the next sensible step."""
     caller: Caller | None = scope.get("state", {}).get("caller")
     templates = cast("Templates", scope["app"].state.templates)
     status = status_of(type(refusal))
     problem = {"title": refusal.title(), "detail": sentence(refusal.detail), "status": int(status)}
     answer = templates.page("refusal.html", caller, problem, status=status)
-    tell_when(answer, refusal)
+    set_retry_after(answer, refusal)
     return answer
 
 
-def tell_when(answer: Response, refusal: Refusal) -> None:
-    """Say in the answer when to try again, where that may help."""
+def set_retry_after(answer: Response, refusal: Refusal) -> None:
+    """Set Retry-After in the answer if a later try may succeed."""
     wait = refusal.more.get("retry_after")
     if wait is not None or isinstance(refusal, Unavailable):
         answer.headers["Retry-After"] = str(wait or RETRY_SECONDS)
 
 
 def sentence(detail: str) -> str:
-    """What a refusal says, as a sentence of a page."""
+    """Return a refusal's detail as a sentence: capitalised, with a full stop."""
     return f"{detail[:1].upper()}{detail[1:].rstrip('.')}."
 
 
 def templates_of(request: Request) -> Templates:
-    """The templates that `create_app` loaded."""
+    """Return the templates that `create_app` loaded."""
     return cast("Templates", request.app.state.templates)
 
 
 def login_path(scope: Scope) -> str:
-    """The sign-in page, with the requested address to return to."""
+    """Return the address of the sign-in page, with the requested address to return to."""
     target = quote(scope["path"])
     if scope["query_string"]:
         target += "?" + scope["query_string"].decode("latin-1")
     return f"{LOGIN}?next={quote(target, safe='/')}"
 
 
-def _navigates(scope: Scope) -> bool:
-    """Whether somebody follows a link, or types an address, of a page: no program asks so."""
+def _is_navigation(scope: Scope) -> bool:
+    """Return whether a person navigates to a page: a browser's request for HTML."""
     accept = "".join(headers_of(scope, b"accept"))
     reads = scope["method"] in READING
     path = scope["path"]
@@ -213,10 +213,10 @@ def _navigates(scope: Scope) -> bool:
     return reads and "text/html" in accept and page
 
 
-def _refused_at_door(scope: Scope, refusal: Refusal) -> ASGIApp:
+def _refuse_access(scope: Scope, refusal: Refusal) -> ASGIApp:
     if not isinstance(refusal, Unauthenticated):
         return refused_page(scope, refusal)
     answer = RedirectResponse(login_path(scope) if scope["method"] in READING else LOGIN, 303)
     answer.headers["Cache-Control"] = "no-store"
-    # The cookie is left to the page to sign in, which says that it works no longer
+    # The sign-in page removes the cookie and says that it no longer works
     return answer

@@ -1,4 +1,4 @@
-"""Render templates, with a content security policy."""
+"""Templates, rendered with a content security policy."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,7 +35,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    # Without its own origin a form that is sent here could not be told from a foreign one
+    # The origin is sent, since forms of other sites are recognised by it
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -69,9 +69,9 @@ class Templates:
         status: int = 200,
         policy: Mapping[str, str] | None = None,
     ) -> HTMLResponse:
-        """A page for somebody; ``policy`` replaces directives of `POLICY` where one needs others.
+        """Render a page for ``caller``; ``policy`` replaces directives of `POLICY`.
 
-        Every template knows `caller`, which is None where nobody is signed in, and `csrf`.
+        Every template knows `caller`, which is None if no one is signed in, and `csrf`.
         """
         browser = None if caller is None else caller.browser
         shared = {"caller": caller, "csrf": "" if browser is None else browser.csrf}

@@ -19,7 +19,7 @@ from celeus.operations.access.browsers import SignedIn, admit_browser, sign_in, 
 from celeus.operations.access.invitations import accept
 from celeus.operations.runtime.callers import Caller
 from celeus.operations.runtime.context import Context
-from celeus.web.pages import LOGIN, AnyonesPage, PageRoute, sentence, tell_when, templates_of
+from celeus.web.pages import LOGIN, AnyonesPage, PageRoute, sentence, set_retry_after, templates_of
 
 MOST_FORM_BYTES = 16 << 10
 MOST_FIELDS = 10
@@ -33,8 +33,8 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """What somebody signs in with, and where they want to go then."""
+class SignInForm:
+    """The fields of the sign-in form: a key or an invitation, and the path to go to."""
 
     key: str
     invite: str
@@ -42,12 +42,12 @@ class Attempt:
 
 
 def local_path(target: str) -> str:
-    """Where somebody is led who asked for this: to a path of this service, else to its start."""
+    """Return ``target`` if it is a path of this service, else "/"."""
     local = len(target) <= LONGEST_PATH and _LOCAL.fullmatch(target) is not None
     return target if local and not target.startswith(LOGIN) else "/"
 
 
-async def _attempt(request: Request) -> Attempt:
+async def _sign_in_form(request: Request) -> SignInForm:
     body = bytearray()
     async for part in request.stream():
         body += part
@@ -58,21 +58,21 @@ async def _attempt(request: Request) -> Attempt:
     except ValueError as error:
         raise InvalidValue("the form has too many fields", field="body") from error
     key, invite, path = (form.get(name, [""])[0] for name in ("key", "invite", "next"))
-    return Attempt(key.strip(), invite.strip(), local_path(path))
+    return SignInForm(key.strip(), invite.strip(), local_path(path))
 
 
 @router.get(LOGIN)
 async def login(
     request: Request, context: OpenContext, path: Annotated[str, Query(alias="next")] = "/"
 ) -> Response:
-    """The page on which somebody signs in, whoever is signed in already.
+    """Show the sign-in page, also to a browser that is signed in.
 
-    Whose cookie works no longer is told so, once: the browser forgets it.
+    A cookie that no longer works is removed, and the page says so once.
     """
     cookie = cookie_of(request.scope)
-    caller, ended = await _present(context, cookie)
-    told = {"next": local_path(path), "wrong": "", "ended": ended}
-    answer = templates_of(request).page("login.html", caller, told)
+    caller, ended = await _current_caller(context, cookie)
+    page = {"next": local_path(path), "wrong": "", "ended": ended}
+    answer = templates_of(request).page("login.html", caller, page)
     if ended:
         answer.headers["Set-Cookie"] = taken_cookie(request.scope)
     return answer
@@ -80,19 +80,19 @@ async def login(
 
 @router.post(LOGIN)
 async def log_in(
-    request: Request, context: OpenContext, attempt: Annotated[Attempt, Depends(_attempt)]
+    request: Request, context: OpenContext, form: Annotated[SignInForm, Depends(_sign_in_form)]
 ) -> Response:
-    """Go on signed in, or be told what is wrong with the key or the link."""
+    """Sign in and redirect, or show what is wrong with the key or the link."""
     try:
         require_own_origin(request.scope, context.settings.public_url)
         async with context.gates.strangers:
-            signed_in = await _signed_in(context, attempt)
+            signed_in = await _signed_in(context, form)
     except Refusal as refusal:
         wait = await limit_failures(context, request.scope, refusal)
-        return _told_wrong(request, attempt, wait)
+        return _sign_in_refused(request, form, wait)
     before = cookie_of(request.scope)
     if before is not None:
-        # Nobody could end it any more: the browser forgets its cookie
+        # The browser replaces this cookie, so its session could not be ended later
         await sign_out(context, before)
     answer = RedirectResponse(signed_in.path, 303)
     answer.headers["Set-Cookie"] = given_cookie(request.scope, signed_in)
@@ -109,33 +109,33 @@ async def log_out(view: AnyonesPage) -> Response:
     return Response(status_code=204, headers={"Set-Cookie": taken_cookie(view.request.scope)})
 
 
-async def _signed_in(context: Context, attempt: Attempt) -> SignedIn:
-    if attempt.invite:
-        return await accept(context, attempt.invite)
-    caller = await admit(context, *key_parts(attempt.key))
+async def _signed_in(context: Context, form: SignInForm) -> SignedIn:
+    if form.invite:
+        return await accept(context, form.invite)
+    caller = await admit(context, *key_parts(form.key))
     await limit(context, caller)
-    return await sign_in(context, caller, attempt.path)
+    return await sign_in(context, caller, form.path)
 
 
-async def _present(context: Context, cookie: str | None) -> tuple[Caller | None, bool]:
-    """Who is signed in, and whether somebody was and is no longer."""
+async def _current_caller(context: Context, cookie: str | None) -> tuple[Caller | None, bool]:
+    """Return the signed-in caller, if any, and whether the cookie has stopped working."""
     try:
         return (None if cookie is None else await admit_browser(context, cookie)), False
     except Unauthenticated:
         return None, True
     except Refusal:
-        # Whatever it is, the page that helps is this one
+        # Any other refusal is shown when the form is sent
         return None, False
 
 
-def _told_wrong(request: Request, attempt: Attempt, refusal: Refusal) -> Response:
+def _sign_in_refused(request: Request, form: SignInForm, refusal: Refusal) -> Response:
     wrong = sentence(refusal.detail)
-    if isinstance(refusal, Unauthenticated) and not attempt.invite:
+    if isinstance(refusal, Unauthenticated) and not form.invite:
         wrong = "This is not a key that works. A key begins with ce_; it may be expired or revoked."
     elif isinstance(refusal, Unavailable):
         wrong = sentence(refusal.title())
-    context = {"next": attempt.path, "wrong": wrong, "ended": False}
+    context = {"next": form.path, "wrong": wrong, "ended": False}
     status = status_of(type(refusal))
     answer = templates_of(request).page("login.html", None, context, status=status)
-    tell_when(answer, refusal)
+    set_retry_after(answer, refusal)
     return answer

@@ -1,4 +1,4 @@
-"""The account of alpha: what several claims promise together, also to who picks after looking.
+"""The account of alpha: the guarantee of several claims together, and of claims picked later.
 
 See docs/evidence/method.md#19-the-account-of-alpha.
 """

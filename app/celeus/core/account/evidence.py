@@ -1,9 +1,9 @@
-"""Wealth that goes on after a rejection, and the intervals that it gives at any level.
+"""Wealth that continues after a rejection, and the intervals it gives at any level.
 
-An ordinary lattice drops a candidate for good at the level of its plan. Here it stays and goes on
-betting, so that its stake at this moment is alpha times an e-value, whatever level is asked for
-later: at level a a candidate is out while its stake is at least alpha / a. Nothing of it is kept
-from earlier moments, since the largest e-value so far is none
+An ordinary lattice drops a candidate for good at the level of its plan. Here it stays and keeps
+betting, so that its current stake is alpha times an e-value, for any level asked for later: at
+level a a candidate is rejected while its stake is at least alpha / a. Only the current stake
+counts, since the largest e-value so far is not an e-value
 (docs/evidence/method.md#19-the-account-of-alpha).
 """
 
@@ -32,17 +32,17 @@ LEAST_LEVEL = 1e-100
 FIRST = math.log(0.5 / STAKE_FACTOR)
 """The log stake W up to which W times the inverse Mills ratio grows."""
 LEAST_RATIO = 0.6
-"""The least ratio that larger stakes bet with: less would keep what is won at the plan's level and
-win nothing for lower ones."""
+"""Least ratio that larger stakes bet with. A smaller one would keep the gains at the plan's level
+and gain nothing at lower levels."""
 STEPS = 256
 
 
 @cache
 def _sizes() -> tuple[Floats, Floats]:
-    """Log stakes from FIRST on, and the log stakes whose inverse Mills ratio they bet with.
+    """Return log stakes from FIRST on, and the log stakes whose inverse Mills ratio they bet with.
 
-    The ratio falls no faster than 1 / W, down to the least one. Then a stake after a round never
-    falls in the stake before it, and whoever skips a round gains nothing by it later.
+    The ratio falls no faster than 1 / W, down to the least one. So a stake after a round never
+    decreases in the stake before it, and skipping a round gives no advantage later.
     """
     log_stake = np.linspace(FIRST, 0.0, STEPS)
     ratio = inverse_mills(log_stake.copy())
@@ -52,7 +52,7 @@ def _sizes() -> tuple[Floats, Floats]:
 
 
 class OpenSide(LatticeSide):
-    """A side that drops no candidate for its stake, only for what logic says."""
+    """A side that keeps every candidate its logical limits allow, whatever its stake."""
 
     __slots__ = ("_start",)
 
@@ -71,7 +71,10 @@ class OpenSide(LatticeSide):
         return np.asarray(np.logaddexp.reduce(self._stake, axis=0))
 
     def bound_at(self, least: float) -> float | None:
-        """Lower bound where log stakes of at least ``least`` reject; None when none stands."""
+        """Return the lower bound where log stakes of at least ``least`` reject, or None.
+
+        None means that all candidates are rejected.
+        """
         standing = np.flatnonzero(self._total < least)
         if not standing.size:
             return None
@@ -79,20 +82,20 @@ class OpenSide(LatticeSide):
         return float(self._grid[max(first - 1, 0)]) / self._steps
 
     def log_wealth(self, value: float) -> float:
-        """Log e-value against "the risk is at most ``value``", in this side's frame.
+        """Return the log e-value against "the risk is at most ``value``", in this side's frame.
 
-        Infinite where logic rules that out, minus infinity where it says so.
+        Infinite where the logical limits exclude it, minus infinity where they imply it.
         """
-        at = int(np.searchsorted(self._grid, value * self._steps - WHOLE))
-        place = int(np.searchsorted(self._standing, at))
+        index = int(np.searchsorted(self._grid, value * self._steps - WHOLE))
+        place = int(np.searchsorted(self._standing, index))
         if place == self._standing.size:
             return -math.inf
-        if self._standing[place] != at:
+        if self._standing[place] != index:
             return math.inf
         return float(np.logaddexp.reduce(self._stake[:, place]) - self._start[place])
 
     def _drop_rejected(self) -> None:
-        """Nothing: the stake of now is what counts."""
+        """Drop nothing: only the current stake counts."""
 
     def _take(self, which: NDArray[np.intp] | slice) -> None:
         super()._take(which)
@@ -108,7 +111,7 @@ class OpenLattice(Lattice):
     sides: list[OpenSide]  # type: ignore[assignment]
 
     def hull_at(self, least: float) -> tuple[float, float] | None:
-        """The interval where log stakes of at least ``least`` reject; None when none is left."""
+        """Return the interval where log stakes of at least ``least`` reject; None if empty."""
         lower, mirrored = (side.bound_at(least) for side in self.sides)
         if lower is None or mirrored is None or lower > 1.0 - mirrored:
             return None
@@ -116,9 +119,9 @@ class OpenLattice(Lattice):
 
 
 class EvidenceSequence(LatticeSequence):
-    """The confidence sequence of the plan, and evidence for any other level, target pool.
+    """The plan's confidence sequence, target pool, with evidence for any other level.
 
-    What the plan's own interval says is the same to the last digit as without the evidence.
+    The plan's own interval is the same to the last digit as without the evidence.
     """
 
     __slots__ = ("_limits", "_open")
@@ -133,11 +136,11 @@ class EvidenceSequence(LatticeSequence):
 
     @staticmethod
     def serves(plan: Plan) -> bool:
-        """The plan's claim is one that evidence is kept for."""
+        """Return whether evidence can be kept for the plan's claim."""
         return plan.policy.has_goal and plan.bound.kind == "none"
 
     def bets_per_round(self, precision: float | None) -> int:
-        """Bets of a round: those of the interval, and as many for evidence at any other level."""
+        """Return the bets of a round: those of the interval, and as many again for the evidence."""
         return 2 * super().bets_per_round(precision)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
@@ -147,7 +150,7 @@ class EvidenceSequence(LatticeSequence):
         restrict(self._open, self._frame, limits)
 
     def interval_at(self, level: float) -> Interval:
-        """The interval of this moment at ``level``, or half of it and so on until one is left."""
+        """Return the current interval at ``level``, or halve it until the interval is not empty."""
         while level > LEAST_LEVEL:
             hull = self._open.hull_at(math.log(self._plan.alpha1 / level))
             if hull is not None:
@@ -158,7 +161,7 @@ class EvidenceSequence(LatticeSequence):
         return self._limits
 
     def log_evidence(self, question: Question) -> float:
-        """Log e-value of this moment against "the answer yes is wrong"."""
+        """Return the current log e-value against "the answer yes is wrong"."""
         slack = rounding(self._plan.scale)
         answer = question.answer(self._limits, slack)
         if answer != "undecided":

@@ -1,4 +1,4 @@
-"""The account of alpha in plain words: of one claim, of all, and of those picked after looking."""
+"""The account of alpha in plain words: for one claim, for all, and for those picked later."""
 
 from typing import Literal, NamedTuple
 
@@ -6,7 +6,7 @@ Account = Literal["each", "together", "selected", "closed"]
 
 
 class Promises(NamedTuple):
-    """What holds of ``one`` claim, of ``all``, and of those ``picked`` after looking."""
+    """Sentences for the guarantee of ``one`` claim, of ``all``, and of those ``picked`` later."""
 
     one: str
     all: str
@@ -14,7 +14,7 @@ class Promises(NamedTuple):
 
 
 def promises(account: Account, alpha: float, claims: int) -> Promises:
-    """The promises of a plan with so many claims under this account."""
+    """Return the guarantees of a plan with this number of ``claims`` under ``account``."""
     one = (
         f"Each interval, taken by itself, holds at every moment with probability at least"
         f" {share(1.0 - alpha)}."
@@ -47,5 +47,5 @@ def promises(account: Account, alpha: float, claims: int) -> Promises:
 
 
 def share(value: float) -> str:
-    """A share in percent."""
+    """Return a share as text, in percent."""
     return f"{100.0 * value:.10g} %"

@@ -1,4 +1,4 @@
-"""What holds of claims picked after looking, and which tests are rejected together.
+"""Levels for claims picked after looking, and tests that are rejected together.
 
 Notation: C claims, K of them shown, e_i an e-value of this moment against claim i.
 
@@ -22,11 +22,14 @@ from celeus.errors import InvalidValue
 Floats = NDArray[np.float64]
 
 LARGEST = 700.0
-"""Logarithms of e-values beyond it count as it."""
+"""Largest logarithm of an e-value that counts; larger ones are cut to it."""
 
 
 def shown_level(alpha: float, shown: int, claims: int) -> float:
-    """The level of each of ``shown`` claims out of ``claims``; refuses numbers that are neither."""
+    """Return the level of each of ``shown`` claims out of ``claims``.
+
+    Raises InvalidValue unless ``shown`` is from 1 to ``claims``.
+    """
     if not 1 <= shown <= claims:
         raise InvalidValue(
             "There is no such number of claims to show.",
@@ -38,9 +41,9 @@ def shown_level(alpha: float, shown: int, claims: int) -> float:
 
 
 def least_rank(stands: Callable[[int], bool], claims: int) -> int | None:
-    """The least K at whose level a claim stands; None where it stands at none.
+    """Return the least K at whose level a claim holds, or None if it holds at no level.
 
-    ``stands`` grows with K.
+    ``stands(K)`` must stay true once it is true.
     """
     if not stands(claims):
         return None
@@ -52,9 +55,12 @@ def least_rank(stands: Callable[[int], bool], claims: int) -> int | None:
 
 
 def step_up(ranks: Sequence[int | None]) -> list[int]:
-    """The places of the claims to show: the most that all stand where so many are shown."""
+    """Return the places of the claims to show: as many as hold when that many are shown.
+
+    ``ranks`` are those of ``least_rank``, one per claim.
+    """
     for count in range(len(ranks), 0, -1):
-        standing = [at for at, rank in enumerate(ranks) if rank is not None and rank <= count]
+        standing = [place for place, rank in enumerate(ranks) if rank is not None and rank <= count]
         if len(standing) >= count:
             return standing
     return []
@@ -63,7 +69,7 @@ def step_up(ranks: Sequence[int | None]) -> list[int]:
 class Closure:
     """Closed testing of one-sided tests by their e-processes.
 
-    ``at`` holds after how many rounds a test was rejected, by its place.
+    ``at`` maps the place of a rejected test to the round after which it was rejected.
     """
 
     __slots__ = ("_alpha", "at")
@@ -73,14 +79,14 @@ class Closure:
         self.at: dict[int, int] = {}
 
     def update(self, log_evidence: Floats, round_: int) -> None:
-        """Reject what the e-values of this moment allow; ``log_evidence`` has one a test.
+        """Reject the tests that the current e-values allow; ``log_evidence`` has one per test.
 
-        The worst set with i holds, beside it, the tests whose e-value is below 1 / alpha: each of
-        them brings the sum of e - 1 / alpha down, and no other one does.
+        The worst set with test i holds, beside it, the tests whose e-value is below 1 / alpha:
+        only those lower the sum of e - 1 / alpha.
         """
-        # alpha e - 1 of every test: the sum over a set says on which side its mean is
+        # alpha e - 1 of every test: a set's sum has the sign of its mean e-value less 1 / alpha
         excess = np.expm1(np.minimum(log_evidence + np.log(self._alpha), LARGEST))
         excess[list(self.at)] = 0.0
         against = excess[excess < 0.0].sum()
         rejected = np.flatnonzero((excess >= 0.0) & (excess + against >= 0.0)).tolist()
-        self.at |= {at: round_ for at in rejected if at not in self.at}
+        self.at |= {test: round_ for test in rejected if test not in self.at}

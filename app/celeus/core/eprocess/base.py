@@ -1,4 +1,4 @@
-"""Confidence sequences: what a round gives them, and what they say of the risk after it.
+"""Confidence sequences: the rounds they bet on, and the protocol of their intervals.
 
 A confidence sequence is a running interval that holds the risk in all rounds at once with
 probability 1 - alpha. Here it comes from e-processes: wealth that bets against candidate risks
@@ -30,11 +30,11 @@ class CompletionSignal(NamedTuple):
 class BettingRound(NamedTuple):
     """A round to bet on: its draw, and its signal in both completions of the pool.
 
-    ``basis`` is how many rounds its bets rest on: those folded when it was drawn; ``reach`` are the
-    ranges of the two signals with every round after these at its worst, so that all of it is fixed
-    at the draw. ``precision`` is the one in force at the draw. ``surrogates_left`` and ``variance``
+    ``basis`` is the number of rounds its bets use, those folded when it was drawn; ``reach`` are
+    the ranges of the two signals with every later round at its worst, so that all of it is fixed at
+    the draw. ``precision`` is the one in force at the draw. ``surrogates_left`` and ``variance``
     are known before the loss (see ``Point``); the variance is NaN where the policy predicts none.
-    ``last`` says that pool or budget leave no further round.
+    ``last`` is true when pool or budget leave no further round.
     """
 
     draw: Draw
@@ -49,11 +49,11 @@ class BettingRound(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """How far a sequence with an information goal is from it, on the unit scale.
+    """Information that a sequence has and needs for its goal, on the unit scale.
 
     ``goal`` is I* and ``accrued`` I, of the side that has less; ``half`` is D, half the width that
-    I* is for. ``information`` is the same without padding, the sum of 1/s2; ``ratio`` says by how
-    much signals scatter more than predicted (docs/evidence/method.md#5-the-bet).
+    I* is for. ``information`` is I without padding, the sum of 1/s2; ``ratio`` is the scatter of
+    signals over the predicted one (docs/evidence/method.md#5-the-bet).
     """
 
     goal: float
@@ -76,7 +76,7 @@ class ConfidenceSequence(Protocol):
 
     @property
     def emptied(self) -> bool:
-        """No candidate is left; the last interval stays."""
+        """True if no candidate is left; the last interval then stays."""
 
     @property
     def estimate(self) -> float:
@@ -84,13 +84,13 @@ class ConfidenceSequence(Protocol):
 
     @property
     def rounds_to_replay(self) -> int:
-        """Past rounds that the coming one may have to bet on again."""
+        """Number of past rounds that the coming one may have to bet on again."""
 
     def replays_soon(self, precision: float | None, *, last: bool) -> bool:
-        """Whether a round drawn at ``precision`` is likely to have all past ones bet on again."""
+        """Return true if a round drawn at ``precision`` is likely to replay all past rounds."""
 
     def bets_per_round(self, precision: float | None) -> int:
-        """Bets of a round drawn at ``precision``, one a candidate and goal; the time it takes."""
+        """Number of bets of a round drawn at ``precision``, one per candidate and goal."""
 
     def update(self, betting_round: BettingRound) -> None:
         """Bet on a round, with bets fixed at its draw."""
@@ -116,21 +116,21 @@ class PoolRiskSequence:
 
     @property
     def rounds_to_replay(self) -> int:
-        """None: every round is bet on once."""
+        """Always 0: every round is bet on once."""
         return 0
 
     def replays_soon(self, precision: float | None, *, last: bool) -> bool:
-        """Never."""
+        """Return false: every round is bet on once."""
         del precision, last
         return False
 
     @property
     def emptied(self) -> bool:
-        """No candidate is left; the last interval stays."""
+        """True if no candidate is left; the last interval then stays."""
         return self._intersection.emptied
 
     def cut(self, hull: Interval | None, limits: Interval) -> bool:
-        """Intersect with the candidates' hull and the logical limits; true when that narrows it."""
+        """Intersect with the candidates' hull and the logical limits; return true if narrower."""
         changed = self._intersection.narrow(hull, limits)
         if changed:
             plan = self._plan

@@ -34,14 +34,14 @@ SOFTNESS = 0.05
 LARGEST_BET = 2.5
 LARGEST_BET_PAST_GOAL = 1.3
 LARGEST_LOSS = 0.8
-"""Share of a stake that one round may take."""
+"""Largest share of a stake that one round may lose."""
 GOALS_WITHOUT_PRECISION = 6
 WIDEST_HALF = 0.1
 TINY = 1e-300
 
 
 def padded(prediction: Prediction, half: float) -> float:
-    """s2p: the variance with its padding for a bet at half-width D = ``half``."""
+    """Return s2p, the variance padded for skew, for a bet at half-width D = ``half``."""
     return prediction.variance + half / 3.0 * max(prediction.centre - prediction.lower, 0.0)
 
 
@@ -54,9 +54,9 @@ class Goal:
     accrued: History[float] = field(default_factory=lambda: History(0.0))
 
     def bet_scale(self, variance: float, basis: int) -> tuple[float, float]:
-        """Factor of the inverse Mills ratio, and largest bet, at padded variance ``variance``.
+        """Return the factor of the inverse Mills ratio, and the largest bet.
 
-        The information is that of the first ``basis`` rounds.
+        ``variance`` is padded; the information is that of the first ``basis`` rounds.
         """
         goal, accrued = self.information, self.accrued.after(basis)
         missing = max(OVERSHOOT * goal - accrued, SOFTNESS * max(goal, accrued))
@@ -65,7 +65,7 @@ class Goal:
 
 
 class BetScale(NamedTuple):
-    """``Goal.bet_scale`` of many rows; ``largest`` holds one number where all agree."""
+    """``Goal.bet_scale`` of many rows; ``largest`` holds one number if all rows agree."""
 
     factor: Floats
     largest: Floats
@@ -76,9 +76,9 @@ class BetScale(NamedTuple):
         return float(self.largest.max())
 
     def take(self, row: NDArray[np.intp]) -> "BetScale":
-        """The scales of these rows, which may repeat."""
-        one = self.largest.size == 1
-        return BetScale(self.factor.take(row), self.largest if one else self.largest.take(row))
+        """Return the scales of these rows; a row may repeat."""
+        uniform = self.largest.size == 1
+        return BetScale(self.factor.take(row), self.largest if uniform else self.largest.take(row))
 
 
 class RowGoals(NamedTuple):
@@ -89,19 +89,19 @@ class RowGoals(NamedTuple):
 
     @staticmethod
     def of(information: Floats) -> "RowGoals":
-        """From the information that every row needs."""
+        """Make the goals from I* of every row."""
         return RowGoals(OVERSHOOT * information, SOFTNESS * information)
 
     def part(self, start: int, stop: int) -> "RowGoals":
-        """Those of some rows."""
+        """Return the goals of the rows from ``start`` up to before ``stop``."""
         return RowGoals(self.overshoot[start:stop], self.soft[start:stop])
 
     def bet_scale(
         self, accrued: float | Floats, half: float | Floats, variance: float | Floats
     ) -> BetScale:
-        """The bet scales at padded variance ``variance`` after ``accrued`` information.
+        """Return the bet scales at padded variance ``variance`` after ``accrued`` information.
 
-        Arrays broadcast with the rows: many pasts at once.
+        Arrays broadcast with the rows, for several pasts at once.
         """
         missing = np.maximum(self.soft, SOFTNESS * accrued)
         np.maximum(self.overshoot - accrued, missing, out=missing)
@@ -118,9 +118,9 @@ class RowGoals(NamedTuple):
 
 
 def cap(value: Floats, lower: float, largest_bet: float) -> Floats | None:
-    """Largest bet 0.8 / (v - a) on candidates in ascending order, none below ``lower`` = a.
+    """Return the largest bet 0.8 / (v - a) for ascending candidates v >= a = ``lower``.
 
-    None where no candidate has a cap below ``largest_bet``, the largest bet that any has anyway.
+    None if no cap is below ``largest_bet``, which already limits every bet.
     """
     if LARGEST_LOSS / max(float(value[-1]) - lower, TINY) >= largest_bet:
         return None
@@ -128,7 +128,7 @@ def cap(value: Floats, lower: float, largest_bet: float) -> Floats | None:
 
 
 def bet(log_stake: Floats, bet_scale: BetScale, caps: Floats | None) -> Floats:
-    """Bets lam of candidates with these log stakes; ``caps`` is their ``cap``, None for none."""
+    """Return the bets lam of candidates with these log stakes; ``caps`` is from ``cap``."""
     lam = inverse_mills(log_stake)
     lam *= bet_scale.factor
     np.minimum(lam, bet_scale.largest, out=lam)
@@ -138,21 +138,23 @@ def bet(log_stake: Floats, bet_scale: BetScale, caps: Floats | None) -> Floats:
 
 
 def information(half: float, step: float, level: float) -> float:
-    """I*: the information at which a z-interval at ``level`` has half-width ``half - step / 2``."""
+    """Return I*, the information where a z-interval at ``level`` has half-width half - step / 2."""
     return float((ndtri(1.0 - level / 2.0) / (half - step / 2.0)) ** 2)
 
 
 def goals_for(
     half: float | None, step: float, level: float, half_factor: float = 1.0
 ) -> list[Goal]:
-    """The goal of a half-width; without one six, from 0.1 down by halves.
+    """Return the goal of a half-width; without one six goals, from 0.1 down by halves.
 
     The information is what ``half_factor`` times the half-width needs; bets keep the scale of the
-    half-width itself, else a goal that has been passed would leave later bets too large to win.
+    half-width itself, since a goal that has been passed would leave later bets too large.
     """
     halves = [half]
     if half is None:
         halves = [WIDEST_HALF * 0.5**j for j in range(GOALS_WITHOUT_PRECISION)]
     return [
-        Goal(one, information(half_factor * one, step, level)) for one in halves if one is not None
+        Goal(width, information(half_factor * width, step, level))
+        for width in halves
+        if width is not None
     ]

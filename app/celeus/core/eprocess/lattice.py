@@ -1,4 +1,4 @@
-"""A confidence sequence on a lattice of candidates, and its stakes when there are questions.
+"""A confidence sequence on a lattice of candidates, and its starting stakes for questions.
 
 Each side of the lattice tests "the risk is at most v" at every candidate v in its own frame, with
 the bets of ``eprocess.bets``; a candidate is out once its stakes sum to 1, and the end of the
@@ -55,14 +55,14 @@ from celeus.core.eprocess.moments import Prediction
 
 Floats = NDArray[np.float64]
 Sides = dict[float, set[bool]]
-"""By threshold, whether it is asked ``at_most``, at least, or both."""
+"""Sides asked about each threshold: True for at most, False for at least."""
 
 ONE_SIDED_SHARE = 0.9
-"""Share of alpha where only one side can decide."""
+"""Share of alpha given to the side that alone can decide a question."""
 FINEST_GOAL = 0.5
-"""Half-width of the finest goal, in 1 / sqrt(N): finer ones cost stakes and come too late."""
+"""Half-width of the finest goal, in 1 / sqrt(N); the pool ends before finer ones are reached."""
 WHOLE = 1e-9
-"""Places that differ by less, in steps, are the same."""
+"""Distance in steps below which two places are the same."""
 
 
 class CandidateGrid(NamedTuple):
@@ -73,14 +73,14 @@ class CandidateGrid(NamedTuple):
 
 
 class Threshold(NamedTuple):
-    """The threshold of a question on the unit scale: ``at_most`` it, or at least."""
+    """The threshold of a question on the unit scale: at most ``at``, or at least."""
 
     at: float
     at_most: bool
 
 
 def even_candidates(steps: int) -> CandidateGrid:
-    """Candidates at every step, all with half of the level."""
+    """Return candidates at every step, each with half of the level."""
     return CandidateGrid(np.arange(steps + 1, dtype=np.float64), np.full(steps + 1, 0.5))
 
 
@@ -88,8 +88,8 @@ def even_candidates(steps: int) -> CandidateGrid:
 class ThresholdDesign:
     """Candidates, starting stakes and goals for questions about a pool of ``items``.
 
-    ``slack`` is what comparisons leave to rounding, ``drawable`` how many items have no known loss
-    (default: all). Not ``strict``: no answer is no.
+    ``slack`` is the tolerance of comparisons for rounding, ``drawable`` the number of items without
+    a known loss (default: all). If not ``strict``, the answer no is never given.
     """
 
     thresholds: tuple[Threshold, ...]
@@ -99,7 +99,7 @@ class ThresholdDesign:
     strict: bool = True
 
     def goals(self, step: float, level: float) -> list[Goal]:
-        """Goals without a precision, as far as the pool can reach them before it ends."""
+        """Return the goals without a precision that the pool can reach before it ends."""
         # A level at which the normal quantile stays positive, whatever alpha.
         strong = min(2.0 * ONE_SIDED_SHARE * level, 0.5 + level / 2.0)
         goals = goals_for(None, step, strong)
@@ -108,24 +108,26 @@ class ThresholdDesign:
         return [goal for goal in goals if goal.half >= least] or goals[:1]
 
     def candidates(self, steps: int) -> tuple[CandidateGrid, CandidateGrid]:
-        """Candidates of the plus and of the minus side, each in its frame."""
+        """Return the candidates of the plus and of the minus side, each in its frame."""
         kinds: Sides = {}
         for threshold in self.thresholds:
             kinds.setdefault(threshold.at, set()).add(threshold.at_most)
         first, last = min(kinds), max(kinds)
         if not self.strict:
-            first = max((at for at, sides in kinds.items() if False in sides), default=first)
-            last = min((at for at, sides in kinds.items() if True in sides), default=last)
+            first = max((place for place, sides in kinds.items() if False in sides), default=first)
+            last = min((place for place, sides in kinds.items() if True in sides), default=last)
         grid = np.arange(steps + 1, dtype=np.float64)
-        for at in kinds:
-            grid = grid[np.abs(grid - at * steps) > WHOLE]
+        for place in kinds:
+            grid = grid[np.abs(grid - place * steps) > WHOLE]
         plus = np.where(
             grid < first * steps,
             ONE_SIDED_SHARE,
             np.where(grid > last * steps, 1.0 - ONE_SIDED_SHARE, 0.5),
         )
         above = self._with_thresholds(CandidateGrid(grid, plus), kinds, (first, last), steps)
-        mirrored = {1.0 - at: {not kind for kind in sides} for at, sides in kinds.items()}
+        mirrored = {
+            1.0 - threshold: {not kind for kind in sides} for threshold, sides in kinds.items()
+        }
         below = self._with_thresholds(
             CandidateGrid(steps - grid[::-1], 1.0 - plus[::-1]),
             mirrored,
@@ -137,20 +139,26 @@ class ThresholdDesign:
     def _with_thresholds(
         self, candidates: CandidateGrid, kinds: Sides, ends: tuple[float, float], steps: int
     ) -> CandidateGrid:
-        """The candidates of a side with the thresholds; a strict one lies a rounding higher."""
+        """Return a side's candidates with the thresholds; a strict one lies a rounding higher."""
         first, last = ends
         added: list[tuple[float, float]] = []
-        for at, sides in kinds.items():
-            share = ONE_SIDED_SHARE if at <= first else 1.0 - ONE_SIDED_SHARE if at > last else 0.5
-            above = at + 2.0 * self.slack
+        for threshold, sides in kinds.items():
+            share = (
+                ONE_SIDED_SHARE
+                if threshold <= first
+                else 1.0 - ONE_SIDED_SHARE
+                if threshold > last
+                else 0.5
+            )
+            above = threshold + 2.0 * self.slack
             if not self.strict or sides == {False}:
-                added.append((at, share))
+                added.append((threshold, share))
             elif sides == {True}:
                 added.append((above, share))
             else:
-                added += [(at, share), (above, 0.5)]
-        ats, shares = np.array(added).T
-        grid = np.concatenate([candidates.grid, ats * steps])
+                added += [(threshold, share), (above, 0.5)]
+        thresholds, shares = np.array(added).T
+        grid = np.concatenate([candidates.grid, thresholds * steps])
         order = np.argsort(grid, kind="stable")
         return CandidateGrid(grid[order], np.concatenate([candidates.share, shares])[order])
 
@@ -189,13 +197,13 @@ class LatticeSide:
 
     @property
     def information(self) -> tuple[float, float, float]:
-        """Of the first goal: what it needs, what was accrued, and its D."""
+        """I*, I and D of the first goal."""
         first = self._goals[0]
         return first.information, first.accrued.newest, first.half
 
     @property
     def _played(self) -> Floats:
-        """The log stakes that bets are sized by."""
+        """Log stakes that determine the size of the bets."""
         return self._stake
 
     def update(self, prediction: Prediction, signal: float) -> None:
@@ -206,8 +214,8 @@ class LatticeSide:
             return
         variances = [padded(prediction, goal.half) for goal in self._goals]
         bet_scales = [
-            goal.bet_scale(one, prediction.basis)
-            for goal, one in zip(self._goals, variances, strict=True)
+            goal.bet_scale(variance, prediction.basis)
+            for goal, variance in zip(self._goals, variances, strict=True)
         ]
         bet_scale = BetScale(*np.array(bet_scales).T[:, :, None])
         gain = bet(
@@ -223,7 +231,7 @@ class LatticeSide:
         self._drop_rejected()
 
     def restrict(self, lower: float, upper: float) -> None:
-        """Drop the candidates that no risk in [lower, upper] needs: one beyond it stays."""
+        """Drop the candidates outside [lower, upper], except the nearest one beyond each end."""
         if not self._standing.size:
             return
         first, last = np.searchsorted(self._grid, (lower * self._steps, upper * self._steps))
@@ -232,28 +240,28 @@ class LatticeSide:
             self._slice(int(start), int(stop))
 
     def refine(self, steps: int, candidates: CandidateGrid | None = None) -> None:
-        """Refine the lattice; a new candidate inherits the stake of the next old one above."""
+        """Refine the lattice; a new candidate inherits the stake of the next old one above it."""
         grid = (candidates or even_candidates(steps)).grid
         # Rounding alone: a strict candidate lies 32 last digits above its threshold.
         slack = 8.0 * sys.float_info.epsilon * self._steps
         above = np.searchsorted(self._grid, grid * self._steps / steps - slack)
-        at = np.searchsorted(self._standing, above)
-        inherits = at < self._standing.size
-        inherits[inherits] = self._standing[at[inherits]] == above[inherits]
+        place = np.searchsorted(self._standing, above)
+        inherits = place < self._standing.size
+        inherits[inherits] = self._standing[place[inherits]] == above[inherits]
         self._grid = grid
         self._standing = np.flatnonzero(inherits)
-        self._take(at[inherits])
+        self._take(place[inherits])
         self._value = grid[self._standing] / steps
         self._steps = steps
 
     def retarget(self, goals: list[Goal]) -> None:
-        """Set new goals for later bets: the stakes are divided anew, their sum stays.
+        """Set new goals for later bets; their stakes are divided again, with the same sum.
 
-        Each goal goes on with the information accrued for the old one nearest in width.
+        Each goal continues with the information accrued for the old one nearest in width.
         """
         old = self._goals
         for goal in goals:
-            nearest = min(old, key=lambda one: abs(math.log(one.half / goal.half)))
+            nearest = min(old, key=lambda previous: abs(math.log(previous.half / goal.half)))
             goal.accrued = nearest.accrued.copy()
         if len(old) != len(goals):
             total = np.logaddexp.reduce(self._stake, axis=0) - math.log(len(goals))
@@ -276,7 +284,7 @@ class LatticeSide:
         self._take(slice(start, stop))
 
     def _take(self, which: NDArray[np.intp] | slice) -> None:
-        """Keep what the candidates at these places own; a place may come twice."""
+        """Keep the stakes of the candidates at these places; a place may occur twice."""
         self._stake = self._stake[:, which]
 
 
@@ -311,7 +319,7 @@ class Lattice:
 
     @property
     def hull(self) -> tuple[float, float] | None:
-        """The interval for the risk, or None when the two sides leave nothing."""
+        """Interval for the risk, or None when no candidate is left between the two sides."""
         lower, mirrored = (side.lower_bound for side in self.sides)
         if lower is None or mirrored is None or lower > 1.0 - mirrored:
             return None
@@ -319,12 +327,12 @@ class Lattice:
 
     @property
     def information(self) -> tuple[float, float, float]:
-        """Of the first goal: what it needs, what the less informed side has, and its D."""
-        (goal, one, half), (_, other, _) = (side.information for side in self.sides)
-        return goal, min(one, other), half
+        """I* of the first goal, the smaller I of the two sides, and D."""
+        (goal, plus, half), (_, minus, _) = (side.information for side in self.sides)
+        return goal, min(plus, minus), half
 
     def bets_per_round(self, steps: int, *, goals: int) -> int:
-        """Bets of a round on a lattice refined to ``steps``, one a candidate and goal."""
+        """Return the bets of a round on a lattice of ``steps``, one per candidate and goal."""
         finer = max(1, -(-steps // self._steps))
         return goals * finer * sum(side.candidates for side in self.sides)
 
@@ -336,7 +344,7 @@ class Lattice:
             side.update(prediction, signal)
 
     def restrict(self, lower: float, upper: float) -> None:
-        """Drop the candidates that a risk in [lower, upper] does not need."""
+        """Drop the candidates outside [lower, upper], except the nearest one beyond each end."""
         self.sides[0].restrict(lower, upper)
         self.sides[1].restrict(1.0 - upper, 1.0 - lower)
 

@@ -34,24 +34,24 @@ class Frame:
     span: float
 
     def unit(self, value: float) -> float:
-        """A number of the loss scale in this frame."""
+        """Convert a number on the loss scale to this frame."""
         return (value - self.origin) / self.span
 
     def value(self, unit: float) -> float:
-        """A number of this frame on the loss scale."""
+        """Convert a number of this frame to the loss scale."""
         return self.origin + self.span * unit
 
 
 def frames(scale: Interval) -> tuple[Frame, Frame]:
-    """Frames of the plus and the minus side."""
+    """Return the frames of the plus and the minus side."""
     return Frame(scale.lower, scale.width), Frame(scale.upper, -scale.width)
 
 
 class Prediction(NamedTuple):
     """The coming signal as predicted at its draw, from the first ``basis`` rounds.
 
-    ``lower`` is the least it may be whatever becomes of the rounds then out, ``centre`` its mean.
-    ``floor`` is the least it may be now that they are judged: no risk lies below.
+    ``lower`` is its least value over all outcomes of the rounds open at the draw, ``centre`` its
+    mean. ``floor`` is its least value now that these are judged: no risk lies below.
     """
 
     lower: float
@@ -77,7 +77,7 @@ class SignalMoments:
         self.past = History((_cut(start), 1.0))
 
     def predict(self, basis: int, variance: float) -> tuple[float, float]:
-        """Mu and s2 of a round drawn after ``basis`` rounds, w = ``variance``."""
+        """Return mu and s2 of a round drawn after ``basis`` rounds, with w = ``variance``."""
         centre, ratio = self.past.after(basis)
         return centre, ratio * variance
 
@@ -87,7 +87,7 @@ class SignalMoments:
         return self._precision / self.past.newest[1]
 
     def record(self, signal: float, centre: float, variance: float) -> None:
-        """Record a round after its bets; ``centre`` is the one of its prediction."""
+        """Record a round after its bets; ``centre`` is that of its prediction."""
         self._rounds += 1
         self._weighted += signal / variance
         self._precision += 1.0 / variance
@@ -126,7 +126,7 @@ class TwoSidedMoments:
         return min(side.information for side in self._sides)
 
     def predict(self, betting_round: BettingRound) -> tuple[Prediction, Prediction]:
-        """Predictions of the round's signals, which are not used themselves."""
+        """Return predictions of the round's two signals, which it does not read."""
         basis, variance = betting_round.basis, betting_round.variance
         reach, mirrored = betting_round.reach
         # The minus side's lower end is the mirrored upper end.
@@ -141,7 +141,7 @@ class TwoSidedMoments:
         return plus, minus
 
     def signals(self, betting_round: BettingRound) -> tuple[float, float]:
-        """The round's signals in the frames of the two sides."""
+        """Return the round's signals in the frames of the two sides."""
         plus, minus = self._frames
         return plus.unit(betting_round.plus.signal), minus.unit(betting_round.minus.signal)
 

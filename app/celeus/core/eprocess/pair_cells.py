@@ -1,8 +1,8 @@
 """Cells of pairs in flat arrays, and the bets of all cells on a round (see ``pair_rows``).
 
 A cell is [v, v + step] in a row, and carries the log stakes of both edges, each below 0 until the
-cell is out. Cells are many and rounds too: what a round needs of a cell is kept beside it, and
-what cannot bind a bet is not computed.
+cell is out. There are many cells and many rounds, so the values a round needs are kept beside each
+cell, and caps that cannot limit a bet are not computed.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ Indices = NDArray[np.intp]
 
 COMPRESS_EVERY = 8
 BLOCK = 8192
-"""Cells that bet together: their arrays stay in the processor's cache."""
+"""Number of cells in one batch of bets, whose arrays fit in the processor's cache."""
 
 
 class PairRound(NamedTuple):
@@ -44,15 +44,14 @@ class CellIndex(NamedTuple):
     edge: Floats
 
     def part(self, of: slice) -> "CellIndex":
-        """Some of them."""
+        """Return the part of the index in slice ``of``."""
         return CellIndex(self.row[of], self.cell[of], self.edge[of])
 
 
 class CellRound(NamedTuple):
     """The bets of cells on one round; rows and cells count from the first ones present.
 
-    ``caps`` is the largest bet by cell, None where ``bet_scale.largest`` is
-    smaller for every cell.
+    ``caps`` is the largest bet by cell, None if ``bet_scale.largest`` is smaller for every cell.
     """
 
     signal: float
@@ -61,7 +60,7 @@ class CellRound(NamedTuple):
     step: float
 
     def update(self, index: CellIndex, below: Floats, above: Floats) -> tuple[float, bool]:
-        """Update the stakes of cells; returns the least gain, and whether any cell is out."""
+        """Update the stakes of cells; return the least gain, and whether any cell is out."""
         stake = below + above
         stake *= 0.5
         bet_scale = self.bet_scale.take(index.row)
@@ -107,7 +106,7 @@ class PairCells:
 
     @property
     def lowest_row(self) -> int | None:
-        """The lowest row with a cell that is not out."""
+        """Lowest row with a cell that is not out; None if there is none."""
         if not self.row.size:
             return None
         if not self._out:
@@ -117,7 +116,7 @@ class PairCells:
         return int(self.row[lowest]) if standing[lowest] else None
 
     def lie_within(self, cells: tuple[int, int], rows: tuple[int, int]) -> bool:
-        """No cell lies outside these cells or these rows, first and last one."""
+        """Return whether all cells lie in these ranges of cells and rows, ends included."""
         if not self.row.size:
             return True
         if self._first < cells[0] or self._last > cells[1]:

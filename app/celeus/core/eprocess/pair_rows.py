@@ -88,7 +88,7 @@ class PairSide:
         return self._accrued.newest
 
     def goal_at(self, risk: float, half: float) -> float:
-        """I* of a population risk, for bets at half-width ``half``."""
+        """Return I* of a population risk, for bets at half-width ``half``."""
         return float(np.interp(risk, self._edge, self._goals_of(half).soft)) / SOFTNESS
 
     @property
@@ -98,7 +98,7 @@ class PairSide:
 
     @property
     def nearly_out(self) -> bool:
-        """Few rows that have cells are left; those after them will bet on all rounds so far."""
+        """True if few rows with cells are left; the next rows will bet on all past rounds."""
         if self._next >= self._covered:
             return False
         standing = None if self.cells is None else self.cells.lowest_row
@@ -118,7 +118,7 @@ class PairSide:
     def advance(self, lower: float, upper: float, most: float, *, betting: bool) -> None:
         """Advance to the first row not out, for C = [lower, upper] and the largest risk ``most``.
 
-        Unless ``betting``, the starting stakes alone decide.
+        If not ``betting``, only the starting stakes count.
         """
         if lower != self._lower:
             self._reject_by_start(lower)
@@ -137,7 +137,7 @@ class PairSide:
         self.first = max(self.first, min(standing, self._covered))
 
     def _reject_by_start(self, lower: float) -> None:
-        """Rows that are out by their start, and those whose cells reach down to ``lower``."""
+        """Skip rows rejected by their starting stakes; count rows with cells from ``lower`` on."""
         self._lower = lower
         out = self._start + self._kappa * lower >= 0.0
         self.first = max(self.first, _initial_run(out))
@@ -145,13 +145,13 @@ class PairSide:
         self._covered = _initial_run(self._least <= lower * self._plan.steps + ROUNDING)
 
     def _goals_of(self, half: float) -> RowGoals:
-        """I* of every row for bets at half-width ``half``."""
+        """Return I* of every row for bets at half-width ``half``."""
         if half not in self._goals:
             self._goals[half] = RowGoals.of(1.0 / self._plan.sigma(self._edge, half) ** 2)
         return self._goals[half]
 
     def _drop_unneeded(self, lower: float, upper: float, last: int) -> None:
-        """Leave the cells outside C, of rows that are out and of rows above ``last``."""
+        """Drop the cells outside C, of rows that are out and of rows above ``last``."""
         cells, steps = self.cells, self._plan.steps
         if cells is None:
             return
@@ -165,11 +165,11 @@ class PairSide:
             cells.drop(unneeded)
 
     def _extend(self, lower: float, upper: float, stop: int) -> None:
-        """Set up the rows before ``stop`` and have them bet on all rounds so far."""
+        """Set up the rows before ``stop`` and let them bet on all rounds so far."""
         cells = self._cells_of(lower, upper, np.arange(self._next, stop))
-        for at in range(len(self._records)):
+        for number in range(len(self._records)):
             pause()
-            round_ = PairRound(*self._records[at])
+            round_ = PairRound(*self._records[number])
             cells.update(round_, self._goals_of(round_.half))
         if self.cells is None:
             self.cells = cells
@@ -178,7 +178,7 @@ class PairSide:
         self._next = stop
 
     def _cells_of(self, lower: float, upper: float, row: Indices) -> PairCells:
-        """Cells of these rows that meet C, with their starting stakes."""
+        """Return the cells of these rows that meet C, with their starting stakes."""
         steps = self._plan.steps
         # From here on the start alone is a stake of 1.
         beyond = np.ceil(-self._start[row] / self._kappa[row] * steps)
@@ -196,15 +196,15 @@ class PairSide:
 
 
 def _initial_run(out: NDArray[np.bool_]) -> int:
-    """Length of the initial run of true values."""
+    """Return the length of the initial run of true values."""
     return int(out.size if out.all() else np.argmin(out))
 
 
 def _first_cell(lower: float, steps: int) -> int:
-    """First cell that meets a risk of at least ``lower``."""
+    """Return the first cell that meets a risk of at least ``lower``."""
     return math.ceil(lower * steps) - 1
 
 
 def _last_cell(upper: float, steps: int) -> int:
-    """Last cell that meets a risk of at most ``upper``."""
+    """Return the last cell that meets a risk of at most ``upper``."""
     return math.floor(upper * steps)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Lure:
-    """Running sums of the estimate; O(1) a round.
+    """Running sums of the estimate; O(1) per round.
 
-    ``items`` may be drawn; they are this ``share`` of the pool, over all of which
-    ``mean_surrogate`` is taken, with what is known of the others.
+    ``items`` is the number of items that may be drawn, ``share`` their share of the pool.
+    ``mean_surrogate`` is the mean over the whole pool, with the known losses of the other items.
     """
 
     items: int

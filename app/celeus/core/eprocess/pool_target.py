@@ -12,13 +12,13 @@ from celeus.core.plans.plan import Plan, lattice_steps
 from celeus.core.plans.stopping import rounding
 
 LEAST_SHARE = 0.1
-"""Least half-width of the goal for the pool risk, as a share of half the precision."""
+"""Least half-width of the goal for the pool risk, in units of half the precision."""
 
 
 class LatticeSequence(PoolRiskSequence):
     """A lattice for the pool risk, widened to the target by the plan's bound.
 
-    ``_lattices`` are all that bet, each by itself; ``_lattice`` gives the interval.
+    ``_lattices`` are all lattices that bet, each by itself; ``_lattice`` gives the interval.
     """
 
     __slots__ = ("_frame", "_lattice", "_lattices", "_moments", "_precision")
@@ -40,13 +40,13 @@ class LatticeSequence(PoolRiskSequence):
 
     @property
     def outlook(self) -> Outlook:
-        """Information needed and accrued; of several goals, those of the widest."""
+        """Information needed and accrued; with several goals, that of the widest."""
         goal, accrued, half = self._lattice.information
         moments = self._moments
         return Outlook(goal, accrued, half, moments.information, moments.ratio)
 
     def bets_per_round(self, precision: float | None) -> int:
-        """Bets of a round drawn at ``precision``, one a candidate and goal."""
+        """Return the bets of a round drawn at ``precision``, one per candidate and goal."""
         goals = GOALS_WITHOUT_PRECISION if precision is None else 1
         return self._lattice.bets_per_round(lattice_steps(self._plan, precision), goals=goals)
 
@@ -73,21 +73,21 @@ class LatticeSequence(PoolRiskSequence):
 
 
 def lattice_interval(lattice: Lattice, frame: Frame) -> Interval | None:
-    """A lattice's interval on the loss scale, or None when no candidate is left."""
+    """Return a lattice's interval on the loss scale, or None when no candidate is left."""
     hull = lattice.hull
     return None if hull is None else Interval(frame.value(hull[0]), frame.value(hull[1]))
 
 
 def restrict(lattice: Lattice, frame: Frame, interval: Interval) -> None:
-    """Drop a lattice's candidates that a pool risk in ``interval`` does not need."""
+    """Drop a lattice's candidates outside ``interval``, except the nearest beyond each end."""
     lattice.restrict(frame.unit(interval.lower), frame.unit(interval.upper))
 
 
 def threshold_design(plan: Plan) -> ThresholdDesign | None:
-    """Candidates and stakes for the plan's questions; None without any, or with a precision.
+    """Return candidates and stakes for the plan's questions; None without any.
 
-    With a precision the whole interval is wanted; and a bound that widens keeps a threshold of the
-    target away from both risks of the pool that decide it.
+    Also None with a precision, which needs the whole interval, and with a bound that widens: then
+    the pool risks that decide a threshold of the target are not at that threshold.
     """
     if not plan.asks or plan.precision is not None or plan.bound.kind != "none":
         return None
@@ -96,16 +96,17 @@ def threshold_design(plan: Plan) -> ThresholdDesign | None:
     if plan.decide is not None:
         zero, margin = frame.unit(0.0), plan.decide / plan.scale.width
         ends = {zero - margin, zero}, {zero, zero + margin}
-        sides = tuple(Threshold(at, at_most) for at_most in (False, True) for at in ends[at_most])
+        sides = tuple(Threshold(end, at_most) for at_most in (False, True) for end in ends[at_most])
         return ThresholdDesign(sides, plan.items, slack, plan.drawable, strict=False)
     thresholds = tuple(
-        Threshold(frame.unit(one.threshold), one.side == "at_most") for one in plan.questions
+        Threshold(frame.unit(question.threshold), question.side == "at_most")
+        for question in plan.questions
     )
     return ThresholdDesign(thresholds, plan.items, slack, plan.drawable)
 
 
 def half_width(plan: Plan, precision: float | None) -> float | None:
-    """D: half the precision on the unit scale, less what the step to the target takes."""
+    """Return D: half the precision on the unit scale, less the width of the step to the target."""
     if precision is None:
         return None
     half = precision / 2.0

@@ -2,8 +2,8 @@
 
 Pairs are costly while the pool risk may lie anywhere, so their rounds are kept and replayed once
 the loose interval is at most 5 precisions wide, or when the run ends, for the rows that are then
-needed: the stakes are those of pairs that bet from round 1. Until then the interval is what the
-starting stakes alone leave.
+needed: the stakes are those of pairs that bet from round 1. Until then the interval follows from
+the starting stakes alone.
 kappa, starts and lattice are those of the opening precision; a change moves only later goals.
 """
 
@@ -17,10 +17,10 @@ from celeus.core.plans.pairs import PairPlan
 from celeus.core.plans.plan import Plan
 
 LOOSE = 4.0
-"""Half-width that the loose pool sequence has as its goal, in those of the precision."""
+"""Half-width of the loose pool sequence's goal, in units of half the precision."""
 PRECISIONS_TO_START = 5.0
 NEARLY = 1.25
-"""How much wider than that the loose interval is when pairs may start soon."""
+"""Factor of that width from which on the pairs may start soon."""
 
 
 class PairSequence:
@@ -70,23 +70,23 @@ class PairSequence:
 
     @property
     def emptied(self) -> bool:
-        """No row is left, or no candidate of the loose sequence."""
+        """True if no row is left, or no candidate of the loose sequence."""
         return self._target.emptied or self._pool.emptied
 
     @property
     def rounds_to_replay(self) -> int:
-        """All rounds so far: whenever a window of rows is set up, and nobody knows when."""
+        """Number of all rounds so far; setting up a window of rows replays them."""
         return self._sides[0].rounds
 
     def replays_soon(self, precision: float | None, *, last: bool) -> bool:
-        """Whether pairs may start, or the rows set up be out, with a round or a few."""
+        """Return true if within a few rounds pairs may start, or the rows set up may be out."""
         if self._started:
             return any(side.nearly_out for side in self._sides)
         half = self._half if precision is None else precision / self._scale.width / 2.0
         return last or self._pool.interval.width <= NEARLY * self._width_to_start(half)
 
     def bets_per_round(self, precision: float | None) -> int:
-        """Bets of a round, one a candidate or pair; no precision refines either."""
+        """Return the bets of a round, one per candidate or pair; the precision changes neither."""
         del precision
         pairs = sum(side.cells.row.size for side in self._sides if side.cells is not None)
         return self._loose.bets_per_round(self._steps, goals=1) + pairs
@@ -98,7 +98,7 @@ class PairSequence:
 
     @property
     def outlook(self) -> Outlook:
-        """The information that the rows at the estimate need, and what is accrued."""
+        """Information that the rows at the estimate need, and the information accrued."""
         goal = self._sides[0].goal_at(self._frame.unit(self.estimate), self._half)
         accrued = min(side.accrued for side in self._sides)
         moments = self._moments
@@ -118,7 +118,7 @@ class PairSequence:
         self._moments.record(predictions, signals, betting_round.variance)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
-        """Narrow the loose interval, start the pairs when it is time, and find the rows left."""
+        """Narrow the loose interval, start the pairs once it is narrow, and find the rows left."""
         changed = self._pool.narrow(lattice_interval(self._loose, self._frame), limits)
         if changed:
             restrict(self._loose, self._frame, self.pool_interval)
@@ -131,7 +131,7 @@ class PairSequence:
         return 2.0 * PRECISIONS_TO_START * half * self._scale.width
 
     def _retarget(self, precision: float | None) -> None:
-        """A new precision binds later bets; without one the old goals stay."""
+        """Set the precision of later bets; without one the old goals stay."""
         self._precision = precision
         if precision is not None:
             self._half = precision / self._scale.width / 2.0
@@ -147,7 +147,7 @@ class PairSequence:
         self._target.narrow(hull, self._scale)
 
     def _bounds(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-        """For each side in its frame: C, and the largest population risk not rejected."""
+        """Return for each side, in its frame, C and the largest population risk not rejected."""
         pool, target = self._pool.interval, self._target.interval
         lower, upper = self._frame.unit(pool.lower), self._frame.unit(pool.upper)
         least, most = self._frame.unit(target.lower), self._frame.unit(target.upper)

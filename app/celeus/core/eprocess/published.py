@@ -39,10 +39,10 @@ Floats = NDArray[np.float64]
 
 
 class SideBet(NamedTuple):
-    """One completion's bettor, its bet of the coming round, and the signal it bets on.
+    """One completion's bettor, its bet on the coming round, and the signal it bets on.
 
     ``bet`` was fixed at the draw, when the first ``basis`` rounds were folded; ``known`` is the
-    same with the range that all rounds before leave, outside which no risk lies.
+    same with the range that all earlier rounds leave, outside which no risk lies.
     """
 
     bettor: Bettor
@@ -53,12 +53,12 @@ class SideBet(NamedTuple):
 
     @property
     def scaled(self) -> float:
-        """The number bet on, in [0, 1]."""
+        """Number that is bet on, in [0, 1]."""
         return (self.value - self.bet.offset) / self.bet.scale
 
 
 class Edges(NamedTuple):
-    """Edges of cells as numbers of a bet: their centres, and the uncapped fractions at them."""
+    """Centres of cell edges, and the uncapped fractions at them."""
 
     centre: Floats
     fraction: Floats | float
@@ -98,7 +98,7 @@ class Wealth:
 
     @property
     def hull(self) -> Interval | None:
-        """Hull of the cells not rejected, or None when none is left."""
+        """Smallest interval with all cells not rejected, or None when none is left."""
         if not self._lower.size:
             return None
         if self._hull is None:
@@ -111,27 +111,27 @@ class Wealth:
         return int(self._lower.size)
 
     def missing(self, lower: float, upper: float) -> tuple[float, float]:
-        """Log wealth+ that would reject the cell of ``lower`` by itself, less what is there.
+        """Return the log wealth+ still missing to reject the cell of ``lower`` by itself.
 
-        Then the same of wealth- and the cell of ``upper``; 0 of cells that are out.
+        Then the same for wealth- and the cell of ``upper``; 0 for cells that are out.
         """
-        at = int(self._upper.searchsorted(lower))
-        above = self._need(self._theta, self._above, at) if at < self.cells else 0.0
-        at = int(self._lower.searchsorted(upper, side="right")) - 1
-        return above, self._need(1.0 - self._theta, self._below, at) if at >= 0 else 0.0
+        cell = int(self._upper.searchsorted(lower))
+        above = self._need(self._theta, self._above, cell) if cell < self.cells else 0.0
+        cell = int(self._lower.searchsorted(upper, side="right")) - 1
+        return above, self._need(1.0 - self._theta, self._below, cell) if cell >= 0 else 0.0
 
     def nearest(self, width: float) -> tuple[float, float, float]:
-        """Lower end of the interval of this width that is first to be all that is left.
+        """Return the lower end of the interval of this width that needs the least further wealth.
 
-        Then what wealth+ misses to reject the cells below it, and wealth- those above it.
+        Then the log wealth+ missing to reject the cells below it, and wealth- those above it.
         """
         cells, needs = self.cells, (self._whole(self._theta), self._whole(1.0 - self._theta))
         wide = math.ceil(width / float(self._upper[0] - self._lower[0]) - 1e-9)
 
-        def beside(at: int) -> tuple[float, float]:
-            end = at + wide
+        def beside(cell: int) -> tuple[float, float]:
+            end = cell + wide
             return (
-                max(needs[0] - self._above.item(at - 1), 0.0) if at else 0.0,
+                max(needs[0] - self._above.item(cell - 1), 0.0) if cell else 0.0,
                 max(needs[1] - self._below.item(end), 0.0) if end < cells else 0.0,
             )
 
@@ -143,16 +143,16 @@ class Wealth:
                 first = middle + 1
             else:
                 last = middle
-        # An end that is there already misses nothing, the cell beside it much
-        at = min((max(first - 1, 0), first), key=lambda one: max(beside(one)))
-        return float(self._lower[min(at, cells - 1)]), *beside(at)
+        # An end already reached needs nothing, the cell beside it much
+        start = min((max(first - 1, 0), first), key=lambda cell: max(beside(cell)))
+        return float(self._lower[min(start, cells - 1)]), *beside(start)
 
     def _whole(self, share: float) -> float:
-        """Log wealth of one side that rejects a cell by itself."""
+        """Return the log wealth of one side that rejects a cell by itself."""
         return -math.log(self._level * share) if share > 0.0 else math.inf
 
-    def _need(self, share: float, wealth: Floats, at: int) -> float:
-        return max(self._whole(share) - float(wealth[at]), 0.0)
+    def _need(self, share: float, wealth: Floats, cell: int) -> float:
+        return max(self._whole(share) - float(wealth[cell]), 0.0)
 
     def bet(self, round_: int, plus: SideBet, minus: SideBet) -> None:
         """Bet on round ``round_`` with every cell and drop those that are rejected."""
@@ -180,7 +180,7 @@ class Wealth:
         self._drop_rejected()
 
     def _fractions(self, round_: int, plus: SideBet, minus: SideBet) -> tuple[Edges, Edges]:
-        """Centres and fractions at the upper edges and at the lower ones."""
+        """Return centres and fractions at the upper edges and at the lower ones."""
         if plus is not minus or self._edges is None:
             return self._at(self._upper, round_, plus), self._at(self._lower, round_, minus)
         both = self._at(self._edges, round_, plus)
@@ -194,7 +194,7 @@ class Wealth:
         return Edges(side.bet.centre(edge), fraction)
 
     def split(self, cell: float) -> None:
-        """Split every cell into equal parts of at most ``cell``; parts inherit its wealth."""
+        """Split every cell into equal parts of at most ``cell``; the parts inherit its wealth."""
         if not self._lower.size:
             return
         widest = float((self._upper - self._lower).max())
@@ -250,9 +250,9 @@ class CellSequence(PoolRiskSequence):
     def __init__(self, plan: Plan, mean_surrogate: float) -> None:
         super().__init__(plan)
         policy = plan.policy
-        own = policy.fraction == "own"
+        by_candidate = policy.fraction == "own"
         self._plus = Completion(
-            OwnVariance(plan.lower) if own else CommonVariance(),
+            OwnVariance(plan.lower) if by_candidate else CommonVariance(),
             Lure(plan.drawable, mean_surrogate, plan.drawable / plan.items),
         )
         # One object serves both completions until their signals differ.
@@ -262,16 +262,19 @@ class CellSequence(PoolRiskSequence):
 
     @property
     def estimate(self) -> float:
-        """LURE's midpoint of the two completions."""
+        """Midpoint of the LURE estimates of the two completions."""
         return (self._plus.lure.value + self._minus.lure.value) / 2.0
 
     @property
     def scatter(self) -> float:
-        """Sum of squares of the numbers bet on about the estimate, of the plus side."""
+        """Sum of squares about the estimate of the numbers bet on, for the plus side."""
         return self._plus.bettor.scatter(self._plus.lure.value)
 
     def bets_per_round(self, precision: float | None) -> int:
-        """Bets of a round drawn at ``precision``, two a cell; and the items of an exact range."""
+        """Return the bets of a round drawn at ``precision``: two per cell.
+
+        The items of an exact range are added, since computing it takes one step per item.
+        """
         finer = max(1.0, self._cell / cell_width(precision, self._plan.scale))
         items = self._plan.items if self._plan.policy.range == "exact" else 0
         return math.ceil(2.0 * finer * self.wealth.cells) + items
@@ -313,7 +316,7 @@ class CellSequence(PoolRiskSequence):
     def _side(
         self, side: Completion, signal: CompletionSignal, reach: Range, basis: int
     ) -> SideBet:
-        """The bet: on the signal, or in the authors' form of ``evalue`` on the raw loss."""
+        """Return the bet on the signal, or in the authors' form of ``evalue`` on the raw loss."""
         if not self._plan.policy.recentred:
             bet = Bet(self._plan.lower, self._plan.scale.width)
             return SideBet(side.bettor, bet, bet, basis, signal.loss)

@@ -24,9 +24,9 @@ Floats = NDArray[np.float64]
 
 LEAST_VARIANCE = 1e-6
 LEAST_FACTOR = 0.02
-"""Least factor of a round that ``expected_growth`` reckons with."""
+"""Least factor of a round in ``expected_growth``."""
 STEP = 2.0
-"""By what the odds of an item to have been drawn grow in a step of ``expected_path``."""
+"""Factor by which the odds that an item has been drawn grow in a step of ``expected_path``."""
 
 
 class Bet(NamedTuple):
@@ -36,7 +36,7 @@ class Bet(NamedTuple):
     scale: float
 
     def centre(self, candidates: Floats) -> Floats:
-        """Mean of the number bet on, for each candidate that might be true."""
+        """Return the mean of the number bet on, if each candidate were true."""
         return np.asarray((candidates - self.offset) / self.scale)
 
 
@@ -46,13 +46,16 @@ class Bettor(Protocol):
     def fraction(
         self, candidates: Floats, alpha1: float, round_: int, basis: int
     ) -> Floats | float:
-        """Uncapped fraction for every candidate in round ``round_``, from the first ``basis``."""
+        """Return the uncapped fraction of every candidate in round ``round_``.
+
+        Only the first ``basis`` rounds are used. One number stands for all candidates alike.
+        """
 
     def record(self, value: float, bet: Bet) -> None:
         """Record the signal of a round, after its bet."""
 
     def scatter(self, centre: float) -> float:
-        """Sum of squares of the numbers bet on, in all rounds, about the candidate ``centre``."""
+        """Return the sum of squares about candidate ``centre`` of the numbers bet on so far."""
 
 
 class OwnVariance:
@@ -72,14 +75,14 @@ class OwnVariance:
         self._sums = History((0.25, 0.0, 0.0))
 
     def fraction(self, candidates: Floats, alpha1: float, round_: int, basis: int) -> Floats:
-        """Fractions from the sums of the first ``basis`` rounds."""
+        """Return the fractions from the sums of the first ``basis`` rounds."""
         constant, linear, square = self._sums.after(basis)
         v = candidates - self._origin
         spread: Floats = square * v
         spread -= 2.0 * linear
         spread *= v
         spread += constant
-        # The sum stands for the whole past, of which it may be a part.
+        # The mean over the folded rounds stands for all rounds drawn so far.
         past = math.log(round_ + 1.0) * (round_ / (basis + 1))
         scale = 2.0 * math.log(2.0 / alpha1) / past
         # Squares add nothing negative; the three sums may, by rounding.
@@ -98,7 +101,7 @@ class OwnVariance:
         self._sums.append((constant, linear, square))
 
     def scatter(self, centre: float) -> float:
-        """Sum of squares about ``centre``, of the three sums."""
+        """Return the sum of squares about ``centre``, from the three sums."""
         constant, linear, square = self._sums.newest
         v = centre - self._origin
         return max((square * v - 2.0 * linear) * v + constant - 0.25, 0.0)
@@ -115,13 +118,13 @@ class CommonVariance:
         self._total = 0.0
 
     def fraction(self, candidates: Floats, alpha1: float, round_: int, basis: int) -> float:
-        """One fraction for all candidates, from the first ``basis`` rounds."""
+        """Return one fraction for all candidates, from the first ``basis`` rounds."""
         del candidates
         variance = max((0.25 + self._deviations.after(basis)) / (basis + 1), LEAST_VARIANCE)
         return math.sqrt(2.0 * math.log(2.0 / alpha1) / (variance * round_ * math.log(round_ + 1)))
 
     def record(self, value: float, bet: Bet) -> None:
-        """Move the mean, then add the deviation from it."""
+        """Update the mean, then add the deviation from it."""
         scaled = (value - bet.offset) / bet.scale
         self._rounds += 1
         self._total += scaled
@@ -129,20 +132,20 @@ class CommonVariance:
         self._deviations.append(self._deviations.newest + (scaled - mean) ** 2)
 
     def scatter(self, centre: float) -> float:
-        """Sum of squares about the means so far, whatever the ``centre``."""
+        """Return the sum of squares about the running means; ``centre`` is not used."""
         del centre
         return self._deviations.newest
 
 
 def fraction_above(fraction: Floats | float, centre: Floats, c: float) -> Floats:
-    """lam+: bets that the mean lies above the candidate."""
+    """Return lam+, the bet that the mean lies above the candidate."""
     most: Floats = centre + c
     np.divide(1.0, most, out=most)
     return np.minimum(fraction, most, out=most)
 
 
 def fraction_below(fraction: Floats | float, centre: Floats, c: float) -> Floats:
-    """lam-: bets that the mean lies below the candidate."""
+    """Return lam-, the bet that the mean lies below the candidate."""
     most: Floats = 1.0 - centre
     most += c
     np.divide(1.0, most, out=most)
@@ -150,7 +153,7 @@ def fraction_below(fraction: Floats | float, centre: Floats, c: float) -> Floats
 
 
 class Stakes(NamedTuple):
-    """What sizes the fractions to come: level, cap and own variance, and the items to draw from."""
+    """Settings of later fractions: level, cap, variance rule, and number of drawable items."""
 
     alpha1: float
     c: float
@@ -159,9 +162,9 @@ class Stakes(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Rounds until log wealth has risen as far as asked for, as bets may expect it.
+    """Expected number of rounds until log wealth has risen by the amount asked for.
 
-    ``gained`` is what the distance brings by then, the rest being what variance takes;
+    ``gained`` is the gain from the distance alone by then, before the loss from variance;
     ``scattered`` is the variance of log wealth.
     """
 
@@ -173,10 +176,10 @@ class Path(NamedTuple):
 def expected_growth(
     mean: float, variance: float, away: float, past: float, c: float
 ) -> tuple[float, float]:
-    """Mean of what a round adds to log wealth+ at a candidate ``away`` below the mean; fraction.
+    """Return the mean gain of log wealth+ in a round at a candidate ``away`` below the mean.
 
-    The number bet on is taken to have two values, as 0-1 losses have, at a distance that gives it
-    its ``variance``; ``past`` is 1 / lam^2, uncapped.
+    Then the fraction. The number bet on is taken to have two values, as 0-1 losses have, at a
+    distance that gives it its ``variance``; ``past`` is 1 / lam^2, uncapped.
     """
     other = 1.0 - mean
     spread = math.sqrt(variance / (mean * other))
@@ -189,10 +192,10 @@ def expected_growth(
 def expected_path(  # noqa: PLR0913, PLR0917 -- a number, a candidate, and a session
     mean: float, variance: float, away: float, needed: float, rounds: int, stakes: Stakes
 ) -> Path:
-    """From so many ``rounds`` until log wealth+ has risen by ``needed``; as long as items last.
+    """Return the path from ``rounds`` until log wealth+ has risen by ``needed`` or the pool ends.
 
-    ``away`` is the distance of the candidate in a whole pool. The rounds are looked at in steps
-    over which the odds of an item to be drawn by then grow by ``STEP``.
+    ``away`` is the distance of the candidate in a whole pool. The rounds are computed in steps in
+    which the odds that an item has been drawn grow by ``STEP``.
     """
     alpha1, c, own, drawable = stakes
     first = 2.0 * math.log(2.0 / alpha1)

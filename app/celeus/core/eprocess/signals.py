@@ -33,7 +33,7 @@ class RangeLeft(ArithmeticError):
 
 
 class Range(NamedTuple):
-    """Where the signal of the coming draw must lie: ``lower <= S <= upper``."""
+    """Range of the signal of the coming draw: ``lower <= S <= upper``."""
 
     lower: float
     upper: float
@@ -46,7 +46,7 @@ class Range(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Extremes:
-    """Scale and extreme surrogates of a whole pool: what an O(1) range needs."""
+    """Scale and extreme surrogates of a whole pool, from which a range is computed in O(1)."""
 
     items: int
     lower: float
@@ -56,12 +56,12 @@ class Extremes:
 
 
 def signal(plug_in: float, residual: float, items: int, q: float) -> float:
-    """Signal of a draw with residual ``l - s`` and probability ``q`` in a pool of ``items``."""
+    """Return the signal of a draw with residual ``l - s`` and probability ``q`` (CELEUS, Eq. 1)."""
     return plug_in + residual / (items * q)
 
 
 def floor_range(plug_in: float, items_left: int, beta: float, pool: Extremes) -> Range:
-    """Range from the floor ``q >= beta / left`` alone."""
+    """Return the range that follows from the floor ``q >= beta / left`` alone."""
     reach = items_left / (pool.items * beta)
     return Range(
         lower=plug_in + (pool.lower - pool.largest_surrogate) * reach,
@@ -70,7 +70,7 @@ def floor_range(plug_in: float, items_left: int, beta: float, pool: Extremes) ->
 
 
 def global_range(beta: float, pool: Extremes) -> Range:
-    """One range for every round (CELEUS, Rem. 4)."""
+    """Return one range for every round (CELEUS, Rem. 4)."""
     q_min = beta / pool.items
     slack = (pool.upper - pool.lower) * (1.0 - q_min) / (pool.items * q_min)
     return Range(lower=pool.lower - slack, upper=pool.upper + slack)
@@ -79,9 +79,9 @@ def global_range(beta: float, pool: Extremes) -> Range:
 def exact_range(
     plug_in: float, surrogate: Floats, q: Floats, pool: Extremes, ends: Ends | None = None
 ) -> Range:
-    """Tightest range; ``surrogate`` and ``q`` are those of the items left.
+    """Return the tightest range; ``surrogate`` and ``q`` are those of the items left.
 
-    ``ends`` are where their losses lie, where that is less than the scale.
+    ``ends`` are the bounds of their losses, if narrower than the scale.
     """
     lower, upper = (pool.lower, pool.upper) if ends is None else ends
     reach = pool.items * q

@@ -1,4 +1,4 @@
-"""The plan of a session that seeks the best of k systems: what is fixed before its first draw."""
+"""The plan of a session that seeks the best of k systems, fixed before its first draw."""
 
 import hashlib
 from dataclasses import asdict, dataclass, fields
@@ -22,8 +22,9 @@ BETA = 0.5
 class BestPlan:
     """The pool, its systems by name, the level, and the budget.
 
-    ``known`` is how many items got the same answer from all systems, and are never drawn. ``beta``
-    is the share of draws that go evenly over the others; ``commitment`` the hash of the seed.
+    ``known`` is the number of items with the same answer from all systems; they are never drawn.
+    ``beta`` is the share of draws that is uniform over the others; ``commitment`` the hash of the
+    seed.
     """
 
     pool_digest: str
@@ -59,21 +60,21 @@ class BestPlan:
 
     @property
     def scale(self) -> Interval:
-        """The interval every loss lies in."""
+        """Interval of possible losses."""
         return Interval(self.lower, self.upper)
 
     @property
     def drawable(self) -> int:
-        """Items that may be drawn: all to which the systems did not give the same answer."""
+        """Number of items that may be drawn: those whose answers differ between systems."""
         return self.items - self.known
 
     @property
     def stopping(self) -> StoppingRule:
-        """The rule in force until a change: the session stops when one system stands."""
+        """Rule in force until a change: the session stops when one system is left."""
         return StoppingRule(None, self.budget)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; ``from_dict`` reads them back."""
+        """Return plain values; ``from_dict`` reads them back."""
         values = asdict(self) | {"systems": list(self.systems), "best": True}
         if not self.fixed:
             del values["fixed"]
@@ -81,7 +82,7 @@ class BestPlan:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The plan whose ``to_dict`` gave ``values``."""
+        """Return the plan whose ``to_dict`` gave ``values``."""
         inner = {name: value for name, value in values.items() if name != "best"}
         return cls(**(inner | {"systems": tuple(inner["systems"])}))
 
@@ -92,7 +93,7 @@ class BestPlan:
 
 
 def require_difference(items: int, known: int, field: str) -> None:
-    """Refuse systems that gave the same answer to each of ``items``, as they did to ``known``."""
+    """Raise NothingToJudge if the answers are the same for all ``items``: ``known`` equals it."""
     if known == items:
         raise NothingToJudge(
             "All systems gave the same answers: they are equally good, and there is nothing to"
@@ -104,9 +105,10 @@ def require_difference(items: int, known: int, field: str) -> None:
 
 
 def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = None) -> BestPlan:
-    """The plan of a session that seeks the best of the systems of ``pool``.
+    """Return the plan of a session that seeks the best of the systems of ``pool``.
 
-    Of the claim it takes alpha, budget and fixed; whatever else is asked for is refused by name.
+    It uses alpha, budget and fixed of the claim. Raises InvalidValue for any other field that is
+    set, and for a pool without several systems.
     """
     lineup = pool.lineup
     if lineup is None:
@@ -116,13 +118,16 @@ def make_best(pool: Pool, claim: Claim, commitment: str, beta: float | None = No
             rule="left out, or a pool of several `systems`, by their `names`",
             value=True,
         )
-    for one in fields(Claim):
-        if one.name not in {"alpha", "budget", "fixed"} and getattr(claim, one.name) != one.default:
+    for asked in fields(Claim):
+        if (
+            asked.name not in {"alpha", "budget", "fixed"}
+            and getattr(claim, asked.name) != asked.default
+        ):
             raise InvalidValue(
                 "A session that seeks the best of several systems answers that question only.",
-                field=one.name,
+                field=asked.name,
                 rule="left out where `best` is true",
-                value=getattr(claim, one.name),
+                value=getattr(claim, asked.name),
             )
     known = 0 if pool.codes is None else int(all_same(pool.codes).sum())
     require_difference(pool.items, known, "pool_id")

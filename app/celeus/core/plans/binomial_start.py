@@ -1,4 +1,4 @@
-"""The exact start of pairs (v, r) for losses of 0 and 1, and the plan that goes with it.
+"""The exact start of pairs (v, r) for losses of 0 and 1, and its plan.
 
 Notation as in ``plans.pairs``. Of N iid losses of 0 and 1 with mean r, X are 1: X is binomial. A
 pair may start with the log stake min(0, log A + kappa (v - r)), where A is the largest number with
@@ -34,20 +34,20 @@ from scipy.special import betainc, expit, log_ndtr, logit, ndtri
 Floats = NDArray[np.float64]
 
 NODES = 45
-"""Risks at which sigma* and kappa are sought, closer near 0 and 1; straight lines between them."""
+"""Number of risks where sigma* and kappa are computed, denser near 0 and 1; linear in between."""
 BISECTIONS = 14
 LEAST_SIGMA = 0.1
 LEAST_Z, LARGEST_Z, STEPS_OF_Z = -0.1, 1.4, 13
-"""z1 as a multiple of the normal quantile at 1 - level / 2."""
+"""Range and number of the z1 tried, as multiples of the normal quantile at 1 - level / 2."""
 LARGEST_TILT = 50.0
-"""Of the log odds: beyond it kappa / N only adds digits."""
+"""Largest kappa / N, a tilt of the log odds; larger ones change nothing but digits."""
 TINY = 1e-290
 ROUNDING = 1e-9
-"""Of the level, kept back for the digits of the incomplete beta function."""
+"""Share of the level kept back for the rounding of the incomplete beta function."""
 
 
 def log_scale(items: int, level: float, kappa: Floats, risk: Floats) -> Floats:
-    """Log A for every ``kappa`` and ``risk``; the two broadcast."""
+    """Return log A for every ``kappa`` and ``risk``; the two broadcast."""
     kappa, risk = np.broadcast_arrays(kappa, risk)
     shape, kappa, risk = kappa.shape, kappa.ravel(), risk.ravel()
     tilt = kappa / items
@@ -58,11 +58,11 @@ def log_scale(items: int, level: float, kappa: Floats, risk: Floats) -> Floats:
     first = _first(items, kappa, risk, scale)
     moving = np.flatnonzero(first <= items)
     while moving.size:
-        one = _Rows(*(column[moving] for column in (kappa, risk, growth, untilted, first)))
-        # Never back; no number where rounding lifts the line above ``allowed``.
-        scale[moving] = np.fmax(scale[moving], one.newton_step(items, allowed))
-        first[moving] = _first(items, one.kappa, one.risk, scale[moving])
-        moving = moving[(first[moving] < one.first) & (first[moving] > 0.0)]
+        rows = _Rows(*(column[moving] for column in (kappa, risk, growth, untilted, first)))
+        # A never decreases; the step is NaN where rounding lifts the line above ``allowed``.
+        scale[moving] = np.fmax(scale[moving], rows.newton_step(items, allowed))
+        first[moving] = _first(items, rows.kappa, rows.risk, scale[moving])
+        moving = moving[(first[moving] < rows.first) & (first[moving] > 0.0)]
     return scale.reshape(shape)
 
 
@@ -76,9 +76,9 @@ class _Rows(NamedTuple):
     first: Floats
 
     def newton_step(self, items: int, allowed: float) -> Floats:
-        """The log A at which the line through the present one reaches ``allowed``.
+        """Return the log A at which the line through the present one reaches ``allowed``.
 
-        -inf where the line's slope has no digits: kappa is then far above any that a plan takes.
+        -inf where the line's slope underflows: kappa is then far above any that a plan uses.
         """
         rest = items - self.first + 1.0
         above = betainc(self.first, rest, self.risk)
@@ -89,7 +89,7 @@ class _Rows(NamedTuple):
 
 
 def _first(items: int, kappa: Floats, risk: Floats, scale: Floats) -> Floats:
-    """The first X at which A e^(kappa (X / N - r)) is 1, items + 1 for none."""
+    """Return the first X at which A e^(kappa (X / N - r)) is 1, items + 1 if there is none."""
     first = np.ceil(items * (risk - scale / kappa))
     return np.clip(first, 0.0, items + 1.0)
 
@@ -97,13 +97,13 @@ def _first(items: int, kappa: Floats, risk: Floats, scale: Floats) -> Floats:
 def sigma_and_kappa(
     items: int, level: float, goal: tuple[float, float], risk: Floats
 ) -> tuple[Floats, Floats]:
-    """sigma* and kappa of every ``risk``; ``goal`` is D and the width to reach, D - h / 2."""
+    """Return sigma* and kappa of every ``risk``; ``goal`` is D and the width D - h / 2 to reach."""
     place = np.arcsin(np.sqrt(risk)) * (2.0 * (NODES - 1) / math.pi)
     below = np.minimum(np.floor(place).astype(np.intp), NODES - 2)
-    node, at = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
+    node, place_of = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
     node_risk = np.sin(node * (math.pi / (2.0 * (NODES - 1)))) ** 2
     node_sigma, node_ratio = _sigma_and_ratio(items, level, goal, node_risk)
-    left, right = at[: risk.size], at[risk.size :]
+    left, right = place_of[: risk.size], place_of[risk.size :]
     share = (risk - node_risk[left]) / (node_risk[right] - node_risk[left])
     sigma = node_sigma[left] + share * (node_sigma[right] - node_sigma[left])
     ratio = node_ratio[left] + share * (node_ratio[right] - node_ratio[left])
@@ -113,7 +113,7 @@ def sigma_and_kappa(
 def _sigma_and_ratio(
     items: int, level: float, goal: tuple[float, float], risk: Floats
 ) -> tuple[Floats, Floats]:
-    """sigma* and kappa sigma* at risks that no line connects."""
+    """Return sigma* and kappa sigma* of every ``risk``, without interpolation."""
     half, width = goal
     quantile = float(ndtri(1.0 - level / 2.0))
     z1 = quantile * np.linspace(LEAST_Z, LARGEST_Z, STEPS_OF_Z)

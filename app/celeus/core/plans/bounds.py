@@ -30,10 +30,10 @@ WHOLE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PopulationBound:
-    """How an interval for the pool risk becomes one for the target.
+    """The step from an interval for the pool risk to one for the target.
 
-    ``kind`` "none" leaves it alone (target ``pool``); ``half_width`` and ``assumption`` belong
-    to ``margin`` only.
+    ``kind`` "none" leaves the interval unchanged (target ``pool``); ``half_width`` and
+    ``assumption`` belong to ``margin`` only.
     """
 
     kind: BoundKind
@@ -43,16 +43,16 @@ class PopulationBound:
 
     @property
     def paired(self) -> bool:
-        """Bets speak of the population themselves; ``alpha2`` is that of their loose interval."""
+        """True if bets are on the population risk itself, with ``alpha2`` for a loose interval."""
         return self.kind in {"pairs", "exact_pairs"}
 
     @property
     def exact(self) -> bool:
-        """Pairs start with all that losses of 0 and 1 allow."""
+        """True if pairs start with the larger stakes that losses of 0 and 1 allow."""
         return self.kind == "exact_pairs"
 
     def widen(self, pool: Interval, items: int, scale: Interval) -> Interval:
-        """Interval for the target from one for the pool risk, cut to the scale."""
+        """Return the interval for the target from one for the pool risk, cut to the scale."""
         if self.kind == "none":
             return pool
         if self.paired:
@@ -81,18 +81,18 @@ class PopulationBound:
         ).cut(scale)
 
     def narrowest(self, items: int, scale: Interval) -> float:
-        """Smallest width any pool risk could reach: that of a risk at the end of the scale."""
+        """Return the smallest width of any pool risk, reached at an end of the scale."""
         end = Interval(scale.lower, scale.lower)
         return self.widen(end, items, scale).width
 
     def at_centre(self, items: int, scale: Interval) -> float:
-        """Width reached when the whole pool is judged and its risk is half-way."""
+        """Return the width after judging the whole pool, for a risk in the middle of the scale."""
         midpoint = scale.lower + scale.width / 2.0
         return self.widen(Interval(midpoint, midpoint), items, scale).width
 
 
 def _kl(p: float, r: float) -> float:
-    """Relative entropy of Bernoulli p from Bernoulli r."""
+    """Return the relative entropy kl(p, r) of Bernoulli distributions."""
     value = 0.0
     if p > 0.0:
         value += p * math.log(p / r)
@@ -102,7 +102,7 @@ def _kl(p: float, r: float) -> float:
 
 
 def _kl_upper(p: float, budget: float) -> float:
-    """Largest r in [p, 1] with kl(p, r) <= budget, rounded outwards."""
+    """Return the largest r in [p, 1] with kl(p, r) <= budget, rounded outwards."""
     inside, outside = p, 1.0
     for _ in range(BISECTIONS):
         midpoint = (inside + outside) / 2.0
@@ -114,14 +114,14 @@ def _kl_upper(p: float, budget: float) -> float:
 
 
 def _binomial_upper(count: int, items: int, level: float) -> float:
-    """Clopper-Pearson upper limit: ``count`` or fewer has probability ``level`` there."""
+    """Return the Clopper-Pearson upper limit, where P(X <= ``count``) = ``level``."""
     if count >= items:
         return 1.0
     return float(betaincinv(count + 1, items - count, 1.0 - level))
 
 
 def _binomial_lower(count: int, items: int, level: float) -> float:
-    """Clopper-Pearson lower limit: ``count`` or more has probability ``level`` there."""
+    """Return the Clopper-Pearson lower limit, where P(X >= ``count``) = ``level``."""
     if count <= 0:
         return 0.0
     return float(betaincinv(count, items - count + 1, level))

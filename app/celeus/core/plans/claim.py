@@ -1,4 +1,4 @@
-"""The claim of a session, and the bound that takes its interval to the target."""
+"""The claim of a session, and the bound that extends its interval to the target."""
 
 import math
 from dataclasses import dataclass
@@ -20,20 +20,22 @@ ALPHA2_SHARE_BY_GOAL = 0.1
 LOOSE_SHARE = 0.05
 MOST_QUESTIONS = 20
 LEAST_DISTANCE = 1e-9
-"""Of the scale's width: what keeps thresholds apart, and off its ends, whatever the rounding."""
+"""Least distance of thresholds from each other and from the scale's ends, as a share of its width.
+
+It exceeds any rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a session certifies; None stands for a field's default.
+    """The claim that a session certifies; None selects a field's default.
 
     ``alpha2`` is the share of alpha spent on the step to the population (default: half), by
-    ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default where there
+    ``population_bound`` (default: hoeffding). ``stop_when_decided`` is true by default if there
     are questions. ``fixed`` forbids every later change of precision, budget and stop. ``audit``
-    believes nothing that the pool states of its losses: known ones are sampled like the others.
-    ``raters`` says whose judgements losses are, where several raters could judge an item;
-    ``protocol`` what the judgements of several of a ``panel``, given by their names, come to.
-    ``decide`` asks for a verdict on a difference, with this margin; 0 for none.
+    ignores the losses and bounds that the pool states: known losses are sampled like the others.
+    ``raters`` is the source of judgements if several raters could judge an item; ``protocol`` is
+    the rule that combines the judgements of a ``panel``, whose members are given by name.
+    ``decide`` asks for a verdict on a difference, with this margin of equivalence; 0 for none.
     """
 
     target: Target = "pool"
@@ -56,10 +58,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """What a plan states about its pool; ``systems`` are the names of the two it compares.
+    """Facts about the pool that a plan states; ``systems`` are the names of the two it compares.
 
-    ``based_on`` is the session that judged an earlier version, if there is one; ``score`` what the
-    pool's makers call the mean of its losses, None where they named nothing.
+    ``based_on`` is the session that judged an earlier version, if there is one; ``score`` the name
+    and direction that the pool's makers gave the mean of its losses, if any.
     """
 
     digest: str
@@ -76,9 +78,9 @@ class PoolFacts:
 
 
 def check_based_on(claim: Claim, pool: PoolFacts) -> None:
-    """Refuse a claim for a population of whose sample the makers may have seen labels.
+    """Refuse a claim for a population if the system's makers may have seen labels of the pool.
 
-    A version made to fit some labels does better on their items than on others of the population.
+    A version fitted to some labels does better on their items than on others of the population.
     """
     if pool.based_on is None:
         return
@@ -91,7 +93,7 @@ def check_based_on(claim: Claim, pool: PoolFacts) -> None:
 
 
 def check_weights(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
-    """Refuse weights with a claim or a policy that is not made for them."""
+    """Refuse weights with a claim or a policy that does not support them."""
     if pool.weights is None:
         return
     rule = f"at most {LARGEST_RATIO:g} times the least one of the pool"
@@ -106,7 +108,11 @@ def check_weights(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
 
 
 def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
-    """Refuse a pool in which all is known, an audit of nothing, and a policy that knows of none."""
+    """Check a claim against the known losses of the pool.
+
+    Raises NothingToJudge if every loss is known, and InvalidValue for an audit without known losses
+    or bounds, and for a policy that does not support them.
+    """
     known = pool.known
     rule = "false or absent for a pool without known losses or bounds"
     require("audit", rule, claim.audit, holds=known is not None or not claim.audit)
@@ -126,7 +132,7 @@ def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
 
 
 def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
-    """The step to the target; refuses what does not go together."""
+    """Return the step to the target; raises InvalidValue for fields that contradict each other."""
     if claim.target == "pool":
         for field in ("population_bound", "alpha2", "margin"):
             value = getattr(claim, field)
@@ -143,7 +149,7 @@ def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
         require("margin", rule, claim.margin, holds=0.0 <= margin < math.inf)
         text = claim.margin_assumption
         require("margin_assumption", "the assumption it rests on", text, holds=bool(text.strip()))
-        # Both hold at once, so the margin's failure takes a share; 0 is for one that cannot fail.
+        # A margin that may fail takes a share of alpha; 0 is for one that cannot fail.
         rule = "at least 0 and below alpha"
         require("alpha2", rule, alpha2, holds=0.0 <= alpha2 < claim.alpha)
         return PopulationBound("margin", alpha2, half_width=margin, assumption=text)
@@ -172,7 +178,7 @@ def _default_bound(claim: Claim, pool: PoolFacts, policy: Policy) -> str:
 
 
 def _pairs(claim: Claim, pool: PoolFacts, policy: Policy, *, exact: bool) -> PopulationBound:
-    """Pairs at 0.95 alpha within a loose pool sequence at 0.05 alpha."""
+    """Return the bound by pairs at 0.95 alpha within a loose pool sequence at 0.05 alpha."""
     rule = "another one for a policy without strata, or without a precision"
     able = policy.has_goal and claim.precision is not None
     kind: BoundKind = "exact_pairs" if exact else "pairs"
@@ -186,13 +192,13 @@ def _pairs(claim: Claim, pool: PoolFacts, policy: Policy, *, exact: bool) -> Pop
 
 
 def check_stop_when_decided(*, asked: bool, stop: bool | None) -> None:
-    """Refuse ``stop_when_decided`` where neither a question nor a verdict is asked for."""
+    """Refuse ``stop_when_decided`` without a question or a verdict."""
     rule = "false or absent without questions"
     require("stop_when_decided", rule, stop, holds=asked or not stop)
 
 
 def check_decide(margin: float | None, pool: PoolFacts) -> None:
-    """Refuse a verdict on what is no difference, and a margin that no pool can tell from 0."""
+    """Refuse a verdict on a pool without differences, and a margin below the weight of one item."""
     if margin is None:
         return
     rule = "absent unless the loss of the pool is a difference of two systems"
@@ -213,14 +219,14 @@ def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:
     require("questions", f"at most {MOST_QUESTIONS}", count, holds=count <= MOST_QUESTIONS)
     least = LEAST_DISTANCE * scale.width
     rule = f"inside the scale, above {scale.lower:g} and below {scale.upper:g}"
-    for at, question in enumerate(questions):
-        field = f"questions.{at}"
+    for place, question in enumerate(questions):
+        field = f"questions.{place}"
         valid_side = question.side in {"at_most", "at_least"}
         require(f"{field}.side", "at_most or at_least", question.side, holds=valid_side)
         threshold = question.threshold
         inside = scale.lower + least <= threshold <= scale.upper - least
         require(f"{field}.threshold", rule, threshold, holds=inside)
-        for other in questions[:at]:
+        for other in questions[:place]:
             # The same threshold may be asked from both sides.
             away = abs(other.threshold - threshold)
             apart = away >= least or (away == 0.0 and other.side != question.side)

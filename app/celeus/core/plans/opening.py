@@ -1,4 +1,4 @@
-"""What is asked of a session, and the plan that it gets on a pool."""
+"""Requests for a session, and the plan made of a request and a pool."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -29,7 +29,7 @@ ENDLESS = (
 
 @dataclass(frozen=True, slots=True)
 class TableRequest:
-    """What is asked of a table; what is said of no metric, by the name None, is said of all.
+    """A request for a table of claims; an entry under the name None applies to every metric.
 
     ``groups`` are group columns, each of whose values gets claims; the rest is as in ``TableWish``.
     """
@@ -47,10 +47,10 @@ class TableRequest:
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """What is asked of a session; None selects the default.
+    """A request for a session; None selects the default.
 
-    ``best``: seek the best of the pool's systems. ``table``: make claims of groups or metrics; on a
-    pool of metrics a session always does.
+    ``best``: seek the best of the pool's systems. ``table``: make claims about groups or metrics; a
+    session on a pool of metrics always does.
     """
 
     claim: Claim
@@ -62,10 +62,10 @@ class SessionRequest:
 
 
 def plan_of(request: SessionRequest, pool: Pool, commitment: str) -> Plan | BestPlan | TablePlan:
-    """The plan of a session on the pool; ``commitment`` is that to its seed.
+    """Return the plan of a session on the pool; ``commitment`` is the hash of its seed.
 
-    Refuses what cannot be certified: policies that are unknown or guarantee nothing, values outside
-    their ranges, a precision no pool risk could reach.
+    Raises InvalidValue for policies that are unknown or guarantee nothing, and for values outside
+    their ranges; UnreachablePrecision for a precision that no pool risk could reach.
     """
     if request.best:
         return _best_plan(request, pool, commitment)
@@ -84,7 +84,7 @@ def plan_of(request: SessionRequest, pool: Pool, commitment: str) -> Plan | Best
 
 
 def _best_plan(request: SessionRequest, pool: Pool, commitment: str) -> BestPlan:
-    """The plan of a session that seeks the best; its only parameter is beta."""
+    """Return the plan of a session that seeks the best; its only parameter is beta."""
     asked = {"policy": request.policy, "strategy": request.strategy, **request.parameters}
     for name, value in asked.items():
         if name != "beta" and value is not None:
@@ -104,13 +104,13 @@ def _best_plan(request: SessionRequest, pool: Pool, commitment: str) -> BestPlan
 
 
 def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePlan:
-    """The plan of a session that makes a table of claims; its only parameter is beta."""
+    """Return the plan of a session that makes a table of claims; its only parameter is beta."""
     claim, table = request.claim, request.table or TableRequest()
     asked: dict[str, Any] = {
-        one.name: getattr(claim, one.name)
-        for one in fields(Claim)
-        if one.name not in {"alpha", "budget", "fixed", "precision", "questions"}
-        and getattr(claim, one.name) != one.default
+        setting.name: getattr(claim, setting.name)
+        for setting in fields(Claim)
+        if setting.name not in {"alpha", "budget", "fixed", "precision", "questions"}
+        and getattr(claim, setting.name) != setting.default
     }
     asked |= {"policy": request.policy, "strategy": request.strategy, **request.parameters}
     for name, value in asked.items():
@@ -125,7 +125,7 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
     rows = table_of(pool, table.groups)
     names = [metric.name for metric in rows.metrics]
     precision = {None: claim.precision} | dict(table.precision)
-    questions = [*table.questions, *((None, one) for one in claim.questions)]
+    questions = [*table.questions, *((None, question) for question in claim.questions)]
     beta = asked.get("beta")
     wish = TableWish(
         alpha=claim.alpha,
@@ -155,7 +155,7 @@ def _by_metric(
 def _questions(
     field: str, given: Sequence[tuple[str | None, Question]], names: Sequence[str]
 ) -> dict[str, tuple[Question, ...]]:
-    """The questions by metric; one asked of no metric is refused where there are several."""
+    """Return the questions by metric; one without a metric is refused if there are several."""
     by_metric: dict[str, tuple[Question, ...]] = {}
     for metric, question in given:
         if metric is None and len(names) > 1:
@@ -171,7 +171,7 @@ def _questions(
 
 
 def policy_of(request: SessionRequest) -> Policy:
-    """The policy asked for; refuses those that are unknown or guarantee nothing."""
+    """Return the requested policy; refuses those that are unknown or guarantee nothing."""
     policy_name = request.policy or DEFAULT_POLICY
     if policy_name in SIMULATION_ONLY:
         raise InvalidValue(
@@ -193,14 +193,14 @@ def policy_of(request: SessionRequest) -> Policy:
 
 
 def is_endless(plan: Plan | BestPlan | TablePlan) -> bool:
-    """Nothing was asked for whose answer would end the session."""
+    """Return true if only the budget ends the session: no precision, question or verdict is set."""
     if isinstance(plan, TablePlan):
         return not any(claim.wants for claim in plan.claims)
     return isinstance(plan, Plan) and plan.precision is None and not plan.asks
 
 
 def facts_of(pool: Pool) -> PoolFacts:
-    """What a plan states about the pool."""
+    """Return the facts about the pool that a plan states."""
     return PoolFacts(
         digest=pool.digest,
         items=pool.items,
@@ -217,5 +217,5 @@ def facts_of(pool: Pool) -> PoolFacts:
 
 
 def default_strategy(pool: Pool) -> Strategy | None:
-    """A where the items have probabilities and no surrogate of their own."""
+    """Return "A" if the items have probabilities and no uploaded surrogate, else None."""
     return "A" if not pool.surrogates and "A" in strategies(pool) else None

@@ -46,7 +46,7 @@ MILLS_LOWEST = -12.0
 
 
 class PairStarts(NamedTuple):
-    """What is fixed of some population risks r before any label.
+    """Numbers of some population risks r that are fixed before any label.
 
     ``log_stake`` is that of the pair (0, r); that of (v, r) is kappa v more.
     """
@@ -60,7 +60,7 @@ class PairStarts(NamedTuple):
 class PairPlan:
     """Pool size, level and lattice of a session whose population risk is certified by pairs.
 
-    ``exact`` takes the start that losses of 0 and 1 allow, and no others.
+    ``exact`` uses the larger start that only losses of 0 and 1 allow.
     """
 
     items: int
@@ -69,11 +69,11 @@ class PairPlan:
     exact: bool = False
 
     def risks(self) -> Floats:
-        """The lattice of r and of v, shape [steps + 1]."""
+        """Return the lattice of r and of v, shape [steps + 1]."""
         return np.arange(self.steps + 1) / self.steps
 
     def sigma(self, risk: Floats, half: float) -> Floats:
-        """sigma* of every population risk, for a half-width D = ``half``."""
+        """Return sigma* of every population risk, for a half-width D = ``half``."""
         if self.exact:
             return self._exact(risk, half)[0]
         least = np.full(risk.shape, LEAST_SIGMA * half)
@@ -87,7 +87,10 @@ class PairPlan:
         return inside
 
     def starts(self, half: float, risk: Floats | None = None) -> PairStarts:
-        """The plan of a session opened for D = ``half``; by default for the whole lattice."""
+        """Return sigma*, kappa and stakes of a session opened for D = ``half``.
+
+        ``risk`` are the population risks, by default the whole lattice.
+        """
         risk = self.risks() if risk is None else risk
         if self.exact:
             sigma, kappa = self._exact(risk, half)
@@ -98,18 +101,21 @@ class PairPlan:
         return PairStarts(sigma, kappa, self.start(kappa, risk))
 
     def kappa(self, sigma: Floats, risk: Floats) -> Floats:
-        """Weight of the pool's own evidence at s = ``sigma``."""
+        """Return kappa, the weight of the pool's own evidence, at s = ``sigma``."""
         h0, log_level = self._constants()
         tau2 = risk * (1.0 - risk) / self.items
         return np.asarray(h0 / np.sqrt(sigma**2 + h0 * h0 * tau2 / (2.0 * log_level)))
 
     def start(self, kappa: Floats, risk: Floats) -> Floats:
-        """Log stake of the pair (0, r) before any label; that of (v, r) is kappa v more."""
+        """Return the log stake of the pair (0, r) before any label; that of (v, r) adds kappa v."""
         moment = self.items * np.log1p(risk * np.expm1(kappa / self.items))
         return np.asarray(math.log(self.level / 2.0) - moment)
 
     def reached(self, half: float, width: float, risk: float) -> bool:
-        """A wholly judged pool of risk 0 or 1/2 leaves at most ``width``; opened for ``half``."""
+        """Return whether a wholly judged pool of risk 0 or 1/2 reaches ``width``.
+
+        The session was opened for D = ``half``.
+        """
         # The row that must be out: at risk 0 all of the width lies above, at 1/2 half of it.
         share = width if risk == 0.0 else width / 2.0
         away = math.floor(share * self.steps + WHOLE) / self.steps
@@ -130,14 +136,14 @@ class PairPlan:
         return np.asarray(sigma * z1 + log_term / kappa)
 
     def _constants(self) -> tuple[float, float]:
-        """h0 and L'."""
+        """Return h0 and L'."""
         z = float(ndtri(1.0 - self.level / 2.0))
         density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
         return density / (self.level / 2.0), math.log(2.0 / self.level)
 
 
 def pair_steps(precision: float) -> int:
-    """Steps of the lattice of r and v over the unit scale."""
+    """Return the number of steps of the lattice of r and v over the unit scale."""
     return math.ceil(PAIRS_PER_PRECISION / precision - WHOLE)
 
 
@@ -151,10 +157,10 @@ def narrowest(  # noqa: PLR0913 -- a session, and what is asked of it
     *,
     exact: bool = False,
 ) -> float:
-    """Smallest precision, from ``precision`` up, that a wholly judged pool of ``risk`` reaches.
+    """Return the smallest precision, from ``precision`` up, that a wholly judged pool reaches.
 
-    ``opened`` is the precision of the opening where pairs go on with those they have; ``exact`` is
-    that of the ``PairPlan``.
+    ``risk`` is the pool's risk, 0 or 1/2. ``opened`` is the precision of the opening if the pairs
+    keep their starting stakes; ``exact`` is that of the ``PairPlan``.
     """
 
     def reached(width: float) -> bool:
@@ -174,13 +180,13 @@ def narrowest(  # noqa: PLR0913 -- a session, and what is asked of it
 
 
 def _inverse_mills_argument(ratio: Floats, level: float) -> Floats:
-    """Where phi(z) / Phi(-z) = ratio, from a table; it ends at the ratio of ``level``."""
+    """Return z with phi(z) / Phi(-z) = ratio, from a table that ends at the ratio of ``level``."""
     return np.asarray(np.interp(np.log(ratio), *_inverse_mills_table(level)))
 
 
 @lru_cache(maxsize=16)
 def _inverse_mills_table(level: float) -> tuple[Floats, Floats]:
-    """log(phi(z) / Phi(-z)) and z, ascending."""
+    """Return log(phi(z) / Phi(-z)) and z, ascending."""
     highest = float(ndtri(1.0 - level / 2.0)) + 2.0 * MILLS_STEP
     z = np.arange(MILLS_LOWEST, highest, MILLS_STEP)
     return -0.5 * z * z - 0.5 * math.log(2.0 * math.pi) - log_ndtr(-z), z

@@ -1,4 +1,4 @@
-"""The plan: every choice validity rests on, frozen before the first draw."""
+"""The plan: all choices that validity depends on, fixed before the first draw."""
 
 import hashlib
 import math
@@ -50,7 +50,9 @@ __all__ = [
 
 LEAST_ALPHA = 1e-12
 FROM_ONE = 1e-12
-"""Beyond these, quantiles of alpha run out of digits: a float cannot tell 1 - alpha / 2 from 1."""
+"""Least distance of alpha from 1; ``LEAST_ALPHA`` is that from 0.
+
+Closer, quantiles of alpha lose their digits: as a float, 1 - alpha / 2 would equal 1."""
 METHOD_VERSION = "celeus-2"
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
@@ -60,7 +62,7 @@ WHOLE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a session is: the pool it speaks of, its claim, its policy.
+    """The definition of a session: its pool, its claim, its policy.
 
     ``alpha1`` is spent on the pool risk and ``bound.alpha2`` on the step to the population.
     ``cell`` is the width of a candidate cell on the loss scale. ``commitment`` is the hash of the
@@ -108,44 +110,44 @@ class Plan:
 
     @property
     def asks(self) -> bool:
-        """There are questions, or a verdict is asked for."""
+        """True if there are questions or a verdict to decide."""
         return bool(self.questions) or self.decide is not None
 
     @property
     def believed(self) -> KnownLosses | None:
-        """What the pool states of its losses, unless that is what is audited."""
+        """Known losses and bounds that the pool states; None in an audit, which ignores them."""
         return None if self.audit else self.known
 
     @property
     def beta(self) -> float:
-        """The share of draws that go evenly over the items left."""
+        """Share of draws that is uniform over the items left."""
         return self.policy.beta
 
     @property
     def drawable(self) -> int:
-        """Items that may be drawn: all whose loss is not known."""
+        """Number of items that may be drawn: those whose loss is not known."""
         return self.items - (0 if self.believed is None else self.believed.items)
 
     @property
     def named(self) -> dict[str, str] | None:
-        """The names of the two systems compared, by side."""
+        """Names of the two systems compared, by side; None for other pools."""
         return None if self.systems is None else dict(zip(SIDES, self.systems, strict=True))
 
     @property
     def scale(self) -> Interval:
-        """The interval every loss lies in."""
+        """Interval of possible losses."""
         return Interval(self.lower, self.upper)
 
     @property
     def stopping(self) -> StoppingRule:
-        """The rule in force until a change."""
+        """Stopping rule in force until a change."""
         return StoppingRule(self.precision, self.budget, self.stop_when_decided)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; ``plan_from`` reads them back.
+        """Return plain values; ``plan_from`` reads them back.
 
-        A plan without questions, known losses, weights, score or named systems, or one whose
-        settings may change, has no member that says so.
+        Members at their defaults are left out: questions, known losses, weights, score, systems and
+        settings that are absent have no member.
         """
         values = asdict(self) | {"panel": list(self.panel)}
         for name in ("fixed", "audit", "difference", "panel"):
@@ -177,14 +179,14 @@ class Plan:
 
 
 def plan_from(values: dict[str, Any]) -> Plan:
-    """The plan whose ``to_dict`` gave ``values``."""
-    # A database gives 1e300 back as a whole number, which canonical JSON (RFC 8785) refuses.
+    """Return the plan whose ``to_dict`` gave ``values``."""
+    # A database returns 1e300 as a whole number, which canonical JSON (RFC 8785) refuses.
     half_width = float(values["bound"]["half_width"])
     named = values.get("systems")
     inner = {
         "policy": Policy(**values["policy"]),
         "bound": PopulationBound(**values["bound"] | {"half_width": half_width}),
-        "questions": tuple(Question(**one) for one in values.get("questions", ())),
+        "questions": tuple(Question(**question) for question in values.get("questions", ())),
         "known": KnownLosses.from_dict(values["known"]) if "known" in values else None,
         "weights": Weights.from_dict(values["weights"]) if "weights" in values else None,
         "systems": None if named is None else tuple(named[side] for side in SIDES),
@@ -196,7 +198,7 @@ def plan_from(values: dict[str, Any]) -> Plan:
 
 
 def lattice_steps(plan: Plan, precision: float | None) -> int:
-    """Steps of the lattice of candidates over the scale, for a policy with a goal."""
+    """Return the steps of the lattice of candidates over the scale, for a policy with a goal."""
     return _steps(precision, plan.scale)
 
 
@@ -207,7 +209,7 @@ def _steps(precision: float | None, scale: Interval) -> int:
 
 
 def cell_width(precision: float | None, scale: Interval) -> float:
-    """Width of a candidate cell: a hundredth of the precision, or 1/2000 of the scale."""
+    """Return the width of a candidate cell: precision / 100, or 1/2000 of the scale without one."""
     if precision is None:
         return scale.width / CELLS_WITHOUT_PRECISION
     return precision / CELLS_PER_PRECISION
@@ -216,7 +218,11 @@ def cell_width(precision: float | None, scale: Interval) -> float:
 def make_plan(
     claim: Claim, pool: PoolFacts, policy: Policy, commitment: str, strategy: Strategy | None = None
 ) -> Plan:
-    """The plan for ``claim``. Refuses values outside their ranges and what cannot be certified."""
+    """Return the plan for ``claim``.
+
+    Raises InvalidValue for values outside their ranges or that contradict each other,
+    NothingToJudge if every loss is known, UnreachablePrecision for a precision out of reach.
+    """
     scale = Interval(pool.lower, pool.upper)
     targets = claim.target in {"pool", "population"}
     require("target", "pool or population", claim.target, holds=targets)
@@ -282,20 +288,20 @@ def _cell(claim: Claim, policy: Policy, bound: PopulationBound, scale: Interval)
 
 
 def check_alpha(alpha: float) -> None:
-    """Refuse a level that is no probability, or that stakes cannot be counted at."""
+    """Refuse a level that is not a probability, or too close to 0 or 1 for floats."""
     require("alpha", "above 0 and below 1", alpha, holds=0.0 < alpha < 1.0)
     rule = f"at least {LEAST_ALPHA:g}, and at least {FROM_ONE:g} away from 1"
     require("alpha", rule, alpha, holds=LEAST_ALPHA <= alpha <= 1.0 - FROM_ONE)
 
 
 def check_budget(budget: int, items: int) -> None:
-    """Refuse a budget that is not a number of draws the pool can give."""
+    """Refuse a budget that is not from 1 to ``items``, the items that may be drawn."""
     rule = f"at least 1 and at most the {items} items of the pool that may be drawn"
     require("budget", rule, budget, holds=1 <= budget <= items)
 
 
 def check_precision(plan: Plan, precision: float | None) -> None:
-    """Refuse a precision outside the scale, or that no pool risk could reach."""
+    """Refuse a precision outside the scale, or one that no pool risk could reach."""
     if precision is None:
         return
     _check_width(precision, plan.scale)
@@ -323,9 +329,9 @@ def _check_width(precision: float, scale: Interval) -> None:
 
 
 def _narrowest(plan: Plan, precision: float) -> float:
-    """Smallest width that any pool risk could reach; only whether it is above ``precision`` counts.
+    """Return the smallest width that any pool risk could reach.
 
-    ``precision`` itself where pairs reach it: the search is for refusals.
+    With pairs that reach ``precision`` it is ``precision``: the search only serves refusals.
     """
     if not plan.bound.paired:
         return plan.bound.narrowest(plan.items, plan.scale)
@@ -333,7 +339,10 @@ def _narrowest(plan: Plan, precision: float) -> float:
 
 
 def _least_of_pairs(plan: Plan, precision: float, *, risk: float) -> float:
-    """At an opening the pairs are free to fit the precision; a change goes on with those it has."""
+    """Return the least width that pairs reach at ``risk``.
+
+    At an opening pairs are fitted to the precision; after a change they keep their stakes.
+    """
     unit = plan.scale.width
     changed = plan.precision is not None and precision != plan.precision
     opened = plan.precision / unit if plan.precision is not None and changed else None
@@ -342,7 +351,7 @@ def _least_of_pairs(plan: Plan, precision: float, *, risk: float) -> float:
 
 
 def precision_warning(plan: Plan, precision: float | None) -> str | None:
-    """A sentence when a pool risk of one half could not reach ``precision``, else None."""
+    """Return a sentence if a pool risk of one half could not reach ``precision``, else None."""
     if precision is None:
         return None
     if plan.bound.paired:

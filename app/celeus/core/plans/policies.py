@@ -21,7 +21,7 @@ FractionKind = Literal["own", "common", "goal"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the fold needs to know of a policy.
+    """Configuration of the fold under a policy.
 
     ``uses_scores`` false means surrogate L and uniform draws. ``recentred`` false (``evalue``
     only) takes the authors' form, which ignores that items are drawn without replacement: for
@@ -40,11 +40,11 @@ class Policy:
 
     @property
     def has_goal(self) -> bool:
-        """The policy bets towards an amount of information, on strata."""
+        """True if the policy bets towards an amount of information, on strata."""
         return self.fraction == "goal"
 
     def parameters(self) -> dict[str, Any]:
-        """The configuration as plain values, for the plan."""
+        """Return the configuration as plain values, for the plan."""
         return asdict(self)
 
 
@@ -60,8 +60,8 @@ DEFAULT_POLICY = "sharp"
 SIMULATION_ONLY = frozenset({"oracle"})
 
 LEAST_BETA = 1e-3
-"""A signal may be 1 / beta times as wide as the scale: far below, candidates would lose the digits
-that tell them apart."""
+"""Least share of uniform draws. A signal may be 1 / beta times as wide as the scale; with a far
+smaller beta neighbouring candidates would be the same float."""
 _OPEN_UNIT = "above 0 and below 1"
 _TUNABLE: dict[str, frozenset[str]] = {
     "sharp": frozenset({"beta"}),
@@ -74,9 +74,10 @@ _TUNABLE: dict[str, frozenset[str]] = {
 
 
 def policy_named(name: str, **parameters: Any) -> Policy:  # noqa: ANN401 -- one type per field
-    """The policy ``name`` with ``parameters`` in place of its defaults.
+    """Return the policy ``name`` with ``parameters`` in place of its defaults.
 
-    Refuses unknown names, parameters the policy does not have, and values outside their ranges.
+    Raises InvalidValue for unknown names, parameters the policy does not have, and values outside
+    their ranges.
     """
     if name not in POLICIES:
         names = ", ".join(sorted(POLICIES))

@@ -1,8 +1,8 @@
-"""Whose judgement the loss of an item is, where several raters could judge it.
+"""Sources and protocols of losses when several raters could judge an item.
 
-See docs/evidence/method.md#20-raters. Raters differ, so that a mean over raters is another number
-than the mean of what one of them says of each item. What is not fixed before the draws has noise
-of its own: a pool's interval that does not count it is wrong.
+See docs/evidence/method.md#20-raters. Raters differ, so a mean over all raters is not the mean of
+one rater's judgement per item. If the choice of rater is not fixed before the draws it adds noise,
+and a pool's interval that ignores this noise is wrong.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ RaterSource = Literal["pairs", "assigned"]
 Protocol = Literal["two_then_third", "consensus"]
 
 LEAST_RATERS: Mapping[str, int] = MappingProxyType({"two_then_third": 3, "consensus": 2})
-"""Of a panel, by protocol."""
+"""Least number of raters in a panel, by protocol."""
 MOST_RATERS = 50
 
 SOURCES: Mapping[str, str] = MappingProxyType(
@@ -31,7 +31,7 @@ SOURCES: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""What the claim is about, by source."""
+"""Sentence about the subject of the claim, by source."""
 PROTOCOLS: Mapping[str, str] = MappingProxyType(
     {
         "two_then_third": (
@@ -44,7 +44,7 @@ PROTOCOLS: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""What the loss of an item is, by protocol."""
+"""Sentence about the loss of an item, by protocol; ``{}`` is the number of raters."""
 PANEL = (
     " In which order the panel is asked about an item was drawn from the seed before the first"
     " draw; who cannot judge the item is passed over. What the panel says of an item is taken not"
@@ -55,12 +55,13 @@ RANDOM = "random"
 
 
 def rater_source(name: str | None, target: str) -> RaterSource | None:
-    """The source of this name; refuses one rater by chance for every drawn item, and unknown ones.
+    """Return the source called ``name``; raises InvalidValue for an unknown one.
 
-    Pairs of one question are no independent draws from a population, and refused for that target.
+    Pairs are refused for target population, since pairs of one question are not independent draws.
 
-    The observed loss of such a rater would stay in the sum of losses as if it were the mean over
-    all of them: watched until the pool is exhausted, the interval nearly always ends beside it.
+    A random rater for every drawn item is refused. The loss of such a rater would stay in the sum
+    of losses as if it were the mean over all raters: when the pool is exhausted, the interval
+    nearly always misses that mean.
     """
     if name == "pairs" and target == "population":
         raise InvalidValue(
@@ -92,10 +93,10 @@ def rater_source(name: str | None, target: str) -> RaterSource | None:
 def panel_of(
     source: RaterSource | None, protocol: str | None, panel: Sequence[str]
 ) -> tuple[Protocol | None, tuple[str, ...]]:
-    """Protocol and panel, where the service itself asks several raters about an item.
+    """Return protocol and panel, if the service itself asks several raters about an item.
 
-    Refuses a panel without a protocol, a protocol without a panel, and a panel too small for it:
-    with whoever comes the outcome of an item is not fixed before it is drawn.
+    Raises InvalidValue for a panel without a protocol, a protocol without a panel, and a panel too
+    small for it: without a named panel the outcome of an item is not fixed before it is drawn.
     """
     if protocol is None:
         _require("protocol", "named where there is a panel", protocol, holds=not panel)

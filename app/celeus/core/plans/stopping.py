@@ -1,4 +1,4 @@
-"""Questions, their answers, and when a session may stop.
+"""Questions, their answers, and the rules by which a session stops.
 
 A question asks on which side of a threshold c the risk lies: ``at_most`` c (R <= c?) or
 ``at_least`` c (R >= c?). It is read off the running interval, which holds R in all rounds at once
@@ -23,23 +23,23 @@ Side = Literal["at_most", "at_least"]
 Answer = Literal["yes", "no", "undecided"]
 
 ROUNDINGS = 16.0
-"""Last digits by which a mean of losses, or an end of an interval, may be off."""
+"""Largest rounding error of a mean loss or an interval's end, in last digits."""
 
 
 def rounding(scale: Interval) -> float:
-    """What a comparison with a threshold leaves to rounding."""
+    """Return the tolerance for rounding in a comparison with a threshold."""
     return ROUNDINGS * sys.float_info.epsilon * max(abs(scale.lower), abs(scale.upper))
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether the risk lies on this side of ``threshold``, itself included."""
+    """The question "is the risk on this side of ``threshold``?", the threshold included."""
 
     side: Side
     threshold: float
 
     def answer(self, interval: Interval, slack: float = 0.0) -> Answer:
-        """What ``interval`` says; ends count as the threshold up to ``slack`` beyond it."""
+        """Return the answer of ``interval``; ends within ``slack`` count as the threshold."""
         if self.side == "at_most":
             most = self.threshold + slack
             return _answer(yes=interval.upper <= most, no=interval.lower > most)
@@ -62,19 +62,22 @@ class Decision:
     round: int | None = None
 
     def after(self, round_: int, interval: Interval, slack: float) -> "Decision":
-        """The decision after a further round; an answer once given stays."""
+        """Return the decision after a further round; an answer once given stays."""
         if self.answer != "undecided":
             return self
         answer = self.question.answer(interval, slack)
         return self if answer == "undecided" else Decision(self.question, answer, round_)
 
     def contradicted(self, interval: Interval, slack: float) -> bool:
-        """A later interval says the opposite: the risk was lost before, by what alpha allows."""
+        """Return whether a later interval gives the opposite answer.
+
+        Then an earlier interval missed the risk, which has probability at most alpha.
+        """
         now = self.question.answer(interval, slack)
         return "undecided" not in {now, self.answer} and now != self.answer
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as status and certificate hold them."""
+        """Return plain values, as in status and certificate."""
         return asdict(self.question) | {"answer": self.answer, "round": self.round}
 
 
@@ -84,9 +87,9 @@ Comparison = Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be decided of a difference, and the round that gave the answer.
+    """The verdict on a difference, and the round that gave the answer.
 
-    ``equivalent`` is answered within ``margin`` of 0, and never for a margin of 0.
+    The answer ``equivalent`` means within ``margin`` of 0; it is never given for a margin of 0.
     """
 
     margin: float
@@ -94,14 +97,17 @@ class Verdict:
     round: int | None = None
 
     def after(self, round_: int, interval: Interval, slack: float) -> "Verdict":
-        """The verdict after a further round; an answer once given stays."""
+        """Return the verdict after a further round; an answer once given stays."""
         if self.answer != "undecided":
             return self
         answer = self._read(interval, slack)
         return self if answer == "undecided" else Verdict(self.margin, answer, round_)
 
     def contradicted(self, interval: Interval, slack: float) -> bool:
-        """A later interval rules the answer out: the mean was lost before, by what alpha allows."""
+        """Return whether a later interval excludes the answer.
+
+        Then an earlier interval missed the mean, which has probability at most alpha.
+        """
         return {
             "a_at_least_as_good": interval.lower > slack,
             "b_at_least_as_good": interval.upper < -slack,
@@ -120,25 +126,25 @@ class Verdict:
         return "equivalent" if self.margin > 0.0 and within else "undecided"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as status and certificate hold them."""
+        """Return plain values, as in status and certificate."""
         return asdict(self)
 
 
 def undecided(questions: tuple[Question, ...]) -> Decisions:
-    """Decisions before the first round."""
+    """Return the decisions before the first round."""
     return tuple(Decision(question) for question in questions)
 
 
 def all_decided(decisions: Decisions, verdict: Verdict | None = None) -> bool:
-    """There is something asked, and all of it has its answer."""
-    answers: list[str] = [one.answer for one in decisions]
+    """Return true if something was asked and all of it is answered."""
+    answers: list[str] = [decision.answer for decision in decisions]
     if verdict is not None:
         answers.append(verdict.answer)
     return bool(answers) and "undecided" not in answers
 
 
 class StopReason(StrEnum):
-    """Why a session stops."""
+    """Reason why a session stops."""
 
     TARGET_REACHED = "target_reached"
     DECIDED = "decided"
@@ -148,7 +154,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
-    """The interval width asked for (None: none), the most draws, and whether answers suffice."""
+    """Width to reach (None: none), largest number of draws, and whether answers end the session."""
 
     precision: float | None
     budget: int
@@ -156,13 +162,13 @@ class StoppingRule:
 
     @property
     def can_stop_early(self) -> bool:
-        """A precision or the questions may end the session before budget and pool do."""
+        """True if a precision or the questions may end the session before budget and pool do."""
         return self.precision is not None or self.stop_when_decided
 
     def reason(
         self, interval: Interval, folded: int, items: int, *, decided: bool = False
     ) -> StopReason | None:
-        """The reason to stop after ``folded`` rounds, or None to go on."""
+        """Return the reason to stop after ``folded`` rounds, or None to go on."""
         if self.precision is not None and interval.width <= self.precision:
             return StopReason.TARGET_REACHED
         if self.stop_when_decided and decided:

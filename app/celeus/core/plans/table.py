@@ -1,10 +1,10 @@
-"""The plan of many claims on one stream of draws: what is fixed before its first draw.
+"""The plan of many claims on one stream of draws, fixed before its first draw.
 
 A claim speaks of one metric, and of all items or of those of one group. Each has a level of its
 own. Under the account ``each`` every interval holds with probability 1 - alpha by itself. Under
 ``together`` the levels add up to alpha, and all intervals hold at once; a reserve of alpha may be
 kept for claims added later. Under ``selected`` and ``closed`` the levels are those of ``each``, and
-evidence is kept for who picks claims after looking, and for all answers yes at once
+evidence is kept for claims picked after looking, and for all answers yes at once
 (docs/evidence/method.md#19-the-account-of-alpha).
 """
 
@@ -32,20 +32,20 @@ SmallGroups = Literal["merge", "whole"]
 
 BETA = 0.5
 OVERALL_SHARE = 0.2
-"""Share of alpha of the claims about all items, where all hold together and there are groups."""
+"""Share of alpha for the claims about all items, if all hold together and there are groups."""
 MOST_CLAIMS = 600
 SLACK = 1e-12
 STEPS_PER_ROOT = 20.0
-"""Lattice steps of a claim without a precision, times the root of its items: finer ones cost time
-and say nothing."""
+"""Lattice steps of a claim without a precision, per square root of its items; finer steps cost
+time and do not narrow the interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableClaim:
     """One claim: ``metric`` over the items with this ``value`` in ``column``, or over all.
 
-    ``items`` are those it speaks of, ``known`` of them have known losses that sum to ``total``. A
-    ``whole`` group is judged to its last item, and has no level: it needs no bets.
+    It is about ``items`` items, ``known`` of which have known losses that sum to ``total``. A
+    ``whole`` group is judged to its last item, and has no level, since it needs no bets.
     """
 
     metric: str
@@ -61,13 +61,13 @@ class TableClaim:
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Name of the claim in reports."""
         part = "" if self.column is None else f", {self.column} {self.value}"
         return self.metric + part
 
     @classmethod
     def asked(cls, addition: Addition) -> Self:
-        """The claim that is to be added, without the facts of its part."""
+        """Return the claim to be added, without the facts of its part."""
         return cls(
             addition.metric,
             0,
@@ -76,29 +76,29 @@ class TableClaim:
             addition.value,
             addition.precision,
             # Whatever else a side is, the claim's plan refuses it by name.
-            tuple(Question(side, at) for side, at in addition.questions),  # type: ignore[arg-type]
+            tuple(Question(side, threshold) for side, threshold in addition.questions),  # type: ignore[arg-type]
         )
 
     @property
     def wants(self) -> bool:
-        """The session goes on until this claim has what was asked for."""
+        """True if the session goes on until this claim is met."""
         return self.whole or self.precision is not None or bool(self.questions)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The claim that ``asdict`` gave ``values``."""
-        questions = tuple(Question(**one) for one in values["questions"])
+        """Return the claim whose ``asdict`` gave ``values``."""
+        questions = tuple(Question(**question) for question in values["questions"])
         return cls(**(dict(values) | {"questions": questions}))
 
 
 @dataclass(frozen=True, slots=True)
 class TableWish:
-    """What is asked of a table; None, or a metric left out, stands for no precision.
+    """The settings of a table of claims; None, or a metric left out, means no precision.
 
     ``precision`` is that of a metric over all items, ``group_precision`` that within every group,
-    both on the metric's scale; so are ``questions`` and ``group_questions``. ``levels`` are those
-    of the claims in their order, by default even: alpha each, or where all hold together alpha less
-    the ``reserve`` for claims added later.
+    both on the metric's scale, as are ``questions`` and ``group_questions``. ``levels`` are those
+    of the claims in their order. By default they are equal: alpha each, or if all hold together
+    equal parts of alpha less the ``reserve`` for claims added later.
     """
 
     alpha: float = 0.05
@@ -119,7 +119,7 @@ class TableWish:
 class TablePlan:
     """The pool, its metrics, all claims with their levels, and the budget.
 
-    ``claims`` stand by part and metric: first all items, then the groups of every column.
+    ``claims`` are ordered by part and metric: first all items, then the groups of every column.
     ``reserve`` is the part of alpha that claims added later may take.
     ``commitment`` is the hash of the seed. Not slotted: the digest is computed once.
     """
@@ -182,30 +182,37 @@ class TablePlan:
 
     @property
     def betting(self) -> int:
-        """How many claims of the opening bet: all but the groups judged whole."""
+        """Number of claims of the opening that bet: all but the groups judged whole."""
         return sum(not claim.whole for claim in self.claims)
 
     @property
     def keeps_evidence(self) -> bool:
-        """More is promised than of each interval by itself, and not by dividing alpha."""
+        """True if the account needs evidence at other levels than the claim's own."""
         return self.account in {"selected", "closed"}
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The group columns, in their order."""
+        """Names of the group columns, in their order."""
         named = (claim.column for claim in self.claims)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
     def stopping(self) -> StoppingRule:
-        """The rule in force until a change: the session stops when all claims are met."""
+        """Rule in force until a change: the session stops when all claims are met."""
         return StoppingRule(None, self.budget)
 
     def place_of(self, claim: TableClaim) -> int:
-        """The place of the opening's claim about the same metric and part; refuses others."""
-        for at, one in enumerate(self.claims):
-            if (one.metric, one.column, one.value) == (claim.metric, claim.column, claim.value):
-                return at
+        """Return the place of the opening's claim about the same metric and part.
+
+        Raises InvalidValue if there is none.
+        """
+        for place, opened in enumerate(self.claims):
+            if (opened.metric, opened.column, opened.value) == (
+                claim.metric,
+                claim.column,
+                claim.value,
+            ):
+                return place
         raise InvalidValue(
             f"The session has no {claim.name}.",
             field="claim",
@@ -214,9 +221,10 @@ class TablePlan:
         )
 
     def later(self, claim: TableClaim, earlier: Sequence[TableClaim]) -> TableClaim:
-        """A claim added after ``earlier`` ones, with the facts of its part.
+        """Return a claim added after ``earlier`` ones, with the facts of its part.
 
-        Refuses a level that the reserve has not, what needs no claim, and a claim that is there.
+        Raises InvalidValue for a level above the rest of the reserve, a group that is judged whole,
+        a claim that exists, and a plan that is fixed.
         """
         part = self.claims[self.place_of(claim)]
         rule = "a session that was opened without it: its claims stay as they are"
@@ -229,7 +237,7 @@ class TablePlan:
         rule = "another part, level, precision or questions than a claim that is there"
         require("claim", rule, claim.name, holds=added not in {*self.claims, *earlier})
         check_alpha(claim.level)
-        left = self.reserve - sum(one.level for one in earlier)
+        left = self.reserve - sum(other.level for other in earlier)
         rule = f"at most {max(left, 0.0):g}, what is left of the reserve of alpha"
         require("level", rule, claim.level, holds=claim.level <= left + SLACK * self.alpha)
         count = len(self.claims) + len(earlier) + 1
@@ -238,11 +246,11 @@ class TablePlan:
         return added
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; ``from_dict`` reads them back."""
+        """Return plain values; ``from_dict`` reads them back."""
         claims = [asdict(claim) | {"questions": list(claim.questions)} for claim in self.claims]
-        for one in claims:
-            one["questions"] = [asdict(question) for question in one["questions"]]
-        metrics = [one.to_dict() for one in self.metrics]
+        for claim in claims:
+            claim["questions"] = [asdict(question) for question in claim["questions"]]
+        metrics = [metric.to_dict() for metric in self.metrics]
         values = asdict(self) | {"claims": claims, "metrics": metrics, "table": True}
         for name in ("reserve", "fixed"):
             if not values[name]:
@@ -251,10 +259,10 @@ class TablePlan:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The plan whose ``to_dict`` gave ``values``."""
+        """Return the plan whose ``to_dict`` gave ``values``."""
         inner = {name: value for name, value in values.items() if name != "table"}
         metrics = tuple(map(Metric.from_dict, inner["metrics"]))
-        claims = tuple(TableClaim.from_dict(one) for one in inner["claims"])
+        claims = tuple(TableClaim.from_dict(claim) for claim in inner["claims"])
         return cls(**(inner | {"metrics": metrics, "claims": claims}))
 
     @cached_property
@@ -263,8 +271,8 @@ class TablePlan:
         return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
 
     def of(self, claim: TableClaim) -> Plan:
-        """The plan of an ordinary session about nothing but this claim, with its own rounds."""
-        scale = next(one.scale for one in self.metrics if one.name == claim.metric)
+        """Return the plan of an ordinary session about this claim alone, with its own rounds."""
+        scale = next(metric.scale for metric in self.metrics if metric.name == claim.metric)
         facts = PoolFacts(
             self.pool_digest, claim.items, scale.lower, scale.upper, scale.kind == "zero_one"
         )
@@ -285,9 +293,9 @@ class TablePlan:
 
 
 def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str) -> TablePlan:
-    """The plan for a table's claims. Refuses values outside their ranges, by name.
+    """Return the plan for a table's claims.
 
-    With ``small_groups`` merge the table is the merged one: ``table_for`` gives it.
+    Raises InvalidValue for values outside their ranges, and NothingToJudge if every loss is known.
     """
     names = [metric.name for metric in table.metrics]
     for field_, given in (
@@ -333,12 +341,12 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
 
 
 def table_for(small_groups: SmallGroups, table: Table) -> Table:
-    """The table as a plan with these small groups sees it."""
+    """Return the table with its small groups merged, or as it is for ``whole``."""
     return table.merged() if small_groups == "merge" else table
 
 
 def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
-    """The claims about a table as ``table_for`` gives it, without their levels."""
+    """Return the claims about a table made by ``table_for``, without their levels."""
     parts: list[tuple[str | None, str | None, Mask]]
     parts = [(None, None, np.ones(table.items, dtype=np.bool_))]
     parts += [
@@ -351,8 +359,8 @@ def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
     claims = []
     for name, value, mask in parts:
         items = int(mask.sum())
-        for at, metric in enumerate(table.metrics):
-            known = table.known[mask, at]
+        for column_number, metric in enumerate(table.metrics):
+            known = table.known[mask, column_number]
             known = known[~np.isnan(known)]
             overall = name is None
             precision = wish.precision if overall else wish.group_precision
@@ -387,8 +395,8 @@ def _levelled(wish: TableWish, claims: list[TableClaim]) -> tuple[TableClaim, ..
         levels = [
             wish.alpha
             if not together
-            else spent * (share / overall if one.column is None else (1.0 - share) / groups)
-            for one in betting
+            else spent * (share / overall if claim.column is None else (1.0 - share) / groups)
+            for claim in betting
         ]
     if len(levels) != len(betting):
         raise InvalidValue(

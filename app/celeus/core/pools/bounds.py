@@ -1,9 +1,9 @@
 """Bounds of single losses, and losses that are known before the first draw.
 
 See docs/evidence/method.md#14-known-losses. An item may come with bounds of its own within the
-scale; where both are the same its loss is known. What is stated is an assumption and no surrogate:
-nothing that is judged later would show that it was wrong. The losses of a new version may be known
-from the session that judged an earlier one (docs/evidence/method.md#14-known-losses).
+scale; if both are the same its loss is known. Stated bounds are an assumption, not a surrogate: no
+later judgement would show that they were wrong. The losses of a new version may be known from the
+session that judged an earlier one (docs/evidence/method.md#14-known-losses).
 """
 
 import math
@@ -26,46 +26,46 @@ KNOWN_BEFORE = f"known before, {UNCHANGED}"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Where the loss of every item lies, shape [N], on the loss scale."""
+    """Bounds of the loss of every item, shape [N], on the loss scale."""
 
     lower: Floats
     upper: Floats
 
     @property
     def known(self) -> Mask:
-        """The items whose loss is known."""
+        """Mask of the items whose loss is known."""
         return np.asarray(self.lower == self.upper)
 
     def of_scale(self, scale: Interval) -> Mask:
-        """The items of which nothing is stated."""
+        """Return the mask of the items without bounds of their own."""
         return np.asarray((self.lower == scale.lower) & (self.upper == scale.upper))
 
     def of(self, item: int) -> Interval:
-        """Where the loss of an item lies."""
+        """Return the bounds of an item's loss."""
         return Interval(float(self.lower[item]), float(self.upper[item]))
 
     def check(self, item: int, loss: float) -> None:
-        """Refuse a loss that the item was stated not to have."""
-        own = self.of(item)
-        if not own.lower <= loss <= own.upper:
+        """Raise BoundContradicted if the loss is outside the bounds stated for the item."""
+        stated = self.of(item)
+        if not stated.lower <= loss <= stated.upper:
             raise BoundContradicted(
                 "The loss is not within the bounds that the pool states of this item. If the"
                 " judgement is right, what the pool states is false, and the session can claim"
                 " nothing: leave the item, and have the session closed and another one opened with"
                 " `audit`, or on a pool without the bound. Its status says so from now on.",
                 field="loss",
-                rule=f"a number from {own.lower:g} to {own.upper:g}",
+                rule=f"a number from {stated.lower:g} to {stated.upper:g}",
                 value=loss,
-            ).of(item, own.lower, own.upper)
+            ).of(item, stated.lower, stated.upper)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLosses:
-    """What a plan states of its pool's bounds: the losses known, their sum, and why they are.
+    """Facts about its pool's bounds that a plan states: known losses, their sum, the reasons.
 
-    ``reasons`` counts items by reason; ``bounded`` is how many more have bounds of their own, and
-    ``bounds`` counts those by reason, where one is given. In the sum a loss counts by its item's
-    weight over the mean one.
+    ``reasons`` counts known items by reason; ``bounded`` is the number of further items with bounds
+    of their own, and ``bounds`` counts those by reason, if given. In the sum a loss counts by its
+    item's weight over the mean weight.
     """
 
     items: int
@@ -75,7 +75,7 @@ class KnownLosses:
     bounds: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; without reasons of bounds there is no member that counts them."""
+        """Return plain values; ``bounds`` is left out if it is empty."""
         values = {
             "items": self.items,
             "total": self.total,
@@ -86,7 +86,7 @@ class KnownLosses:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The facts whose ``to_dict`` gave ``values``."""
+        """Return the facts whose ``to_dict`` gave ``values``."""
         return cls(**(values | {"total": float(values["total"])}))
 
     @classmethod
@@ -98,7 +98,7 @@ class KnownLosses:
         bounded: Mapping[str, int] | None = None,
         item_weight: Floats | None = None,
     ) -> Self:
-        """The facts of some bounds; known items and others are counted by their reasons."""
+        """Return the facts of ``bounds``; reasons count known and other items."""
         known = bounds.known
         losses = bounds.lower if item_weight is None else bounds.lower * item_weight
         whole = bounds.of_scale(scale)
@@ -112,19 +112,23 @@ class KnownLosses:
 
 
 def is_carried(reason: str) -> bool:
-    """Whether a reason says that a loss is known from a session, as only the service does."""
-    return reason.startswith(tuple(f"{one} (ses_" for one in (TRUE_LABEL, UNCHANGED, KNOWN_BEFORE)))
+    """Return whether the reason names a session; only the service gives such reasons."""
+    return reason.startswith(
+        tuple(f"{kind} (ses_" for kind in (TRUE_LABEL, UNCHANGED, KNOWN_BEFORE))
+    )
 
 
 def foreign(reasons: Iterable[str], basis: "Basis | None") -> str | None:
-    """The first reason that names a session other than that of the basis; None where none does."""
-    own = frozenset() if basis is None else basis.reasons
-    return next((one for one in reasons if is_carried(one) and one not in own), None)
+    """Return the first reason that names another session than that of the basis, or None."""
+    of_basis = frozenset() if basis is None else basis.reasons
+    return next(
+        (reason for reason in reasons if is_carried(reason) and reason not in of_basis), None
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The judged session that a pool of a new version is based on, as its digest binds it.
+    """The judged session that a pool of a new version is based on; part of the pool's digest.
 
     ``session`` is the id on the wire, ``pool`` the digest of its pool, ``ledger`` the head of its
     ledger and ``certificate`` the digest of its final certificate, None where there is none.
@@ -152,24 +156,24 @@ class Basis:
 
     @property
     def true_label(self) -> str:
-        """The reason of losses that follow from a label of the session."""
+        """Reason for losses that follow from a label of the session."""
         return f"{TRUE_LABEL} ({self.session})"
 
     @property
     def unchanged(self) -> str:
-        """The reason of losses judged in the session, where the answer is the same."""
+        """Reason for losses judged in the session, if the answer is the same."""
         return f"{UNCHANGED} ({self.session})"
 
     @property
     def known_before(self) -> str:
-        """The reason of losses known in the session's own pool, where the answer is the same."""
+        """Reason for losses known in the session's own pool, if the answer is the same."""
         return f"{KNOWN_BEFORE} ({self.session})"
 
     @property
     def reasons(self) -> frozenset[str]:
-        """All reasons that only the service gives."""
+        """Reasons that only the service gives."""
         return frozenset({self.true_label, self.unchanged, self.known_before})
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Systems on one pool: what is known of their losses without a label, and what judges say of them.
+"""Several systems on one pool: surrogates of their losses, and losses from judgements.
 
 Notation: loss in [L, U], s_A, s_B surrogates of the two losses on the unit scale.
 
@@ -8,8 +8,8 @@ Notation: loss in [L, U], s_A, s_B surrogates of the two losses on the unit scal
             (1 - s_A) + (1 - s_B)          where at most one of two different answers can be right
             s_A (1 - s_B) + s_B (1 - s_A)  else
 
-Items to which both gave the same answer have d = 0 for certain. That is a known loss, and most of
-what a comparison saves.
+Items with the same answer from both have d = 0 for certain. That is a known loss, and most of the
+labels that a comparison saves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,56 +28,57 @@ from celeus.errors import InvalidValue
 Floats = NDArray[np.float64]
 
 SAYINGS = (("label",), ("loss_a", "loss_b"), ("loss_left", "loss_right"), ("preference", "grade"))
-"""What a judgement of two systems may say, one of these, by the names it has in the ledger."""
+"""Members of a judgement of two systems, by their names in the ledger: one group of these."""
 WORDS = tuple(flatten.from_iterable(SAYINGS))
 
 
 def difference_scale(scale: LossScale) -> LossScale:
-    """Where the difference of two losses lies."""
+    """Return the scale of the difference of two losses on ``scale``."""
     return LossScale.of("difference", upper=scale.upper - scale.lower)
 
 
 def surrogate_columns(
     a: Floats, b: Floats, scale: Interval, *, exclusive: bool
 ) -> dict[str, Floats]:
-    """Surrogate of the difference and chance of one, as a pool's columns, from those of the losses.
+    """Return the pool columns of surrogate and chance of a difference, from the losses' surrogates.
 
-    ``exclusive`` says that of two different answers at most one is right.
+    ``exclusive``: of two different answers at most one is right.
     """
-    unit_a, unit_b = ((one - scale.lower) / scale.width for one in (a, b))
+    unit_a, unit_b = ((column - scale.lower) / scale.width for column in (a, b))
     change = unit_a * (1.0 - unit_b) + unit_b * (1.0 - unit_a)
     if exclusive:
         change = np.clip(2.0 - unit_a - unit_b, 0.0, 1.0)
     return {"surrogate.0": a - b, "change": change}
 
 
-def loss_said(pool: Pool, item: int, said: Mapping[str, Any], left: Side | None) -> float:
-    """The loss of an item that a judge's words say, by name; ``left`` as in ``Systems``.
+def loss_said(pool: Pool, item: int, judgement: Mapping[str, Any], left: Side | None) -> float:
+    """Return the loss of an item from the members of a judgement; ``left`` as in ``Systems``.
 
-    Refuses words that the pool does not ask for, and losses outside its scale.
+    Raises InvalidValue for members that the pool does not ask for, and LossOutsideScale for a loss
+    outside its scale.
     """
     systems = pool.systems
-    words = [one[0] for one in (*SAYINGS, ("loss",)) if not said.keys().isdisjoint(one)]
+    words = [names[0] for names in (*SAYINGS, ("loss",)) if not judgement.keys().isdisjoint(names)]
     if len(words) > 1:
         raise InvalidValue(
             "A judgement says one thing.",
             field=words[-1],
             rule=f"left out beside `{words[0]}`",
-            value=said.get(words[-1]),
+            value=judgement.get(words[-1]),
         )
     word = words[0] if words else "loss"
     both = word.startswith("loss_")
     if systems is None or left is None:
         if word == "label":
-            return pool.loss_of_label(item, said["label"])
+            return pool.loss_of_label(item, judgement["label"])
         if word == "loss":
-            return pool.scale.check(said["loss"])
+            return pool.scale.check(judgement["loss"])
     elif both and systems.kind != "preference":
-        return systems.of_losses(said, left)
+        return systems.of_losses(judgement, left)
     elif word in {"preference", "grade"} and systems.kind == "preference":
-        return systems.of_preference(said, left)
+        return systems.of_preference(judgement, left)
     elif word == "label" and pool.paired_classes:
-        return pool.loss_of_label(item, said["label"])
+        return pool.loss_of_label(item, judgement["label"])
     field = "losses" if both else word
     asked = "`loss`, or `label` where it follows from one: the pool names no `systems`"
     if systems is not None:
@@ -86,7 +87,7 @@ def loss_said(pool: Pool, item: int, said: Mapping[str, Any], left: Side | None)
         f"A judgement of this pool is no `{field}`.",
         field=field,
         rule=f"left out; a judgement of this pool is {asked}",
-        value=said.get(word),
+        value=judgement.get(word),
     )
 
 
@@ -94,18 +95,21 @@ def losses_said(
     pool: Pool,
     lineup: Lineup,
     item: int,
-    said: Mapping[str, Any],
+    judgement: Mapping[str, Any],
     shown: Sequence[Sequence[int]] | None,
 ) -> tuple[float, ...]:
-    """The losses of several systems that a judge's words say: a ``label`` or ``losses``.
+    """Return the losses of several systems from a judgement: its ``label`` or ``losses``.
 
-    Losses are given by the systems' names, or one for each answer ``shown``, which says whose it
-    is. Refuses words that the pool does not ask for, and losses outside the scale.
+    Losses are given by the systems' names, or one for each answer ``shown``, a list of the systems
+    that gave it. Raises InvalidValue for members that the pool does not ask for, and
+    LossOutsideScale for losses outside the scale.
     """
-    label, losses = said.get("label"), said.get("losses")
+    label, losses = judgement.get("label"), judgement.get("losses")
     predictions = pool.columns.get("predictions")
     if label is not None and predictions is not None:
-        return tuple(zero_one_loss(label, int(one), None) for one in predictions[item])
+        return tuple(
+            zero_one_loss(label, int(prediction), None) for prediction in predictions[item]
+        )
     if isinstance(losses, Mapping):
         return lineup.losses(losses)
     if losses is not None and shown is not None:
@@ -116,15 +120,17 @@ def losses_said(
                 rule=f"{len(shown)} losses, in the order of the answers",
                 value=len(losses),
             )
-        # By their places: a refusal by name would tell whose an answer is.
+        # By place: a refusal by name would disclose which system gave an answer.
         scale, whole = lineup.scale, lineup.scale.kind == "zero_one"
         losses = [
-            loss_of(str(at), loss, scale.lower, scale.upper, whole=whole)
-            for at, loss in enumerate(losses)
+            loss_of(str(place), loss, scale.lower, scale.upper, whole=whole)
+            for place, loss in enumerate(losses)
         ]
         groups = zip(shown, losses, strict=True)
-        return lineup.losses({lineup.names[one]: loss for group, loss in groups for one in group})
-    word = next(iter(said), "loss")
+        return lineup.losses(
+            {lineup.names[system]: loss for group, loss in groups for system in group}
+        )
+    word = next(iter(judgement), "loss")
     asked = "`losses` of all systems, by name"
     asked += ", or of the answers in the order shown" if shown is not None else ""
     if predictions is not None:
@@ -140,5 +146,5 @@ def losses_said(
         f"A judgement of this pool is no `{word}`.",
         field=word,
         rule=f"left out; a judgement of this pool is {asked}",
-        value=said.get(word),
+        value=judgement.get(word),
     )

@@ -1,4 +1,4 @@
-"""An item as its judges see it."""
+"""An item as its judges see it: id, payload, and the answers of the systems."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Item:
     sides: Mapping[str, Any] | None = None
 
     def split(self, named: AnySystems) -> "Item":
-        """The item of a pool of systems, whose payload was composed of what all answered."""
+        """Return the item with the systems' answers taken out of its payload, in ``sides``."""
         whole = json.loads(self.payload or "{}")
         shared = whole.get("payload")
         several = isinstance(named, Lineup)

@@ -28,23 +28,23 @@ class Level:
     help: str | None = None
 
     def loss(self, scale: LossScale, score: Score) -> float:
-        """The loss of the grade; turning the scale over twice gives what was turned."""
+        """Return the loss of the grade; ``Score.at`` is its own inverse."""
         return score.at(self.grade, Interval(scale.lower, scale.upper))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"name": self.name, "grade": self.grade, "help": self.help}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The level whose ``to_dict`` gave ``values``; a database makes 1.0 a whole number."""
+        """Return the level whose ``to_dict`` gave ``values``; a database makes 1.0 an integer."""
         return cls(values["name"], float(values["grade"]), values["help"])
 
 
 def check_levels(
     levels: Sequence[Level], scale: LossScale, score: Score | None, *, alone: bool
 ) -> None:
-    """Refuse levels off the scale, alike, or without a score that says which end is good.
+    """Raise InvalidValue for levels off the scale, repeated, or without a score's direction.
 
     ``alone``: a judgement gives one loss of one system.
     """

@@ -22,17 +22,17 @@ LossKind = Literal["zero_one", "cross_entropy", "bounded", "difference"]
 KINDS: tuple[LossKind, ...] = ("zero_one", "cross_entropy", "bounded", "difference")
 
 LARGEST_LIMIT = 1e15
-"""Beyond it JSON readers and databases turn whole floats into other numbers."""
+"""Largest end of a scale; JSON readers and databases change whole floats beyond it."""
 SMALLEST_WIDTH = 1e-15
-"""Squares of narrower widths, which the bets divide by, come near the end of the floats."""
+"""Least width of a scale; bets divide by its square, which would come near the least float."""
 IMPLIED_BY: Mapping[str, frozenset[str]] = {
     "cross_entropy": frozenset({"target_probs"}),
     "zero_one": frozenset({"target_probs", "prediction", "predictions"}),
     "difference": frozenset({"prediction_a"}),
 }
-"""Columns of a pool by which a label, the true class, implies a loss of this kind."""
+"""Pool columns of which one is needed to compute a loss of this kind from a label."""
 FINEST_SCALE = 1e-9
-"""Least width in limits nearer to 0: a float has 16 digits, a cell is 5e-6 of the width."""
+"""Least width over the end nearer to 0: a float has 16 digits, a cell is 5e-6 of the width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class LossScale:
 
     @classmethod
     def of(cls, kind: LossKind, lower: float | None = None, upper: float | None = None) -> Self:
-        """Scale with what was left out filled in, refused where it has to be said.
+        """Return the scale with defaults for missing ends.
 
-        The upper end of a cross-entropy has to be given: taken from the losses it would look at
-        labels, and the certificate would be worth nothing.
+        Raises InvalidValue if an end has no default. The upper end of a cross-entropy has none:
+        taken from the losses it would depend on labels, and void the certificate.
         """
         if kind == "difference":
             upper = 1.0 if upper is None else upper
@@ -112,15 +112,15 @@ class LossScale:
 
     @property
     def width(self) -> float:
-        """U - L."""
+        """Width of the scale, U - L."""
         return self.upper - self.lower
 
     def implied_by(self, columns: Iterable[str]) -> bool:
-        """Whether a label, the true class, implies the loss in a pool of these columns."""
+        """Return whether a label, the true class, gives the loss in a pool with these columns."""
         return not IMPLIED_BY.get(self.kind, frozenset()).isdisjoint(columns)
 
     def check(self, loss: float, field: str = "loss") -> float:
-        """The loss itself, when it lies on the scale; refused by its name, ``field``, otherwise."""
+        """Return the loss; raises LossOutsideScale for ``field`` if it is not on the scale."""
         if self.kind == "zero_one":
             allowed, rule = loss in {0.0, 1.0}, "exactly 0 or 1"
         else:
@@ -134,13 +134,13 @@ class LossScale:
 
 
 def zero_one_loss(label: int, prediction: int, classes: int | None) -> float:
-    """1[y_f != y]; without known classes any label from 0 may be the true one."""
+    """Return 1[y_f != y]; raises InvalidValue for a label that is not one of ``classes``."""
     _check_label(label, classes)
     return float(prediction != label)
 
 
 def cross_entropy_loss(label: int, target_probs: NDArray[np.float32], upper: float) -> float:
-    """-log p_f(y), clipped into [0, U]."""
+    """Return -log p_f(y), clipped into [0, U]."""
     _check_label(label, len(target_probs))
     probability = float(target_probs[label])
     if probability <= 0.0:

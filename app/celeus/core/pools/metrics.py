@@ -13,7 +13,7 @@ NO_METRIC = frozenset({"loss", "label", "reason", "probs", "a", "b", "left", "ri
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A loss by its name, its scale, and what its mean is called where somebody said so."""
+    """A loss by its name, its scale, and the score declared for its mean, if any."""
 
     name: str
     scale: LossScale
@@ -21,24 +21,24 @@ class Metric:
 
     @property
     def measured(self) -> Score:
-        """What the mean of its losses is called."""
+        """Score of the mean of its losses: the declared one, else the default of the scale."""
         return self.score or default_score(self.scale, None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         stated = {} if self.score is None else {"score": self.score.to_dict()}
         return {"name": self.name} | asdict(self.scale) | stated
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The metric whose ``to_dict`` gave ``values``; a database makes 1.0 a whole number."""
+        """Return the metric whose ``to_dict`` gave ``values``; a database makes 1.0 an integer."""
         scale = LossScale(values["kind"], float(values["lower"]), float(values["upper"]))
         score = Score(**values["score"]) if "score" in values else None
         return cls(values["name"], scale, score)
 
 
 def check_metric_name(name: str) -> None:
-    """Refuse names that are none, and those that mean something else in a file."""
+    """Raise InvalidValue for names empty or too long, and names of other columns of a file."""
     if not 0 < len(name) <= LONGEST_NAME:
         raise InvalidValue(
             "A metric has a name.",

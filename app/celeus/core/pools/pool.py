@@ -66,11 +66,11 @@ DTYPES: Mapping[str, str] = {
     "predictions": "<i4",
     "answers": "<i4",
 }
-"""Types of the columns that are not little-endian float64."""
+"""Types of the columns other than little-endian float64."""
 MATRICES = frozenset({"target_probs", "predictions", "answers", "surrogates"})
 """Columns that have a row of numbers for every item."""
 STATED = frozenset({"known", "loss_lower", "loss_upper"})
-"""Columns of a pool that states something of single losses."""
+"""Columns of a pool that states bounds of single losses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,31 +99,31 @@ class Pool:
 
     @property
     def measured(self) -> Score:
-        """What the mean of its losses is called."""
+        """Score of the mean of its losses: the declared one, else the default of the scale."""
         return self.score or default_score(self.scale, self.named)
 
     @property
     def systems(self) -> Systems | None:
-        """The two systems whose losses the differences are of."""
+        """The two systems compared, if the losses are differences."""
         return self.named if isinstance(self.named, Systems) else None
 
     @property
     def lineup(self) -> Lineup | None:
-        """The systems among which the best is sought."""
+        """Systems among which the best is sought, if there are several."""
         return self.named if isinstance(self.named, Lineup) else None
 
     @property
     def codes(self) -> NDArray[np.int32] | None:
-        """Of several systems the answers, equal where they are; shape [N, k]."""
+        """Codes of the answers of several systems, shape [N, k]; equal answers have equal codes."""
         return self.columns.get("predictions", self.columns.get("answers"))
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 in hex of the header: two pools with one digest are the same pool."""
+        """SHA-256 of the header in hexadecimal; equal digests mean equal pools."""
         return hashlib.sha256(canonical_json(self.header())).hexdigest()
 
     def header(self) -> dict[str, object]:
-        """What the digest is taken over."""
+        """Return the header, over which the digest is taken."""
         stated: dict[str, object] = {"reasons": list(self.reasons)} if self.reasons else {}
         if self.named is not None:
             stated["systems"] = self.named.to_dict()
@@ -132,9 +132,11 @@ class Pool:
         if self.score is not None:
             stated["score"] = self.score.to_dict()
         if self.metrics:
-            stated["metrics"] = [one.to_dict() for one in self.metrics]
+            stated["metrics"] = [metric.to_dict() for metric in self.metrics]
         if self.group_columns:
-            stated["group_columns"] = {name: list(it) for name, it in self.group_columns.items()}
+            stated["group_columns"] = {
+                name: list(values) for name, values in self.group_columns.items()
+            }
         return stated | {
             "items": self.items,
             "loss": {
@@ -165,14 +167,14 @@ class Pool:
 
     @property
     def bounds(self) -> Bounds | None:
-        """Bounds of the single losses; None where no item came with any."""
+        """Bounds of the single losses; None if no item has any."""
         if "loss_lower" not in self.columns:
             return None
         return Bounds(self.columns["loss_lower"], self.columns["loss_upper"])
 
     @cached_property
     def known(self) -> KnownLosses | None:
-        """What a plan states of the bounds."""
+        """Facts about the bounds that a plan states; None without bounds."""
         if self.bounds is None:
             return None
         known, number = self.bounds.known, self.columns["known"]
@@ -181,33 +183,36 @@ class Pool:
         return KnownLosses.of(self.bounds, scale, *counts, self.item_weight)
 
     def _by_reason(self, number: NDArray[Any]) -> dict[str, int]:
-        """How many of the items, by the numbers of their reasons, there are of each reason."""
+        """Return the number of items by reason, from the numbers of their reasons."""
         count = np.bincount(number, minlength=len(self.reasons) + 1)[1:].tolist()
-        return {reason: one for reason, one in zip(self.reasons, count, strict=True) if one}
+        return {reason: items for reason, items in zip(self.reasons, count, strict=True) if items}
 
     @cached_property
     def weights(self) -> Weights | None:
-        """What a plan states of the weights; None where all items count the same."""
+        """Facts about the weights that a plan states; None if all items count the same."""
         return Weights.of(self.columns["weight"]) if "weight" in self.columns else None
 
     @property
     def item_weight(self) -> NDArray[np.float64] | None:
-        """How much every item counts, with a mean of 1; None where all count the same."""
+        """Weight of every item, with a mean of 1; None if all count the same."""
         return relative(self.columns["weight"]) if "weight" in self.columns else None
 
     @property
     def classes(self) -> int | None:
-        """Number of classes, where probabilities were uploaded."""
+        """Number of classes; None if no probabilities were uploaded."""
         probabilities = self.columns.get("target_probs")
         return None if probabilities is None else int(probabilities.shape[1])
 
     @property
     def paired_classes(self) -> bool:
-        """Both of two systems predict classes, so that a label gives the difference."""
+        """True if both systems predict classes, so that a label gives the difference."""
         return "prediction_a" in self.columns
 
     def loss_of_label(self, item: int, label: int) -> float:
-        """Loss of the item when ``label`` is its true class; refused where none follows."""
+        """Return the loss of the item if ``label`` is its true class.
+
+        Raises InvalidValue if the pool's columns do not give it.
+        """
         if self.paired_classes:
             guesses = (int(self.columns[f"prediction_{side}"][item]) for side in SIDES)
             of_a, of_b = (zero_one_loss(label, guess, None) for guess in guesses)
@@ -228,12 +233,12 @@ class Pool:
 
 
 def dtype_of(column: str) -> np.dtype[Any]:
-    """Type the column is kept and hashed in, little-endian everywhere."""
+    """Return the little-endian type in which the column is kept and hashed."""
     return np.dtype(DTYPES.get(column, "<i4" if column.startswith("group_") else "<f8"))
 
 
 def chain(digest: bytes, records: Iterable[bytes]) -> bytes:
-    """The items digest after these records, from the one before them."""
+    """Return the items digest after these records; ``digest`` is the one before them."""
     for record in records:
         digest = hashlib.sha256(digest + record).digest()
     return digest

@@ -1,4 +1,4 @@
-"""What people call the mean of a pool's losses, and whether more of it is better.
+"""The score of a pool: name, direction and unit of the mean of its losses.
 
 The mathematics keeps to losses, of which less is better. Notation: l a loss or a mean of losses in
 [L, U], s the score.
@@ -26,13 +26,13 @@ Better = Literal["higher", "lower"]
 Unit = Literal["share", "number"]
 LONGEST_NAME = 60
 _EXACTLY = Context(prec=1_000)
-"""Digits for every sum of floats: they reach from 1e-324 to 1e308."""
+"""Context with enough digits for every sum of floats, which reach from 1e-324 to 1e308."""
 _HALF = Decimal("0.5")
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A name, a direction, and the unit: a ``share`` is said in percent, a ``number`` as it is."""
+    """Name, direction and unit of a score: a ``share`` is shown in percent, a ``number`` as is."""
 
     name: str
     better: Better
@@ -56,22 +56,22 @@ class Score:
             )
 
     def at(self, loss: float, scale: Interval) -> float:
-        """The score nearest to that of a loss on ``scale``."""
+        """Return the float nearest to the score of a loss on ``scale``."""
         return float(self._exact(loss, scale))
 
     def image(self, losses: Interval, scale: Interval) -> Interval:
-        """The scores of an interval of losses on ``scale``, never narrower than they are."""
+        """Return the interval of scores of an interval of losses, rounded outwards."""
         ends = [self._exact(loss, scale) for loss in (losses.lower, losses.upper)]
         return Interval(_outward(min(ends), -math.inf), _outward(max(ends), math.inf))
 
     def values(self, losses: Interval, estimate: float, scale: Interval) -> dict[str, Any]:
-        """Name, direction and unit with the score's estimate and interval, as plain values."""
+        """Return name, direction and unit with the score's estimate and interval, plain values."""
         image = self.image(losses, scale)
         ends = {"lower": image.lower, "upper": image.upper}
         return {**self.to_dict(), "estimate": self.at(estimate, scale), **ends}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"name": self.name, "better": self.better, "unit": self.unit}
 
     def _exact(self, loss: float, scale: Interval) -> Decimal:
@@ -83,7 +83,7 @@ class Score:
 
 
 def win_rate(preference: Interval) -> Interval:
-    """The share of items that B wins, a tie counted as half: (1 + d) / 2, never narrower.
+    """Return the share of items that B wins, a tie counted as half: (1 + d) / 2, rounded outwards.
 
     ``preference`` holds the mean d of -1 where A is preferred, 0 at a tie and 1 where B is.
     """
@@ -93,19 +93,22 @@ def win_rate(preference: Interval) -> Interval:
 
 
 def _decimal(number: float) -> Decimal:
-    """The shortest decimal that reads back as the float."""
+    """Return the shortest decimal that reads back as the float."""
     return Decimal(repr(float(number)))
 
 
 def _outward(exact: Decimal, towards: float) -> float:
-    """The float for ``exact``, or its neighbour ``towards`` an infinity where it lies inside."""
+    """Return the float for ``exact``, or the neighbour ``towards`` an infinity if it is inside."""
     nearest = float(exact)
     inside = _decimal(nearest) > exact if towards < 0.0 else _decimal(nearest) < exact
     return math.nextafter(nearest, towards) if inside else nearest
 
 
 def declared_score(name: str, better: Better, scale: LossScale, named: AnySystems | None) -> Score:
-    """The score somebody named for losses on ``scale``; refused where losses have no such mean."""
+    """Return the score that a user named for losses on ``scale``.
+
+    Raises InvalidValue for preferences and for differences of systems without names.
+    """
     if isinstance(named, Systems) and named.kind == "preference":
         raise InvalidValue(
             "A preference has no score: it says on how many items which system is preferred.",
@@ -126,7 +129,7 @@ def declared_score(name: str, better: Better, scale: LossScale, named: AnySystem
 
 
 def default_score(scale: LossScale, named: AnySystems | None) -> Score:
-    """What losses on ``scale`` are called where nobody named them."""
+    """Return the score of losses on ``scale`` if the user named none."""
     if scale.kind == "zero_one":
         return Score("error rate", "lower", "share")
     if scale.kind == "cross_entropy":

@@ -1,4 +1,4 @@
-"""Strata: items grouped before the first draw, by what is known without a label.
+"""Strata: items grouped before the first draw, by values known without a label.
 
 See docs/evidence/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
 
@@ -32,12 +32,12 @@ MOST_PROXIES = 8
 MOST_BINS = 20
 SPREAD_BINS = 3
 DIFFERENCE_BINS = 5
-"""Of the surrogate of a difference: few labels are drawn where most answers agree."""
+"""Bins of the surrogate of a difference: few labels are drawn where most answers agree."""
 CHANGE_BINS = 2
 ITEMS_PER_BIN = 25
 NOWHERE = -1
 UNKNOWN = 0.5
-"""Stands for a surrogate that is the same for all items: it says nothing, not that losses are 0."""
+"""Surrogate on the unit scale used if it is the same for all items, and so uninformative."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,11 +45,11 @@ class Strata:
     """Stratum of every item (``code``, shape [N]); per stratum its size and mean surrogate.
 
     ``base`` is on the unit scale, 0 for the smallest loss and 1 for the largest; ``lower`` and
-    ``upper`` are where the losses of a stratum lie, on the loss scale. No stratum is empty. Items
+    ``upper`` are bounds of the losses of a stratum, on the loss scale. No stratum is empty. Items
     that are never drawn, since their losses are known, have the code NOWHERE.
 
-    ``item_weight`` is how much every item counts, their mean over the pool being 1; where it is not
-    None, ``base`` is a weighted mean.
+    ``item_weight`` is the weight of every item, with a mean over the pool of 1; if it is not None,
+    ``base`` is a weighted mean.
     """
 
     code: Codes
@@ -65,7 +65,7 @@ class Strata:
         return int(self.size.size)
 
     def weight_of(self, item: int) -> float:
-        """How much an item counts."""
+        """Return the weight of an item, 1 if all count the same."""
         return 1.0 if self.item_weight is None else float(self.item_weight[item])
 
 
@@ -77,11 +77,11 @@ def strata_of(
     audit: bool = False,
     most_bins: int = MOST_BINS,
 ) -> Strata:
-    """Strata of a session. O(N log N).
+    """Return the strata of a session, in O(N log N).
 
-    A policy without scores (``by_scores`` false) has one, cut only by bounds that are stated.
-    ``audit`` believes no bounds: known losses are the surrogate of a stratum of their own. Of a
-    difference, of which few labels are drawn, ``most_bins`` of the surrogate are few too.
+    A policy without scores (``by_scores`` false) has one stratum, split only by stated bounds.
+    ``audit`` ignores the bounds: known losses become the surrogate of a stratum of their own.
+    ``most_bins`` limits the bins of the surrogate.
     """
     bounds, items = scores.bounds, scores.surrogate.size
     most = most_bins if by_scores else 0
@@ -99,9 +99,9 @@ def strata_of(
 
 
 def _grouped(scores: Scores, scale: Interval, most_bins: int) -> tuple[Counts, Floats]:
-    """Codes of the items' strata, with gaps, and surrogates on the unit scale.
+    """Return the codes of the items' strata, with gaps, and surrogates on the unit scale.
 
-    No scores are looked at for 0 bins.
+    With 0 bins the scores are not used.
     """
     unit = np.clip((scores.surrogate - scale.lower) / scale.width, 0.0, 1.0)
     parts = _bounded(scores.bounds, unit.size)
@@ -130,7 +130,7 @@ def _grouped(scores: Scores, scale: Interval, most_bins: int) -> tuple[Counts, F
 
 
 def _bounded(bounds: Bounds | None, items: int) -> Counts:
-    """Parts by stated bounds: the distinct ones where they are few, else by their middles."""
+    """Return parts by stated bounds: the distinct bounds if they are few, else their middles."""
     if bounds is None:
         return np.zeros(items, dtype=np.int64)
     (lower, at_lower), (upper, at_upper) = _distinct(bounds.lower), _distinct(bounds.upper)
@@ -142,7 +142,7 @@ def _bounded(bounds: Bounds | None, items: int) -> Counts:
 
 
 def _parts(proxy: Floats | None, items: int) -> Counts:
-    """Parts by the value of the proxy, where it has few values."""
+    """Return parts by the value of the proxy if it has few values, else one part."""
     if proxy is not None:
         values, part = _distinct(proxy)
         if values.size <= MOST_PROXIES:
@@ -151,7 +151,7 @@ def _parts(proxy: Floats | None, items: int) -> Counts:
 
 
 def _bins(value: Floats, most: int) -> Counts:
-    """Distinct values when at most ``most``, else bins of equal counts that never split a tie."""
+    """Return codes of at most ``most`` values, else of bins of equal counts that split no tie."""
     distinct, code = _distinct(value, most)
     if distinct.size > most:
         bins = max(1, min(most, value.size // ITEMS_PER_BIN))
@@ -162,9 +162,9 @@ def _bins(value: Floats, most: int) -> Counts:
 
 
 def _distinct(value: Floats, most: int = MOST_PROXIES) -> tuple[Floats, Counts]:
-    """The distinct values, and which one every item has; zeros where there are more than ``most``.
+    """Return the distinct values and the place of each item's; zeros if more than ``most``.
 
-    A quarter of the time of ``np.unique``, which sorts places and not values.
+    It takes a quarter of the time of ``np.unique``, which sorts places and not values.
     """
     ordered = np.sort(value)
     distinct = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
@@ -174,27 +174,27 @@ def _distinct(value: Floats, most: int = MOST_PROXIES) -> tuple[Floats, Counts]:
 
 
 def _dense(code: Counts) -> Counts:
-    """Codes numbered anew in their order, without gaps."""
+    """Return the codes renumbered in their order, without gaps."""
     present = np.bincount(code) > 0
     return np.asarray((np.cumsum(present) - 1)[code], dtype=np.int64)
 
 
 def _by_spread(code: Counts, spread: Floats, most: int) -> Counts:
-    """Each bin of the mean cut by the spread of the columns, as far as 40 strata allow."""
+    """Return each bin of the mean split by the spread of the columns, within 40 strata."""
     code = _dense(code)
     present = int(code.max()) + 1
     parts = min(most, MOST_STRATA // present)
     if parts < 2:
         return code
     finer = np.empty(code.size, dtype=np.int64)
-    for one in range(present):
-        mask = code == one
-        finer[mask] = one * parts + _bins(spread[mask], parts)
+    for part in range(present):
+        mask = code == part
+        finer[mask] = part * parts + _bins(spread[mask], parts)
     return finer
 
 
 def _groups(group: NDArray[np.int32] | None, items: int, most: int) -> Counts:
-    """The largest groups, and one stratum for the items of all others."""
+    """Return codes of the largest groups, with one code for the items of all others."""
     if group is None:
         return np.zeros(items, dtype=np.int64)
     code = _dense(group.astype(np.int64))

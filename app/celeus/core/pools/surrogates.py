@@ -48,7 +48,7 @@ _PAIRS: Mapping[str, Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What is known of every item before its loss: arrays of N numbers, none of them a label.
+    """Values known of every item before its loss: arrays of N numbers, none of them a label.
 
     ``surrogate`` lies in [L, U], ``weight`` is never negative; ``proxy`` is the target-loss proxy
     where there is one. ``columns`` (shape [N, M]) are the surrogate scores one by one where there
@@ -70,28 +70,28 @@ class Scores:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays there are, by name: ``Scores(**arrays)`` makes the same scores."""
-        arrays = {one.name: getattr(self, one.name) for one in fields(self)}
+        """Arrays that are not None, by name; ``Scores(**arrays)`` makes the same scores."""
+        arrays = {member.name: getattr(self, member.name) for member in fields(self)}
         return {name: array for name, array in arrays.items() if array is not None}
 
     @property
     def bounds(self) -> Bounds | None:
-        """Bounds of the single losses; None where none are stated."""
+        """Bounds of the single losses; None if none are stated."""
         if self.lower is None or self.upper is None:
             return None
         return Bounds(self.lower, self.upper)
 
     def of(self, items: NDArray[Any]) -> "Scores":
-        """The scores of some items, by their places or by a mask."""
+        """Return the scores of some items, given by their places or by a mask."""
         return Scores(**{name: array[items] for name, array in self.arrays.items()})
 
 
 def scores(pool: Pool, strategy: Strategy | None = None) -> Scores:
-    """Scores of every item.
+    """Return the scores of every item.
 
-    A strategy takes surrogate and proxy from the probabilities. Without one, an uploaded surrogate
-    (several: their mean) comes first, then strategy A, then the dispersion or entropy of the
-    target alone; a pool with nothing of it gets s = L and weight 0, hence uniform draws.
+    A strategy computes surrogate and proxy from the probabilities. Without one, an uploaded
+    surrogate (several: their mean) comes first, then strategy A, then the dispersion or entropy of
+    the target alone; a pool with none of these gets s = L and weight 0, hence uniform draws.
     """
     result = _scores(pool, strategy)
     several = strategy is None and len(pool.surrogates) > 1
@@ -125,15 +125,17 @@ def _scores(pool: Pool, strategy: Strategy | None) -> Scores:
 
 
 def strategies(pool: Pool) -> tuple[str, ...]:
-    """Strategies the columns of this pool allow."""
+    """Return the strategies that the columns of this pool allow."""
     pairs = _PAIRS.get(pool.scale.kind, {})
-    return tuple(name for name, pair in pairs.items() if all(one in pool.columns for one in pair))
+    return tuple(
+        name for name, pair in pairs.items() if all(column in pool.columns for column in pair)
+    )
 
 
 def from_probabilities(
     scale: LossScale, target: Floats, surrogate: Floats | None
 ) -> dict[str, Floats]:
-    """Label-free columns of a batch; both arguments are [n, classes] with rows that sum to 1."""
+    """Return label-free columns of a batch; arguments are [n, classes], with rows that sum to 1."""
     if scale.kind == "zero_one":
         return _for_zero_one(target, surrogate)
     return _for_cross_entropy(target, surrogate, scale.upper)

@@ -1,4 +1,4 @@
-"""The systems of a pool: what they are called, and what a judge may say of their answers.
+"""The systems of a pool: their names, and the losses that judgements of their answers give.
 
 Of two that are compared the loss of each lies in [L, U]; the pool holds the differences d = loss of
 A less loss of B, in [L - U, U - L], below 0 where A is better. A preference has no losses of its
@@ -24,10 +24,10 @@ SIDES: tuple[Side, Side] = ("a", "b")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 SAME_ANSWER = "same answer"
-"""Reason why the difference of two equal answers is known."""
+"""Reason for which the difference of two equal answers is known."""
 MOST_GRADES = 10
 FEWEST, MOST = 2, 50
-"""Systems among which the best is sought."""
+"""Least and largest number of systems among which the best is sought."""
 TIE = "tie"
 PLACES: tuple[str, str] = ("left", "right")
 RESERVED = (*SIDES, *PLACES)
@@ -35,7 +35,7 @@ RESERVED = (*SIDES, *PLACES)
 
 @dataclass(frozen=True, slots=True)
 class Systems:
-    """Names of the two, kind and ends of the loss of each, and when two texts are the same."""
+    """Two systems that are compared: names, the loss of each, and the rule for equal texts."""
 
     a: str
     b: str
@@ -87,7 +87,7 @@ class Systems:
     def of(
         cls, names: tuple[str, str], loss: tuple[str, float | None, float | None], same: str
     ) -> Self:
-        """Systems with what was left out of their ``loss`` (kind, lower, upper) filled in."""
+        """Return the systems with defaults for missing parts of ``loss`` (kind, lower, upper)."""
         kind, lower, upper = loss
         if kind in {"zero_one", "bounded"}:
             scale = LossScale.of(kind, lower, upper)  # type: ignore[arg-type]  # just compared
@@ -98,12 +98,12 @@ class Systems:
 
     @property
     def names(self) -> dict[str, str]:
-        """The names by side."""
+        """Names of the systems, by side."""
         return {"a": self.a, "b": self.b}
 
     @property
     def scale(self) -> LossScale:
-        """Where the difference lies."""
+        """Scale of the difference."""
         return LossScale.of("difference", upper=self.upper - self.lower)
 
     @property
@@ -112,7 +112,7 @@ class Systems:
         return {"kind": self.kind, "lower": self.lower, "upper": self.upper}
 
     def task(self, *, takes_labels: bool) -> dict[str, Any]:
-        """What a judge has to know of the comparison, and nothing of who is compared."""
+        """Return the facts a judge needs about the comparison, without the systems' names."""
         judged_by = "preference" if self.kind == "preference" else "losses"
         return {
             "judged_by": "label" if takes_labels else judged_by,
@@ -126,42 +126,44 @@ class Systems:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The systems whose ``to_dict`` gave ``values``."""
+        """Return the systems whose ``to_dict`` gave ``values``."""
         loss = values["loss"]
         ends = float(loss["lower"]), float(loss["upper"])
         return cls(values["a"], values["b"], loss["kind"], *ends, values["normalisation"])
 
-    def same(self, one: str, other: str) -> bool:
-        """The two texts are one answer."""
-        return one == other or normal(one, self.normalisation) == normal(other, self.normalisation)
+    def same(self, first: str, second: str) -> bool:
+        """Return whether the two texts are the same answer."""
+        return first == second or normal(first, self.normalisation) == normal(
+            second, self.normalisation
+        )
 
     def reason(self, *, classes: bool) -> str:
-        """Why the difference of equal answers is known: equal classes need no normalisation."""
+        """Return the reason for which the difference of equal answers is known."""
         return reason_of(self.normalisation, classes=classes)
 
     def asked(self, *, classes: bool) -> str:
-        """What a judgement of this pool is."""
+        """Return the members of a judgement of this pool, in words."""
         if self.kind == "preference":
             grades = "" if self.upper == 1.0 else f", with `grade` from 1 to {self.upper:g}"
             return f"`preference` (left, tie or right{grades})"
         both = "`losses` of both (left and right)"
         return f"`label`, the true class, or {both}" if classes else both
 
-    def of_losses(self, said: Mapping[str, Any], left: Side) -> float:
-        """The difference of ``loss_a`` and ``loss_b``, or ``loss_left`` and ``loss_right``."""
-        names = SIDES if "loss_a" in said else PLACES
+    def of_losses(self, judgement: Mapping[str, Any], left: Side) -> float:
+        """Return the difference from ``loss_a`` and ``loss_b``, or those of left and right."""
+        names = SIDES if "loss_a" in judgement else PLACES
         ends = self.lower, self.upper
         whole = self.kind == "zero_one"
         losses = {
-            name: loss_of(name, said.get(f"loss_{name}"), *ends, whole=whole) for name in names
+            name: loss_of(name, judgement.get(f"loss_{name}"), *ends, whole=whole) for name in names
         }
         if names == PLACES and left == "b":
             names = names[::-1]
         return losses[names[0]] - losses[names[1]]
 
-    def of_preference(self, said: Mapping[str, Any], left: Side) -> float:
-        """The difference that a ``preference`` and its ``grade`` say."""
-        preference, grade = said.get("preference"), said.get("grade", 1)
+    def of_preference(self, judgement: Mapping[str, Any], left: Side) -> float:
+        """Return the difference that a ``preference`` and its ``grade`` give."""
+        preference, grade = judgement.get("preference"), judgement.get("grade", 1)
         number = float(grade) if type(grade) in {int, float} else 0.0
         if not (number.is_integer() and 1.0 <= number <= self.upper):
             raise InvalidValue(
@@ -170,11 +172,11 @@ class Systems:
                 rule=f"a whole number from 1 to {self.upper:g}, or left out",
                 value=grade,
             )
-        if preference == TIE and "grade" not in said:
+        if preference == TIE and "grade" not in judgement:
             return 0.0
         better = preference
         if preference in PLACES:
-            better = left if preference == "left" else next(it for it in SIDES if it != left)
+            better = left if preference == "left" else next(side for side in SIDES if side != left)
         if better in SIDES:
             return -number if better == "a" else number
         raise InvalidValue(
@@ -187,9 +189,9 @@ class Systems:
 
 @dataclass(frozen=True, slots=True)
 class Lineup:
-    """Names of the systems among which the best is sought, the scale of the loss of each.
+    """Names of the systems among which the best is sought, and the scale of each one's loss.
 
-    ``normalisation`` says when two texts are the same answer.
+    ``normalisation`` decides which texts are the same answer.
     """
 
     names: tuple[str, ...]
@@ -213,7 +215,7 @@ class Lineup:
     def of(
         cls, names: Sequence[str], loss: tuple[str, float | None, float | None], same: str
     ) -> Self:
-        """Systems with what was left out of their ``loss`` (kind, lower, upper) filled in."""
+        """Return the systems with defaults for missing parts of ``loss`` (kind, lower, upper)."""
         kind, lower, upper = loss
         _check_best_kind(kind)
         scale = LossScale.of(kind, lower, upper)  # type: ignore[arg-type]  # just checked
@@ -221,32 +223,32 @@ class Lineup:
         return cls(tuple(names), scale, same)  # type: ignore[arg-type]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         scale = self.scale
         loss = {"kind": scale.kind, "lower": scale.lower, "upper": scale.upper}
         return {"names": list(self.names), "loss": loss, "normalisation": self.normalisation}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The systems whose ``to_dict`` gave ``values``."""
+        """Return the systems whose ``to_dict`` gave ``values``."""
         loss = values["loss"]
         _check_best_kind(loss["kind"])
         scale = LossScale(loss["kind"], float(loss["lower"]), float(loss["upper"]))
         return cls(tuple(values["names"]), scale, values["normalisation"])
 
     def codes(self, texts: Sequence[str]) -> list[int]:
-        """For the text of every system the first system that gave the same answer."""
+        """Return for every system's text the place of the first system with the same answer."""
         normals = [normal(text, self.normalisation) for text in texts]
-        first = {text: at for at, text in reversed(list(enumerate(normals)))}
+        first = {text: place for place, text in reversed(list(enumerate(normals)))}
         return [first[text] for text in normals]
 
     def reason(self, *, classes: bool) -> str:
-        """Why items need no judgement to which all systems gave the same answer."""
+        """Return the reason for which items with equal answers of all systems are known."""
         return reason_of(self.normalisation, classes=classes)
 
-    def losses(self, said: Mapping[str, Any]) -> tuple[float, ...]:
-        """The losses of all systems in a judgement that gives them by name."""
-        unknown = sorted(said.keys() - set(self.names))
+    def losses(self, by_name: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the losses of all systems, in order, from a judgement that gives them by name."""
+        unknown = sorted(by_name.keys() - set(self.names))
         if unknown:
             raise InvalidValue(
                 "The pool has no system of this name.",
@@ -257,7 +259,7 @@ class Lineup:
         scale = self.scale
         whole = scale.kind == "zero_one"
         return tuple(
-            loss_of(name, said.get(name), scale.lower, scale.upper, whole=whole)
+            loss_of(name, by_name.get(name), scale.lower, scale.upper, whole=whole)
             for name in self.names
         )
 
@@ -266,12 +268,12 @@ AnySystems = Systems | Lineup
 
 
 def systems_from(values: Mapping[str, Any]) -> AnySystems:
-    """The systems whose ``to_dict`` gave ``values``: two that are compared, or several."""
+    """Return the systems whose ``to_dict`` gave ``values``: two that are compared, or several."""
     return Lineup.from_dict(values) if "names" in values else Systems.from_dict(values)
 
 
 def check_count(count: int) -> None:
-    """Refuse a number of systems among which the best is not sought."""
+    """Raise InvalidValue unless the number of systems is from FEWEST to MOST."""
     if not FEWEST <= count <= MOST:
         text = "There are too many systems to seek the best of."
         if count < FEWEST:
@@ -299,7 +301,7 @@ def _check_normalisation(normalisation: str) -> None:
 
 
 def normal(text: str, normalisation: Normalisation) -> str:
-    """What two texts have in common that are the same answer."""
+    """Return the normalised text; texts that are the same answer have the same one."""
     if normalisation == "exact":
         return text
     text = " ".join(text.split())
@@ -307,12 +309,12 @@ def normal(text: str, normalisation: Normalisation) -> str:
 
 
 def reason_of(normalisation: Normalisation, *, classes: bool) -> str:
-    """Why nobody judges equal answers: equal classes need no normalisation."""
+    """Return the reason for which equal answers are known; classes need no normalisation."""
     return SAME_ANSWER if classes else f"{SAME_ANSWER} ({normalisation})"
 
 
 def loss_of(name: str, loss: object, lower: float, upper: float, *, whole: bool) -> float:
-    """The loss of the system ``name``, or of an answer by its place; refused outside its scale."""
+    """Return the loss of system or place ``name``; raises LossOutsideScale off the scale."""
     number = float(loss) if type(loss) in {int, float} else math.nan  # type: ignore[arg-type]
     if number in {0.0, 1.0} if whole else lower <= number <= upper:
         return number

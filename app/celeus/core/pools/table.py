@@ -29,12 +29,12 @@ MOST_METRICS = 20
 MOST_VALUES = 200
 MOST_ATOMS = 1000
 LEAST_GROUP = 30
-"""Items a group needs to be worth bets: below, an interval takes most of the group anyway."""
+"""Least number of items of a group that gets bets; smaller ones are nearly judged whole anyway."""
 OTHER = "other"
 GROUP = "group"
-"""The group column of items that carry `group` alone."""
+"""Name of the group column of items that have `group` alone."""
 LOSS = "loss"
-"""The one metric of a pool whose loss has no name."""
+"""Name of the one metric of a pool whose loss has no name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class Column:
 
     @classmethod
     def of(cls, name: str, value: Sequence[object] | NDArray[np.str_]) -> Self:
-        """A column from one value an item, as text; refuses more values than anybody reads."""
+        """Return a column from one value per item; raises InvalidValue above MOST_VALUES values."""
         text = np.asarray(value).astype(np.str_)
         values, code = np.unique(text, return_inverse=True)
         if not 1 <= values.size <= MOST_VALUES:
@@ -61,13 +61,13 @@ class Column:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Items of every value."""
+        """Number of items of every value."""
         return np.bincount(self.code, minlength=len(self.values))
 
     def merged(self) -> "Column":
-        """The column with all values of fewer than 30 items as one, called other.
+        """Return the column with all values of fewer than 30 items merged into one, called other.
 
-        A value that alone is so small stays what it is.
+        A single value that small is not changed.
         """
         small = self.sizes < LEAST_GROUP
         if small.sum() < 2:
@@ -83,7 +83,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Items, their metrics and columns, and what is known of every loss; shapes [N, C].
+    """Items, their metrics and columns, surrogates and known losses; shapes [N, C].
 
     ``surrogate`` is on the unit scale of each metric; ``known`` holds the losses that are known, on
     the unit scale, and NaN for the others. ``scores`` are those that strata are cut by.
@@ -108,23 +108,25 @@ class Table:
         columns: Sequence[Column] = (),
         known: Floats | None = None,
     ) -> Self:
-        """A table from the scores of every metric; ``known`` are losses on their own scales."""
+        """Return a table from the scores of every metric; ``known`` are losses on their scales."""
         items = scores[0].surrogate.size
         lower, width = (
             np.array([getattr(metric.scale, name) for metric in metrics])
             for name in ("lower", "width")
         )
-        unit = (np.stack([one.surrogate for one in scores], axis=1) - lower) / width
+        unit = (np.stack([score.surrogate for score in scores], axis=1) - lower) / width
         unit = np.clip(unit, 0.0, 1.0)
         unit[:, np.ptp(unit, axis=0) == 0.0] = UNKNOWN
         losses = np.full(unit.shape, np.nan) if known is None else (known - lower) / width
-        proxies = (one.proxy for one in scores if one.proxy is not None)
-        proxy = next((one for one in proxies if np.unique(one).size <= MOST_PROXIES), None)
+        proxies = (score.proxy for score in scores if score.proxy is not None)
+        proxy = next((values for values in proxies if np.unique(values).size <= MOST_PROXIES), None)
         if len(metrics) == 1:
-            # What an ordinary session cuts its strata by.
+            # An ordinary session makes its strata from the same scores.
             columns_of = scores[0].columns
-            own = None if columns_of is None else (columns_of - lower) / width
-            both = replace(scores[0], surrogate=unit[:, 0], columns=own, lower=None, upper=None)
+            on_unit_scale = None if columns_of is None else (columns_of - lower) / width
+            both = replace(
+                scores[0], surrogate=unit[:, 0], columns=on_unit_scale, lower=None, upper=None
+            )
         else:
             both = Scores(unit.mean(axis=1), np.zeros(items), proxy, unit)
         return cls(tuple(metrics), unit, losses, both, tuple(columns))
@@ -136,19 +138,19 @@ class Table:
 
     @property
     def drawable(self) -> Mask:
-        """The items of which any loss is not known, shape [N]."""
+        """Mask of the items with a loss that is not known, shape [N]."""
         return np.asarray(np.isnan(self.known).any(axis=1))
 
     @property
     def atoms(self) -> Indices:
-        """The number of every item's combination of values, shape [N]."""
+        """Number of every item's combination of values, shape [N]."""
         if not self.columns:
             return np.zeros(self.items, dtype=np.intp)
         codes = np.stack([column.code for column in self.columns], axis=1)
         return np.unique(codes, axis=0, return_inverse=True)[1].ravel()
 
     def check_atoms(self) -> None:
-        """Refuse columns that occur in too many combinations."""
+        """Raise InvalidValue for columns with too many combinations of values."""
         count = int(self.atoms.max()) + 1
         if count > MOST_ATOMS:
             raise InvalidValue(
@@ -159,22 +161,25 @@ class Table:
             )
 
     def merged(self) -> "Table":
-        """The table with small groups merged in every column."""
+        """Return the table with small groups merged in every column."""
         return replace(self, columns=tuple(column.merged() for column in self.columns))
 
 
 def metrics_of(pool: Pool) -> tuple[Metric, ...]:
-    """The metrics of a pool: of an ordinary one its loss."""
+    """Return the metrics of a pool; an ordinary pool has its loss as the only one."""
     return pool.metrics or (sole_metric(pool.scale, pool.score),)
 
 
 def sole_metric(scale: LossScale, score: Score | None) -> Metric:
-    """The loss of a pool without metrics, by the name of its score."""
+    """Return the loss of a pool without metrics, named by its score."""
     return Metric(LOSS if score is None else score.name, scale, score)
 
 
 def table_of(pool: Pool, columns: Sequence[str] = ()) -> Table:
-    """The table of a pool with some of its group columns. Refuses others, and pools without one."""
+    """Return the table of a pool with some of its group columns.
+
+    Raises InvalidValue for unknown columns and for pools that tables do not support.
+    """
     _check_pool(pool)
     groups = [_column(pool, name) for name in columns]
     metrics = metrics_of(pool)
@@ -188,12 +193,14 @@ def table_of(pool: Pool, columns: Sequence[str] = ()) -> Table:
     for metric in metrics:
         lowest = np.full(pool.items, metric.scale.lower)
         given.append(Scores(pool.columns.get(f"surrogate_{metric.name}", lowest), none))
-    known = np.stack([pool.columns.get(f"known_{one.name}", nothing) for one in metrics], axis=1)
+    known = np.stack(
+        [pool.columns.get(f"known_{metric.name}", nothing) for metric in metrics], axis=1
+    )
     return Table.of(metrics, given, groups, known)
 
 
 def _check_pool(pool: Pool) -> None:
-    """Refuse what claims about groups and metrics have no mathematics for."""
+    """Raise InvalidValue for a pool with features that claims about groups do not support."""
     bounds = pool.bounds
     loose = (
         bounds is not None
@@ -205,13 +212,13 @@ def _check_pool(pool: Pool) -> None:
         "a session it is based on": pool.based_on is not None,
         "bounds of losses that are not known": loose,
     }
-    for what, holds in reasons.items():
+    for feature, holds in reasons.items():
         if holds:
             raise InvalidValue(
-                f"Claims about groups and metrics are made on pools without {what}.",
+                f"Claims about groups and metrics are made on pools without {feature}.",
                 field="pool_id",
-                rule=f"a pool without {what}, or a session without `groups`",
-                value=what,
+                rule=f"a pool without {feature}, or a session without `groups`",
+                value=feature,
             )
 
 
@@ -220,11 +227,13 @@ def _column(pool: Pool, name: str) -> Column:
     if values is None and name == GROUP and "group" in pool.columns:
         values, code = pool.groups, pool.columns["group"]
     if values is None or code is None:
-        there = [*pool.group_columns, *([GROUP] if "group" in pool.columns else [])]
+        available = [*pool.group_columns, *([GROUP] if "group" in pool.columns else [])]
         raise InvalidValue(
             f"The items have no group column {name}.",
             field="groups",
-            rule="of " + ", ".join(there) if there else "left out: the items have no groups",
+            rule="of " + ", ".join(available)
+            if available
+            else "left out: the items have no groups",
             value=name,
         )
     return Column.of(name, np.array(values)[code])

@@ -1,9 +1,8 @@
-"""What the file of a run has to show before anybody else keeps its session.
+"""Checks of a run's file before a service stores its session.
 
-Nothing in it is believed but its seed and its losses: the plan is made again from its claim, every
-draw from the seed, every interval from the losses, and the certificate that it leads to is
-verified as anybody would verify it. Whether the losses are those that a judge gave, and whether the
-session is one of many, no file shows.
+Only its seed and its losses are trusted: the plan is made again from its claim, every draw from the
+seed, every interval from the losses, and the resulting certificate is verified like any other. No
+file can show whether a judge gave the losses, or whether the session is one of many.
 """
 
 import hashlib
@@ -56,16 +55,16 @@ from celeus.errors import InvalidValue, Refusal
 SESSION: Final = re.compile(r"[0-9a-f]{32}")
 LONGEST_NAME = 200
 UNSEEN: Final = frozenset({"items", "issuer"})
-"""Checks that take something else than a run's file: its items' digest was made of its rows."""
+"""Checks that a run's file cannot serve; the items digest was computed from its own rows."""
 LARGEST_NUMBER = 2.0**53
-"""Beyond it a database gives whole numbers back that canonical JSON has no spelling for."""
+"""Least size of a float that a database returns as a whole number canonical JSON refuses."""
 TURNS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\x00")
-"""What would turn the direction of the text that a name stands in."""
+"""Characters that change the direction of the text around a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What the header of a file says, each member in its form."""
+    """The header of a file, each member in its type."""
 
     session: bytes
     items: int
@@ -76,10 +75,10 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A session that its file shows to be one; ``records`` are its ledger as canonical JSON.
+    """A session checked from its file; ``records`` are its ledger as canonical JSON.
 
-    ``folded_at`` has of every round with an interval the number of the event since which it is what
-    it is; of several systems and of a table no round has one.
+    ``folded_at`` holds, for every round with an interval, the number of the event after which the
+    interval no longer changed. Rounds of several systems or of a table have no interval.
     """
 
     session: bytes
@@ -93,18 +92,18 @@ class Run:
 
 
 def opening_of(line: bytes) -> Opening:
-    """What the first line says; raises Mismatch for what is no header of a run."""
+    """Return the header from the first line; raises Mismatch if it is not a run's header."""
     header = parse(line)
     equal("format", header.get("format"), FORMAT)
     members(header, "", HEADER)
     moment(header["created_at"], "created_at")
-    plan, pool = (members(header[it], it, header[it] or ()) for it in ("plan", "pool"))
+    plan, pool = (members(header[name], name, header[name] or ()) for name in ("plan", "pool"))
     form = _form_of(pool)
     if plan.get("raters") is not None:
         raise Mismatch("plan.raters", plan["raters"], "left out: a run has one judge")
     policy = plan.get("policy")
     if isinstance(policy, dict):
-        # An interval without a guarantee is for comparisons, and no service opens a session on it
+        # An interval without a guarantee is for comparisons; no service opens such a session
         equal("plan.policy.recentred", policy.get("recentred"), found=True)
     equal("plan.method_version", plan.get("method_version"), METHOD_VERSION)
     return Opening(
@@ -117,10 +116,10 @@ def opening_of(line: bytes) -> Opening:
 
 
 def run_of(opening: Opening, pool: Pool, lines: Iterable[bytes], until: str) -> Run:
-    """The session of a file with this header and pool, and these lines behind them.
+    """Return the session of a file with this header, this pool and these lines of the ledger.
 
-    ``until`` is the time now, which no event is later than. Raises Mismatch at the first place that
-    is not as it has to be; that of a record is `ledger[i]`, i from 0.
+    ``until`` is the current time; no event may be later. Raises Mismatch for the first fault, whose
+    place in a record is `ledger[i]`, i from 0, and InvalidValue for a run that is not closed.
     """
     plan = _plan_of(opening, pool)
     transcript = Transcript(plan, pool.scale)
@@ -137,7 +136,7 @@ def run_of(opening: Opening, pool: Pool, lines: Iterable[bytes], until: str) -> 
         state = _replayed(plan, pool, opening.seed, transcript)
     start = chain_start(opening.session, bytes.fromhex(plan.digest))
     folded_at = _folded_at(transcript, state)
-    amendments, draws = transcript.amendments, [one.seen for one in transcript.draws]
+    amendments, draws = transcript.amendments, [draw.seen for draw in transcript.draws]
     # Thousands of objects, which the verification makes again
     del transcript
     run = Run(
@@ -164,34 +163,34 @@ def _form_of(pool: Object) -> PoolForm:
     name = text(form.name, "pool.name")
     if not 0 < len(name) <= LONGEST_NAME:
         raise Mismatch("pool.name", name, f"1 to {LONGEST_NAME} characters")
-    names = [text(one.name, "pool.metrics") for one in form.metrics]
+    names = [text(metric.name, "pool.metrics") for metric in form.metrics]
     if len(set(names)) < len(names) or len(names) > MOST_METRICS:
         rule = f"at most {MOST_METRICS} different names"
         raise Mismatch("pool.metrics", ", ".join(names), rule)
     try:
-        for one in names:
-            check_metric_name(one)
+        for metric_name in names:
+            check_metric_name(metric_name)
     except Refusal as refusal:
         raise Mismatch("pool.metrics", refusal.value, refusal.rule) from refusal
     named = form.named
     systems = (named.a, named.b) if isinstance(named, Systems) else ()
-    for one in named.names if isinstance(named, Lineup) else systems:
-        if not 0 < len(text(one, "pool.systems")) <= LONGEST_NAME:
-            raise Mismatch("pool.systems", one, f"1 to {LONGEST_NAME} characters")
+    for system in named.names if isinstance(named, Lineup) else systems:
+        if not 0 < len(text(system, "pool.systems")) <= LONGEST_NAME:
+            raise Mismatch("pool.systems", system, f"1 to {LONGEST_NAME} characters")
     return form
 
 
 def _showable(value: object, where: str) -> None:
-    """Names that people are shown beside other text, whose direction they must not turn."""
+    """Refuse text with characters that change the direction of the text around it."""
     if isinstance(value, str) and not TURNS.isdisjoint(value):
         raise Mismatch(where, value, "a text without marks that turn its direction")
     inner = value.values() if isinstance(value, dict) else value
-    for one in inner if not isinstance(inner, str) and isinstance(inner, Iterable) else ():
-        _showable(one, where)
+    for member in inner if not isinstance(inner, str) and isinstance(inner, Iterable) else ():
+        _showable(member, where)
 
 
 def _plan_of(opening: Opening, pool: Pool) -> AnyPlan:
-    """The plan, which is the one that its own claim leads to on this pool."""
+    """Return the plan of the header; raises Mismatch unless its claim gives it on this pool."""
     header, scale = header_of(parse(canonical_json(pool.header())))
     plan = plan_of(opening.plan, header, scale)
     equal("the items of plan.pool_digest", plan.pool_digest, pool.digest)
@@ -200,8 +199,8 @@ def _plan_of(opening: Opening, pool: Pool) -> AnyPlan:
 
 
 def _read(transcript: Transcript, lines: Iterable[bytes], until: str) -> Iterator[bytes]:
-    for at, line in enumerate(lines):
-        where = f"ledger[{at}]"
+    for number, line in enumerate(lines):
+        where = f"ledger[{number}]"
         try:
             record = parse(line)
         except Mismatch as differs:
@@ -211,14 +210,14 @@ def _read(transcript: Transcript, lines: Iterable[bytes], until: str) -> Iterato
             raise Mismatch(f"{where}.at", record["at"], f"no time after now, {until}")
         detail = record.get("detail", {})
         if "key" in detail:
-            # That is how a service writes down whose key a judgement came with
+            # A service records there which key a judgement came with
             raise Mismatch(f"{where}.detail.key", detail["key"], "no member of this name")
         _storable(detail, f"{where}.detail")
         yield line
 
 
 def _storable(value: object, where: str) -> None:
-    """What a database gives back as it was."""
+    """Refuse values that a database would return changed."""
     if isinstance(value, str) and "\x00" in value:
         raise Mismatch(where, value, "a text without U+0000")
     if isinstance(value, float) and abs(value) >= LARGEST_NUMBER:
@@ -233,7 +232,7 @@ def _storable(value: object, where: str) -> None:
 
 
 def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) -> AnySession:
-    """The session after the ledger, every draw made again; a Mismatch names the record it is of."""
+    """Return the session after replaying the ledger; a Mismatch names the record at fault."""
     try:
         if isinstance(plan, Plan):
             check_labels(pool, transcript)
@@ -247,16 +246,16 @@ def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) ->
 
 
 def _folded_at(transcript: Transcript, session: AnySession) -> NDArray[np.int32]:
-    """Of every round with an interval the event since which it is what it is."""
+    """Return for every round with an interval the last event that changed the interval."""
     latest = np.zeros(len(transcript.draws), dtype=np.int32)
-    for at, event in enumerate(transcript.events, 1):
+    for number, event in enumerate(transcript.events, 1):
         if isinstance(event, Observation | JointObservation | Unjudgeable | Amendment):
-            latest[event.round - 1] = at
+            latest[event.round - 1] = number
     return np.maximum.accumulate(latest[: len(session.question.points)])
 
 
 def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
-    """Refuse a session whose certificate would not hold for whoever has its pool.
+    """Refuse a session whose certificate would not verify on its pool.
 
     ``draws`` are the places of the draws among the records.
     """
@@ -271,7 +270,7 @@ def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
         pool_sessions=None,
         origin={"kind": PUSHED, "at": until},
     )
-    # Signed with any key: whose it is, is the only thing that is not looked at
+    # Any key will do: only the issuer is not checked
     key = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(run.seed).digest())
     report = verify(certificate(account, key), _evidence_of(pool))
     if report.difference is not None:

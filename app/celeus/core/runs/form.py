@@ -1,4 +1,4 @@
-"""What the file of a run says before its ledger: of its pool, its plan, and its seed.
+"""The head of a run's file: its pool, its plan, and its seed.
 
 line 1                  the header: format, session, pool, plan and seed
 as many as it has items the rows, as an upload has them
@@ -23,7 +23,7 @@ HEADER = ("created_at", "format", "items", "plan", "pool", "seed", "session")
 
 @dataclass(frozen=True, slots=True)
 class PoolForm:
-    """What is said of a pool beside its items; as in a request to create one.
+    """The facts about a pool beside its items, as in a request to create one.
 
     A pool of ``metrics`` has the scale of the first of them.
     """
@@ -36,23 +36,23 @@ class PoolForm:
 
     @property
     def growth(self) -> Growth:
-        """The pool before its first item."""
+        """Empty pool, to which items are added."""
         return Growth(self.scale, self.named, metrics=self.metrics)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         values: dict[str, Any] = {"name": self.name, "loss": asdict(self.scale)}
         if self.named is not None:
             values["systems"] = self.named.to_dict()
         if self.score is not None:
             values["score"] = self.score.to_dict()
         if self.metrics:
-            values["metrics"] = [one.to_dict() for one in self.metrics]
+            values["metrics"] = [metric.to_dict() for metric in self.metrics]
         return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The form whose ``to_dict`` gave ``values``."""
+        """Return the form whose ``to_dict`` gave ``values``."""
         loss, systems, score = values["loss"], values.get("systems"), values.get("score")
         return cls(
             name=values["name"],

@@ -28,13 +28,13 @@ Floats = NDArray[np.float64]
 
 RIDGE = 10.0
 LINE_LABELS = 16.0
-"""The line counts as that many labels of a stratum."""
+"""Number of labels of a stratum that the line counts as."""
 LEAST_SURROGATE = 0.005
 SPREAD_LABELS = 40.0
 PRIOR_SPREAD = 10.0
 LEAST_MEAN = 0.04
 LEAST_MOMENT = 1e-12
-"""Keeps square roots and quotients defined; far below what the shrinkage leaves."""
+"""Least second moment, for square roots and quotients; far below the shrunken moments."""
 
 
 class Fit(NamedTuple):
@@ -63,7 +63,7 @@ class Line:
         self.xy += weight * x * y
 
     def at(self, x: Floats) -> Floats:
-        """Height of the line."""
+        """Return the height of the line at ``x``."""
         determinant = self.weight * self.xx - self.x * self.x
         slope = (self.weight * self.xy - self.x * self.y) / determinant
         intercept = (self.y - slope * self.x) / self.weight
@@ -72,10 +72,10 @@ class Line:
 
 @dataclass(slots=True)
 class Calibration:
-    """What the folded labels say of every stratum; ``base`` holds x_k.
+    """Sums of the folded labels of every stratum, and the fit; ``base`` holds x_k.
 
-    ``lower`` and ``upper`` are where the losses of a stratum lie, ``prior`` is the second moment of
-    residuals that is expected before any label, where not that of losses at the ends of the scale.
+    ``lower`` and ``upper`` are bounds of the losses of a stratum, ``prior`` is the second moment of
+    residuals expected before any label (default: that of losses at the ends of the scale).
     """
 
     base: Floats
@@ -101,8 +101,8 @@ class Calibration:
     ) -> None:
         """Record a judged round of weight 1 / (n q); ``surrogate`` is the one its signal used.
 
-        By ``offset`` the items it is one of are thought to lie above the others: line and mean take
-        the loss without it.
+        ``offset`` is the expected difference of its kind of item from the others; line and mean
+        use the loss less the offset.
         """
         square = (loss - surrogate) ** 2
         self.line.add(float(self.base[stratum]), loss - offset, weight)

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 LEAST_MOMENT = 0.001
 DIFFERENCE_MOMENT = 0.05
-"""Second moment of a difference on the unit scale while it is not known which answers are equal."""
+"""Second moment of a difference on the unit scale if it is not known which answers are equal."""
 
 
 class Predictor(Protocol):
@@ -34,30 +34,30 @@ class Predictor(Protocol):
 
     @property
     def surrogates_left(self) -> float:
-        """Sum of the surrogates of the items not folded."""
+        """Sum of the surrogates of the items not yet folded."""
 
     @property
     def residual_moments(self) -> Floats:
         """Residual second moment of every stratum on the unit scale; empty without strata."""
 
     def recall(self, basis: int) -> None:
-        """Go back, for the coming round, to what the first ``basis`` rounds say."""
+        """Use, for the coming round, the fit from its first ``basis`` rounds."""
 
     def surrogate(self, draw: Draw) -> float:
-        """Surrogate of the drawn item."""
+        """Return the surrogate of the drawn item."""
 
     def signal_range(self, draw: Draw, plug_in: float) -> Range:
-        """Range of the draw's signal."""
+        """Return the range of the draw's signal."""
 
     def variance(self, draw: Draw) -> float:
-        """Predicted variance of the draw's signal on the unit scale."""
+        """Return the predicted variance of the draw's signal on the unit scale."""
 
     def record(self, draw: Draw, loss: float | None) -> None:
-        """The round is folded; ``loss`` is None when no judge could tell it."""
+        """Record a folded round; ``loss`` is None if it is unjudgeable."""
 
 
 class FixedPredictor:
-    """Surrogates as they came with the pool."""
+    """Surrogates that stay as uploaded with the pool."""
 
     __slots__ = ("_extremes", "_left", "_plan", "_proposal", "_rounds", "_surrogate")
 
@@ -74,23 +74,23 @@ class FixedPredictor:
 
     @property
     def surrogates_left(self) -> float:
-        """Sum of the surrogates of the items not folded."""
+        """Sum of the surrogates of the items not yet folded."""
         return self._left.value
 
     @property
     def residual_moments(self) -> Floats:
-        """Empty: draws depend on scores alone."""
+        """Empty array: draws depend on scores alone."""
         return np.empty(0)
 
     def recall(self, basis: int) -> None:
-        """Nothing is learnt."""
+        """Do nothing: these surrogates are not refitted."""
 
     def surrogate(self, draw: Draw) -> float:
-        """Surrogate of the drawn item."""
+        """Return the surrogate of the drawn item."""
         return float(self._surrogate[draw.item])
 
     def signal_range(self, draw: Draw, plug_in: float) -> Range:
-        """The range the policy names."""
+        """Return the range of the kind that the policy names."""
         policy = self._plan.policy
         if policy.range == "global":
             return global_range(policy.beta, self._extremes)
@@ -102,12 +102,12 @@ class FixedPredictor:
         return floor_range(plug_in, items_left, policy.beta, self._extremes)
 
     def variance(self, draw: Draw) -> float:
-        """Unknown: the published bets estimate it from the signals."""
+        """Return NaN: the published bets estimate the variance from the signals."""
         del draw
         return float("nan")
 
     def record(self, draw: Draw, loss: float | None) -> None:
-        """One item less; its loss changes no surrogate."""
+        """Remove the item from those left; its loss changes no surrogate."""
         del loss
         self._rounds += 1
         self._left.add(-self.surrogate(draw))
@@ -142,7 +142,7 @@ class CalibratedPredictor:
         lower, upper = (
             (ends - plan.lower) / plan.scale.width for ends in (strata.lower, strata.upper)
         )
-        # Of most items the two systems of a difference answer the same, if nothing else is said.
+        # Unless equal answers are known, the two systems are taken to agree on most items.
         prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
         self._calibration = Calibration(strata.base, lower, upper, prior)
         self._fit = self._calibration.fit
@@ -152,7 +152,7 @@ class CalibratedPredictor:
 
     @property
     def surrogates_left(self) -> float:
-        """Sum of the surrogates of the items not folded."""
+        """Sum of the surrogates of the items not yet folded."""
         left = self._left.weight
         sums = left.sum(), left @ self._fit.mean
         return float(self._lower * sums[0] + self._width * sums[1])
@@ -168,15 +168,15 @@ class CalibratedPredictor:
         return self._calibration.fit.mean
 
     def recall(self, basis: int) -> None:
-        """Go back, for the coming round, to what the first ``basis`` rounds say."""
+        """Use, for the coming round, the fit from its first ``basis`` rounds."""
         self._fit = self._fits.after(basis)
 
     def surrogate(self, draw: Draw) -> float:
-        """Surrogate of the drawn item's stratum."""
+        """Return the surrogate of the drawn item's stratum."""
         return self._lower + self._width * float(self._fit.mean[self._strata.code[draw.item]])
 
     def signal_range(self, draw: Draw, plug_in: float) -> Range:
-        """The exact range over strata with items left."""
+        """Return the exact range over strata with items left."""
         surrogate = self._lower + self._width * self._fit.mean
         q, ends = _strata_q(draw), (self._strata.lower, self._strata.upper)
         mask = self._left.weight > 0.0
@@ -185,18 +185,18 @@ class CalibratedPredictor:
         return exact_range(plug_in, surrogate, q, self._extremes, ends)
 
     def variance(self, draw: Draw) -> float:
-        """The sum over strata of rem_k max(v_k, 0.001) / (N^2 q_k)."""
+        """Return the sum over strata of rem_k max(v_k, 0.001) / (N^2 q_k)."""
         moment = np.maximum(self._fit.moment, LEAST_MOMENT)
         expected = self._left.weight @ (moment / _strata_q(draw))
         return float(expected) / (self._items * self._items)
 
     def record(self, draw: Draw, loss: float | None) -> None:
-        """One item less in its stratum; a loss moves the fit."""
+        """Remove the item from its stratum; a loss updates the fit."""
         stratum = int(self._strata.code[draw.item])
         if loss is not None:
             unit = (loss - self._lower) / self._width
-            own = self._strata.weight_of(draw.item)
-            weight = own / (float(self._left.weight.sum()) * draw.q)
+            item_weight = self._strata.weight_of(draw.item)
+            weight = item_weight / (float(self._left.weight.sum()) * draw.q)
             self._calibration.record(stratum, unit, float(self._fit.mean[stratum]), weight)
         self._left.take(draw.item)
         self._fit = self._calibration.fit

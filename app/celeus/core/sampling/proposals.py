@@ -39,7 +39,7 @@ Items = NDArray[np.int32]
 
 LOST_DIGITS = 1e-9
 KNOWN = -1
-"""Stands for a round: the loss of this item is known, and it is never drawn."""
+"""Value of ``drawn_in`` for an item whose loss is known and that is never drawn."""
 
 
 class ProposedDraw(NamedTuple):
@@ -51,7 +51,7 @@ class ProposedDraw(NamedTuple):
 
 
 class Proposal(Protocol):
-    """The distribution of the next draw, from scores and draws, and of losses the moments alone.
+    """The distribution of the next draw, from scores, draws and residual moments.
 
     ``drawn_in`` holds the round of every item drawn, 0 for those left and KNOWN for those that are
     never drawn; shape [N].
@@ -60,13 +60,13 @@ class Proposal(Protocol):
     drawn_in: Items
 
     def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
-        """The next item; ``coin`` is uniform on (0, 1). Takes nothing.
+        """Return the next item without taking it; ``coin`` is uniform on (0, 1).
 
         ``residual_moments`` is the residual second moment of every stratum after the folded rounds.
         """
 
     def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
-        """An item left, with the probabilities it would be drawn with now."""
+        """Return an item left, with its current draw probabilities."""
 
     def take(self, item: int, round_: int) -> None:
         """Mark ``item`` as drawn in round ``round_``."""
@@ -84,7 +84,7 @@ class Orders:
 
 
 def draw_orders(weight: Floats, seed: bytes) -> Orders:
-    """Orders for scores ``weight`` (shape [N], each at least 0)."""
+    """Return the orders for scores ``weight`` (shape [N], each at least 0)."""
     positive = np.flatnonzero(weight > 0).astype(np.int32)
     by_weight = positive
     if positive.size:
@@ -116,7 +116,7 @@ class MixtureProposal:
     def __init__(
         self, weight: Floats, orders: Orders, beta: float, known: NDArray[np.bool_] | None = None
     ) -> None:
-        """``known`` are items that are never drawn, with no weight."""
+        """Make the proposal; ``known`` is the mask of items never drawn, whose weight is 0."""
         self.weight = weight
         self.drawn_in: Items = np.zeros(weight.size, dtype=np.int32)
         if known is not None:
@@ -129,24 +129,24 @@ class MixtureProposal:
         self._walked = [0, 0]
 
     def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
-        """The next item and its probability; scores alone decide."""
+        """Return the next item and its probability; the moments are not used."""
         del residual_moments
         return ProposedDraw(*self.draw(coin))
 
     def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
-        """An item left, with the probability it would be drawn with now."""
+        """Return an item left, with its current draw probability."""
         del residual_moments
         return ProposedDraw(item, self.probability(item))
 
     def draw(self, coin: float) -> tuple[int, float]:
-        """The next item and its probability; ``coin`` is uniform on (0, 1). Takes nothing."""
+        """Return the next item and its probability without taking it; ``coin`` is uniform."""
         use_weight = self._positive > 0 and coin >= self._beta
         order = self._orders.by_weight if use_weight else self._orders.uniform
-        at = self._walked[use_weight]
-        while self.drawn_in[order[at]]:
-            at += 1
-        self._walked[use_weight] = at
-        item = int(order[at])
+        place = self._walked[use_weight]
+        while self.drawn_in[order[place]]:
+            place += 1
+        self._walked[use_weight] = place
+        item = int(order[place])
         return item, self.probability(item)
 
     def take(self, item: int, round_: int) -> None:
@@ -161,7 +161,7 @@ class MixtureProposal:
                 self._sum_up()
 
     def _sum_up(self) -> None:
-        """Sum the scores left anew: scores may differ by more digits than a sum can hold.
+        """Recompute the sum of the scores left, whose digits may be lost in a running sum.
 
         O(N), but only each time the sum has fallen by LOST_DIGITS, a few times in a session.
         """
@@ -169,14 +169,14 @@ class MixtureProposal:
         self._trusted_down_to = self._left_weight.value * LOST_DIGITS
 
     def probability(self, item: int) -> float:
-        """Probability q of an item that is still left."""
+        """Return the probability q of an item that is still left."""
         if self._positive == 0:
             return 1.0 / self.left
         share = float(self.weight[item]) / self._left_weight.value
         return (1.0 - self._beta) * share + self._beta / self.left
 
     def probabilities(self, round_: int | None = None) -> Floats:
-        """Probability of every item in ``round_`` (default: the next), zero for those drawn before.
+        """Return every item's probability in ``round_`` (default: the next), 0 if drawn before.
 
         Shape [N]; O(N), for exact ranges and tests.
         """
@@ -215,29 +215,29 @@ class StratifiedProposal:
 
     @property
     def left(self) -> Floats:
-        """What is left of every stratum: its items, or their weights; shape [K]."""
+        """Number of items left in every stratum, or the sum of their weights; shape [K]."""
         return self._left.weight
 
     def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
-        """The next item of the stratum that the coin falls on. Takes nothing."""
+        """Return the next item of the stratum that the coin selects, without taking it."""
         return self.pick(coin, self.strata_q(residual_moments))
 
     def pick(self, coin: float, q: Floats) -> ProposedDraw:
-        """The same where a single item of every stratum has the probability ``q``, shape [K]."""
+        """Return the next item for given probabilities ``q`` of an item per stratum, shape [K]."""
         reach = np.cumsum(self.left * q)
         stratum = int(np.searchsorted(reach, coin * reach[-1], side="right"))
         if stratum == q.size or not self.left[stratum]:
             # Rounding put the coin on the very end of the scale.
             stratum = int(np.flatnonzero(self.left)[-1])
-        at = self._walked[stratum]
-        while self.drawn_in[self._order[at]]:
-            at += 1
-        self._walked[stratum] = at
-        item = int(self._order[at])
+        place = self._walked[stratum]
+        while self.drawn_in[self._order[place]]:
+            place += 1
+        self._walked[stratum] = place
+        item = int(self._order[place])
         return ProposedDraw(item, self._strata.weight_of(item) * float(q[stratum]), q)
 
     def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
-        """An item left, with the probabilities it would be drawn with now."""
+        """Return an item left, with its current draw probabilities."""
         q = self.strata_q(residual_moments)
         weight = self._strata.weight_of(item)
         return ProposedDraw(item, weight * float(q[self._strata.code[item]]), q)
@@ -251,7 +251,7 @@ class StratifiedProposal:
         self._left.take(item)
 
     def strata_q(self, residual_moments: Floats) -> Floats:
-        """Probability of an item of weight 1 left in every stratum, shape [K]."""
+        """Return the probability of an item of weight 1 left in every stratum, shape [K]."""
         root = np.sqrt(residual_moments)
         share = (1.0 - self._beta) / float(self.left @ root)
         return np.asarray(share * root + self._beta / float(self.left.sum()), dtype=np.float64)

@@ -1,7 +1,7 @@
-"""The items left: how much they count, and what their losses may still sum to.
+"""The items left: their weight, and bounds of the sum of their losses.
 
-A weight is a float, and what is left of a sum of floats is not 0 when all was taken away. So an end
-is told by counting items, and only before it by weights.
+Weights are floats, and a sum of floats is not exactly 0 after all terms are subtracted. So the end
+is detected by counting items, and weights are summed only before it.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class StrataLeft:
-    """What is left of every stratum: the number of its items or the sum of their weights."""
+    """Number of items left in every stratum, or the sum of their weights."""
 
     __slots__ = ("_count", "_strata", "_sums", "weight")
 
@@ -29,12 +29,12 @@ class StrataLeft:
         self._sums: list[RunningSum] = []
         self.weight: Floats = strata.size.astype(np.float64)
         if strata.item_weight is not None:
-            code, own = strata.code, strata.item_weight
-            self._sums = [RunningSum.of(own[code == k]) for k in range(strata.count)]
-            self.weight[:] = [one.value for one in self._sums]
+            code, weight = strata.code, strata.item_weight
+            self._sums = [RunningSum.of(weight[code == k]) for k in range(strata.count)]
+            self.weight[:] = [left.value for left in self._sums]
 
     def take(self, item: int) -> None:
-        """One item less in its stratum."""
+        """Remove an item from its stratum."""
         stratum = int(self._strata.code[item])
         self._count[stratum] -= 1
         if not self._sums:
@@ -47,11 +47,11 @@ class StrataLeft:
 
 @dataclass(slots=True)
 class Remainder:
-    """What the losses of the items left may sum to, given bounds of their own or none.
+    """Bounds of the sum of the losses of the items left.
 
-    ``items`` of them are left, which count for ``weight``. ``rise`` and ``drop`` are by how much
-    their bounds lie above the lower end of the scale and below the upper one, in sum; without
-    bounds they are 0. Every sum is by weight, where items have ``item_weight``.
+    ``items`` are left, with a total ``weight``. ``rise`` and ``drop`` are the sums of their bounds
+    less the lower end of the scale and less the upper one; without bounds they are 0. Every sum is
+    weighted if items have ``item_weight``.
     """
 
     scale: Interval
@@ -66,7 +66,7 @@ class Remainder:
     def of(
         cls, scale: Interval, items: int, bounds: Bounds | None, item_weight: Floats | None = None
     ) -> Self:
-        """All items but the known ones, of which there are ``items``."""
+        """Return the remainder before the first draw: ``items`` items whose loss is not known."""
         if bounds is None:
             weight = RunningSum(float(items)) if item_weight is None else RunningSum.of(item_weight)
             return cls(scale, items, weight, None, item_weight)
@@ -74,37 +74,37 @@ class Remainder:
         rise, drop = bounds.lower[left] - scale.lower, bounds.upper[left] - scale.upper
         weight = RunningSum(float(items))
         if item_weight is not None:
-            own = item_weight[left]
-            rise, drop, weight = rise * own, drop * own, RunningSum.of(own)
+            left_weight = item_weight[left]
+            rise, drop, weight = rise * left_weight, drop * left_weight, RunningSum.of(left_weight)
         sums = RunningSum.of(rise), RunningSum.of(drop)
         return cls(scale, items, weight, bounds, item_weight, *sums)
 
     def weight_of(self, item: int) -> float:
-        """How much an item counts."""
+        """Return the weight of an item, 1 if all count the same."""
         return 1.0 if self.item_weight is None else float(self.item_weight[item])
 
     def limits(self, item: int) -> Interval:
-        """Where the loss of an item lies."""
+        """Return the bounds of an item's loss."""
         return self.scale if self.bounds is None else self.bounds.of(item)
 
     def take(self, item: int) -> None:
-        """One item less."""
+        """Remove an item."""
         weight = self.weight_of(item)
         self.items -= 1
         self.weight.add(-weight)
         if self.bounds is not None:
-            own = self.bounds.of(item)
-            self.rise.add(weight * (self.scale.lower - own.lower))
-            self.drop.add(weight * (self.scale.upper - own.upper))
+            limits = self.bounds.of(item)
+            self.rise.add(weight * (self.scale.lower - limits.lower))
+            self.drop.add(weight * (self.scale.upper - limits.upper))
         if not self.items and self.item_weight is not None:
             self.weight, self.rise, self.drop = RunningSum(0.0), RunningSum(0.0), RunningSum(0.0)
 
     @property
     def lower(self) -> float:
-        """The least sum."""
+        """Least sum of the losses left."""
         return self.weight.value * self.scale.lower + self.rise.value
 
     @property
     def upper(self) -> float:
-        """The largest sum."""
+        """Largest sum of the losses left."""
         return self.weight.value * self.scale.upper + self.drop.value

@@ -20,13 +20,13 @@ class RunningSum:
 
     @classmethod
     def of(cls, terms: Floats) -> Self:
-        """The sum of ``terms`` to twice a float's digits."""
+        """Return the sum of ``terms`` with twice a float's digits."""
         numbers: list[float] = terms[terms != 0.0].tolist()
         total = math.fsum(numbers)
         return cls(total, math.fsum((-total, *numbers)))
 
     def add(self, term: float) -> None:
-        """Add one term (negative: take it away)."""
+        """Add one term; a negative one subtracts."""
         high = self._high + term
         if abs(self._high) >= abs(term):
             self._low += (self._high - high) + term

@@ -1,4 +1,4 @@
-"""The documentation: its files, where each is shown, and how they lead to each other.
+"""The documentation: its files, their addresses, and the links between them.
 
 In a checkout these are README.md, CHANGELOG.md and `docs/`; a wheel carries them in `celeus/_docs`.
 """
@@ -17,7 +17,7 @@ from celeus.web.documents.markdown import Rendered, rendered
 HOME = "/docs"
 INDEX = "docs/index.md"
 ELSEWHERE: Mapping[str, str] = MappingProxyType({"openapi/openapi.json": "/openapi.json"})
-"""What pages link to and this service shows in another place."""
+"""Addresses of files that pages link to but that are no pages."""
 _ROOT_PAGES = ("README.md", "CHANGELOG.md")
 _PICTURES = {".png", ".svg", ".webp"}
 _LISTING = re.compile(r"^## (.+)$|^- \[.*?\]\((.+?)\)", re.MULTILINE)
@@ -32,7 +32,7 @@ class Document:
 
     @property
     def address(self) -> str:
-        """Where it is shown."""
+        """Address of the page."""
         return _address(self.name)
 
 
@@ -44,27 +44,27 @@ class Library:
 
     @classmethod
     def load(cls) -> Self:
-        """The documents that came with this code; none where nobody brought them."""
+        """Load the documents shipped with this code; empty if there are none."""
         package = Path(__file__).parents[2]
         carried = package / "_docs"
         root = carried if carried.is_dir() else package.parents[1]
         folder = carried if carried.is_dir() else root / "docs"
         files = {f"docs/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*")}
         for name in _ROOT_PAGES:
-            # The wheel's folder holds them beside the others
+            # In a wheel they lie in the same folder as the others
             files.pop(f"docs/{name}", None)
             files[name] = root / name
         return cls({name: path for name, path in sorted(files.items()) if path.is_file()})
 
     @cached_property
     def documents(self) -> Mapping[str, Document]:
-        """Every page by its name."""
+        """Pages by name."""
         pages = {_name(path): path for path in self._files if path.endswith(".md")}
         return {name: Document(name, self._render(path)) for name, path in pages.items()}
 
     @cached_property
     def shelves(self) -> Mapping[str, Sequence[Document]]:
-        """The pages by what somebody comes for, as the index lists them."""
+        """Pages by the sections of the index."""
         shelves: dict[str, list[Document]] = {}
         by_address = {document.address: document for document in self.documents.values()}
         for shelf, link in _LISTING.findall(self._files[INDEX].read_text(encoding="utf-8")):
@@ -76,7 +76,7 @@ class Library:
 
     @cached_property
     def pictures(self) -> Mapping[str, Path]:
-        """The files of pictures, by their places below the documentation's address."""
+        """Files of pictures, by their paths below the documentation's address."""
         return {
             path.removeprefix("docs/"): file
             for path, file in self._files.items()
@@ -84,7 +84,10 @@ class Library:
         }
 
     def address(self, page: str, link: str) -> str | None:
-        """Where a link in a page leads here; both are as the repository has them."""
+        """Return this service's address for a link in a page; None if it has none.
+
+        ``page`` and ``link`` are as in the repository.
+        """
         if link.startswith(("https:", "http:", "mailto:", "#")):
             return link
         path, mark, section = link.partition("#")
@@ -101,7 +104,7 @@ class Library:
 
 
 def _name(path: str) -> str:
-    """The name of a page, or of another file as it is."""
+    """Return the name of a page; other files keep their path."""
     path = path.removeprefix("docs/")
     return path.removesuffix(".md").lower() if path.endswith(".md") else path
 

@@ -1,4 +1,4 @@
-"""Pages of `docs/` as HTML: what the text says, and no HTML that is written in it.
+"""Pages of `docs/` as HTML; HTML written in the text is escaped.
 
 Headings get ids as GitHub gives them, so that links to sections work in either place.
 """
@@ -14,11 +14,11 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 Resolve = Callable[[str], str | None]
-"""Where a link of the page leads on this service; None when that is nowhere."""
+"""Function from a link of the page to its address on this service; None if it has none."""
 
 _COMMENT = re.compile(r"^<!--.*?-->$", re.DOTALL | re.MULTILINE)
 _NOT_IN_IDS = re.compile(r"[^\w\- ]")
-# The text's own angle brackets and quotes are escaped: only the renderer's tags are met here
+# The text's own angle brackets and quotes are escaped, so only the renderer's tags match
 _ADAPTED: Mapping[str, str] = MappingProxyType(
     {
         # Blocks wider than the page scroll by themselves, also by keyboard
@@ -26,7 +26,7 @@ _ADAPTED: Mapping[str, str] = MappingProxyType(
         "<table>": '<div class="table-scroll" tabindex="0" role="group" aria-label="Table">'
         '<table class="table">',
         "</table>": "</table></div>",
-        # A style in the page is what its policy forbids
+        # The page's content security policy forbids inline styles
         ' style="text-align:left"': "",
         ' style="text-align:right"': ' class="number"',
         ' style="text-align:center"': ' class="centred"',
@@ -53,7 +53,7 @@ class Rendered:
 
 
 def rendered(text: str, resolve: Resolve) -> Rendered:
-    """The page without its comments; links that lead nowhere are no links."""
+    """Render a page without its comments; a link without an address becomes plain text."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     tokens = parser.parse(_COMMENT.sub("", text))
     for inline in tokens:
@@ -63,13 +63,13 @@ def rendered(text: str, resolve: Resolve) -> Rendered:
     html = parser.renderer.render(tokens, parser.options, {})
     for plain, ours in _ADAPTED.items():
         html = html.replace(plain, ours)
-    title = next((one.text for one in headings if one.level == 1), "")
+    title = next((heading.text for heading in headings if heading.level == 1), "")
     # The parser escapes all that is not its own
-    return Rendered(Markup(html), title, [one for one in headings if one.level > 1])  # noqa: S704
+    return Rendered(Markup(html), title, [heading for heading in headings if heading.level > 1])  # noqa: S704
 
 
 def _resolve(token: Token, resolve: Resolve) -> None:
-    """Let a link or a picture lead where this service has what it names."""
+    """Set the address of a link or a picture to that on this service."""
     if token.type == "link_open":
         address = resolve(str(token.attrs.pop("href")))
         if address is not None:
@@ -80,20 +80,20 @@ def _resolve(token: Token, resolve: Resolve) -> None:
 
 
 def _headings(tokens: Sequence[Token]) -> Iterator[Heading]:
-    """Every heading, which is given its id and, below the title, a link to itself."""
+    """Yield every heading; give it an id and, below the title, a link to itself."""
     uses: dict[str, int] = {}
     for heading, inline in pairwise(tokens):
         if heading.type != "heading_open":
             continue
         children = inline.children or []
-        text = "".join(one.content for one in children)
+        text = "".join(token.content for token in children)
         name = _NOT_IN_IDS.sub("", text.strip().lower()).replace(" ", "-")
         count = uses.get(name, 0)
         uses[name] = count + 1
-        one = Heading(int(heading.tag[1:]), f"{name}-{count}" if count else name, text)
-        heading.attrSet("id", one.id)
-        if one.level > 1:
+        entry = Heading(int(heading.tag[1:]), f"{name}-{count}" if count else name, text)
+        heading.attrSet("id", entry.id)
+        if entry.level > 1:
             link = Markup(' <a class="anchor" href="#{}" aria-label="{}">#</a>')
-            said = link.format(one.id, f"Link to the section “{text}”")
-            children.append(Token("html_inline", "", 0, content=said))
-        yield one
+            anchor = link.format(entry.id, f"Link to the section “{text}”")
+            children.append(Token("html_inline", "", 0, content=anchor))
+        yield entry

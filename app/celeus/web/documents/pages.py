@@ -22,7 +22,7 @@ _EARLY_STYLES = (
     "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
     " 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='"
 )
-"""What Redoc adds before it can be told a nonce: an element, and in it the looks of scroll bars."""
+"""Digests of the styles that Redoc adds before it reads the nonce: an element and scroll bars."""
 _PICTURE_HEADERS = {
     "Cache-Control": "private, no-cache",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
@@ -35,13 +35,13 @@ router = page_router()
 @router.get(HOME)
 @router.get(HOME + "/")
 async def start(view: AnyonesPage) -> Response:
-    """The first page of the documentation."""
+    """Show the first page of the documentation."""
     return await document(view, view.request, "index")
 
 
 @router.get(REFERENCE)
 async def reference(view: AnyonesPage) -> Response:
-    """The reference of the interface, made from the contract by Redoc."""
+    """Show the reference of the interface, made from the contract by Redoc."""
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
     policy = {"style-src": f"'self' 'nonce-{nonce}' {_EARLY_STYLES}", "worker-src": "blob:"}
     return view.page("reference.html", policy=policy, nonce=nonce)
@@ -49,13 +49,13 @@ async def reference(view: AnyonesPage) -> Response:
 
 @router.get(PROBLEMS_PAGE)
 async def problems(request: Request) -> Response:
-    """What every refusal means; for everybody, because requests without a key are refused too."""
+    """Show the meaning of every refusal; open to all, as requests without a key are refused too."""
     return templates_of(request).page("problems.html", None, {"problems": explained()})
 
 
 @router.get(HOME + "/{path:path}")
 async def document(view: AnyonesPage, request: Request, path: str) -> Response:
-    """A page of the documentation, or a picture in one."""
+    """Show a page of the documentation, or a picture in one."""
     library = await asyncio.to_thread(_library)
     picture = library.pictures.get(path)
     if picture is not None:
@@ -70,7 +70,7 @@ async def document(view: AnyonesPage, request: Request, path: str) -> Response:
 
 @cache
 def _library() -> Library:
-    """The documentation, rendered once."""
+    """Return the documentation, rendered once."""
     library = Library.load()
     _ = library.shelves, library.pictures
     return library

@@ -10,11 +10,11 @@ from celeus.operations.pools.record import PoolRecord
 from celeus.web.report.wording import Words
 
 MIDDLE: Final = 100.0
-"""Where a row has no difference, of a picture twice as wide."""
+"""Place of the difference 0 in a row, whose picture is twice as wide."""
 
 
-class Rung(NamedTuple):
-    """A system on the ladder: its figures, and where its bar and its point stand."""
+class LadderRow(NamedTuple):
+    """A system on the ladder: its figures, and the places of its bar and its point."""
 
     name: str
     state: str
@@ -41,12 +41,12 @@ class BestWording(Words):
 
     @property
     def most(self) -> str:
-        """Which quantity is the best, as an adjective."""
+        """Adjective of the best value: least or highest."""
         return "least" if self._score.better == "lower" else "highest"
 
     @property
     def behind(self) -> str:
-        """What the difference from the leader is."""
+        """Definition of the difference from the leader, in words."""
         if self._score.better == "lower":
             return f"its {self.quantity} less that of the leader"
         return f"the leader's {self.quantity} less its own"
@@ -58,18 +58,18 @@ class BestWording(Words):
 
     @property
     def conditions(self) -> list[str]:
-        """What else there is to say of the claim."""
+        """Sentences beside the claim: the number of labels, and a leader that is not certified."""
         inside, items = count(self.labels_in_interval), self.items
         lines = [f"{inside} of {items} items were judged, by the losses of all systems."]
         if self._status["best"]["winner"] is None:
-            leader = next(one for one in self._ranked if one["state"] == "leading")
+            leader = next(system for system in self._ranked if system["state"] == "leading")
             lines.append(f"{leader['name']} does best so far, which is no claim.")
         return lines
 
     @property
     def standing(self) -> str:
-        """Whether the certificate is final or interim, in words."""
-        if self._told.closed:
+        """Sentence that the certificate is final or interim."""
+        if self._account.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may tell more systems apart."
 
@@ -93,7 +93,7 @@ class BestWording(Words):
 
     @property
     def sides(self) -> str | None:
-        """How often which place won; None where nothing was said of answers in an order."""
+        """Sentence on how often each place won; None if no answers were judged in an order."""
         places = self._status["best"]["places"] or {}
         if not any(places.values()):
             return None
@@ -105,31 +105,31 @@ class BestWording(Words):
 
     @property
     def _ranked(self) -> list[dict[str, Any]]:
-        """The systems, the leader first, and those out last, the latest of them before."""
+        """Systems by rank: the leader, then those still in, then those out, the latest first."""
 
-        def rank(one: Mapping[str, Any]) -> tuple[int, float]:
-            if one["state"] == "out":
-                return 2, -one["round"]
-            return int(one["state"] == "in"), one["estimate"] or 0.0
+        def rank(system: Mapping[str, Any]) -> tuple[int, float]:
+            if system["state"] == "out":
+                return 2, -system["round"]
+            return int(system["state"] == "in"), system["estimate"] or 0.0
 
         return sorted(self._status["best"]["systems"], key=rank)
 
     @property
-    def ladder(self) -> list[Rung]:
-        """A row for every system."""
-        return [self._rung(one) for one in self._ranked]
+    def ladder(self) -> list[LadderRow]:
+        """Rows of the ladder, one per system."""
+        return [self._ladder_row(system) for system in self._ranked]
 
-    def _rung(self, one: Mapping[str, Any]) -> Rung:
+    def _ladder_row(self, system: Mapping[str, Any]) -> LadderRow:
         figures, width = self.figures, self._scale.width
-        lower, upper, estimate = one["lower"], one["upper"], one["estimate"]
-        words = {"leading": "leads", "in": "may be the best"}.get(one["state"])
+        lower, upper, estimate = system["lower"], system["upper"], system["estimate"]
+        words = {"leading": "leads", "in": "may be the best"}.get(system["state"])
         bar = None
         if lower is not None:
             bar = MIDDLE * (1.0 + lower / width), MIDDLE * (upper - lower) / width
-        return Rung(
-            name=one["name"],
-            state=one["state"],
-            words=words or f"out since label {count(one['round'])}",
+        return LadderRow(
+            name=system["name"],
+            state=system["state"],
+            words=words or f"out since label {count(system['round'])}",
             estimate="" if estimate is None else figures.nearest(estimate),
             lower="" if lower is None else figures.below(lower),
             upper="" if upper is None else figures.above(upper),

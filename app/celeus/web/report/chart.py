@@ -14,7 +14,7 @@ WIDTH, HEIGHT = 720, 360
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 48
 TICKS = 6
 CUT_AFTER = 0.12
-"""Share of the labels whose wide intervals may leave the picture at its edges."""
+"""First share of the labels, whose wide intervals may extend beyond the picture."""
 MARGIN = 0.08
 
 
@@ -28,7 +28,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A straight line across the picture: its place, the kind that tells its look, its name."""
+    """A straight line across the picture: its place, the kind that sets its look, its name."""
 
     at: float
     kind: str
@@ -37,7 +37,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What the template draws; ``around``: the upper and the lower end of the band around 0."""
+    """Coordinates that the template draws; ``around``: the ends of the band around 0."""
 
     band: str
     middle: str
@@ -56,7 +56,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
-    """What is to be seen: scores, marks by their places there, and a band of ``margin`` around 0.
+    """Data of a chart: scores, marks on the score's scale, and a band of ``margin`` around 0.
 
     Numbers on the axis have their point moved by ``shift`` places.
     """
@@ -71,7 +71,7 @@ class ChartData:
 
 
 def chart(data: ChartData) -> Chart:
-    """The chart of a course; before the first label the interval is the whole scale."""
+    """Return the chart of the data; before the first label the interval is the whole scale."""
     points = [Point(0, math.nan, data.lower, data.upper), *data.points]
     last = max(points[-1].round, 1)
     low, high = _span(data, points)
@@ -80,29 +80,29 @@ def chart(data: ChartData) -> Chart:
         return LEFT + (WIDTH - RIGHT - LEFT) * round_ / last
 
     def up(loss: float) -> float:
-        # Far outside the picture is far enough: a viewer cuts at its edges.
+        # Coordinates far outside are shortened; a viewer cuts at the picture's edges.
         share = min(max((loss - low) / (high - low), -1.0), 2.0)
         return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * share
 
-    ends = [f"{across(one.round):.2f},{up(one.upper):.2f}" for one in points]
-    ends += [f"{across(one.round):.2f},{up(one.lower):.2f}" for one in reversed(points)]
-    middle = [f"{across(one.round):.2f},{up(one.estimate):.2f}" for one in points[1:]]
+    ends = [f"{across(point.round):.2f},{up(point.upper):.2f}" for point in points]
+    ends += [f"{across(point.round):.2f},{up(point.lower):.2f}" for point in reversed(points)]
+    middle = [f"{across(point.round):.2f},{up(point.estimate):.2f}" for point in points[1:]]
     return Chart(
         band="M" + "L".join(ends) + "Z",
         middle="M" + "L".join(middle) if middle else "",
-        across=[Tick(across(at), f"{at:g}") for at in nice(0, last, whole=True)],
-        up=[Tick(up(at), _label(at * 10**data.shift)) for at in nice(low, high)],
-        levels=[replace(one, at=up(one.at)) for one in data.levels if low <= one.at <= high],
+        across=[Tick(across(number), f"{number:g}") for number in nice(0, last, whole=True)],
+        up=[Tick(up(number), _label(number * 10**data.shift)) for number in nice(low, high)],
+        levels=[replace(mark, at=up(mark.at)) for mark in data.levels if low <= mark.at <= high],
         around=(up(data.margin), up(-data.margin)) if data.margin else None,
-        moments=[replace(one, at=across(one.at)) for one in data.moments],
+        moments=[replace(mark, at=across(mark.at)) for mark in data.moments],
     )
 
 
 def nice(low: float, high: float, *, whole: bool = False) -> list[float]:
-    """Round numbers from ``low`` to ``high``, about TICKS of them."""
+    """Return round numbers from ``low`` to ``high``, about TICKS of them."""
     rough = Decimal(repr((high - low) / TICKS))
     power = Decimal(10) ** rough.adjusted()
-    step = next(one * power for one in map(Decimal, (1, 2, 5, 10)) if one * power >= rough)
+    step = next(factor * power for factor in map(Decimal, (1, 2, 5, 10)) if factor * power >= rough)
     if whole:
         step = max(step, Decimal(1))
     first, last = math.ceil(Decimal(repr(low)) / step), math.floor(Decimal(repr(high)) / step)
@@ -110,13 +110,13 @@ def nice(low: float, high: float, *, whole: bool = False) -> list[float]:
 
 
 def _span(data: ChartData, points: Sequence[Point]) -> tuple[float, float]:
-    """The losses to be seen: all intervals but the first wide ones, and the levels."""
+    """Return the range to show: all intervals but the first wide ones, and the levels."""
     begin = CUT_AFTER * points[-1].round
-    visible = [one for one in points if one.round >= begin] or [points[-1]]
-    levels = [one.at for one in data.levels]
+    visible = [point for point in points if point.round >= begin] or [points[-1]]
+    levels = [mark.at for mark in data.levels]
     levels += [-data.margin, data.margin] if data.margin else []
-    low = min([one.lower for one in visible] + levels)
-    high = max([one.upper for one in visible] + levels)
+    low = min([point.lower for point in visible] + levels)
+    high = max([point.upper for point in visible] + levels)
     room = MARGIN * (high - low) or MARGIN * (data.upper - data.lower)
     low, high = max(data.lower, low - room), min(data.upper, high + room)
     return (low, high) if low < high else (data.lower, data.upper)
@@ -127,6 +127,6 @@ def _label(number: float) -> str:
 
 
 def thin(points: Sequence[Point], rows: int) -> list[Point]:
-    """About ``rows`` of the points, the last one among them."""
+    """Return about ``rows`` of the points, the last one among them."""
     step = max(1, -(-len(points) // rows))
     return [*reversed(points[::-1][::step])]

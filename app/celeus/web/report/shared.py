@@ -1,7 +1,7 @@
-"""What a link shows to anybody: the report of one session, and a badge of what it says.
+"""Pages of a guest link: the report of one session, and a badge of its claim.
 
-Nobody signs in, and nothing leads from here to anywhere else; search engines are asked to leave it
-out, and an address that a reader follows does not learn this one.
+They need no sign-in and link to no other page. Search engines are asked not to index them, and no
+address that a reader follows receives theirs as the referrer.
 """
 
 from types import MappingProxyType
@@ -25,13 +25,13 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 BADGE_SECONDS = 60
 LETTER = 6.6
-"""Width of a letter of 11 px, about; texts are fitted to it."""
+"""Approximate width of a letter of 11 px, by which the badge is sized."""
 MARGIN = 6
 LONGEST = 90
 COLOURS: Final = MappingProxyType(
     {"green": "#1a7f37", "red": "#b42318", "blue": "#1f5fa8", "grey": "#5f6670"}
 )
-"""Each is dark enough for white letters: at least 4.5 to 1."""
+"""Colours of badges; each has a contrast of at least 4.5 to 1 with white letters."""
 UNLISTED: Final = MappingProxyType(
     {"X-Robots-Tag": "noindex, nofollow, noarchive", "Referrer-Policy": "no-referrer"}
 )
@@ -39,7 +39,7 @@ UNLISTED: Final = MappingProxyType(
 
 @router.get(SHARED + "{token}")
 async def shared_report(request: Request, context: OpenContext, token: str) -> Response:
-    """The report of the session that a link leads to, as it stands."""
+    """Show the current report of the link's session."""
     try:
         await limit_share(context, request.scope)
         inner, session_id = await shared(context, token)
@@ -58,7 +58,7 @@ async def shared_picture(
     token: str,
     known: Annotated[str | None, Header(alias="If-None-Match")] = None,
 ) -> Response:
-    """What the session says now, as a picture for a page elsewhere."""
+    """Show the badge of the link's session, a picture for other pages."""
     try:
         await limit_share(context, request.scope)
         shown = await shared_badge(context, token)
@@ -81,9 +81,9 @@ async def shared_picture(
 
 
 def drawn(templates: Templates, badge: Badge, title: str) -> str:
-    """The picture of a badge."""
+    """Return the SVG of a badge."""
     label, message = _short(badge.label), _short(badge.message)
-    left, right = (round(LETTER * len(one)) + 2 * MARGIN for one in (label, message))
+    left, right = (round(LETTER * len(text)) + 2 * MARGIN for text in (label, message))
     return printable(
         templates.text(
             "badge.svg",

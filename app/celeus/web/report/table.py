@@ -17,7 +17,7 @@ LEAST: Final = 1.5
 
 
 class Row(NamedTuple):
-    """A claim: its figures in words, and where its bar and its point stand."""
+    """A claim: its figures in words, and the places of its bar and its point."""
 
     name: str
     figures: str
@@ -36,7 +36,7 @@ class Part(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """Something was asked for of one of them."""
+        """True if a precision or a question was asked for in any row."""
         return any(row.asked for row in self.rows)
 
 
@@ -47,7 +47,7 @@ class TableWording(Words):
         super().__init__(account)
         self._plan = plan
         self.figures = Figures(pool.scale, 0.0)
-        # A judgement may say of one metric that nobody can tell it
+        # A judgement may leave a single metric unjudged
         self.judged = self._status["rounds"]["judged"]
         self.labels_in_interval = self.in_interval
 
@@ -58,14 +58,14 @@ class TableWording(Words):
 
     @property
     def promises(self) -> list[str]:
-        """What holds of one claim, of all, and of those picked after looking."""
+        """Guarantees of one claim, of all, and of those picked after looking."""
         promises = self._status["table"]["promises"]
         return [promises[name] for name in ("one", "all", "picked")]
 
     @property
     def standing(self) -> str:
-        """Whether the certificate is final or interim, in words."""
-        if self._told.closed:
+        """Sentence that the certificate is final or interim."""
+        if self._account.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may narrow the intervals."
 
@@ -73,45 +73,49 @@ class TableWording(Words):
     def scale(self) -> str:
         """The scales of the losses."""
         return "; ".join(
-            f"{one.name}: {one.scale.lower:.10g} to {one.scale.upper:.10g}"
-            for one in self._plan.metrics
+            f"{metric.name}: {metric.scale.lower:.10g} to {metric.scale.upper:.10g}"
+            for metric in self._plan.metrics
         )
 
     @property
     def parts(self) -> Iterator[Part]:
         """All claims: those about all items, then by metric and group column."""
-        claims = self._told.claims
-        yield Part("All items", [_row(one, one["metric"]) for one in claims if not one["column"]])
+        claims = self._account.claims
+        yield Part(
+            "All items", [_row(claim, claim["metric"]) for claim in claims if not claim["column"]]
+        )
         for column in self._plan.columns:
             for metric in self._plan.metrics:
-                own = [
-                    one for one in claims if (one["metric"], one["column"]) == (metric.name, column)
+                in_column = [
+                    claim
+                    for claim in claims
+                    if (claim["metric"], claim["column"]) == (metric.name, column)
                 ]
-                own.sort(key=lambda one: one["lower"] - one["upper"])
+                in_column.sort(key=lambda claim: claim["lower"] - claim["upper"])
                 title = f"{metric.name} by {column}"
-                yield Part(title, [_row(one, one["value"]) for one in own])
+                yield Part(title, [_row(claim, claim["value"]) for claim in in_column])
 
 
 def _row(claim: Mapping[str, Any], name: str) -> Row:
     score, ends = claim["score"], claim["scale"]
     scale = Interval(ends["lower"], ends["upper"])
 
-    def at(value: float) -> float:
+    def place(value: float) -> float:
         return WIDE * (value - scale.lower) / scale.width
 
     asked = {None: "", True: "met", False: "not met yet"}[claim["met"]]
     later = claim["added"]
     answers = [
-        f"mean loss {one['side'].replace('_', ' ')} {one['threshold']:g}: {one['answer']}"
-        for one in claim["answers"]
+        f"mean loss {answer['side'].replace('_', ' ')} {answer['threshold']:g}: {answer['answer']}"
+        for answer in claim["answers"]
     ]
-    width = max(at(score["upper"]) - at(score["lower"]), LEAST)
+    width = max(place(score["upper"]) - place(score["lower"]), LEAST)
     return Row(
         name=name,
         figures=f"{score['name']} {score_figures(score, scale)}",
         asked="; ".join(filter(None, [asked, *answers])),
         added="" if later is None else f"added after {count(later)} label{'s' * (later != 1)}",
         judged=f"{count(claim['rounds']['judged'])} of {count(claim['items'])}",
-        bar=(min(at(score["lower"]), WIDE - width), width),
-        at=at(score["estimate"]),
+        bar=(min(place(score["lower"]), WIDE - width), width),
+        at=place(score["estimate"]),
     )

@@ -30,18 +30,18 @@ class Words:
     figures: Figures
 
     def __init__(self, account: Account) -> None:
-        self._told = account
+        self._account = account
         self._status = account.document
         self.items = count(account.plan.items)
         self.in_interval = self._status["rounds"]["in_interval"]
-        # A round that nobody could judge is answered, and no label
+        # An unjudgeable round has an answer, but no label
         self.judged = self._status["rounds"]["judged"] - account.unjudgeable
         self.labels_in_interval = self.in_interval - account.unjudgeable
 
     @property
     def sure(self) -> str:
         """The confidence of the claim."""
-        return sure(self._told.plan.alpha)
+        return sure(self._account.plan.alpha)
 
     @property
     def state(self) -> str:
@@ -50,8 +50,8 @@ class Words:
 
     @property
     def pool_sessions(self) -> str:
-        """Which of its pool's sessions this one is, and what became of the others."""
-        return pool_sessions_line(self._told.pool_sessions)
+        """Sentence on this session's place among those of its pool, and on the others' outcomes."""
+        return pool_sessions_line(self._account.pool_sessions)
 
     @property
     def beside(self) -> list[str]:
@@ -61,12 +61,12 @@ class Words:
 
     @property
     def saved(self) -> str:
-        """How many labels were saved against judging every item."""
-        remaining = self._told.plan.items - self._status["rounds"]["judged"]
+        """Sentence on the labels saved compared with judging every item."""
+        remaining = self._account.plan.items - self._status["rounds"]["judged"]
         if remaining == 0:
             return "none: every item was drawn"
-        share = f"{100 * remaining / self._told.plan.items:.1f}{PERCENT_SIGN}"
-        verb = "were never" if self._told.closed else "are not"
+        share = f"{100 * remaining / self._account.plan.items:.1f}{PERCENT_SIGN}"
+        verb = "were never" if self._account.closed else "are not"
         return f"{count(remaining)} of {self.items} items ({share}) {verb} judged"
 
 
@@ -91,16 +91,16 @@ class Wording(Words):
         return self.score.image(Interval(lower, upper), self._plan.scale)
 
     def at(self, loss: float) -> float:
-        """The score of a loss."""
+        """Return the score of a loss."""
         return self.score.at(loss, self._plan.scale)
 
     @cached_property
     def points(self) -> list[Point]:
         """The course of the score."""
         points = []
-        for one in self._told.points:
-            image = self._image(one.lower, one.upper)
-            points.append(Point(one.round, self.at(one.estimate), image.lower, image.upper))
+        for point in self._account.points:
+            image = self._image(point.lower, point.upper)
+            points.append(Point(point.round, self.at(point.estimate), image.lower, image.upper))
         return points
 
     @property
@@ -111,12 +111,12 @@ class Wording(Words):
         return self.figures.nearest(self.at(self._status["estimate"])) + self.sign
 
     def width(self, width: float, *, given: bool = False) -> str:
-        """A width, of a share in points; as somebody chose it where it was ``given``."""
+        """Return a width as text, of a share in points; if ``given``, with the user's digits."""
         figure = self.figures.given(width) if given else self.figures.nearest(width)
         return f"{figure} points" if self.shift else figure
 
     def asked(self, precision: float | None) -> str:
-        """The precision somebody chose."""
+        """Return the chosen precision as text."""
         return "none" if precision is None else self.width(precision, given=True)
 
     @property
@@ -152,30 +152,30 @@ class Wording(Words):
 
     @property
     def settled(self) -> bool:
-        """Whether the whole pool is judged, so that its mean is known exactly."""
+        """True if the whole pool is judged, so that its mean is known exactly."""
         return is_settled(self._status)
 
     @property
     def claim(self) -> str:
         """The claim in one sentence."""
         judged_items = self._judged
-        what = f"the {self.quantity} {self.where}"
+        subject = f"the {self.quantity} {self.where}"
         if self.in_interval == 0:
-            what = f"all we know is that {what} lies {self.interval}"
+            subject = f"all we know is that {subject} lies {self.interval}"
             if self.judged == 0:
-                return f"Nothing is judged{self._yet}: {what}."
-            return f"No label is in the interval{self._yet}: {what}; {judged_items}."
+                return f"Nothing is judged{self._yet}: {subject}."
+            return f"No label is in the interval{self._yet}: {subject}; {judged_items}."
         if not self._plan.policy.recentred:
             return (
                 f"No promise is made: this session ran a form of its policy that serves comparisons"
-                f" only. It arrived at an interval {self.interval} for {what}; {judged_items}."
+                f" only. It arrived at an interval {self.interval} for {subject}; {judged_items}."
             )
         if self.settled:
             known = self._plan.items - self._plan.drawable
             judged = "was judged or known" if known else "was judged"
-            return f"Every one of the {self.items} items {judged}: {what} is {self.interval}."
+            return f"Every one of the {self.items} items {judged}: {subject} is {self.interval}."
         return (
-            f"We are {self.sure} sure that {what} is {self.interval},"
+            f"We are {self.sure} sure that {subject} is {self.interval},"
             f" however often anybody looked; {judged_items}."
         )
 
@@ -185,7 +185,7 @@ class Wording(Words):
 
     @property
     def _judged(self) -> str:
-        """How many items were judged, and how many of them the interval speaks for."""
+        """Sentence on the items judged, and how many of them are in the interval."""
         sentence = f"{count(self.judged)} of {self.items} items were judged"
         inside = self.labels_in_interval
         if self.judged == inside:
@@ -197,16 +197,16 @@ class Wording(Words):
     def conditions(self) -> list[str]:
         """Caveats beside the claim, one sentence each."""
         lines = []
-        if self._told.unjudgeable:
+        if self._account.unjudgeable:
             lines.append(
-                f"Items in the interval that could not be judged: {count(self._told.unjudgeable)}."
-                " Each counts as the best possible for one end, and as the worst possible for the"
-                " other."
+                "Items in the interval that could not be judged:"
+                f" {count(self._account.unjudgeable)}. Each counts as the best possible for one"
+                " end, and as the worst possible for the other."
             )
-        if self._told.amendments:
+        if self._account.amendments:
             lines.append(
-                f"Losses corrected since they were given: {count(self._told.amendments)}. This is"
-                " the claim for the losses as they stand now."
+                f"Losses corrected since they were given: {count(self._account.amendments)}."
+                " This is the claim for the losses as they stand now."
             )
         if self._plan.believed is not None:
             lines.append(stated(self._plan.believed, self._plan.items))
@@ -231,8 +231,8 @@ class Wording(Words):
 
     @property
     def standing(self) -> str:
-        """Whether the certificate is final or interim, in words."""
-        if self._told.closed:
+        """Sentence that the certificate is final or interim."""
+        if self._account.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may narrow the interval."
 
@@ -248,7 +248,7 @@ class Wording(Words):
 
     @property
     def sides(self) -> str | None:
-        """How often which side won; None where no two systems are compared."""
+        """Sentence on how often each side won; None unless two systems are compared."""
         sides = self._status["sides"]
         if sides is None:
             return None
@@ -257,7 +257,7 @@ class Wording(Words):
 
     @property
     def raters(self) -> str | None:
-        """What a panel of raters has said, and how far they agree; None without one."""
+        """Sentence on the judgements of a panel and their agreement; None without a panel."""
         raters = self._status["raters"]
         if raters is None:
             return None
@@ -280,9 +280,9 @@ class Wording(Words):
 
     @property
     def answers(self) -> list[dict[str, str]]:
-        """What was asked, with the answers, as the session says them."""
+        """Questions with their answers, in the session's words."""
         return self._measure.answers(self._status)
 
     def threshold(self, asked: dict[str, Any]) -> str:
-        """What a question asks of the score, such as "at most 10 %"."""
+        """Return a question's threshold on the score as text, such as "at most 10 %"."""
         return self._measure.threshold(asked)

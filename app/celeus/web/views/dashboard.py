@@ -19,9 +19,9 @@ router = page_router()
 
 @router.get("/")
 async def dashboard(view: AnyonesPage, params: Annotated[SessionsQuery, Query()]) -> Response:
-    """The first rows; the page asks the service for more, and for what has changed.
+    """Show the first rows; the page asks the service for more, and for changes.
 
-    Who only labels is shown a start page of their own.
+    A caller who may only label gets a start page of their own.
     """
     if view.caller.blind and "label" in view.caller.scopes:
         return await home(view)
@@ -44,14 +44,14 @@ async def dashboard(view: AnyonesPage, params: Annotated[SessionsQuery, Query()]
     )
 
     def address(**changes: object) -> str:
-        """That of the same sessions but for the changes."""
+        """Return the dashboard's address with these filters changed."""
         asked = wanted | changes
-        said = {
+        query = {
             name: str(value).lower() if value is True else value
             for name, value in asked.items()
             if value and value != NEWEST
         }
-        return f"/?{urlencode(said)}" if said else "/"
+        return f"/?{urlencode(query)}" if query else "/"
 
     sessions = await list_sessions(view.context, page_filter)
     page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == ROWS else None}

@@ -9,5 +9,5 @@ MOST_SESSIONS = 100
 
 
 async def home(view: View) -> Response:
-    """The sessions that the caller's key may label, those with work for it first."""
+    """Show the sessions that the caller's key may label, those with work for it first."""
     return view.page("home.html", tasks=await list_tasks(view.context, MOST_SESSIONS))

@@ -1,4 +1,4 @@
-"""The pages of what was judged in a session: the table, and a round with its history."""
+"""The pages of a session's judgements: the table, and a round with its history."""
 
 import orjson
 from fastapi import Response
@@ -14,12 +14,12 @@ from celeus.web.views.labelling import ITEMS
 router = page_router()
 
 MOST_OFFERED = 500
-"""Values of a group column that the page offers; others are typed."""
+"""Largest number of values of a group column that the page offers; others are typed."""
 
 
 @router.get("/sessions/{session_id}/judged")
 async def judged(view: ReadsPage, session_id: SessionId) -> Response:
-    """The judgements; the address says which, and the page asks the service for them."""
+    """Show judgements; the page reads the filter from its address and asks the service for them."""
     body, _ = await get_session(view.context, session_id)
     labels = await labels_of(view.context, session_id)
     groups = {name: values[:MOST_OFFERED] for name, values in labels.groups.items()}
@@ -30,7 +30,7 @@ async def judged(view: ReadsPage, session_id: SessionId) -> Response:
 
 @router.get("/sessions/{session_id}/judged/{round_}")
 async def judgement(view: ReadsPage, session_id: SessionId, round_: int) -> Response:
-    """A round: its item, what was said of it, and a form to correct that."""
+    """Show a round: its item, its judgements, and a form to correct them."""
     body, _ = await get_session(view.context, session_id)
     task = TaskAnswer.of(await get_task(view.context, session_id))
     return view.page(

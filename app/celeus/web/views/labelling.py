@@ -1,4 +1,4 @@
-"""The labelling page: one item at a time, and nothing that could bias its judge."""
+"""The labelling page: one item at a time, without anything that could bias the judge."""
 
 from typing import Final
 
@@ -20,6 +20,6 @@ router = page_router()
 
 @router.get("/label/{session_id}")
 async def label(view: LabelsPage, session_id: SessionId) -> Response:
-    """The page of a session's judges; items come by the routes every judge uses."""
+    """Show the page of a session's judges; it loads items by the routes of the interface."""
     task = TaskAnswer.of(await get_task(view.context, session_id))
     return view.page("label.html", policy=ITEMS, task=task.model_dump(mode="json"))

@@ -10,7 +10,7 @@ router = page_router()
 
 @router.get("/sessions/new")
 async def new_session(view: ManagesPage) -> Response:
-    """The form; everything it shows comes by the interface any program uses."""
+    """Show the form, whose content the page loads by the routes of the interface."""
     return view.page(
         "newsession.html",
         policy=ITEMS,

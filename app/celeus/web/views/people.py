@@ -1,4 +1,4 @@
-"""The page of people and keys: invited, given roles and removed by whoever administers."""
+"""The page of people and keys, where administrators invite, remove and give roles."""
 
 from fastapi import Response
 
@@ -9,5 +9,5 @@ router = page_router()
 
 @router.get("/people")
 async def people(view: AdministersPage) -> Response:
-    """The frame; lists and changes come by the interface any program uses."""
+    """Show the page, which loads lists and sends changes by the routes of the interface."""
     return view.page("people.html", own_key=view.caller.key_id)

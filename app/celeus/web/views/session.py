@@ -16,7 +16,7 @@ router = page_router()
 
 @router.get("/sessions/{session_id}")
 async def session(view: ReadsPage, session_id: SessionId) -> Response:
-    """Where it stands now; the page then follows it live."""
+    """Show the session's current state; the page then follows it live."""
     body, _ = await get_session(view.context, session_id)
     opening = await get_opening(view.context, session_id)
     systems = opening.systems if isinstance(opening.systems, Systems) else None
@@ -37,6 +37,6 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
 
 @router.get("/sessions/{session_id}/items")
 async def items(view: ReadsPage, session_id: SessionId) -> Response:
-    """The items of a claim; the address says of which, and the page asks the service for them."""
+    """Show the items of a claim; the page reads the filter from its address and asks for them."""
     body, _ = await get_session(view.context, session_id)
     return view.page("items.html", policy=ITEMS, session=orjson.loads(body))

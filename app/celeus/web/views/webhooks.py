@@ -10,16 +10,19 @@ from celeus.web.pages import ManagesPage, page_router
 router = page_router()
 
 MOST_SESSIONS = 200
-"""The newest, to choose from."""
+"""Largest number of sessions to choose from, the newest ones."""
 
 
 @router.get("/webhooks")
 async def webhooks(view: ManagesPage) -> Response:
-    """The form; the webhooks themselves come by the interface any program uses."""
+    """Show the form; the page loads the webhooks by the routes of the interface."""
     sessions = await list_sessions(view.context, Filter(limit=MOST_SESSIONS))
     return view.page(
         "webhooks.html",
         events=EVENTS,
         formats=FORMATS,
-        sessions=[(one["id"], one.get("name") or f"Session {one['id'][-8:]}") for one in sessions],
+        sessions=[
+            (session["id"], session.get("name") or f"Session {session['id'][-8:]}")
+            for session in sessions
+        ],
     )
