@@ -16,13 +16,16 @@ PAGE = 100
 
 
 def open_tool(url: str, key: str) -> Tool:
-    """Argilla at an address, met with a key of an owner or an admin."""
+    """Open Argilla at an address, with the API key of an owner or an admin."""
     headers = {"X-Argilla-Api-Key": key}
     return Tool("Argilla", url, lambda _: headers, "put a key that works in ARGILLA_API_KEY")
 
 
 class Dataset:
-    """The dataset of a session, made at first and found by its name later; a response is enough."""
+    """The dataset of a session, made by the first run and then found by its name.
+
+    One response decides an item.
+    """
 
     name = "Argilla"
 
@@ -34,16 +37,16 @@ class Dataset:
         self.id = self._opened(f"celeus_{session}", self._workspace(workspace))
 
     def put(self, tasks: Sequence[Task]) -> None:
-        """Add records, by external ids that are their marks, without a suggestion."""
+        """Add a record for each task, with its mark as the external id and without a suggestion."""
         items = [{"external_id": it.mark, "fields": {FIELD: text_of(it)}} for it in tasks]
         self._tool.ask("PUT", f"{self._path}/records/bulk", {"items": items})
 
     def done(self) -> Mapping[str, Verdict | None]:
-        """Every record, with the first response that was submitted, else one that discards it."""
+        """Return records by mark, each with its first submitted response, else a discarded one."""
         return {record["external_id"]: self._verdict(record) for record in self._records()}
 
     def take_back(self, marks: Collection[str]) -> None:
-        """Delete those without any response, drafts among them."""
+        """Delete the records without any response; a draft counts as one."""
         free = [
             record["id"]
             for record in self._records()
@@ -132,7 +135,7 @@ def _field() -> dict[str, Any]:
 
 
 def _answer(values: Mapping[str, Mapping[str, Any]]) -> object:
-    """What was chosen, or the number that was typed."""
+    """Return the option chosen or the number typed, None for anything else."""
     chosen = values.get(VERDICT, {}).get("value")
     if chosen is not None:
         return chosen

@@ -20,7 +20,7 @@ JWT_DOTS = 2
 
 
 def open_tool(url: str, token: str) -> Tool:
-    """Label Studio at an address, met with a legacy token or a personal access token."""
+    """Open Label Studio at an address, with a legacy token or a personal access token."""
 
     def sign(tool: Tool) -> Headers:
         if token.count(".") != JWT_DOTS:
@@ -67,7 +67,7 @@ class LabelStudio:
         return dict(self._verdicts)
 
     def take_back(self, marks: Collection[str]) -> None:
-        """Delete those without annotation or draft."""
+        """Delete the tasks without an annotation or a draft."""
         for task in self._look():
             if task["data"].get(MARK) in marks:
                 path = f"/api/tasks/{task['id']}"
@@ -78,7 +78,7 @@ class LabelStudio:
         self._look()
 
     def _look(self) -> list[dict[str, Any]]:
-        """All tasks, read anew: a change may have been committed late, and a task be deleted."""
+        """Read all tasks anew: a change may have been committed late, or a task deleted."""
         self._verdicts, self._holders = {}, {}
         tasks = self._tasks("")
         for task in tasks:
@@ -154,7 +154,7 @@ class LabelStudio:
 
 
 def _answer(result: Sequence[Mapping[str, Any]]) -> object:
-    """What was chosen, else the number that was typed."""
+    """Return the option chosen, else the number typed."""
     values = {region.get("from_name"): region.get("value", {}) for region in result}
     chosen = values.get(VERDICT, {}).get("choices") or [None]
     return chosen[0] if chosen[0] is not None else values.get(NUMBER, {}).get("number")

@@ -18,7 +18,7 @@ PAGE = 100
 
 
 def open_tool(url: str, public: str, secret: str) -> Tool:
-    """Langfuse at an address, met with the keys of a project."""
+    """Open Langfuse at an address, with the keys of a project."""
     pair = base64.b64encode(f"{public}:{secret}".encode()).decode()
     hint = "put keys that work in LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"
     return Tool("Langfuse", url, lambda _: {"Authorization": f"Basic {pair}"}, hint)
@@ -52,7 +52,7 @@ class AnnotationQueue:
             self._tool.ask("POST", f"{QUEUES}/{self.id}/items", item)
 
     def done(self) -> Mapping[str, Verdict | None]:
-        """Every item of the queue, with what was scored where it is completed."""
+        """Return every item of the queue by mark, a completed one with its scores."""
         scores = self._scores()
         return {
             mark: self._verdict(item, scores.get(item["objectId"], {}))
@@ -60,7 +60,7 @@ class AnnotationQueue:
         }
 
     def take_back(self, marks: Collection[str]) -> None:
-        """Remove pending ones without a score."""
+        """Remove the pending items without a score."""
         scores = self._scores()
         for mark, item in self._items():
             free = item["status"] == "PENDING" and item["objectId"] not in scores
@@ -106,7 +106,7 @@ class AnnotationQueue:
         return iter(sorted(found, key=lambda one: one[1]["status"] == "COMPLETED"))
 
     def _scores(self) -> dict[str, dict[str, Any]]:
-        """What people have scored in this queue: by trace, the last score of each name."""
+        """Return the scores people gave in this queue: by trace, the last score of each name."""
         found: list[dict[str, Any]] = []
         cursor = None
         while True:

@@ -22,7 +22,7 @@ THERE_ALREADY = 409
 
 
 def open_tool(url: str, key: str, workspace: str | None = None) -> Tool:
-    """LangSmith at an address, met with a key, in the key's own workspace unless one is named."""
+    """Open LangSmith at an address with a key, in the key's own workspace unless one is named."""
     headers: Headers = {"x-api-key": key} | ({"X-Tenant-Id": workspace} if workspace else {})
     return Tool("LangSmith", url, lambda _: headers, "put a key that works in LANGSMITH_API_KEY")
 
@@ -70,7 +70,7 @@ class AnnotationQueue:
         self._tool.ask("POST", self._items_path, {"items": items})
 
     def done(self) -> Mapping[str, Verdict | None]:
-        """Every item of the queue, with what was said of it where its review is finished."""
+        """Return the queue's items by mark; one whose review is finished has its feedback."""
         there: dict[str, Verdict | None] = {
             mark: None for status in OPEN for mark, _ in self._items(status)
         }
@@ -82,7 +82,7 @@ class AnnotationQueue:
         }
 
     def take_back(self, marks: Collection[str]) -> None:
-        """Remove those that nobody has finished, reserved, or said anything of."""
+        """Remove the items that nobody has finished, reserved or commented on."""
         items = [item for status in OPEN for mark, item in self._items(status) if mark in marks]
         feedback = self._feedback([item["run_id"] for item in items])
         free = [
@@ -140,7 +140,7 @@ class AnnotationQueue:
                 return
 
     def _feedback(self, runs: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
-        """What was said of runs: by run, the last word on each key."""
+        """Return the feedback on runs: by run, the last entry for each key."""
         found: list[dict[str, Any]] = []
         for start in range(0, len(runs), RUNS_AT_ONCE):
             for page in count():

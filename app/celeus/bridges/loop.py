@@ -25,7 +25,7 @@ STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "
 LONGEST_UNASKED = 10.0
 """Seconds after which the session is asked for its state, also while nobody judges."""
 RENEWALS = 3
-"""How often in its time a lease is renewed."""
+"""Renewals of a lease within its time."""
 PATIENCE = 600.0
 """Seconds that a tool or a service may be away."""
 LONGEST_PAUSE = 30.0
@@ -34,7 +34,7 @@ DECLINED = frozenset({409, 422})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What somebody said of a task; ``said`` is None where it is no judgement, as ``why`` tells."""
+    """A person's answer to a task; ``said`` is None if it is no judgement, and ``why`` says why."""
 
     said: Said | None
     by: str = ""
@@ -45,21 +45,21 @@ class Queue(Protocol):
     """A place in a tool where people judge. Raises `Away` where the tool does not answer now."""
 
     name: str
-    """What the tool is called."""
+    """Name of the tool."""
 
     def put(self, tasks: Sequence[Task]) -> None:
         """Have people judge these, which are not there yet."""
 
     def done(self) -> Mapping[str, Verdict | None]:
-        """All that is there, by mark: the verdict, or None while there is none."""
+        """Return every item of the queue, by mark: its verdict, or None while there is none."""
 
     def take_back(self, marks: Collection[str]) -> None:
-        """Remove those of these that nobody has begun."""
+        """Remove those of these items that nobody has begun."""
 
 
 @dataclass(slots=True)
 class BridgeResult:
-    """What came over a bridge: labels, of them unjudgeable, corrections, and what came too late.
+    """Counts of a bridge's labels, the unjudgeable among them, corrections and late answers.
 
     `overtaken` counts items that somebody else had judged meanwhile, `state` is the last one of the
     session.
@@ -73,7 +73,7 @@ class BridgeResult:
 
 
 def asked_of(session: Session) -> Question:
-    """What a session asks of people; refuses one whose judgements have no such form."""
+    """Return the question a session asks people; refuses a session whose judgements fit no form."""
     return question_of(session.client.run(get(f"/v1/sessions/{session.id}/task")))
 
 
@@ -152,7 +152,7 @@ class _Loop:
                 self._queue.take_back(others)
 
     def _is_blind(self) -> bool:
-        """Whether this key knows rounds by numbers that are not the ledger's."""
+        """Return True if this key sees rounds under numbers other than the ledger's."""
         try:
             self._session.status()
         except Problem as problem:
@@ -178,7 +178,7 @@ class _Loop:
         return Task(mark, draw.item.id, draw.item.payload, sides)
 
     def _look(self) -> Mapping[str, Verdict | None]:
-        """What of this session is in the queue."""
+        """Return this session's items in the queue, with their verdicts."""
         own = f"{self._session.id}/"
         there = {mark: it for mark, it in self._queue.done().items() if mark.startswith(own)}
         self._put -= there.keys()
@@ -264,7 +264,7 @@ class _Loop:
         return f"changed in {self._queue.name}"
 
     def _is_own(self, round_: int) -> bool:
-        """Whether the last word on a round came over such a bridge; no, where nobody tells."""
+        """Return True if a round's last entry came over a bridge; False if it cannot be read."""
         last = None
         try:
             for entry in self._session.ledger():
@@ -285,7 +285,7 @@ class _Loop:
 
 
 def passes(refusal: Refusal) -> bool:
-    """Whether another try, later, may come to something else."""
+    """Return True if trying again later may succeed."""
     if isinstance(refusal, Problem):
         return (
             refusal.code == "busy" or refusal.status in PASSING or refusal.status >= SERVER_ERRORS
@@ -294,7 +294,7 @@ def passes(refusal: Refusal) -> bool:
 
 
 def _is_declined(refusal: Refusal) -> bool:
-    """Whether it is an answer about what was said, from a service or in this process."""
+    """Return True if the refusal rejects the judgement itself, and not the moment or the access."""
     if isinstance(refusal, Problem):
         return refusal.status in DECLINED and not passes(refusal)
     return isinstance(refusal, Conflict | Invalid)

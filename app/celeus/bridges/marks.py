@@ -14,7 +14,7 @@ def id_of(mark: str) -> str:
 
 
 def mark_of(session: str, id_: str) -> str | None:
-    """The mark whose id it is, None where it is of another session or of no bridge at all."""
+    """Return the mark that has this id, None for an id of another session or of no bridge."""
     digits = id_.replace("-", "").lower()
     number = digits.removeprefix(_prefix(session))
     if number == digits or len(number) != _ROUND_DIGITS + 1:

@@ -40,7 +40,7 @@ class ReviewQueue:
             self.experiment, self._queue = self._opened(f"Celeus {session}")
 
     def put(self, tasks: Sequence[Task]) -> None:
-        """Make a trace of each, and have the queue hold it."""
+        """Make a trace of each task, and add it to the queue."""
         with self._met():
             for task in tasks:
                 span = self._mlflow.start_span_no_context(
@@ -54,7 +54,7 @@ class ReviewQueue:
                 self._queues.add_items_to_review_queue(self._queue, item_ids=[span.trace_id])
 
     def done(self) -> Mapping[str, Verdict | None]:
-        """Every item of the queue, with the last answer to the question where it is complete."""
+        """Return every item of the queue by mark, a complete one with its last answer."""
         with self._met():
             known = self._traces()
             told: dict[str, Verdict | None] = {}
@@ -68,7 +68,7 @@ class ReviewQueue:
             return told
 
     def take_back(self, marks: Collection[str]) -> None:
-        """Remove pending ones without an answer."""
+        """Remove the pending items without an answer."""
         with self._met():
             known = self._traces()
             free = [
@@ -117,7 +117,7 @@ class ReviewQueue:
         )
 
     def _traces(self) -> dict[str, Any]:
-        """What is known of the traces of this experiment, with their answers, by id."""
+        """Return the information on this experiment's traces, answers included, by id."""
         traces = _pages(
             lambda token: self._client.search_traces(
                 locations=[self.experiment],
@@ -129,7 +129,7 @@ class ReviewQueue:
         return {one.info.trace_id: one.info for one in traces if TAG in one.info.tags}
 
     def _answers(self, info: Any) -> list[Any]:  # noqa: ANN401 -- of MLflow
-        """What people have answered, the last one last."""
+        """Return people's answers to the question, oldest first."""
         answers = [
             one
             for one in info.assessments
@@ -150,7 +150,7 @@ class ReviewQueue:
 
     @contextmanager
     def _met(self) -> Iterator[None]:
-        """What MLflow raises, as what a bridge raises."""
+        """Turn MLflow's errors into those of a bridge: `Away`, or `InvalidValue`."""
         try:
             yield
         except self._mlflow.exceptions.MlflowException as error:
@@ -161,7 +161,7 @@ class ReviewQueue:
 
 
 def _pages(page: Callable[[str | None], Any]) -> Iterator[Any]:
-    """What all pages hold."""
+    """Yield the entries of all pages."""
     token = None
     while True:
         found = page(token)

@@ -1,4 +1,4 @@
-"""What people are asked of an item, what they are shown, and the judgement that an answer is."""
+"""The question people are asked, the task they are shown, and the judgement their answer makes."""
 
 import html
 import json
@@ -58,7 +58,7 @@ class Question:
 
     @property
     def text(self) -> str:
-        """What is asked, in words."""
+        """The question in words."""
         if self.takes == "loss":
             return f"The loss, from {self.lower:g} (best) to {self.upper:g} (worst)"
         return "Which class is it?" if self.labels else "What is true of it?"
@@ -75,7 +75,7 @@ class Question:
         return self.options
 
     def said(self, answer: object, payload: object = None) -> Said | None:
-        """The judgement that an answer is; None where it is none."""
+        """Return the judgement that an answer makes, None if it makes none."""
         if answer == CANNOT_TELL:
             return UNJUDGEABLE
         if isinstance(answer, str):
@@ -90,7 +90,7 @@ class Question:
 
 
 def question_of(task: Mapping[str, Any]) -> Question:
-    """What a session asks of its judges, by its `task`; refuses what has no such form."""
+    """Return the question of a session from its `task`; refuses a task that has no such form."""
     loss, comparison = task.get("loss"), task.get("comparison")
     if task.get("metrics") or task.get("best") or loss is None:
         raise _no_form("one loss or one comparison", "several losses")
@@ -152,7 +152,7 @@ def words(value: object) -> str:
 
 
 def parts_of(task: Task) -> list[tuple[str, Any]]:
-    """What a task shows: title and value of each part, in the order of the labelling page."""
+    """Return the parts of a task to show, as title and value, in the labelling page's order."""
     parts = _members(task.payload)
     for name, side in zip(("left", "right"), task.sides, strict=False):
         shown = [] if side.answer is None else [(name, side.answer)]

@@ -1,4 +1,4 @@
-"""A tool met over HTTP: JSON in, JSON out, and no secret in any message."""
+"""A client of a tool's HTTP API: JSON in, JSON out, and no secret in any message."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -17,7 +17,7 @@ Headers = Mapping[str, str]
 
 
 class Away(Unavailable):
-    """A tool does not answer now; whether what was asked has happened is not known."""
+    """Raised when a tool does not answer now; whether the request took effect is not known."""
 
 
 class Tool:
@@ -42,7 +42,7 @@ class Tool:
         self._http.close()
 
     def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 -- JSON
-        """The JSON at a path; what is None is no part of the query."""
+        """Return the JSON at a path; parameters that are None are left out of the query."""
         given = {name: value for name, value in query.items() if value is not None}
         return self.ask("GET", path, query=given)
 
@@ -55,7 +55,7 @@ class Tool:
         *,
         known: int | None = None,
     ) -> Any:  # noqa: ANN401 -- JSON
-        """The answer as JSON, None where it has no body or the status ``known``."""
+        """Return the answer as JSON, None if it has no body or the status ``known``."""
         signed_before = self._headers is not None
         if self._headers is None:
             self._headers = self._sign(self)
@@ -74,7 +74,7 @@ class Tool:
         query: Mapping[str, Any] | None = None,
         headers: Headers | None = None,
     ) -> httpx2.Response:
-        """An answer, whatever it says; raises Away where none comes."""
+        """Send a request and return its answer, of any status; raises `Away` if none comes."""
         try:
             return self._http.request(
                 method, self.url + path, params=query, headers=headers, json=body
@@ -83,7 +83,7 @@ class Tool:
             raise Away(f"{self.name} cannot be reached at {self.url}: {reason(error)}") from None
 
     def read(self, answer: httpx2.Response) -> Any:  # noqa: ANN401 -- JSON
-        """What an answer holds; refuses one that declines."""
+        """Return the JSON of an answer; raises for every status that is not a success."""
         status = answer.status_code
         if status in PASSING or status >= SERVER_ERRORS:
             raise Away(f"{self.name} at {self.url} answers {status}")
@@ -101,7 +101,7 @@ class Tool:
             raise InvalidValue(f"{self.url} does not speak as {self.name} does") from None
 
     def _without_secret(self, text: str) -> str:
-        """What a tool says, also where it says again what let the request in."""
+        """Return a tool's text with the secrets of the request's headers removed."""
         for value in (self._headers or {}).values():
             text = text.replace(value.split()[-1], "…")
         return text

@@ -148,7 +148,7 @@ def argilla(  # noqa: PLR0913 -- one parameter an option
 
 
 def secret(name: str) -> str:
-    """What an environment variable holds; refuses none, and what no header can hold."""
+    """Return an environment variable's value; refuses an empty one or one unfit for a header."""
     value = os.environ.get(name, "")
     if not value or not (value.isascii() and value.isprintable()) or " " in value:
         raise InvalidValue(f"there is no secret in {name} that works: set it", field=name)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from celeus.settings import Settings
 
 JOIN_SECONDS = 30.0
-"""How long to wait for a database that another process is starting."""
+"""Seconds to wait for a database that another process is starting."""
 
 _ADDRESS = "address"
 """File of the data folder that says where the running service is reached."""
@@ -59,7 +59,7 @@ def settings_of(**values: Any) -> "Settings":  # noqa: ANN401 -- one type per se
 
 
 def address_of(settings: "Settings", port: int | None = None) -> str:
-    """Where people reach a service with these settings, which may listen on another ``port``."""
+    """Return the address of a service with these settings, which may listen on another ``port``."""
     return settings.model_copy(update={"port": port or settings.port}).address
 
 
@@ -81,7 +81,7 @@ def published_address(settings: "Settings", address: str) -> Iterator[None]:
 
 
 def service_address(settings: "Settings") -> str:
-    """Where the service is reached: the public URL, where the running one says, or the default."""
+    """Return the service's address: the public URL, the running service's, or the default."""
     if settings.public_url is None and settings.database_url is None:
         with suppress(OSError, ValueError):
             text = (settings.data_dir / _ADDRESS).read_text(encoding="utf-8")

@@ -149,7 +149,7 @@ def gate(  # noqa: PLR0913 -- one parameter an option
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Where a gate says what it found."""
+    """The destinations of a gate's report: GitHub, JSON on the terminal, files."""
 
     github: bool
     as_json: bool

@@ -52,7 +52,7 @@ Key = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class CommonOptions:
-    """What every import may be asked for."""
+    """The options that all imports share."""
 
     logs: list[Path]
     model: list[str]
@@ -325,7 +325,7 @@ def _check(wish: "Wish", shared: CommonOptions) -> None:
 
 
 def _said(pool: "JoinedItems | Pairing") -> list[str]:
-    """What a pool is made of, a line each."""
+    """Return lines that describe a pool."""
     from celeus.readers.pools import Pairing
 
     return _of_pairs(pool) if isinstance(pool, Pairing) else _of_items(pool)

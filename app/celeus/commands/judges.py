@@ -52,7 +52,7 @@ CacheFile = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Who is to judge, and for how much."""
+    """The judge asked for, its prices, and the file of its verdicts."""
 
     rubric: Path | None
     model: str | None
@@ -82,7 +82,7 @@ class Worker:
             self.endpoint.end()
 
     def bill(self) -> str:
-        """What was used, with a semicolon before it."""
+        """Return calls, retries, tokens and cost as text, with a semicolon before it."""
         if self.endpoint is None:
             return ""
         spent, prices = self.endpoint.spent, self.endpoint.prices
@@ -249,7 +249,7 @@ def _working(wish: Wish) -> Iterator[Worker]:
 
 
 def _case(turn: "Turn") -> "Case":
-    """What a turn shows: sides, or nameless answers, and nothing that tells whose they are."""
+    """Return the case of a turn: sides or answers, without the names of their systems."""
     from celeus.judges.cases import Answer, Case
 
     shown = turn.answers

@@ -43,7 +43,7 @@ def _runs() -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunTarget:
-    """What is to come of a run, and where."""
+    """The goal of a run, its session or pool, and the folder of its files."""
 
     goal: "Goal"
     folder: Path
@@ -272,7 +272,7 @@ def _nothing_left(kept: Path, file: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(test: "Test", goal: "Goal", file: Path) -> "Iterator[Session]":
-    """A session in this process."""
+    """Open a session in this process."""
     session = test.open(goal, file)
     try:
         yield session
@@ -296,7 +296,7 @@ def _build(models: "list[Documents]", machine: "Machine", *, model: bool) -> Non
 
 
 def _guessed(models: "list[Documents]", logs: list[Path]) -> "JoinedItems | None":
-    """What logs of other models guess of the documents."""
+    """Return the guesses of the documents' losses from logs of other models, None without logs."""
     from celeus.readers.formats import differences, read, sources
     from celeus.readers.pools import guessed, rows_of
     from celeus.readers.rows import Log

@@ -214,7 +214,7 @@ def _claim(claim: dict[str, object]) -> str:
 
 
 def _tabled(claim: dict[str, Any]) -> Iterator[str]:
-    """What claims about a table that hold say: of all items, of groups, and of one another."""
+    """Yield lines on a table's claims: of all items, of groups, and of how they hold together."""
     from celeus.core.insights.sentences import score_figures
     from celeus.core.interval import Interval
 
@@ -253,7 +253,7 @@ def _tabled(claim: dict[str, Any]) -> Iterator[str]:
 
 
 def _best(best: dict[str, object]) -> str:
-    """Which of several systems is the best, or may be."""
+    """Return a line naming the best of several systems, or those that may be it."""
     systems, standing = (best.get(name) for name in ("systems", "standing"))
     count = len(systems) if isinstance(systems, list) else "?"
     if best.get("winner") is not None:
@@ -263,7 +263,7 @@ def _best(best: dict[str, object]) -> str:
 
 
 def _reservations(claim: dict[str, object]) -> Iterator[str]:
-    """What the claim rests on beside the draws, and what it does not speak for."""
+    """Yield lines on the claim's assumptions and on items it does not cover."""
     assumptions = claim.get("assumptions")
     for one in assumptions if isinstance(assumptions, list) else []:
         if isinstance(one, dict):

@@ -1,4 +1,4 @@
-"""What a service says of a session, or of one claim of it, where it has a single interval."""
+"""Read the status of a session, or of one of its claims, that has a single interval."""
 
 import sys
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NUMBERS = ("alpha", "lower", "upper", "estimate")
 NULLABLE = frozenset({"verdict", "systems", "origin"})
 WHOLE_NUMBERS = ("round", "revision", "changes", "labels")
 SHARP = "sharp"
-"""How a session of many claims draws and bets, whose status names no policy."""
+"""Policy of a session of many claims, whose status names none."""
 ANSWERS = ("yes", "no", "undecided")
 VERDICTS = ("a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided")
 
@@ -46,7 +46,7 @@ def part_of(metric: str | None, group: str | None) -> Part | None:
 
 
 def document(url: str, session: str, part: Part | None = None) -> Flow[dict[str, Any]]:
-    """Where a session of the service at ``url`` stands.
+    """Return the status of a session of the service at ``url``.
 
     Of a table, what one claim says stands in the place of what a single one would, and ``claim``
     names it; of others it is None. ``labels`` are those in the interval.
@@ -94,7 +94,7 @@ def _checked(told: object, url: str, asked: str) -> dict[str, Any]:
 
 
 def _is_session(document: dict[str, Any]) -> bool:
-    """What is read here is there, and may be so in a session; anybody may answer at an address."""
+    """Return True if a document has the members read here, with values a session may have."""
     return (
         all(_is_word(document.get(name)) for name in TEXTS)
         and all(_is_number(document.get(name)) for name in NUMBERS)
@@ -117,7 +117,7 @@ def _is_word(text: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    """Whether it is a finite float, or a whole number that is one; True and False are none."""
+    """Return True for a finite float and an integer within its range; booleans do not count."""
     return type(value) in (float, int) and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
 
 

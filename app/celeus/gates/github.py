@@ -1,4 +1,4 @@
-"""What a step of GitHub Actions tells the workflow: an annotation, outputs, and a summary."""
+"""A GitHub Actions step's report to its workflow: an annotation, outputs and a summary."""
 
 import os
 import secrets
@@ -30,7 +30,7 @@ def tell(report: Report) -> None:
 
 
 def check_step() -> None:
-    """Refuse what is no step of GitHub Actions."""
+    """Refuse to run outside a step of GitHub Actions."""
     for name in (OUTPUT, SUMMARY):
         _file(name)
 

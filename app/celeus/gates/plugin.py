@@ -149,7 +149,7 @@ def _refused_in_one_line(work: Callable[[], T]) -> T:
 
 
 def _apart(work: Callable[[], T]) -> T:
-    """What the work comes to, also in a test that runs in an event loop."""
+    """Return the result of ``work``, which runs in a thread if an event loop runs here."""
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 

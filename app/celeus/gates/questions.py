@@ -1,4 +1,4 @@
-"""What a gate is asked, and what a session answers to it."""
+"""The questions of a gate, and a session's answers to them."""
 
 import math
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class Outcome:
 
     @property
     def final(self) -> bool:
-        """Whether waiting cannot change the outcome."""
+        """Return True if waiting cannot change the outcome."""
         return self.answer != "undecided" or self.session["state"] == "closed"
 
     def line(self) -> str:
@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def settings(self) -> str:
-        """Whether the session's settings are fixed, or how often they changed; by whose word."""
+        """Say if the settings are fixed or how often they changed, and who vouches for that."""
         told = settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
         if self.session["origin"] is None:
             return told
@@ -103,7 +103,7 @@ def named(session: dict[str, Any]) -> dict[str, str]:
 
 
 def settings_line(*, fixed: bool, changes: object) -> str:
-    """Whether precision, budget and stop of a session are fixed, or how often they changed."""
+    """Say if a session's precision, budget and stop are fixed, or how often they changed."""
     if fixed:
         return "fixed"
     if not changes:
@@ -162,7 +162,7 @@ class Replacement:
         }
 
     def _seen(self, session: dict[str, Any], side: str, margin: float) -> dict[str, Any]:
-        """What the interval says: yes where it is worse by no more than the margin, no by more."""
+        """Answer by the interval: yes if worse by no more than the margin, no if by more."""
         lower, upper = session["lower"], session["upper"]
         widest = max(abs(lower), abs(upper), margin)
         question = Question("at_most", margin) if side == "a" else Question("at_least", -margin)
@@ -178,7 +178,7 @@ class ExtraQuestion:
     score: bool
 
     def answered(self, session: dict[str, Any]) -> dict[str, Any]:
-        """What the interval says.
+        """Answer by the session's interval of the risk, or of the score.
 
         Raises InvalidValue where the session has no score of one system.
         """
@@ -226,7 +226,7 @@ def question_of(
 
 
 def outcome_of(session: dict[str, Any], question: ExtraQuestion | Replacement | None) -> Outcome:
-    """What a session answers to a question, or to its own; raises InvalidValue where to none."""
+    """Return the answer to a question, or to the session's own; InvalidValue without any."""
     if question is not None:
         return Outcome(session, [question.answered(session)])
     if not session["decisions"]:

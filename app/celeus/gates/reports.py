@@ -1,4 +1,4 @@
-"""What a gate found, for those who read pipelines: a table in Markdown, and JUnit's XML."""
+"""Report a gate's result in pipelines: a table in Markdown, and JUnit's XML."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a session answered or, in one line, why there is no answer; in how many seconds."""
+    """A session's answer, or a line saying why there is none, and the seconds it took."""
 
     found: Outcome | str
     seconds: float = 0.0
@@ -39,16 +39,16 @@ class Report:
 
     @property
     def line(self) -> str:
-        """All of it in one line."""
+        """The result in one line."""
         return self.found if isinstance(self.found, str) else self.found.line()
 
     @property
     def title(self) -> str:
-        """What came of it, in three words."""
+        """The result in three words."""
         return f"Celeus gate: {self.answer}"
 
     def cases(self) -> Iterator[Case]:
-        """One for each question."""
+        """Yield a case for each question."""
         if isinstance(self.found, str):
             yield Case("the session can be asked", "error", self.found)
             return

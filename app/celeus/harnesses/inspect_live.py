@@ -35,7 +35,7 @@ from celeus.readers.inspect_logs import loss_of
 from celeus.readers.rows import Wish, refused
 
 CALLED_OFF = ("CancelledError(", "Cancelled(")
-"""How the error of a sample begins that an operator has called off."""
+"""Beginnings of the error of a sample that an operator has cancelled."""
 GOES_ON = frozenset({"active", "all_leased"})
 """States of a session that is worth asking."""
 LOOK = 0.1
@@ -48,7 +48,7 @@ OF = ": "
 ONE_MODEL = "a session is of one model: open one for each"
 
 _SERVED: ContextVar[Turns] = ContextVar("served")
-"""What the run under way is served from; not set in one that begins."""
+"""The turns that serve the run under way; not set in a run that is just beginning."""
 _log = logging.getLogger(__name__)
 
 
@@ -70,7 +70,7 @@ class Side:
     runner: "asyncio.Task[Any] | None" = None
 
     def verdict(self, sample: EvalSample) -> float | str | None:
-        """The loss of a sample, the reason why there is none, or None where it was called off."""
+        """Return a sample's loss, or the reason why it has none, or None if it was cancelled."""
         place = f"item {sample.id}"
         if sample.limit is not None and sample.limit.type == "operator":
             return "an operator ended it early"
@@ -90,7 +90,7 @@ class Side:
         return loss
 
     def drained(self) -> list[Sample]:
-        """What is to be run next."""
+        """Return the queued samples, and empty the queue."""
         waiting, self.queue = self.queue, []
         return waiting
 
@@ -144,12 +144,12 @@ class Live:
 
     @property
     def status(self) -> Status:
-        """Where the session stood last."""
+        """The session's status as last received."""
         told = self._turns.status
         return read(Status, told) if told else self._opened
 
     async def next_samples(self, side: Side) -> list[Sample] | None:
-        """What a task runs next that runs nothing now; None when there is no more."""
+        """Return the samples an idle task runs next; None when there are no more."""
         if _SERVED.get(None) is not self._turns:
             await self._join(side)
         self._check_left_out(side)
@@ -172,7 +172,7 @@ class Live:
             self._check_others(side, waited)
 
     async def sample_complete(self, side: Side, sample: EvalSample) -> list[Sample] | None:
-        """Observe a sample that is done; what to run next."""
+        """Observe a sample that is done, and return the samples to run next."""
         drawn = self._drawn.get(str(sample.id))
         if drawn is None:
             # The task itself has added it
@@ -208,7 +208,7 @@ class Live:
         return any(turn.said is not None for turn in self._turns.held)
 
     def _working(self) -> Iterator[Drawn]:
-        """What is held, and neither judged nor called off."""
+        """Yield the draws being run: held, and neither judged nor cancelled."""
         for turn in self._turns.held:
             # What an answer under way has just brought, nobody works on
             drawn = self._drawn.get(turn.id)
@@ -216,7 +216,7 @@ class Live:
                 yield drawn
 
     def _settle(self, side: Side, number: int) -> None:
-        """Say of what failed before the draw of this number was handed out that nobody can tell."""
+        """Report as unjudgeable what failed before the draw of this number was handed out."""
         for drawn in tuple(self._failed):
             failed_in, later = drawn.failed or (side.name, 0)
             if failed_in == side.name and later <= number:
@@ -226,7 +226,7 @@ class Live:
                 drawn.say(len(self.sides))
 
     async def _ask(self) -> None:
-        """Tell what was said, and hand what comes new to every side."""
+        """Submit the waiting judgements, and queue the new draws on every side."""
         first = not self._drawn
         fresh = await to_thread.run_sync(self._rolled)
         for turn in fresh:
@@ -249,12 +249,12 @@ class Live:
         return fresh
 
     def renew(self) -> bool:
-        """Hold what is held for longer."""
+        """Renew the leases of the draws held."""
         with self._lock:
             return self.session.client.run(self._turns.keep())
 
     def serves(self, turns: Turns) -> bool:
-        """Whether a run is under way that is served from these."""
+        """Return True if a run served from these turns is under way."""
         ended = any(side.runner is not None and side.runner.done() for side in self.sides)
         return turns is self._turns and not ended
 
@@ -321,7 +321,7 @@ class Live:
 
 
 def epochs_refused() -> InvalidValue:
-    """The refusal of samples that are run several times."""
+    """Return the refusal of samples that are run several times."""
     return refused("an item is judged once: run the task with one epoch", "epochs")
 
 

@@ -95,6 +95,6 @@ def _in_process(
 
 
 def _file_of(session: Session) -> Path:
-    """Where a session in process lies."""
+    """Return the file of a session in process."""
     client = cast("LocalClient", session.client)
     return client.ledger.file.path

@@ -25,7 +25,7 @@ WHOLE = (0.0, 1.0)
 
 
 def wish_of(score: str | None, scale: Sequence[float], *, higher: bool | None) -> Wish:
-    """How scores are read: which one, which way it is better, and its ends."""
+    """Return how to read scores: which one, which direction is better, and its ends."""
     rule = "its two ends, the least first"
     refusal = InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=scale)
     try:
@@ -102,7 +102,7 @@ def compared(  # noqa: PLR0913 -- as `certified`
 
 
 def _opened(session: Session | str) -> tuple[Session, Status]:
-    """The session and where it stands; refuses one that a run of a model cannot serve."""
+    """Return the session and its status; refuses one that a run of a model cannot serve."""
     opened = Client().session(session) if isinstance(session, str) else session
     status = opened.status()
     if status.state not in GOES_ON:
@@ -125,7 +125,7 @@ def _opened(session: Session | str) -> tuple[Session, Status]:
 
 
 def _side(name: str, task: Task, wish: Wish) -> Side:
-    """A task as one that answers; refuses one whose scores are no losses."""
+    """Return a task as a side of the session; refuses one whose scores are not losses."""
     if task.epochs not in {None, 1}:
         raise epochs_refused()
     if task.early_stopping is not None:
@@ -142,7 +142,7 @@ def _side(name: str, task: Task, wish: Wish) -> Side:
 
 
 def _name_of(scorer: Scorer) -> str:
-    """What a scorer is called in the log: without its package."""
+    """Return a scorer's name as the log has it, without its package."""
     name: str = registry_info(scorer).name
     return name.partition("/")[2] or name
 
@@ -177,7 +177,7 @@ def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, 
 
 
 async def _in_one_line(work: Awaitable[T]) -> T:
-    """What comes of it; a refusal as Inspect shows it, and keeps it in the log."""
+    """Return the result of ``work``; a refusal becomes an error that Inspect shows and logs."""
     try:
         return await work
     except Refusal as refusal:

@@ -41,7 +41,7 @@ _PROBE = (0.0, 0.25, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What lm-eval is to run, by the names of its own options."""
+    """The tasks, model and prompts lm-eval is to run, named like its own options."""
 
     tasks: tuple[str, ...]
     model: str
@@ -62,13 +62,13 @@ class Settings:
 
     @property
     def name(self) -> str:
-        """What the model is called, here and by who reads its log."""
+        """The model's name, the same that a reader of its log gives it."""
         return model_of({"config": self.config}) or self.model
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """How a model is run, which changes no loss but in its last digit."""
+    """Batch sizes and device of a model, which change a loss in its last digit at most."""
 
     batch_size: str | None = None
     max_batch_size: int | None = None
@@ -171,15 +171,15 @@ class Documents:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """All documents, which nobody has answered."""
+        """Return all documents as unanswered rows."""
         return [self._readings[one.name].row(one.line()) for one in self._samples.values()]
 
     def has(self, name: str) -> bool:
-        """Whether there is such a document."""
+        """Return True if there is a document of this id."""
         return name in self._samples
 
     def hashes(self, name: str) -> dict[str, str]:
-        """What is asked of a document, as hashes."""
+        """Return the hashes of a document, its prompt and its target."""
         return self._hashes[name]
 
     @cached_property
@@ -188,7 +188,7 @@ class Documents:
         return {name: {member: line[member] for member in HASHES} for name, line in lines}
 
     def run(self, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-        """The lines of these documents as a log has them, one for every filter."""
+        """Run these documents, and return their lines as a log has them, one for every filter."""
         samples = [self._samples[name] for name in names]
         kinds: dict[str, list[Any]] = defaultdict(list)
         for sample in samples:
@@ -216,7 +216,7 @@ class Documents:
 
     @cached_property
     def results(self) -> dict[str, Any]:
-        """What a full run's results say of tasks and model, without any score."""
+        """Tasks and model as a full run's results describe them, without any score."""
         hashes: dict[str, list[str]] = {name: [] for name in self._tasks}
         for name, sample in self._samples.items():
             hashes[sample.name].append("".join(self.hashes(name).values()))
@@ -237,7 +237,7 @@ class Documents:
 
     @property
     def shared(self) -> dict[str, str]:
-        """What logs of the same tasks should share."""
+        """Settings that logs of the same tasks should share, by name."""
         return {
             name: value
             for task in self._tasks
@@ -245,7 +245,7 @@ class Documents:
         }
 
     def average(self) -> str | None:
-        """How the mean of all documents stands to what lm-eval reports of several tasks."""
+        """Say how the mean of all documents relates to lm-eval's figure for several tasks."""
         if len(self._tasks) == 1:
             return None
         name, *more = self.settings.tasks
@@ -270,7 +270,7 @@ class _Sample:
     requests: list[Any]
 
     def line(self) -> dict[str, Any]:
-        """What a log's line says before there is an answer."""
+        """Return a log's line as it is before there is an answer."""
         target = self.task.doc_to_target(self.document)
         first = self.requests[0]
         text = json.dumps(first.doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
@@ -370,7 +370,7 @@ def _complete(tasks: Mapping[str, Any], wish: Wish) -> Wish:
 
 
 def _is_mean(aggregate: Callable[[list[float]], Any]) -> bool:
-    """Whether what a tool reports of some numbers is their mean."""
+    """Return True if a tool's aggregate of some numbers is their mean."""
     try:
         return math.isclose(aggregate([*_PROBE]), math.fsum(_PROBE) / len(_PROBE))
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):

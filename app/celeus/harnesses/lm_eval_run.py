@@ -38,7 +38,7 @@ SIDES = ("a", "b")
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a session is to find out; ``margin`` is for two models alone."""
+    """Precision, margin, error probability and budget of a session; a margin needs two models."""
 
     precision: float | None
     margin: float | None
@@ -78,7 +78,7 @@ class Test:
 
     @property
     def two(self) -> bool:
-        """Whether models are compared."""
+        """True if two models are compared."""
         return len(self.models) > 1
 
     def rows(self) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ class Test:
         return rows
 
     def hashes(self, item: str) -> dict[str, str]:
-        """What all models are asked of a document, as hashes."""
+        """Return the hashes of a document that all models share."""
         first, *others = (one.hashes(item) for one in self.models)
         return {name: it for name, it in first.items() if all(one[name] == it for one in others)}
 
@@ -204,12 +204,12 @@ class Work:
         return [model.loss(item, self._lines(name, item)) for item in items]
 
     def _lines(self, name: str, item: str) -> list[dict[str, Any]]:
-        """What a log says of a document; nothing where it has not been run."""
+        """Return the log's lines of a document, none if it has not been run."""
         said = self.kept.get(key_of(name, item))
         return [] if said is None else said["lines"]
 
     def _said(self, turn: Turn, losses: tuple[float | None, ...]) -> object:
-        """The verdict; None after it was said that there is none."""
+        """Return the verdict; None after reporting that there is none."""
         if None in losses:
             turn.unjudgeable(f"lm-eval has no finite {self.test.first.metric} of it")
             return None
@@ -267,7 +267,7 @@ class Work:
         return files
 
     def _found(self, status: Status) -> dict[str, Any]:
-        """The estimate with its ends as a tool's score, and what it is."""
+        """Return the estimate and its ends as a tool's score, with its name."""
         first, metric = self.test.first, self.test.first.metric
         what: dict[str, Any] = {}
         if self.test.two:

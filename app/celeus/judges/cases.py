@@ -1,4 +1,4 @@
-"""What a judge is shown, what it says of it, and the judge that is a model with a rubric."""
+"""The case a judge is shown, its opinion, and the judge that is a model with a rubric."""
 
 import json
 import math
@@ -35,7 +35,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a judge says of a case.
+    """A judge's opinion on a case.
 
     A ``loss`` of an item of one system; ``losses`` of all answers; or a ``preference`` (`left`,
     `tie`, `right`) of two. None of them where it cannot tell, and ``reason`` says why. ``guesses``
@@ -52,7 +52,7 @@ class Opinion:
 
     @property
     def told(self) -> bool:
-        """Whether the judge could tell."""
+        """True if the judge gave a loss, losses or a preference."""
         return self.loss is not None or bool(self.losses) or self.preference is not None
 
 
@@ -68,7 +68,7 @@ class Model:
         self._verdicts = verdicts
 
     def __call__(self, case: Case) -> Opinion:
-        """What it says of a case; refuses one that lacks what the rubric shows."""
+        """Judge a case; refuses one that lacks a field the rubric shows."""
         readings = [self._reading(fields) for fields in self.shown(case)]
         if self._rubric.disagreement is not None:
             return self._pair(*readings)
@@ -89,7 +89,7 @@ class Model:
         return _with(opinion, loss=known[0])
 
     def shown(self, case: Case) -> list[dict[str, Any]]:
-        """What the rubric shows of a case, call by call; refuses a case that lacks it."""
+        """Return the fields the rubric shows, one entry a call; refuses a case that lacks one."""
         common = _members(case.payload)
         if self._rubric.disagreement is not None:
             if len(case.answers) != 2:
@@ -188,7 +188,7 @@ def _why(reading: Reading) -> str:
 
 
 def _members(payload: object) -> dict[str, Any]:
-    """What a template may show of a payload: its members, or the whole by that name."""
+    """Return a payload's members for a template, and the whole under the name `payload`."""
     if payload is None:
         return {}
     whole = payload if isinstance(payload, str) else json.dumps(payload, ensure_ascii=False)

@@ -21,7 +21,7 @@ TRIES = 7
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 LONGEST_WAIT = 120.0
-"""Who asks to be left alone for longer is not asked again."""
+"""Seconds; an endpoint that asks for a longer pause is not asked again in this run."""
 PASSING = frozenset({408, 409, 429})
 SERVER_ERRORS = 500
 DECLINED = frozenset({400, 422})
@@ -35,11 +35,11 @@ _TOO_LONG = re.compile(r"context.{0,20}length|too long|content.?(filter|manageme
 
 
 class Unfinished(Unavailable):
-    """There is more to judge; run the command again."""
+    """Raised when there is more to judge: run the command again."""
 
 
 class NoAnswer(Exception):
-    """The endpoint answers, but not to this text; the message says why."""
+    """Raised when the endpoint gives no answer to this text; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Prices:
 
 @dataclass(slots=True)
 class Spent:
-    """What has been used: calls that were answered, tries after the first, tokens."""
+    """Counts of calls answered, retries and tokens used."""
 
     calls: int = 0
     retries: int = 0
@@ -70,7 +70,7 @@ class Spent:
     cached: int = 0
 
     def cost(self, prices: Prices) -> float:
-        """Dollars; what the endpoint had in its cache counts in full."""
+        """Return the cost in dollars; tokens from the endpoint's cache count in full."""
         of_all = self.tokens_in * prices.tokens_in + self.tokens_out * prices.tokens_out
         return of_all / PER_PRICE
 
@@ -110,12 +110,12 @@ class Endpoint:
         self._http.close()
 
     def end(self) -> None:
-        """Have nobody wait for another try; calls that are under way are answered yet."""
+        """Stop all waiting for retries; calls under way are still answered."""
         self._ended.set()
 
     @property
     def structured(self) -> bool:
-        """Whether answers are held to a schema."""
+        """True if answers are held to a schema."""
         return "response_format" not in self._spared
 
     def request(self, prompt: str, schema: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def _checked(url: str) -> str:
 
 
 def _asked(headers: Mapping[str, str]) -> float:
-    """Seconds that an endpoint asks to be left alone."""
+    """Return the seconds an endpoint asks to wait before the next request."""
     try:
         return max(0.0, float(headers["retry-after-ms"]) / 1000.0)
     except (KeyError, ValueError):

@@ -85,7 +85,7 @@ def _answer(side: dict[str, Any]) -> Answer:
 def opinions(
     rows: Sequence[Row], judge: Judge, concurrency: int, ended: Callable[[], None]
 ) -> list[Opinion]:
-    """What the judge says of every item; the first refusal ends all, and is raised.
+    """Return the judge's opinion on every item; the first refusal stops all and is raised.
 
     ``ended`` is called then, so that nobody waits for another try.
     """

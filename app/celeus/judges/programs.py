@@ -54,7 +54,7 @@ class Program:
             _pipe(process.stdout).close()
 
     def __call__(self, case: Case) -> Opinion:
-        """What it says of a case; refuses what is no judgement of one."""
+        """Judge a case; refuses an answer of the program that is no judgement of it."""
         told = _told(case)
         key = key_of("program", self._command, told)
         kept = self._verdicts.get(key)
@@ -91,7 +91,7 @@ class Program:
 
     @contextmanager
     def _process(self) -> Iterator[subprocess.Popen[str]]:
-        """A process that nobody else talks to."""
+        """Lend a process of the command to one caller at a time."""
         with self._lock:
             process = self._idle.pop() if self._idle else self._started()
         yield process

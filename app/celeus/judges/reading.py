@@ -1,4 +1,4 @@
-"""What a model's answer says: its verdict, and how likely it found each.
+"""Read a model's answer: its verdict, and the probability it gave each verdict.
 
 The weight of a verdict is its probability at the first token of the verdict's value, over the
 alternatives that are the beginning of exactly one verdict (G-Eval does the same for digits). The
@@ -24,14 +24,14 @@ _STEM = re.compile(r'[\s"]*([^"]*)')
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a model said, why, and how it weighed the verdicts: nothing without logprobs."""
+    """A model's verdict, its reason, and the verdicts' weights, empty without logprobs."""
 
     said: str
     reason: str = ""
     weights: Mapping[str, float] = field(default_factory=dict)
 
     def loss(self, scale: Mapping[str, float]) -> float | None:
-        """What the verdict costs, None where there is none."""
+        """Return the loss of the verdict, None if there is none."""
         return scale.get(self.said)
 
     def soft(self, scale: Mapping[str, float]) -> float | None:
@@ -41,17 +41,17 @@ class Reading:
         return math.fsum(scale[one] * weight for one, weight in self.weights.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """For a file."""
+        """Return the members to be written to a file."""
         return asdict(self)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Self:
-        """From a file."""
+        """Make a reading from the members in a file."""
         return cls(**document)
 
 
 def read(choice: Mapping[str, Any], verdicts: Sequence[str], *, structured: bool) -> Reading:
-    """What a choice of an answer says; `UNREADABLE` where it says none of the ``verdicts``.
+    """Read the verdict of a choice; `UNREADABLE` if it is none of the ``verdicts``.
 
     Of a model that was not held to a schema (``structured``) the last verdict it names counts.
     """
@@ -124,14 +124,14 @@ def _weighed(
 
 
 def _place(text: str, said: str) -> int:
-    """Where the value of the verdict begins, −1 for nowhere."""
+    """Return the position where the verdict's value begins, −1 if it is not found."""
     places = [match.end() for match in re.finditer(_VALUE + rf"\s*(?={re.escape(said)})", text)]
     places = places or [match.start() for match in re.finditer(_words([said]), text)]
     return places[-1] if places else -1
 
 
 def _stem(token: str, head: str) -> str:
-    """What a token gives of a verdict, without what stands before the value and behind it."""
+    """Return a token's part of the verdict, in lower case, without the text around it."""
     match = _STEM.match(token.removeprefix(head))
     return "" if match is None else match[1].strip().lower()
 

@@ -38,7 +38,7 @@ _VERDICT = re.compile(r"\w[\w -]*")
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """How a model is asked, and what its verdicts mean.
+    """The instructions and template a model gets, and the loss of each verdict.
 
     ``scale`` is the loss of each verdict, of `PAIR` for two answers; ``disagreement``, for pairs
     alone, what an item is whose verdicts in both orders differ.
@@ -71,7 +71,7 @@ class Rubric:
 
     @property
     def verdicts(self) -> list[str]:
-        """What a model may say."""
+        """The verdicts a model may give."""
         return [*self.scale, CANNOT_TELL]
 
     def schema(self) -> dict[str, Any]:

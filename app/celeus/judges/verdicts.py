@@ -43,11 +43,11 @@ class Verdicts:
         self._file.close()
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """What was said under a key, if anything."""
+        """Return the verdict kept under a key, None if there is none."""
         return self._known.get(key)
 
     def keep(self, key: str, said: Mapping[str, Any]) -> dict[str, Any]:
-        """What was said first under this key, which is this where nothing was."""
+        """Keep a verdict unless the key has one; return the first verdict under the key."""
         with self._lock:
             if key not in self._known:
                 line = json.dumps({"key": key, "said": said}, ensure_ascii=False)

@@ -56,7 +56,7 @@ class Wakes:
     """Waiters of this process, by session."""
 
     def __init__(self) -> None:
-        """Nobody waits yet."""
+        """Start without waiters."""
         self._waiting: dict[str, set[asyncio.Event]] = {}
         self._others = asyncio.Event()
 
@@ -211,7 +211,7 @@ class Cache:
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _follow(self, channels: PubSub) -> None:
-        """Hear of the sessions that somebody here waits for: the others' news are for others."""
+        """Subscribe to the sessions that callers of this process wait for, and to no others."""
         heard: set[str] = set()
         while True:
             wanted = self.wakes.sessions
@@ -237,7 +237,7 @@ class Cache:
             self.wakes.wake(channel.decode().removeprefix(_CHANNEL))
 
     def _may_ask(self) -> bool:
-        """Whether Redis may be asked now; after a failure, one caller in each pause may."""
+        """Return True if Redis may be asked now; after a failure, one caller in each pause may."""
         if not self._failed:
             return True
         now = asyncio.get_running_loop().time()
@@ -266,7 +266,7 @@ def _status_key(session_id: str) -> str:
 
 
 def _client(url: str, timeout: float | None = None) -> Redis:
-    """A client that gives up at once: trying again is the next caller's business.
+    """Make a client that does not retry; the next caller tries again.
 
     Without a ``timeout`` in seconds it waits for as long as its caller does.
     """

@@ -209,7 +209,7 @@ class Database:
             _refuse(error, error, lost=lost)
 
     async def reachable(self) -> bool:
-        """Whether PostgreSQL answers now."""
+        """Return True if PostgreSQL answers now."""
         try:
             async with self.transaction() as db:
                 await db.execute(text("SELECT 1"))
@@ -218,11 +218,11 @@ class Database:
         return True
 
     async def behind(self) -> bool:
-        """Whether PostgreSQL answers, with another schema than this code was written for."""
+        """Return True if PostgreSQL answers with a schema other than this code's."""
         return not await self.at_head() and await self.reachable()
 
     async def at_head(self) -> bool:
-        """Whether the schema is the one this code was written for; false too when unreachable."""
+        """Return True if the schema is the one this code was written for; False if unreachable."""
         if self._head is None:
             self._head = migrations.head()
         try:
@@ -327,7 +327,7 @@ class _ImpatientConnection(psycopg.AsyncConnection[Any]):
 
 
 def _limits(lock_timeout_ms: int, statement_timeout_ms: int) -> dict[str, str]:
-    """What the server is told for every transaction."""
+    """Return the server settings of every transaction."""
     return {
         "lock_timeout": str(lock_timeout_ms),
         "statement_timeout": str(statement_timeout_ms),
@@ -354,7 +354,7 @@ def _set_for_transaction(limits: Mapping[str, str], connection: Connection) -> N
 
 
 def _connect_args(address: URL, lock_timeout_ms: int) -> dict[str, object]:
-    """What each connection is opened with, where the address itself does not say."""
+    """Return the arguments that open a connection, less those the address itself sets."""
     own = {
         "application_name": "celeus",
         "connect_timeout": max(2, round(lock_timeout_ms / 1000)),
@@ -377,7 +377,7 @@ def _refuse_closed_connection(
 
 
 def _is_open(driver: psycopg.AsyncConnection[Any]) -> bool:
-    """Whether an idle connection is there: the server has not said goodbye, nor anything else."""
+    """Return True if an idle connection is open and the server has sent nothing on it."""
     if driver.closed:
         return False
     poll = select.poll()
@@ -406,7 +406,7 @@ async def _drop_all(idle: list[AsyncConnection]) -> None:
 
 
 async def _rolled_back(db: AsyncConnection) -> bool:
-    """Whether a transaction was rolled back and left its connection; else that is lost, with it."""
+    """Roll back a transaction; return True if its connection can be used again."""
     if db.invalidated:
         return False
     try:
@@ -420,7 +420,7 @@ async def _rolled_back(db: AsyncConnection) -> bool:
 
 
 def _breaks(error: BaseException) -> bool:
-    """Whether a connection may not be used again after an error in its transaction.
+    """Return True if an error in a transaction makes its connection unusable.
 
     Left in the middle of a pipeline, or by an error that went past SQLAlchemy, answers may still be
     on their way, and none may reach the next transaction.
@@ -446,7 +446,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _outlived(cause: psycopg.Error) -> bool:
-    """Whether what was right when the connection was opened no longer is: a new one is needed."""
+    """Return True if the database changed since the connection was opened: open a new one."""
     # A standby answers; or a migration changed the columns of a prepared statement
     return cause.sqlstate == "25006" or cause.diag.source_function == "RevalidateCachedQuery"
 

@@ -1,4 +1,4 @@
-"""How long an answer is waited for, counted in the time that this process spends waiting."""
+"""A timeout for answers that counts only the time this process spends waiting."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -62,7 +62,7 @@ def revision(url: str) -> str | None:
 
 
 def any_key(url: str) -> bool:
-    """Whether any key works that somebody knows, or has signed in with.
+    """Return True if a working key exists that somebody knows or has signed in with.
 
     Blocking. Refuses with `DatabaseUnavailable` when the database cannot be read.
     """
@@ -84,7 +84,7 @@ def require_head(url: str) -> None:
 
 
 def _at_head(url: str, current: str | None) -> bool:
-    """Whether a revision is this version's; refuses with `SchemaBehind` one that it never had."""
+    """Return True if a revision is this version's; raises `SchemaBehind` for an unknown one."""
     if current is not None and current not in revisions():
         raise SchemaBehind(
             f"{_name_of(url)} has schema {current!r}, which this version does not know: if a newer"

@@ -1,1 +1,1 @@
-"""What who runs a service types."""
+"""Commands for operators of a service."""

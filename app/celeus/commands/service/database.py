@@ -69,7 +69,7 @@ def _tools(settings: "Settings") -> Path | None:
 
 
 def _places(folder: Path | None) -> list[str]:
-    """Where a tool may be: the wheel's is of the private database's version."""
+    """Return the folders to look in for a tool, the wheel's first: it fits the database."""
     return [str(folder)] * (folder is not None) + [os.environ.get("PATH", os.defpath)]
 
 

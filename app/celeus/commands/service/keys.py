@@ -165,7 +165,7 @@ def rotate(
 
 
 def _run(data_dir: Any, work: "Callable[[Context], Awaitable[T]]") -> T:  # noqa: ANN401 - an option
-    """What ``work`` returns on the database that the settings name."""
+    """Run ``work`` on the database that the settings name, and return its result."""
     from celeus.operations.runtime.context import open_context
     from celeus.store.schema import require_head
 

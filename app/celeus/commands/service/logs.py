@@ -20,15 +20,15 @@ from celeus.settings import LogFormat
 
 MOST_LINES = 10_000
 MOST_CHARACTERS = 8 << 20
-"""Of the lines that wait: whoever calls for a long address has it logged."""
+"""Most characters of waiting lines; addresses of requests are logged, and may be long."""
 TARGET = 2
-"""Where the target of a request is among what uvicorn logs of it."""
+"""Index of a request's target among the arguments of uvicorn's line."""
 MOST_TARGET = 500
 _SECRET = re.compile(r"^(/s/)[^/?]+")
 PAUSE_SECONDS = 0.02
-"""Between lines that are written together."""
+"""Seconds in which lines are collected to be written together."""
 FLUSH_SECONDS = 0.5
-"""How long the end of a process waits for its last lines to be read."""
+"""Seconds that the end of a process waits for its last lines to be read."""
 
 
 class BackgroundHandler(logging.StreamHandler[TextIO]):
@@ -162,7 +162,7 @@ class JsonLines(logging.Formatter):
 def _of_request(
     record: logging.LogRecord, exchange: Exchange, args: tuple[object, ...]
 ) -> dict[str, Any]:
-    """What else there is to say of a request, in its own line."""
+    """Return the members of a request's own line: client, target, status, duration."""
     client, method, target, _, status = args
     seconds, parts = record.__dict__["seconds"], record.__dict__["parts"]
     told = {

@@ -23,17 +23,17 @@ from uvicorn.supervisors import Multiprocess
 from celeus.scratch import scratch_folder
 
 DRAIN_SECONDS = 5
-"""How long requests and open streams may hold up a stop."""
+"""Seconds that requests and open streams may delay a stop."""
 PING_SECONDS = 30
-"""How long a worker may say nothing, as it does while it starts, before another takes its place."""
+"""Seconds a worker may be silent, as it is while starting, before another replaces it."""
 WORKER_SECONDS = 7.0
-"""How long a worker may take to end."""
+"""Seconds a worker may take to end."""
 STOP_SECONDS = 9.5
-"""How long everything may take; then the process ends as it stands, and its children with it."""
+"""Seconds the whole stop may take; then the process ends at once, and its children with it."""
 
 
 APPLICATION = "celeus.main"
-"""What a worker imports, which is nearly all of its start."""
+"""Module a worker imports, which takes most of its start."""
 
 
 @contextmanager

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from celeus.settings import Settings
 
 LINK_LIFE = timedelta(minutes=15)
-"""How long the link works that a start shows."""
+"""Time for which the link shown at the start works."""
 SWITCH_SECONDS = 0.001
 """Seconds a thread may compute before another one gets its turn."""
 OBJECTS_BETWEEN_COLLECTIONS = 10_000
@@ -243,7 +243,7 @@ async def _first_access(settings: "Settings", url: str) -> _Access:
 
 
 def _served_to_itself(host: str) -> bool:
-    """Whether a service on this address answers this machine alone."""
+    """Return True if a service on this address answers only this machine."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

@@ -90,7 +90,7 @@ async def next_draws(context: Context, session_id: UUID, worker: str, count: int
         must_not_be_archived(journal)
         rater = await _rater(db, journal, worker)
         leases = await journal.step(
-            count, lambda: _hand_out(journal, worker, count, context.settings, rater)
+            count, lambda: lease_draws(journal, worker, count, context.settings, rater)
         )
         hand = Hand.of(journal, leases)
         return lambda _, items: offer_of(journal, hand, items, want_draws=True)
@@ -155,7 +155,7 @@ async def _observed(
                 receipts = panel.take(journal, rated, worker, ready)
             if not count:
                 return receipts, []
-            return receipts, _hand_out(journal, worker, count, context.settings, rater)
+            return receipts, lease_draws(journal, worker, count, context.settings, rater)
 
         receipts, leases = await journal.step(rounds, step)
         await keep_comments(db, journal, said, worker, rater)
@@ -183,7 +183,7 @@ async def _looked_at(
     """What a rater of a panel says, and the losses of rounds not judged before; all is checked."""
     ratings = panel.ratings_in(journal)
     if ratings is not None and rater is not None:
-        return await panel.look_at(db, journal, ratings, judgements, rater)
+        return await panel.check_ratings(db, journal, ratings, judgements, rater)
     said: dict[int, Said] | None = None
     if journal.blind:
         said = await _said_before(db, journal, {it.round for it in judgements})
@@ -325,60 +325,84 @@ def _take(
     return receipts
 
 
-def _hand_out(
+def lease_draws(
     journal: Journal, worker: str, count: int, settings: Settings, rater: str | None = None
 ) -> list[Lease]:
     """Lease up to ``count`` draws to ``worker`` of the caller's key, in order of their rounds.
 
-    Those that the worker passed on are left to others as long as there is something else.
-    A ``rater`` of a panel gets those in which it is their turn, which nobody else can take over;
-    one with a blind key no more than its share.
-    A blind key gets new ones, and expired ones of others, while its share is not used up; blind
-    keys together leave some to the others.
+    1. A ``rater`` of a panel gets the rounds in which it is their turn, which nobody else can take
+       over; with a blind key no more than the key's share.
+    2. Others keep the draws they hold, then get expired ones, then new ones. A blind key gets
+       rounds it has not seen only while its share is not used up.
+    3. Draws that the worker passed on are left to others unless there is nothing else.
     """
     if rater is not None:
         if journal.blind:
             count = min(count, _share(journal.state, settings))
         return panel.hand_out(journal, rater, worker, count, settings)
-    count = min(count, settings.max_draws_per_worker)
     if journal.record.archived or session_state(journal.lifecycle, journal.state) != "active":
         return []
-    standing = sorted(journal.leases.values(), key=lambda lease: lease.round)
-    live = [it for it in standing if it.expires_at > journal.now]
-    own = [it for it in live if it.holder == (journal.key, worker)][:count]
-    known = _seen_by(journal) if journal.blind else {it.round for it in own}
-    new = max(0, _share(journal.state, settings) - len(known)) if journal.blind else count
-    out = settings.max_draws_out - (
-        settings.max_draws_out // LEFT_TO_OTHERS if journal.blind else 0
-    )
-    expired = [it for it in standing if it.expires_at <= journal.now]
-    passed = [it for it in expired if _is_passed(journal, it, worker)]
-    others = [it for it in expired if it not in passed]
+    count = min(count, settings.max_draws_per_worker)
+    held, expired, passed = _leases_by_use(journal, worker)
+    held = held[:count]
+    seen = _seen_by(journal) if journal.blind else {lease.round for lease in held}
+    unseen = max(0, _share(journal.state, settings) - len(seen)) if journal.blind else count
     leases: list[Lease] = []
-    for it in own + others:
-        if len(leases) < count and (new or it.round in known):
-            new -= it.round not in known
-            leases.append(journal.lease(it.round, worker))
-    while len(leases) < count and new and journal.state.pending < out and journal.state.can_draw:
+    for lease in held + expired:
+        if len(leases) < count and (unseen or lease.round in seen):
+            unseen -= lease.round not in seen
+            leases.append(journal.lease(lease.round, worker))
+    leases += _draw(journal, worker, min(count - len(leases), unseen), settings)
+    if not leases:
+        leases = [journal.lease(lease.round, worker) for lease in passed[:count]]
+    leases.sort(key=lambda lease: lease.round)
+    journal.item_indices = [journal.state.item(lease.round) for lease in leases]
+    return leases
+
+
+def _leases_by_use(journal: Journal, worker: str) -> tuple[list[Lease], list[Lease], list[Lease]]:
+    """Return the worker's own leases, others' expired ones, and those the worker passed on.
+
+    Each list is in order of the rounds.
+    """
+    held: list[Lease] = []
+    expired: list[Lease] = []
+    passed: list[Lease] = []
+    for lease in sorted(journal.leases.values(), key=lambda lease: lease.round):
+        if lease.expires_at > journal.now:
+            if lease.holder == (journal.key, worker):
+                held.append(lease)
+        elif _is_passed(journal, lease, worker):
+            passed.append(lease)
+        else:
+            expired.append(lease)
+    return held, expired, passed
+
+
+def _draw(journal: Journal, worker: str, count: int, settings: Settings) -> list[Lease]:
+    """Draw up to ``count`` new items, as long as no more are pending than may be.
+
+    Blind keys together leave some of the pending draws to the other keys.
+    """
+    most = settings.max_draws_out
+    if journal.blind:
+        most -= most // LEFT_TO_OTHERS
+    leases: list[Lease] = []
+    while len(leases) < count and journal.state.pending < most and journal.state.can_draw:
         draw = journal.state.propose()
         placed = journal.state.question.arrangement(draw.round, draw.item)
         journal.append(draw, {"worker": worker} | placed)
         leases.append(journal.lease(draw.round, worker))
-        new -= 1
-    if not leases:
-        leases = [journal.lease(it.round, worker) for it in passed[:count]]
-    leases.sort(key=lambda lease: lease.round)
-    journal.item_indices = [journal.state.item(it.round) for it in leases]
     return leases
 
 
 def _seen_by(journal: Journal) -> set[int]:
     """Rounds that the key holds, or passed on and may still judge."""
     return {
-        it.round
-        for it in journal.leases.values()
-        if (it.expires_at > journal.now and it.holder[0] == journal.key)
-        or any(key == journal.key for key, _ in it.passed)
+        lease.round
+        for lease in journal.leases.values()
+        if (lease.expires_at > journal.now and lease.holder[0] == journal.key)
+        or any(key == journal.key for key, _ in lease.passed)
     }
 
 

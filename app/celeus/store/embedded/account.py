@@ -70,7 +70,7 @@ class Account:
         }
 
     def owns(self, folder: Path) -> bool:
-        """Whether the folder belongs to this account."""
+        """Return True if the folder belongs to this account."""
         return folder.stat().st_uid == self.uid
 
     def give(self, folder: Path) -> None:

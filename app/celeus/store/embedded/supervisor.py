@@ -13,7 +13,7 @@ from celeus.errors import DataFolderUnusable
 from celeus.store.embedded.pid_file import Postmaster, await_ready
 
 STOP = ((signal.SIGINT, 3.0), (signal.SIGQUIT, 2.0), (signal.SIGKILL, None))
-"""How it is stopped: in order, or at once when that takes too long. Neither loses a commit."""
+"""Signals that stop the server, each with its seconds; none of them loses a commit."""
 _RESTART_SECONDS = 60.0
 _LINGER_SECONDS = 10.0
 _PAUSE_SECONDS = 0.5

@@ -54,9 +54,9 @@ async def rater_of(
     A key with a rater's name speaks for that rater alone. Refuses who is not of the panel.
     """
     name = (await db.execute(_NAME, {"key_id": journal.key_id})).scalar_one_or_none()
-    for one in (name, worker):
-        if one is not None and one in ratings.panel:
-            return str(one)
+    for candidate in (name, worker):
+        if candidate is not None and candidate in ratings.panel:
+            return str(candidate)
     raise InvalidValue(
         "Only the raters of its panel judge in this session: neither the name of the key nor that"
         " of the worker is one of theirs.",
@@ -66,56 +66,86 @@ async def rater_of(
     )
 
 
-async def look_at(
+async def check_ratings(
     db: AsyncConnection,
     journal: Journal,
     ratings: Ratings,
     judgements: Sequence[Judgement],
     rater: str,
 ) -> tuple[list[RaterJudgement], dict[int, Loss]]:
-    """These judgements, each checked, and the losses of the rounds that they decide.
+    """Check a rater's judgements; return them, and the losses of the rounds that they decide.
 
     The same judgement again is known by its first sequence. Refuses another one than the first,
     and in one way all rounds in which it is not this rater's turn, to a blind key also those that
     another key has judged in the rater's name. Appends nothing.
     """
-    own = {journal.key_id} | (await predecessors(db, journal.key_id) if journal.blind else set())
-    first: dict[tuple[int, int], tuple[Said, int | None, bool]] = {}
-    for row in await said_before(db, journal, rater, [it.round for it in judgements]):
-        said = words_of(row["detail"], row["loss"])
-        mine = not journal.blind or row["detail"].get("key") in own
-        first.setdefault(
-            (row["round"], row["detail"].get("turn", 1)), (said, row["sequence"], mine)
-        )
+    earlier = await _earlier_ratings(db, journal, rater, judgements)
     rated: list[RaterJudgement] = []
     outcomes: dict[int, Loss] = {}
     for judgement in judgements:
-        round_, turn = judgement.round, judgement.turn or 1
-        words, sequence, mine = first.get((round_, turn), (None, None, True))
-        if words is not None and mine:
-            if words_of(detail_of(judgement), checked_loss(journal, judgement)) != words:
-                raise _conflict(journal, round_)
-            rated.append(RaterJudgement(judgement, None, sequence))
+        place = judgement.round, judgement.turn or 1
+        first = earlier.get(place)
+        if first is not None and first.own:
+            if words_of(detail_of(judgement), checked_loss(journal, judgement)) != first.words:
+                raise _conflict(journal, judgement.round)
+            rated.append(RaterJudgement(judgement, None, first.sequence))
             continue
-        awaited = ratings.is_open(round_) and (rater, turn) in _awaited(ratings, round_)
-        if not mine or not awaited:
-            raise RoundNotHeld(
-                f"round {journal.shown(round_)} is not this rater's to judge: it is not their"
-                " turn, or the round is decided",
-                field="round",
-                rule="a round that `next` gives to this rater",
-                value=journal.shown(round_),
-            )
+        if first is not None or not _has_turn(ratings, rater, *place):
+            raise _not_this_raters(journal, judgement.round)
         loss = checked_loss(journal, judgement)
-        first[round_, turn] = words_of(detail_of(judgement), loss), None, True
-        rating = Rating(round_, rater, loss, turn)
+        earlier[place] = _EarlierRating(words_of(detail_of(judgement), loss), None, own=True)
+        rating = Rating(judgement.round, rater, loss, place[1])
         rated.append(RaterJudgement(judgement, rating))
         result = ratings.with_rating(rating)
         if result.decided:
-            outcomes[round_] = result.loss
-    if any(one.rating is not None for one in rated):
+            outcomes[judgement.round] = result.loss
+    if any(judged.rating is not None for judged in rated):
         must_take_labels(journal)
     return rated, outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class _EarlierRating:
+    """A rater's first rating of a round and turn; no ``sequence`` if this request brings it.
+
+    ``own``: the caller's key may repeat it; a blind key only what it or a predecessor said.
+    """
+
+    words: Said
+    sequence: int | None
+    own: bool
+
+
+async def _earlier_ratings(
+    db: AsyncConnection, journal: Journal, rater: str, judgements: Sequence[Judgement]
+) -> dict[tuple[int, int], _EarlierRating]:
+    """Return the rater's first ratings of these rounds in the ledger, by round and turn."""
+    keys = {journal.key_id} | (await predecessors(db, journal.key_id) if journal.blind else set())
+    earlier: dict[tuple[int, int], _EarlierRating] = {}
+    for row in await said_before(db, journal, rater, [judgement.round for judgement in judgements]):
+        detail = row["detail"]
+        own = not journal.blind or detail.get("key") in keys
+        rating = _EarlierRating(words_of(detail, row["loss"]), row["sequence"], own)
+        earlier.setdefault((row["round"], detail.get("turn", 1)), rating)
+    return earlier
+
+
+def _has_turn(ratings: Ratings, rater: str, round_: int, turn: int) -> bool:
+    """Return True if the round is open and this turn of it is the rater's."""
+    if not ratings.is_open(round_):
+        return False
+    awaited = ratings.turn(round_)
+    return turn == awaited.number and rater in awaited.raters
+
+
+def _not_this_raters(journal: Journal, round_: int) -> RoundNotHeld:
+    return RoundNotHeld(
+        f"round {journal.shown(round_)} is not this rater's to judge: it is not their"
+        " turn, or the round is decided",
+        field="round",
+        rule="a round that `next` gives to this rater",
+        value=journal.shown(round_),
+    )
 
 
 def take(
@@ -124,15 +154,16 @@ def take(
     """Append what is new, and the outcomes it leads to; ``ready`` spares these their fold."""
     receipts = []
     added: dict[tuple[int, int], int] = {}
-    for one in rated:
-        round_ = one.judgement.round
-        place = round_, one.judgement.turn or 1
-        if one.rating is None:
-            sequence = added[place] if one.sequence is None else one.sequence
-        else:
-            detail = detail_of(one.judgement) | {"worker": worker}
-            sequence = added[place] = append(journal, one.rating, detail, ready)
-        receipts.append(Receipt(journal.shown(round_), sequence, replayed=one.rating is None))
+    for judged in rated:
+        judgement, rating, sequence = judged.judgement, judged.rating, judged.sequence
+        place = judgement.round, judgement.turn or 1
+        if rating is not None:
+            detail = detail_of(judgement) | {"worker": worker}
+            sequence = added[place] = append(journal, rating, detail, ready)
+        elif sequence is None:
+            sequence = added[place]
+        number = journal.shown(judgement.round)
+        receipts.append(Receipt(number, sequence, replayed=rating is None))
     return receipts
 
 
@@ -195,11 +226,6 @@ async def said_before(
     """All ratings of this rater in these rounds, in order."""
     params = {"session_id": journal.session_id, "rounds": list(rounds), "rater": rater}
     return (await db.execute(_SAID, params)).mappings().all()
-
-
-def _awaited(ratings: Ratings, round_: int) -> list[tuple[str, int]]:
-    turn = ratings.turn(round_)
-    return [(rater, turn.number) for rater in turn.raters]
 
 
 def checked_loss(journal: Journal, judgement: Judgement) -> float | None:
