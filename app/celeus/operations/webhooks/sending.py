@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import httpcore2
@@ -56,7 +57,7 @@ class Sender:
 
     def __init__(self, guard: Guard) -> None:
         self.guard = guard
-        self._tls = ssl.create_default_context()
+        self._tls = _tls_context()
 
     async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
         """Send a message; never raises for what a receiver does."""
@@ -105,6 +106,12 @@ class Sender:
             ) as response,
         ):
             return await _read(response, head)
+
+
+@cache
+def _tls_context() -> ssl.SSLContext:
+    """Return the context of this process; reading the machine's certificates takes 40 ms."""
+    return ssl.create_default_context()
 
 
 class _GuardedBackend(httpcore2.AsyncNetworkBackend):
