@@ -20,9 +20,9 @@ from celeus.errors import InvalidValue, ObservationConflict, SessionClosed
 from celeus.runs.run import Run
 
 LEASE_SECONDS = 3600
-"""What a worker of this process holds, nobody else gets: leases need no renewal."""
+"""Seconds of a lease. A worker of this process keeps its draws, so leases need no renewal."""
 PROBLEM = ("code", "detail", "field", "rule", "value")
-SAID = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
+JUDGED = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
 
 
 class LocalClient(Client):

@@ -125,9 +125,9 @@ class TaskAnswer(BaseModel):
     labeller: Labeller = Field(description="Who asks, by the key.")
 
 
-def _answer(task: Task) -> dict[str, Any]:
+def answer_of(task: Task) -> TaskAnswer:
     """Return the task as the wire says it: what a judge does, and not how the session is made."""
-    return {
+    answer = {
         "session": task,
         "name": task.name,
         "loss": None if task.metrics else _loss(task.scale),
@@ -144,6 +144,7 @@ def _answer(task: Task) -> dict[str, Any]:
         "lease_seconds": task.lease_seconds,
         "labeller": {"name": task.labeller, "labels": task.labels},
     }
+    return TaskAnswer.model_validate(answer, from_attributes=True)
 
 
 def _loss(scale: LossScale) -> dict[str, Any]:
@@ -176,9 +177,8 @@ def _comparison(task: Task) -> dict[str, Any] | None:
     "/{session_id}/task",
     operation_id="get_task",
     summary="What a judge has to know",
-    response_model=TaskAnswer,
     responses=responses(SessionNotFound),
 )
-async def get_task(context: Labels, session_id: SessionId) -> dict[str, Any]:
+async def get_task(context: Labels, session_id: SessionId) -> TaskAnswer:
     """The form of a judgement, and how many items this key has judged."""
-    return _answer(await tasks.get_task(context, session_id))
+    return answer_of(await tasks.get_task(context, session_id))

@@ -4,7 +4,7 @@ import orjson
 from fastapi import Response
 
 from celeus.api.access.parameters import SessionId
-from celeus.api.sessions.task import TaskAnswer
+from celeus.api.sessions.task import answer_of
 from celeus.operations.sessions.labelling.labels import labels_of
 from celeus.operations.sessions.labelling.task import get_task
 from celeus.operations.sessions.sessions import get_session
@@ -32,7 +32,7 @@ async def judged(view: ReadsPage, session_id: SessionId) -> Response:
 async def judgement(view: ReadsPage, session_id: SessionId, round_: int) -> Response:
     """Show a round: its item, its judgements, and a form to correct them."""
     body, _ = await get_session(view.context, session_id)
-    task = TaskAnswer.of(await get_task(view.context, session_id))
+    task = answer_of(await get_task(view.context, session_id))
     return view.page(
         "judgement.html",
         task=task.model_dump(mode="json"),
