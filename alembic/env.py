@@ -1,6 +1,6 @@
 """Run migrations: alone, in one transaction, and never queueing behind a busy table.
 
-The address comes from whoever calls (`celeus.store.migrations`), or else from the settings.
+The address comes from whoever calls (`celeus.store.revisions`), or else from the settings.
 """
 
 from alembic import context
@@ -8,8 +8,8 @@ from sqlalchemy import create_engine, pool, text
 
 from celeus.settings import Settings
 from celeus.store.database import async_url
-from celeus.store.migrations import MIGRATION_LOCK
-from celeus.store.schema import patience
+from celeus.store.migrate import patience
+from celeus.store.revisions import MIGRATION_LOCK
 from celeus.store.tables import metadata
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from celeus.errors import Refusal
-from celeus.quoting import one_line
+from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     from study.engine.study import Study

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import httpx
 import redis
 
-from celeus.store import migrations
+from celeus.store import revisions
 from celeus.store.embedded import server as embedded
 from celeus.store.embedded.account import account
 from tests.keys import let_in
@@ -69,7 +69,7 @@ def _migrated_cluster() -> Path:
     """A cluster with the schema of the migrations, made once in a process."""
     folder = _kept.enter_context(data_folder())
     with embedded.postgres(folder, durable=False) as url:
-        migrations.upgrade(url)
+        revisions.upgrade(url)
     return folder / "postgres"
 
 

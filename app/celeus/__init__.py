@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from celeus.client.asynchronous import AsyncSession as AsyncSession
     from celeus.client.blocking import Client as Client
     from celeus.client.blocking import Session as Session
+    from celeus.client.label_loop import JudgeResult as JudgeResult
+    from celeus.client.label_loop import Turn as Turn
     from celeus.client.refusals import Problem as Problem
     from celeus.client.refusals import Unreachable as Unreachable
     from celeus.client.results import Pool as Pool
     from celeus.client.results import Status as Status
-    from celeus.client.turns import JudgeResult as JudgeResult
-    from celeus.client.turns import Turn as Turn
     from celeus.errors import Refusal as Refusal
     from celeus.runs.certify import best as best
     from celeus.runs.certify import certify as certify

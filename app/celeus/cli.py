@@ -23,7 +23,7 @@ from celeus.commands.service.serve import migrate, openapi, serve
 from celeus.commands.simulate import simulate
 from celeus.commands.verify import audit, signing_key, verify
 from celeus.errors import Refusal
-from celeus.quoting import one_line
+from celeus.shorten import one_line
 
 cli = typer.Typer(
     name="celeus",

@@ -20,16 +20,16 @@ from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
 from celeus.api.sessions import (
     comments,
+    guest_links,
     history,
     instructions,
     labels,
     rounds,
+    run_files,
     sessions,
-    shares,
     stream,
     task,
 )
-from celeus.api.sessions import files as session_files
 from celeus.api.watch.metrics import Metrics
 from celeus.api.watch.middleware import Watch
 from celeus.api.watch.spans import untraced
@@ -58,7 +58,7 @@ ROUTES: tuple[APIRouter, ...] = (
     sessions.router,
     sessions.status_router,
     deletion.router,
-    session_files.router,
+    run_files.router,
     rounds.router,
     task.router,
     history.router,
@@ -74,7 +74,7 @@ ROUTES: tuple[APIRouter, ...] = (
     invitations.router,
     report.router,
     webhooks.router,
-    shares.router,
+    guest_links.router,
 )
 """The interface, in the order of its contract."""
 

@@ -9,8 +9,8 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from celeus.core.eprocess.base import WealthLost
-from celeus.core.eprocess.signals import RangeLeft
+from celeus.core.betting.base import WealthLost
+from celeus.core.betting.signals import RangeLeft
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import Policy
 from celeus.core.session.mean import Mean

@@ -21,9 +21,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from celeus.children import end_with_parent
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.errors import InvalidValue
+from celeus.subprocesses import end_with_parent
 from study.engine.rows import Rows, Values
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.eprocess.point_estimate import Lure
-from celeus.core.eprocess.signals import signal
+from celeus.core.betting.point_estimate import Lure
+from celeus.core.betting.signals import signal
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import POLICIES, policy_named
 from celeus.core.pools.strata import strata_of

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 
-from celeus.core.certificates.chain import chain_head, chain_start
-from celeus.core.certificates.document import Account, certificate, digest_of
-from celeus.core.certificates.ed25519 import public_from_pem
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.chain import chain_head, chain_start
+from celeus.core.certificate.document import Account, certificate, digest_of
+from celeus.core.certificate.ed25519 import public_from_pem
+from celeus.core.certificate.verify import verify
 from celeus.main import create_app
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.npz import read_archive

@@ -4,7 +4,7 @@ from sqlalchemy import text
 
 from celeus.main import create_app
 from celeus.settings import Settings
-from celeus.store import migrations
+from celeus.store import revisions
 from celeus.store.database import Database
 from tests.keys import bearer
 
@@ -29,7 +29,7 @@ async def test_ready_means_reachable_and_migrated(
         async with database.transaction() as db:
             await db.execute(
                 text("UPDATE alembic_version SET version_num = :head"),
-                {"head": migrations.head()},
+                {"head": revisions.head()},
             )
 
 

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
-from celeus.core.certificates.stamps import roots_in
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.stamps import roots_in
+from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.signing_keys import key_of_folder
 from celeus.settings import Settings
 from tests.clients import serving

@@ -14,9 +14,9 @@ import psycopg
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from celeus.core.certificates.chain import chain_head, chain_start
-from celeus.core.certificates.document import signed
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.chain import chain_head, chain_start
+from celeus.core.certificate.document import signed
+from celeus.core.certificate.verify import verify
 from celeus.core.randomness import commitment
 from celeus.errors import Refusal
 from celeus.operations.certificates.npz import read_archive

@@ -14,7 +14,7 @@ from celeus.core.pools.systems import MOST
 from celeus.core.session import session as core
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Candidates, narrow
-from celeus.operations.runtime.sizes import nbytes
+from celeus.operations.runtime.memory_limits import nbytes
 from celeus.simulation.best import plan_for
 from celeus.simulation.sessions import Truth
 from study.pools.systems import Systems

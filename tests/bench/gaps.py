@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from celeus.core.certificates.ed25519 import private_to_pem
+from celeus.core.certificate.ed25519 import private_to_pem
 from celeus.simulation.sessions import Truth
 from tests.bench.connection import Connection, UnexpectedAnswerError
 from tests.bench.results import Goal, Line

@@ -9,7 +9,7 @@ import orjson
 import psycopg
 
 from celeus.simulation.sessions import Truth
-from celeus.store import migrations
+from celeus.store import revisions
 from celeus.store.embedded import server
 from tests.bench.connection import Connection
 from tests.servers import data_folder, running_redis, running_services
@@ -65,7 +65,7 @@ class World:
 def world() -> Iterator[World]:
     """A private PostgreSQL as `celeus serve` starts it, every commit on disk, and a Redis."""
     with data_folder() as folder, server.postgres(folder) as url, running_redis() as redis:
-        migrations.upgrade(url)
+        revisions.upgrade(url)
         yield World(url, redis.url)
 
 

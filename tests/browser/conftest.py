@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from celeus.operations.certificates.signing_keys import make_key
-from celeus.store import migrations
+from celeus.store import revisions
 from tests.browser.site import NO_BROWSER, PATIENCE_MS, WIDE, Complaints, Site
 from tests.servers import Service, running_services
 
@@ -48,7 +48,7 @@ def running_site(
         db.execute(f"CREATE DATABASE {name}".encode())
     url = postgres_url.replace("/celeus?", f"/{name}?")
     assert url != postgres_url
-    migrations.upgrade(url)
+    revisions.upgrade(url)
     signing_key = tmp_path_factory.mktemp("signing") / "key.pem"
     make_key(signing_key)
     environment = {

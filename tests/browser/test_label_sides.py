@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Request, expect
 
-from celeus.core.certificates.report import Report
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.report import Report
+from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.npz import read_archive
 from tests.browser.evaluations import barriers
 from tests.browser.labelling import ITEM, all_sent, change, compared, events, press, visit

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from celeus.core.certificates.ed25519 import public_to_pem
+from celeus.core.certificate.ed25519 import public_to_pem
 from celeus.demo.by_hand import write_pool
 from celeus.demo.digits import digits
 from celeus.demo.server import Server, running_server

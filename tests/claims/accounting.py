@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table import Account, TableClaim, TableWish, plan_table
+from celeus.core.plans.table_plan import Account, TableClaim, TableWish, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Table
+from celeus.core.pools.table_pool import Table
 from celeus.core.randomness import commitment
 from celeus.core.session.session import Session
-from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_claims import ClaimState
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.simulation.sessions import seed_of
 from celeus.simulation.tables import ever_lost

@@ -9,7 +9,7 @@ from scipy.stats import beta, binomtest
 
 from celeus.core.ledger import Change
 from celeus.core.plans.claim import LOOSE_SHARE
-from celeus.core.plans.pairs import narrowest
+from celeus.core.plans.pair_plan import narrowest
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.plans.table import TableWish
+from celeus.core.plans.table_plan import TableWish
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Column, Table
+from celeus.core.pools.table_pool import Column, Table
 from celeus.simulation.sessions import seed_of
 from celeus.simulation.tables import judge_table
 from tests.claims.sessions import ALPHA

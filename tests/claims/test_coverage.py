@@ -7,7 +7,7 @@ from itertools import cycle, product
 
 import pytest
 
-from celeus.core.eprocess.signals import RangeLeft
+from celeus.core.betting.signals import RangeLeft
 from tests.claims.counted import keep_case
 from tests.claims.sessions import (
     FURTHER_WORLDS,

@@ -5,7 +5,7 @@ A claim fails when an exact binomial test rejects it at 1e-3; the last tests sho
 
 import pytest
 
-from celeus.core.eprocess.lattice import CandidateGrid, ThresholdDesign
+from celeus.core.betting.candidate_grid import CandidateGrid, ThresholdDesign
 from celeus.core.interval import Interval
 from celeus.core.plans.stopping import Answer, Question, Side
 from tests.claims.deciding import Asking, told

@@ -16,10 +16,10 @@ import pytest
 from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
 from celeus.api.pools.items import archive_of
-from celeus.core.certificates.chain import chain_head, chain_start, opening
-from celeus.core.certificates.document import certificate as make
-from celeus.core.certificates.document import signed
-from celeus.core.certificates.ed25519 import public_of, public_to_pem
+from celeus.core.certificate.chain import chain_head, chain_start, opening
+from celeus.core.certificate.document import certificate as make
+from celeus.core.certificate.document import signed
+from celeus.core.certificate.ed25519 import public_of, public_to_pem
 from celeus.core.plans.plan import Claim
 from tests.cli.calling import Answer
 from tests.core.certifying import (

@@ -16,7 +16,7 @@ import pytest
 
 from celeus.main import create_app
 from celeus.settings import Settings
-from celeus.store import migrations
+from celeus.store import revisions
 from tests.cli.calling import Answer
 
 Run = Callable[..., Answer]
@@ -238,12 +238,12 @@ def test_a_schema_of_an_older_version_is_to_be_migrated_first(
 ) -> None:
     monkeypatch.setenv("CELEUS_DATABASE_URL", other_database)
     assert run("migrate").status == 0
-    later = shutil.copytree(migrations.SCRIPTS, tmp_path / "alembic")
+    later = shutil.copytree(revisions.SCRIPTS, tmp_path / "alembic")
     (later / "versions" / "later.py").write_text(
-        f'revision = "later"\ndown_revision = "{migrations.head()}"\n\n\n'
+        f'revision = "later"\ndown_revision = "{revisions.head()}"\n\n\n'
         "def upgrade() -> None:\n    pass\n"
     )
-    monkeypatch.setattr(migrations, "SCRIPTS", later)
+    monkeypatch.setattr(revisions, "SCRIPTS", later)
     assert_one_line(run(*command), "at an older version", "run `celeus migrate` first")
     assert run("migrate").status == 0
     with psycopg.connect(other_database) as db:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from celeus.core.certificates.report import Difference, Report
+from celeus.core.certificate.report import Difference, Report
 from celeus.errors import InvalidValue
 from tests.cli.calling import Answer
 

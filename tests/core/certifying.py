@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.chain import record_of
-from celeus.core.certificates.document import Account, certificate, position_of
-from celeus.core.certificates.replay import Evidence, items_digest
+from celeus.core.certificate.chain import record_of
+from celeus.core.certificate.document import Account, certificate, position_of
+from celeus.core.certificate.replay import Evidence, items_digest
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.chain import Record, record_of
-from celeus.core.certificates.document import Account, certificate, position_of
-from celeus.core.certificates.replay import Evidence
+from celeus.core.certificate.chain import Record, record_of
+from celeus.core.certificate.document import Account, certificate, position_of
+from celeus.core.certificate.replay import Evidence
 from celeus.core.ledger import Change, Event, JointObservation
-from celeus.core.plans.best import make_best
+from celeus.core.plans.best_plan import make_best
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.lineups import assemble_lineup

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from celeus.core.pools.bounds import Basis
+from celeus.core.pools.loss_bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.assembly import Assembly, Batch, assemble

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.ledger import Draw
-from celeus.core.plans.table import TablePlan, TableWish, plan_table
+from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Column, Table
+from celeus.core.pools.table_pool import Column, Table
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_question import Table as TableQuestion
 

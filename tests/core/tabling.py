@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.chain import Record, record_of
-from celeus.core.certificates.document import Account, certificate, position_of
-from celeus.core.certificates.replay import Evidence, items_digest
+from celeus.core.certificate.chain import Record, record_of
+from celeus.core.certificate.document import Account, certificate, position_of
+from celeus.core.certificate.replay import Evidence, items_digest
 from celeus.core.ledger import Addition, Change, Event, JointObservation
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table import TableWish, plan_table
+from celeus.core.plans.table_plan import TableWish, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.score import declared_score
-from celeus.core.pools.table import table_of
+from celeus.core.pools.table_pool import table_of
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_session
 from tests.core.certifying import AT, ISSUED_AT, KEY, ONLY_SESSION, SEED, SESSION

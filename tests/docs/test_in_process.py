@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import celeus
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.verify import verify
 from tests.docs.pages import ROOT, blocks
 
 

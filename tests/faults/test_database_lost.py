@@ -8,7 +8,7 @@ import time
 import psycopg
 import pytest
 
-from celeus.store import migrations
+from celeus.store import revisions
 from tests.faults.loads import (
     Load,
     Watch,
@@ -55,7 +55,7 @@ async def test_a_database_stopped_crashed_and_started_under_load_costs_only_time
     tally: Tally,
 ) -> None:
     with data_folder() as folder, restartable_postgres(folder / "data") as postgres:
-        migrations.upgrade(postgres.url)
+        revisions.upgrade(postgres.url)
         async with (
             serving(2, postgres.url) as services,
             loaded([service.url for service in services], ROUNDS) as load,

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from celeus.api.pools.items import archive_of
-from celeus.core.certificates.document import certificate
+from celeus.core.certificate.document import certificate
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.stopping import Question
 from tests.core.certifying import (

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import rfc8785
 
-from celeus.core.certificates.document import OWN_PROCESS, signed
-from celeus.core.certificates.ed25519 import public_of
-from celeus.core.certificates.report import Report
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.document import OWN_PROCESS, signed
+from celeus.core.certificate.ed25519 import public_of
+from celeus.core.certificate.report import Report
+from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.npz import read_archive
 from tests.core.certifying import KEY
 from tests.golden.make_certificates import BEST, CERTIFICATES, FOLDER, KINDS, PUSHED, TABLES

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from celeus.core.ledger import Draw, Observation, Unjudgeable
-from celeus.core.plans.bounds import PopulationBound
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.policies import POLICIES
+from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import MixtureProposal
 from celeus.core.session.mean import Mean

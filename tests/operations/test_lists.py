@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
-from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
-from celeus.operations.insights.lists import Filter, list_sessions
+from celeus.operations.insights.session_lists import Filter, list_sessions
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context

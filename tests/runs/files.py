@@ -7,10 +7,10 @@ from typing import Any
 
 import celeus
 from celeus.core.canonical import canonical_json
-from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.systems import Systems
-from celeus.core.runs.form import PoolForm
+from celeus.core.runs.run_file import PoolForm
 from celeus.core.session.outcome import Judgement
 from celeus.runs.run import Run
 from tests.runs.test_run import ASKED, FORM, ITEMS, LOSSES, ROWS

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import celeus
+from celeus.client.label_loop import Turns
 from celeus.client.results import Item
-from celeus.client.turns import Turns
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.verify import verify
 from celeus.runs.run import Run
 from tests.runs.files import race, sheet
 

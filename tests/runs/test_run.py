@@ -15,13 +15,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import celeus
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.replay import Evidence
-from celeus.core.certificates.verify import verify
-from celeus.core.plans.opening import SessionRequest
+from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.verify import verify
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.systems import Systems
-from celeus.core.runs.form import PoolForm
+from celeus.core.runs.run_file import PoolForm
 from celeus.core.session.outcome import Judgement
 from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
 from celeus.runs.run import Run

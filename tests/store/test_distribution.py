@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import ForeignKeyConstraint, Table, UniqueConstraint
 
 from celeus.settings import Settings
-from celeus.store import migrations
+from celeus.store import revisions
 from celeus.store.tables import metadata
 from tests.clients import serving
 from tests.factories import known_pool
@@ -116,7 +116,7 @@ def cut_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[str]:
     """A migrated database whose long tables lie in two parts by age."""
     emptying.execute("CREATE DATABASE cut")
     url = postgres_url.replace("/celeus?", "/cut?")
-    migrations.upgrade(url)
+    revisions.upgrade(url)
     with psycopg.connect(url) as db:
         add_key(db)
         for name in sorted(LONG):

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from celeus.core.eprocess.signals import Ends, Extremes, Range, exact_range, floor_range
+from celeus.core.betting.signals import Ends, Extremes, Range, exact_range, floor_range
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.sampling import predictors
 from celeus.core.sampling.proposals import MixtureProposal

@@ -7,7 +7,7 @@ from http import HTTPStatus
 import pytest
 from fastapi import FastAPI
 
-from celeus.store.migrations import head
+from celeus.store.revisions import head
 from tests.keys import ADMIN, bearer, key_in
 from tests.web.test_signing_in import Visiting
 

@@ -15,14 +15,14 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from celeus.api.access.auth import context_of
 from celeus.api.access.parameters import CallerOf, Manages, OpenContext, Reads, SessionId
-from celeus.api.pools.schema import BYTES
-from celeus.api.sessions.schema import Origin
+from celeus.api.pools.pool_models import BYTES
+from celeus.api.sessions.session_models import Origin
 from celeus.api.wire.etags import KnownTags, still_holds
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import Time
 from celeus.api.wire.uploads import spooled, too_large, unless_gone
-from celeus.core.certificates.ed25519 import ALGORITHM, public_to_pem
+from celeus.core.certificate.ed25519 import ALGORITHM, public_to_pem
 from celeus.errors import (
     Busy,
     InvalidValue,
@@ -38,7 +38,7 @@ from celeus.errors import (
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.signing_keys import public_key_in
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.memo import IssuedCertificate
+from celeus.operations.runtime.process_cache import IssuedCertificate
 from celeus.operations.runtime.verifications import bounds_of, report_on
 
 router = APIRouter(tags=["certificates"], route_class=JsonRoute)

@@ -15,6 +15,8 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from celeus.client import calls
+from celeus.client.config import LIMITS, REQUEST_SECONDS, Service
+from celeus.client.event_stream import Following
 from celeus.client.exchange import (
     Answer,
     Flow,
@@ -28,8 +30,7 @@ from celeus.client.exchange import (
     greeted,
     post,
 )
-from celeus.client.following import Following
-from celeus.client.opening import LIMITS, REQUEST_SECONDS, Service
+from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import (
     Comment,
@@ -45,7 +46,6 @@ from celeus.client.results import (
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
 from celeus.client.threads import WorkerNames, held, judge_together
-from celeus.client.turns import JudgeResult, Seen, Turn, Turns, workers_of
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 import httpx2
 
 from celeus.errors import InvalidValue
-from celeus.quoting import printable
+from celeus.shorten import printable
 
 HERE = "http://127.0.0.1:8000"
 """Where `celeus serve` listens unless it is told otherwise."""

@@ -10,8 +10,8 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
-from celeus.client.opening import HEARTBEATS
-from celeus.client.turns import JudgeResult, Turn, Turns, new_worker, total
+from celeus.client.config import HEARTBEATS
+from celeus.client.label_loop import JudgeResult, Turn, Turns, new_worker, total
 from celeus.errors import Refusal
 
 if TYPE_CHECKING:

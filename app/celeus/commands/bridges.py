@@ -195,6 +195,6 @@ def run(session: "Session", queue: "Queue", place: str, hold: int, every: float)
 
 def warn(text: str) -> None:
     """A line for whoever looks after it."""
-    from celeus.quoting import one_line
+    from celeus.shorten import one_line
 
     typer.echo(one_line(f"celeus: {text}"), err=True)

@@ -102,7 +102,7 @@ def database(settings: "Settings", *, keep: bool = False) -> Iterator[str]:
         yield settings.database_url
         return
     from celeus.store.embedded.server import postgres
-    from celeus.store.schema import migrate
+    from celeus.store.migrate import migrate
 
     with postgres(settings.data_dir, keep=keep) as url:
         migrate(url)

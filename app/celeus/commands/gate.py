@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 from celeus.commands.options import HERE, ReadKeyFile, SessionId, Url
 from celeus.errors import InvalidValue, Refusal
-from celeus.quoting import one_line
+from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: it takes a tenth of a second.

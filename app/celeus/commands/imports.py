@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.errors import InvalidValue
-from celeus.quoting import one_line
+from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.

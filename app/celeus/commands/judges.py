@@ -14,7 +14,7 @@ from celeus.errors import InvalidValue, Refusal
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.client.blocking import Session
-    from celeus.client.turns import Turn
+    from celeus.client.label_loop import Turn
     from celeus.judges.cases import Case, Judge, Opinion
     from celeus.judges.endpoint import Endpoint
 
@@ -209,7 +209,7 @@ def where(session: "Session") -> str:
 def _finished() -> Iterator[None]:
     """Exit with the status of a run that goes on where that is so."""
     from celeus.judges.endpoint import Unfinished
-    from celeus.quoting import one_line
+    from celeus.shorten import one_line
 
     try:
         yield

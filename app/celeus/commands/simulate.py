@@ -93,7 +93,7 @@ def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a k
 ) -> None:
     """Simulate sessions on a pool whose losses are known, without a server; count labels."""
     from celeus.core.plans.plan import Claim
-    from celeus.core.plans.table import TableWish
+    from celeus.core.plans.table_plan import TableWish
     from celeus.simulation.best import BestReport, seek
     from celeus.simulation.files import is_table, read_contest, read_table, read_truth
     from celeus.simulation.report import Report

@@ -10,11 +10,11 @@ import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
 from celeus.errors import InvalidValue
-from celeus.quoting import one_line
+from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
-    from celeus.core.certificates.report import Report
+    from celeus.core.certificate.report import Report
     from celeus.operations.certificates.audit import Audit
     from celeus.settings import Settings
 
@@ -63,7 +63,7 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     """
     import asyncio
 
-    from celeus.core.certificates.report import Report
+    from celeus.core.certificate.report import Report
     from celeus.operations.certificates.signing_keys import trusted_key
     from celeus.operations.runtime.verifications import bounds_of, report_on
 
@@ -104,7 +104,7 @@ def signing_key(
 
     Prints its public key, which `celeus verify --public-key` takes.
     """
-    from celeus.core.certificates.ed25519 import public_of
+    from celeus.core.certificate.ed25519 import public_of
     from celeus.operations.certificates.signing_keys import make_key
 
     typer.echo(public_of(make_key(file)).hex())
@@ -119,7 +119,7 @@ def audit(data_dir: DataDir = None) -> None:
     """
     import asyncio
 
-    from celeus.store.schema import require_head
+    from celeus.store.migrate import require_head
 
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:
@@ -162,7 +162,7 @@ def _echo(line: str, *, err: bool = False) -> None:
 
 
 def _print(report: "Report") -> None:
-    from celeus.core.certificates.report import origin_line, pool_sessions_line
+    from celeus.core.certificate.report import origin_line, pool_sessions_line
 
     if report.claim is not None:
         _echo(_claim(report.claim))

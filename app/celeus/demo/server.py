@@ -17,8 +17,8 @@ from types import FrameType
 
 import httpx2
 
-from celeus.children import ChildProcess, environment
 from celeus.errors import Unavailable
+from celeus.subprocesses import ChildProcess, environment
 
 _START_SECONDS = 90
 _STOP_SECONDS = 60

@@ -136,7 +136,7 @@ def _told(found: "Outcome", undecided: str) -> None:
 def _refused_in_one_line(work: Callable[[], T]) -> T:
     __tracebackhide__ = True
     from celeus.errors import InvalidValue, Refusal
-    from celeus.quoting import one_line
+    from celeus.shorten import one_line
 
     try:
         return _apart(work)

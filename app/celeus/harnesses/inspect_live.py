@@ -24,11 +24,11 @@ from inspect_ai.model import get_model
 
 from celeus.client import calls
 from celeus.client.blocking import Session
-from celeus.client.opening import HEARTBEATS
+from celeus.client.config import HEARTBEATS
+from celeus.client.label_loop import MOST_HELD, Turn, Turns
 from celeus.client.reading import read
 from celeus.client.results import Entry, Status
 from celeus.client.service import plain
-from celeus.client.turns import MOST_HELD, Turn, Turns
 from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import Samples, in_python
 from celeus.readers.inspect_logs import loss_of

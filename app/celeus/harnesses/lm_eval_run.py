@@ -18,8 +18,8 @@ from typing import Any
 from lm_eval.utils import sanitize_model_name
 
 from celeus.client.blocking import Session
+from celeus.client.label_loop import JudgeResult, Turn
 from celeus.client.results import Status
-from celeus.client.turns import JudgeResult, Turn
 from celeus.harnesses.lm_eval_documents import HASHES, Documents
 from celeus.judges.verdicts import Verdicts, key_of
 from celeus.readers.lm_eval import DRAWN_BY

@@ -11,7 +11,7 @@ from celeus.judges.endpoint import Endpoint, NoAnswer
 from celeus.judges.reading import UNREADABLE, Reading, read
 from celeus.judges.rubrics import CANNOT_TELL, Rubric
 from celeus.judges.verdicts import Verdicts, key_of
-from celeus.quoting import shortened
+from celeus.shorten import shortened
 
 NO_VERDICT = "the judge gave no verdict"
 

@@ -17,7 +17,7 @@ from typing import IO, Any, Self
 from celeus.errors import InvalidValue
 from celeus.judges.cases import NO_VERDICT, Case, Opinion
 from celeus.judges.verdicts import Verdicts, key_of
-from celeus.quoting import printable, shortened
+from celeus.shorten import printable, shortened
 
 PREFERENCES = {"left": -1.0, "tie": 0.0, "right": 1.0}
 STOP_SECONDS = 5.0

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from celeus.judges.rubrics import CANNOT_TELL
-from celeus.quoting import printable
+from celeus.shorten import printable
 
 UNREADABLE = "unreadable"
 MOST_LETTERS = 500

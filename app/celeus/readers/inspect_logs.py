@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from celeus.quoting import shortened
 from celeus.readers.archives import Archive
 from celeus.readers.files import Source, under
 from celeus.readers.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
+from celeus.shorten import shortened
 
 HEADER = "header.json"
 START = "_journal/start.json"

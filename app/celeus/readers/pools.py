@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from celeus.quoting import printable
 from celeus.readers.rows import Log, Row, refused
+from celeus.shorten import printable
 
 LONGEST_ID = 256
 """Characters of an item's id that a pool takes."""

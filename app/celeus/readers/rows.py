@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from celeus.errors import InvalidValue
-from celeus.quoting import shortened
+from celeus.shorten import shortened
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 from celeus.client.blocking import Session
 from celeus.client.exchange import encoded
+from celeus.client.label_loop import Turn, check_concurrency, finite
 from celeus.client.rows import rows_of
-from celeus.client.turns import Turn, check_concurrency, finite
 from celeus.core.canonical import canonical_json
-from celeus.core.plans.opening import SessionRequest, TableRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest, TableRequest
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
 from celeus.core.pools.score import Better, Score, declared_score
 from celeus.core.pools.systems import Lineup, Systems
-from celeus.core.runs.form import PoolForm
+from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
 from celeus.runs.ledger_file import unwritten
 from celeus.runs.local import check_key, session_of

@@ -1,6 +1,6 @@
 """A session in a file: what it was opened with, its items, and its ledger, to which is only added.
 
-`celeus.core.runs.form` says which line is what. Every line is canonical JSON (RFC 8785). A line
+`celeus.core.runs.run_file` says which line is what. Every line is canonical JSON (RFC 8785). A line
 that was being written when the process was killed is cut off; a record counts once it is on the
 disk.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from celeus.core.canonical import canonical_json
-from celeus.core.runs.form import FORMAT, KIND
+from celeus.core.runs.run_file import FORMAT, KIND
 from celeus.errors import Busy, DiskFull, InvalidValue, LedgerBroken, Unavailable
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

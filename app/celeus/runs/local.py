@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from celeus.client.blocking import Client, Session
 from celeus.client.calls import POOLS
 from celeus.client.exchange import Answer, Request
-from celeus.core.certificates.ed25519 import NotAKey, private_from_pem, private_to_pem
+from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
 from celeus.core.session.outcome import Judgement, check_blind
 from celeus.errors import InvalidValue, ObservationConflict, SessionClosed

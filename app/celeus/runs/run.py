@@ -16,18 +16,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.client.refusals import faults
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.chain import chain_on, chain_start, record_of
-from celeus.core.certificates.document import Account, certificate, position_of
-from celeus.core.certificates.parsing import Mismatch
-from celeus.core.certificates.transcript import Transcript
+from celeus.core.certificate.chain import chain_on, chain_start, record_of
+from celeus.core.certificate.document import Account, certificate, position_of
+from celeus.core.certificate.parsing import Mismatch
+from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.insights.status import Header, session_state, status_document
 from celeus.core.ledger import Amendment, Change, Event
-from celeus.core.plans.opening import SessionRequest, plan_of
+from celeus.core.plans.plan_request import SessionRequest, plan_of
 from celeus.core.pools.item import Item
 from celeus.core.pools.rows.growth import Upload, pool_of_rows
 from celeus.core.pools.systems import PLACES
 from celeus.core.randomness import commitment
-from celeus.core.runs.form import FORMAT, PoolForm
+from celeus.core.runs.run_file import FORMAT, PoolForm
 from celeus.core.session.correction import Checkpoints, advance, catch_up
 from celeus.core.session.outcome import Judgement, detail_of, event_of
 from celeus.core.session.question import AnyPlan

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from celeus.core.plans.best import BETA, BestPlan, require_difference
+from celeus.core.plans.best_plan import BETA, BestPlan, require_difference
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Candidates

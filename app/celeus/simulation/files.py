@@ -45,7 +45,7 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import check_count
-from celeus.core.pools.table import Column, Table
+from celeus.core.pools.table_pool import Column, Table
 from celeus.core.pools.weights import LARGEST_RATIO, LARGEST_WEIGHT, LEAST_WEIGHT, Weights
 from celeus.core.session.best.candidates import Candidates, narrow
 from celeus.errors import InvalidValue

@@ -14,8 +14,8 @@ from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.stopping import Answer, Comparison
-from celeus.core.pools.bounds import KnownLosses
 from celeus.core.pools.comparison import difference_scale, surrogate_columns
+from celeus.core.pools.loss_bounds import KnownLosses
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.surrogates import Scores, scores

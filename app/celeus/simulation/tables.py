@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from rich.table import Table as Printed
 
 from celeus.core.plans.plan import METHOD_VERSION
-from celeus.core.plans.table import TablePlan, TableWish, plan_table, table_for
-from celeus.core.pools.table import Table
+from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table, table_for
+from celeus.core.pools.table_pool import Table
 from celeus.core.randomness import commitment
 from celeus.core.session.session import Session, judge_rounds
-from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_claims import ClaimState
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.simulation.report import labels_of
 

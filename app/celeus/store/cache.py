@@ -17,7 +17,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from celeus.store.patience import patience
+from celeus.store.timeouts import patience
 
 _PATIENCE_SECONDS = 0.25
 _PAUSE_SECONDS = 1.0

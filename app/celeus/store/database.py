@@ -24,7 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
-from celeus.store import migrations
+from celeus.store import revisions
 from celeus.timings import timed
 
 _CONTENDED = {
@@ -224,7 +224,7 @@ class Database:
     async def at_head(self) -> bool:
         """Return True if the schema is the one this code was written for; False if unreachable."""
         if self._head is None:
-            self._head = migrations.head()
+            self._head = revisions.head()
         try:
             async with self.transaction() as db:
                 present = await db.scalar(text("SELECT to_regclass('alembic_version')"))

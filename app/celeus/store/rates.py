@@ -21,7 +21,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from celeus.store.patience import patience
+from celeus.store.timeouts import patience
 
 MOST_NAMES = 10_000
 """Names counted in memory: every count scans all of them to drop the outdated ones."""

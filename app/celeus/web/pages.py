@@ -39,7 +39,7 @@ from celeus.errors import (
     Unauthenticated,
     Unavailable,
 )
-from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
 from celeus.web.assets import ICON
 from celeus.web.rendering import Templates

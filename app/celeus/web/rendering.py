@@ -8,8 +8,8 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from celeus.core.insights.figures import count
-from celeus.operations.runtime.callers import Caller
-from celeus.quoting import printable
+from celeus.operations.runtime.caller_cache import Caller
+from celeus.shorten import printable
 from celeus.web.assets import Assets
 
 TEMPLATES = Path(__file__).parent / "templates"

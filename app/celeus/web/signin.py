@@ -17,7 +17,7 @@ from celeus.errors import InvalidValue, Refusal, Unauthenticated, Unavailable
 from celeus.operations.access.authentication import admit
 from celeus.operations.access.browsers import SignedIn, admit_browser, sign_in, sign_out
 from celeus.operations.access.invitations import accept
-from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
 from celeus.web.pages import LOGIN, AnyonesPage, PageRoute, sentence, set_retry_after, templates_of
 

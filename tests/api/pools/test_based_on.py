@@ -12,9 +12,9 @@ from fastapi import FastAPI
 from httpx import AsyncClient
 from sqlalchemy import event
 
-from celeus.core.certificates.replay import Evidence
-from celeus.core.certificates.report import Report
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.report import Report
+from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.operations.pools import earlier

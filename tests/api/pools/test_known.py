@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.npz import read_archive
 
 CSV = (

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from httpx import AsyncClient
 
-from celeus.core.pools.table import MOST_VALUES
+from celeus.core.pools.table_pool import MOST_VALUES
 from tests.tabled import METRICS, TOPICS, sheet_body
 
 

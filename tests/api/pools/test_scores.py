@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.npz import read_archive
 from tests.factories import KnownPool, labelled, opened
 

@@ -10,8 +10,8 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
-from celeus.core.certificates.replay import Evidence
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.verify import verify
 from celeus.core.ledger import Observation
 from celeus.core.plans.plan import plan_from
 from celeus.core.pools.losses import LossScale

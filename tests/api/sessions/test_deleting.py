@@ -12,13 +12,13 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from celeus.core.certificates.document import digest_of
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.document import digest_of
+from celeus.core.certificate.verify import verify
 from celeus.errors import SessionNotFound
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
-from celeus.operations.deletion import remains
-from celeus.operations.deletion.remains import Remains, delete_part
+from celeus.operations.deletion import tombstones
+from celeus.operations.deletion.tombstones import Remains, delete_part
 from celeus.operations.sessions.labelling import labels
 from celeus.settings import Settings
 from celeus.store.database import Database
@@ -411,7 +411,7 @@ async def test_what_is_left_goes_in_parts_that_several_processes_share(
         while await delete_part(database, rows=5):
             pass
     assert [rows(database_url, one) for one in sessions] == [{}, {}]
-    assert remains.ROWS_AT_ONCE <= 5_000
+    assert tombstones.ROWS_AT_ONCE <= 5_000
 
 
 async def test_an_audit_finds_what_is_left_of_no_session(

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from httpx import AsyncClient, Response
 from sqlalchemy import text
 
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings

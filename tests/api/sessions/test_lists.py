@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from httpx import AsyncClient
 
-from celeus.operations.insights.lists import Order
+from celeus.operations.insights.session_lists import Order
 from celeus.store.tables import DEFAULT_PROJECT
 from tests.factories import known_pool, labelled, opened
 

@@ -10,8 +10,8 @@ import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient, Response
 
-from celeus.core.certificates.verify import verify
-from celeus.core.plans.raters import Protocol
+from celeus.core.certificate.verify import verify
+from celeus.core.plans.panel_plan import Protocol
 from celeus.core.session.panel import agreement, outcome
 from celeus.main import create_app
 from celeus.operations.certificates.audit import audit

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from httpx import AsyncClient
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.verify import verify
-from celeus.core.session.table import cells
+from celeus.core.certificate.verify import verify
+from celeus.core.session.table import table_cells
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
@@ -306,7 +306,7 @@ async def test_a_ledger_that_nobody_could_verify_is_refused_with_the_budget_that
     """Thousands of parts, each with its probability in every draw, filled gigabytes."""
     pool = await sheet(client)
     session = await opened(client, pool, budget=50)
-    monkeypatch.setattr(cells, "LARGEST_LEDGER", 1 << 15)
+    monkeypatch.setattr(table_cells, "LARGEST_LEDGER", 1 << 15)
     refused = await client.post("/v1/sessions", json={"pool_id": pool.id, **ASKED})
     assert (refused.status_code, refused.json()["field"]) == (422, "budget")
     most = int(refused.json()["rule"].split(",")[0].removeprefix("at most "))

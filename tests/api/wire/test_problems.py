@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 from celeus import errors
 from celeus.api.wire import problems
 from celeus.errors import Refusal
-from celeus.quoting import as_json, shortened
-from celeus.store.migrations import head
+from celeus.shorten import as_json, shortened
+from celeus.store.revisions import head
 from tests.keys import bearer
 
 SAID = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity", "1e999": "Infinity"}

@@ -2,7 +2,7 @@
 
 Processes are generators. They yield seconds to let pass, or something to wait for. A cycle is what
 `judges` send: parsed by its service process, taken with others that wait for the same session
-(`operations/sessions/together.py`), two stretches of the database with the fold in between, one
+(`operations/sessions/batching.py`), two stretches of the database with the fold in between, one
 flush of the log that all commits of the moment share, and the answer.
 """
 

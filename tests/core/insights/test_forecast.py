@@ -14,7 +14,7 @@ from celeus.core.plans.stopping import Question
 from celeus.core.randomness import uniforms
 from celeus.core.session.session import judge_rounds
 from celeus.simulation.sessions import Truth, opened, seed_of, with_spread
-from tests.core.insights.test_levels import POLICIES, walked
+from tests.core.insights.test_evidence_levels import POLICIES, walked
 from tests.core.worlds import open_walk, zero_one_truth
 from tests.nightly import NIGHTLY
 

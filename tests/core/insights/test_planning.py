@@ -23,7 +23,7 @@ from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
-from celeus.core.pools.bounds import KnownLosses
+from celeus.core.pools.loss_bounds import KnownLosses
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import Weights, relative
 from celeus.errors import InvalidValue

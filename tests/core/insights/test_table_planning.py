@@ -14,11 +14,11 @@ from celeus.core.insights.table_planning import (
     stream_summary,
     with_targets,
 )
-from celeus.core.plans.table import TableWish, plan_table
+from celeus.core.plans.table_plan import TableWish, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Column, Table
+from celeus.core.pools.table_pool import Column, Table
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.simulation.sessions import seed_of

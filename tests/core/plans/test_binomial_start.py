@@ -7,7 +7,7 @@ from scipy.special import betainc
 from scipy.stats import binom
 
 from celeus.core.plans.binomial_start import log_scale
-from celeus.core.plans.pairs import PairPlan, narrowest, pair_steps
+from celeus.core.plans.pair_plan import PairPlan, narrowest, pair_steps
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.errors import InvalidValue

@@ -10,7 +10,6 @@ import pytest
 import rfc8785
 
 from celeus.core.interval import Interval
-from celeus.core.plans.bounds import PopulationBound
 from celeus.core.plans.plan import (
     Claim,
     Plan,
@@ -22,8 +21,9 @@ from celeus.core.plans.plan import (
     precision_warning,
 )
 from celeus.core.plans.policies import Policy, policy_named
+from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.plans.stopping import Question
-from celeus.core.pools.bounds import Basis, KnownLosses
+from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.weights import Weights
 from celeus.errors import InvalidValue, UnreachablePrecision

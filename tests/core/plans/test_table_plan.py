@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table import MOST_CLAIMS, TableClaim, TablePlan, TableWish
-from celeus.core.pools.table import Column, Table
+from celeus.core.plans.table_plan import MOST_CLAIMS, TableClaim, TablePlan, TableWish
+from celeus.core.pools.table_pool import Column, Table
 from celeus.errors import InvalidValue, NothingToJudge
 from tests.core.tables import planned, table_of
 

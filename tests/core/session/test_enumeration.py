@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from celeus.core.eprocess.published import CellSequence
-from celeus.core.eprocess.signals import Range
+from celeus.core.betting.published import CellSequence
+from celeus.core.betting.signals import Range
 from celeus.core.ledger import Draw, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import Policy, policy_named

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from celeus.core.ledger import Rating
-from celeus.core.plans.raters import Protocol
+from celeus.core.plans.panel_plan import Protocol
 from celeus.core.session.panel import (
     Agreement,
     Ratings,

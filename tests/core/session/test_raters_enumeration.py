@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
+from celeus.core.plans.panel_plan import Protocol
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
-from celeus.core.plans.raters import Protocol
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.panel import comes_to, order_of, turn_of
 from tests.core.worlds import SEED, Walk, open_walk, small_truth

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.core.eprocess.pool_target import LatticeSequence
+from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.ledger import Addition, Draw, Event, JointObservation
-from celeus.core.plans.best import BestPlan
-from celeus.core.plans.table import TableClaim, TablePlan, TableWish
-from celeus.core.pools.table import Table
+from celeus.core.plans.best_plan import BestPlan
+from celeus.core.plans.table_plan import TableClaim, TablePlan, TableWish
+from celeus.core.pools.table_pool import Table
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Floats
 from celeus.core.session.recorded import LedgerDiffers

@@ -6,16 +6,16 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from celeus.core.eprocess.bets import goals_for
-from celeus.core.eprocess.lattice import LatticeSide
-from celeus.core.eprocess.moments import Prediction
-from celeus.core.eprocess.pair_cells import PairCells
-from celeus.core.eprocess.pair_rows import PairSide
-from celeus.core.eprocess.population_target import PairSequence
-from celeus.core.eprocess.signals import RangeLeft
-from celeus.core.insights.levels import resumed
+from celeus.core.betting.bets import goals_for
+from celeus.core.betting.candidate_grid import LatticeSide
+from celeus.core.betting.moments import Prediction
+from celeus.core.betting.pair_cells import PairCells
+from celeus.core.betting.pair_rows import PairSide
+from celeus.core.betting.population_target import PairSequence
+from celeus.core.betting.signals import RangeLeft
+from celeus.core.insights.evidence_levels import resumed
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation
-from celeus.core.plans.pairs import PairPlan
+from celeus.core.plans.pair_plan import PairPlan
 from celeus.core.plans.plan import Claim, check_precision, make_plan, plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
@@ -243,9 +243,9 @@ class TestPairs:
     ) -> None:
         claim = Claim("population", precision=0.2)
         late = opened(claim)
-        monkeypatch.setattr("celeus.core.eprocess.pair_rows.WINDOW", window)
+        monkeypatch.setattr("celeus.core.betting.pair_rows.WINDOW", window)
         late.go(200)
-        monkeypatch.setattr("celeus.core.eprocess.pair_rows.WINDOW", 10_000)
+        monkeypatch.setattr("celeus.core.betting.pair_rows.WINDOW", 10_000)
         assert afresh(late, late.events).question.points == late.state.question.points
 
     @pytest.mark.parametrize("hidden", [(), (5, 40)])
@@ -259,7 +259,7 @@ class TestPairs:
         while not started(late):
             late.go(1)
         late.go(100)
-        monkeypatch.setattr("celeus.core.eprocess.population_target.PRECISIONS_TO_START", 1e9)
+        monkeypatch.setattr("celeus.core.betting.population_target.PRECISIONS_TO_START", 1e9)
         early = open_walk(zero_one_truth(3000), SHARP, claim, hidden=hidden)
         state = early.state.replay(late.events[:2])
         assert started(early)

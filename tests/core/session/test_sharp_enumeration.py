@@ -13,12 +13,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from celeus.core.eprocess.pool_target import LatticeSequence
-from celeus.core.eprocess.population_target import PairSequence
+from celeus.core.betting.pool_target import LatticeSequence
+from celeus.core.betting.population_target import PairSequence
 from celeus.core.ledger import Draw
-from celeus.core.plans.bounds import PopulationBound
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
+from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.rounds import PENDING

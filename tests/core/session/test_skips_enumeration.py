@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from celeus.core.eprocess.pool_target import LatticeSequence
-from celeus.core.eprocess.population_target import PairSequence
-from celeus.core.eprocess.published import CellSequence
+from celeus.core.betting.pool_target import LatticeSequence
+from celeus.core.betting.population_target import PairSequence
+from celeus.core.betting.published import CellSequence
 from celeus.core.ledger import Draw, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, Plan, make_plan
 from celeus.core.plans.policies import policy_named

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from celeus.core.eprocess import lattice
-from celeus.core.eprocess.bets import BetScale, Floats, bet
-from celeus.core.eprocess.published import CellSequence
+from celeus.core.betting import candidate_grid
+from celeus.core.betting.bets import BetScale, Floats, bet
+from celeus.core.betting.published import CellSequence
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, Target
 from celeus.core.plans.policies import LEAST_BETA, Policy, policy_named
@@ -393,7 +393,7 @@ def test_the_bets_of_a_round_are_known_before_it_is_folded(
         sizes.append(log_stake.size)
         return bet(log_stake, bet_scale, caps)
 
-    monkeypatch.setattr(lattice, "bet", counted)
+    monkeypatch.setattr(candidate_grid, "bet", counted)
     walk = open_walk(zero_one_truth(400), policy_named("sharp"), Claim(target, precision=0.2))
     for change in (0.2, after):
         if target == "population" and change is not None:

@@ -6,8 +6,8 @@ The stakes that make it so are those of docs/evidence/method.md#6-target-pool.
 import numpy as np
 import pytest
 
-from celeus.core.eprocess.lattice import Threshold, ThresholdDesign
-from celeus.core.eprocess.pool_target import threshold_design
+from celeus.core.betting.candidate_grid import Threshold, ThresholdDesign
+from celeus.core.betting.pool_target import threshold_design
 from celeus.core.interval import Interval
 from celeus.core.plans.claim import Target
 from celeus.core.plans.plan import Claim, plan_from

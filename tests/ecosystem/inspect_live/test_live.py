@@ -13,7 +13,7 @@ from inspect_ai.model import Model, get_model
 import celeus
 import celeus.inspect
 from celeus.client.blocking import Session
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.verify import verify
 from celeus.errors import InvalidValue
 from tests.ecosystem.inspect_live.runs import exam, interval, logs, losses, metrics, ran
 from tests.ecosystem.inspect_runs import model, questions

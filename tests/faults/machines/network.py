@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from celeus.children import SYSTEM, ChildProcess
 from celeus.store.embedded.account import account
+from celeus.subprocesses import SYSTEM, ChildProcess
 from tests.servers import free_port
 from tests.workers import number
 

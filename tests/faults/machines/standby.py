@@ -16,9 +16,9 @@ from pathlib import Path
 
 import psycopg
 
-from celeus.children import ChildProcess
 from celeus.store.embedded.account import account
 from celeus.store.embedded.server import programs_folder
+from celeus.subprocesses import ChildProcess
 from tests.faults.machines.network import Machine
 from tests.servers import put_cluster
 

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 import celeus
-from celeus.store import migrations
+from celeus.store import revisions
 from tests.docker.test_compose import DOCKER
 from tests.factories import known_pool, opened
 from tests.faults.loads import BEHIND_HAPROXY, assert_nothing_lost, client_of, events, loaded
@@ -35,7 +35,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "{NEXT}"
-down_revision = "{migrations.head()}"
+down_revision = "{revisions.head()}"
 
 
 def upgrade() -> None:
@@ -179,7 +179,7 @@ def later_version(folder: Path) -> dict[str, str]:
     package = Path(celeus.__file__).parent
     shutil.copytree(package, folder / "celeus", ignore=shutil.ignore_patterns("__pycache__"))
     scripts = folder / "celeus" / "_alembic"
-    shutil.copytree(migrations.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(revisions.SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
     (scripts / "versions" / "later.py").write_text(MIGRATION)
     return {"PYTHONPATH": str(folder)}
 

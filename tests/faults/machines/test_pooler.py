@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from celeus.store import schema
+from celeus.store import migrate
 from celeus.store.embedded.account import account
 from tests.faults.loads import assert_nothing_lost, client_of, loaded
 from tests.faults.machines.programs import require, running
@@ -52,7 +52,7 @@ def pgbouncer(database_url: str, folder: Path) -> Iterator[str]:
 
 async def test_a_pooler_of_transactions_changes_nothing(database_url: str, tally: Tally) -> None:
     with data_folder() as folder, pgbouncer(database_url, folder) as pooled:
-        await asyncio.to_thread(schema.migrate, pooled)
+        await asyncio.to_thread(migrate.migrate, pooled)
         async with (
             serving(2, pooled, database_pooler=True, lock_timeout_ms=3_000) as services,
             loaded([service.url for service in services], ROUNDS) as load,

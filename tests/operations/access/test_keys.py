@@ -11,8 +11,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.errors import (
     DatabaseUnavailable,
@@ -35,11 +35,11 @@ from celeus.operations.access.keys import (
     rotate_key,
 )
 from celeus.operations.pools import pools
-from celeus.operations.runtime.callers import Caller, CallerCache
+from celeus.operations.runtime.caller_cache import Caller, CallerCache
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import rounds, sessions, stream
 from celeus.settings import Settings
-from celeus.store.schema import any_key
+from celeus.store.migrate import any_key
 from celeus.store.tables import DEFAULT_PROJECT
 from tests.operations.wire import listening
 

@@ -9,10 +9,10 @@ import numpy as np
 import psycopg
 import pytest
 
-from celeus.core.certificates.replay import Evidence
-from celeus.core.certificates.verify import verify
-from celeus.core.plans.opening import SessionRequest
+from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.verify import verify
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.session.outcome import Judgement
 from celeus.errors import SigningKeyMissing

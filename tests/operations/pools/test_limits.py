@@ -8,8 +8,8 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.rows import growth
 from celeus.core.session.outcome import Judgement

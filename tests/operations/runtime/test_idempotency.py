@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.errors import BadRows, Busy, IdempotencyKeyReused, PoolNotFound
 from celeus.operations.pools import pools

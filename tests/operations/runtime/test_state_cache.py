@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from celeus.core.ledger import Change, Observation
-from celeus.core.plans.best import make_best
+from celeus.core.plans.best_plan import make_best
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
@@ -18,7 +18,7 @@ from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import Lineup
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import begin_mean, begin_session
-from celeus.operations.runtime.sizes import nbytes
+from celeus.operations.runtime.memory_limits import nbytes
 from celeus.operations.runtime.state_cache import (
     EVENTS_BETWEEN_COUNTS,
     CachedSession,

@@ -7,11 +7,11 @@ import numpy as np
 
 from celeus.core.ledger import JointObservation
 from celeus.core.plans.stopping import Question
-from celeus.core.plans.table import TableWish, plan_table
+from celeus.core.plans.table_plan import TableWish, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
-from celeus.core.pools.table import table_of
+from celeus.core.pools.table_pool import table_of
 from celeus.core.randomness import commitment
 from celeus.core.session.session import Session, begin_session
 from celeus.core.session.table.table_question import Table

@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 
 import celeus
-from celeus.children import environment
 from celeus.errors import InvalidValue
 from celeus.operations.runtime import workers
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers, gather
+from celeus.subprocesses import environment
 
 HEAD = """
 import gc, os, resource, sys, time
 import numpy as np
-from celeus.children import environment
+from celeus.subprocesses import environment
 from celeus.errors import InvalidValue
 from celeus.operations.runtime.workers import Frame, serve
 """

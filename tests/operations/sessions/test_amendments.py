@@ -12,8 +12,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim, Plan
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.session import correction as refolding
 from celeus.core.session.correction import Checkpoints, Refold, catch_up

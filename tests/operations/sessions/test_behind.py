@@ -8,8 +8,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from celeus.core.plans.opening import SessionRequest, TableRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest, TableRequest
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
 from celeus.core.session.correction import catch_up

@@ -30,10 +30,10 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.sessions import rounds
 from celeus.operations.sessions.amendments import Correction, amend
+from celeus.operations.sessions.batching import Answering, together
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.operations.sessions.journal import Journal
-from celeus.operations.sessions.releases import release
-from celeus.operations.sessions.together import Answering, together
+from celeus.operations.sessions.leases import release
 from celeus.operations.webhooks.outbox import EVENTS
 from celeus.settings import Settings
 from tests import lineups, pairs

@@ -10,8 +10,8 @@ import redis
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 
 from celeus.core.ledger import Observation
-from celeus.core.plans.opening import SessionRequest
 from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
 from celeus.core.session.outcome import Judgement

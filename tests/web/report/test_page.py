@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from celeus.core.certificates.document import digest_of
+from celeus.core.certificate.document import digest_of
 from celeus.main import create_app
 from celeus.settings import Settings
 from tests.api.contract import client_with

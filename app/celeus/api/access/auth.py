@@ -27,7 +27,7 @@ from celeus.api.wire.problems import of_refusal
 from celeus.errors import CsrfMissing, Refusal, Unauthenticated
 from celeus.operations.access.authentication import admit, unauthenticated
 from celeus.operations.access.browsers import admit_browser
-from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
 
 _TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)

@@ -9,7 +9,7 @@ from starlette.types import Message, Scope, Send
 
 from celeus.errors import CsrfMissing
 from celeus.operations.access.browsers import SignedIn
-from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.caller_cache import Caller
 
 COOKIE = "celeus"
 CSRF_HEADER = "X-CSRF-Token"

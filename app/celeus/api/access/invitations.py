@@ -25,7 +25,7 @@ from celeus.api.wire.problems import responses
 from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.operations.access import people
 from celeus.operations.access.people import InvitationRecord, MadeInvitation, NewInvitation
-from celeus.operations.runtime.callers import Scope
+from celeus.operations.runtime.caller_cache import Scope
 from celeus.operations.runtime.context import Context
 
 router = APIRouter(prefix="/v1/invitations", tags=["access"], route_class=JsonRoute)

@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 from celeus import errors
 from celeus.api.access.parameters import NAME, PAGE_DEFAULT, PAGE_MOST, Administers
 from celeus.api.pools.losses import STRICT
-from celeus.api.sessions.schema import AS_WHOLE
+from celeus.api.sessions.session_models import AS_WHOLE
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
@@ -19,7 +19,7 @@ from celeus.api.wire.records import FromRecord, Time
 from celeus.operations.access import people
 from celeus.operations.access.keys import LONGEST_LIFE, KeyRecord, MadeKey, NewKey
 from celeus.operations.access.people import KeyFilter
-from celeus.operations.runtime.callers import SCOPES, Scope
+from celeus.operations.runtime.caller_cache import SCOPES, Scope
 
 router = APIRouter(prefix="/v1/keys", tags=["access"], route_class=JsonRoute)
 

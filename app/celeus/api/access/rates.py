@@ -5,7 +5,7 @@ from ipaddress import IPv6Address, ip_address
 from starlette.types import Scope
 
 from celeus.errors import RateLimited, Refusal, Unauthenticated
-from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
 
 SHARES_PER_MINUTE = 600

@@ -17,9 +17,9 @@ from celeus.api.access.parameters import (
     Reads,
     SessionId,
 )
-from celeus.api.insights.cells import cell
+from celeus.api.insights.csv_cells import cell
 from celeus.api.pools.items import item_members
-from celeus.api.sessions.schema import (
+from celeus.api.sessions.session_models import (
     STRICT,
     AskedQuestion,
     Decision,

@@ -35,16 +35,16 @@ from celeus.api.pools.losses import (
     scale_of,
 )
 from celeus.api.pools.parquet import Limits
+from celeus.api.pools.pool_models import FILE_BODY
 from celeus.api.pools.pools import PoolOut
-from celeus.api.pools.rows import Rows, read_rows
-from celeus.api.pools.schema import FILE_BODY
+from celeus.api.pools.row_models import Rows, read_rows
 from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
-from celeus.api.sessions.schema import Markdown
+from celeus.api.sessions.session_models import Markdown
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.uploads import Format, format_of_any, media_of, unless_gone
-from celeus.core.pools.bounds import LabelsSeen
+from celeus.core.pools.loss_bounds import LabelsSeen
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.rows.validation import MalformedRow
@@ -54,8 +54,8 @@ from celeus.operations.pools import mappings, pools
 from celeus.operations.pools.earlier import BasedOn
 from celeus.operations.pools.imports import ImportOptions, ImportResult
 from celeus.operations.pools.pools import NewPool
-from celeus.quoting import printable, shortened
 from celeus.readers.sheets.roles import ROLES
+from celeus.shorten import printable, shortened
 
 T = TypeVar("T")
 CELL_CHARACTERS = 200

@@ -15,9 +15,9 @@ from pydantic import BaseModel, Field
 from celeus import errors
 from celeus.api.access.parameters import PAGE_DEFAULT, Limit, Manages, PoolId, Reads
 from celeus.api.pools.parquet import Limits
+from celeus.api.pools.pool_models import UPLOAD_BODY
 from celeus.api.pools.pools import PoolOut
-from celeus.api.pools.rows import read_rows
-from celeus.api.pools.schema import UPLOAD_BODY
+from celeus.api.pools.row_models import read_rows
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute

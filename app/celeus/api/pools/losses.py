@@ -6,10 +6,10 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of, session_id_of
 from celeus.api.wire.records import FromRecord
-from celeus.core.pools.bounds import LabelsSeen
-from celeus.core.pools.levels import LONGEST_HELP, LONGEST_LEVEL, MOST_LEVELS, Level
+from celeus.core.pools.loss_bounds import LabelsSeen
 from celeus.core.pools.losses import LossKind, LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
+from celeus.core.pools.named_levels import LONGEST_HELP, LONGEST_LEVEL, MOST_LEVELS, Level
 from celeus.core.pools.score import LONGEST_NAME, Better, Score, Unit, declared_score
 from celeus.core.pools.systems import (
     FEWEST,
@@ -20,7 +20,7 @@ from celeus.core.pools.systems import (
     Normalisation,
     Systems,
 )
-from celeus.core.pools.table import MOST_METRICS
+from celeus.core.pools.table_pool import MOST_METRICS
 from celeus.errors import InvalidValue
 from celeus.operations.pools.earlier import BasedOn
 

@@ -40,7 +40,7 @@ from celeus.api.pools.losses import (
     metrics_of,
     scale_of,
 )
-from celeus.api.pools.schema import (
+from celeus.api.pools.pool_models import (
     ITEM_EXAMPLE,
     ITEM_SCHEMA,
     LINEUP_EXAMPLE,
@@ -48,7 +48,7 @@ from celeus.api.pools.schema import (
     TABLE_EXAMPLE,
 )
 from celeus.api.sessions.instructions import InstructionsOut
-from celeus.api.sessions.schema import Markdown
+from celeus.api.sessions.session_models import Markdown
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from celeus.api.insights.cells import cell
+from celeus.api.insights.csv_cells import cell
 from celeus.operations.sessions.labelling.labels import Labels
 
 FORMATS = MappingProxyType(

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 
 from celeus.api.access.parameters import CallerOf, Corrects, Labels, SessionId
 from celeus.api.pools.items import item_members
-from celeus.api.sessions.rounds_schema import (
+from celeus.api.sessions.round_models import (
     AmendmentRequest,
     NextAnswer,
     NextRequest,
@@ -17,7 +17,7 @@ from celeus.api.sessions.rounds_schema import (
     ReleaseAnswer,
     ReleaseRequest,
 )
-from celeus.api.sessions.schema import BlindSession
+from celeus.api.sessions.session_models import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import (
@@ -35,7 +35,7 @@ from celeus.errors import (
     SessionStopped,
     TooManyCorrections,
 )
-from celeus.operations.sessions import amendments, releases, rounds
+from celeus.operations.sessions import amendments, leases, rounds
 from celeus.operations.sessions.amendments import Correction
 from celeus.operations.sessions.rounds import Answer, Offer
 
@@ -76,7 +76,7 @@ async def release_draws(
     """
     if body.worker is None:
         caller.require("manage")
-    released = await releases.release(
+    released = await leases.release(
         context, session_id, body.worker, body.rounds, passed=body.pass_on
     )
     return _answer({"released": released})

@@ -17,7 +17,7 @@ from celeus.api.access.parameters import (
     form_of,
     pool_id_of,
 )
-from celeus.api.sessions.schema import (
+from celeus.api.sessions.session_models import (
     Session,
     SessionChange,
     SessionOpening,
@@ -28,7 +28,7 @@ from celeus.api.wire.etags import KnownTags, still_holds, weak
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.core.plans.opening import SessionRequest
+from celeus.core.plans.plan_request import SessionRequest
 from celeus.errors import (
     Busy,
     IdempotencyKeyReused,
@@ -41,7 +41,7 @@ from celeus.errors import (
     SessionNotFound,
     UnreachablePrecision,
 )
-from celeus.operations.insights import lists
+from celeus.operations.insights import session_lists
 from celeus.operations.sessions import sessions
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
@@ -66,7 +66,7 @@ class SessionsQuery(BaseModel):
     tag: str | None = Field(
         None, max_length=40, pattern=NO_NUL, description="Sessions with this tag alone."
     )
-    order: lists.Order = Field(
+    order: session_lists.Order = Field(
         "-opened",
         description="By opening, name, owner, state, last activity, score or progress; a minus"
         " reverses it.",
@@ -130,7 +130,7 @@ async def list_sessions(
     context: Reads, params: Annotated[SessionsQuery, Query()]
 ) -> dict[str, Any]:
     """Filter and order; pages are keyed by the last session seen."""
-    wanted = lists.Filter(
+    wanted = session_lists.Filter(
         pool_id=None if params.pool_id is None else pool_id_of(params.pool_id),
         state=params.state,
         archived=params.archived,
@@ -140,7 +140,7 @@ async def list_sessions(
         after=cursor_of("ses", params.after),
         limit=params.limit,
     )
-    page = await lists.list_sessions(context, wanted)
+    page = await session_lists.list_sessions(context, wanted)
     return {"data": page, "next": page[-1]["id"] if len(page) == params.limit else None}
 
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from celeus.api.access.parameters import Labels, SessionId
-from celeus.api.sessions.schema import BlindSession
+from celeus.api.sessions.session_models import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.core.pools.losses import LossKind, LossScale

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from celeus import errors
 from celeus.api.wire.records import FromRecord
 from celeus.errors import Refusal
-from celeus.quoting import as_json
+from celeus.shorten import as_json
 
 STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
     {

@@ -167,7 +167,7 @@ def rotate(
 def _run(data_dir: Any, work: "Callable[[Context], Awaitable[T]]") -> T:  # noqa: ANN401 - an option
     """Run ``work`` on the database that the settings name, and return its result."""
     from celeus.operations.runtime.context import open_context
-    from celeus.store.schema import require_head
+    from celeus.store.migrate import require_head
 
     async def in_context(settings: "Settings") -> T:
         async with open_context(settings) as context:

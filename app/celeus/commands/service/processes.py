@@ -20,7 +20,7 @@ from uvicorn import Config, Server
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from celeus.scratch import scratch_folder
+from celeus.temp_dirs import scratch_folder
 
 DRAIN_SECONDS = 5
 """Seconds that requests and open streams may delay a stop."""

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.children import end_with_parent
 from celeus.commands.common import (
     DataDir,
     address_of,
@@ -29,7 +28,8 @@ from celeus.commands.common import (
     uncollected,
 )
 from celeus.errors import InvalidValue
-from celeus.scratch import scratch_folder
+from celeus.subprocesses import end_with_parent
+from celeus.temp_dirs import scratch_folder
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
@@ -75,7 +75,7 @@ def serve(
         from celeus.api.wire.connections import most_connections, server_options
         from celeus.commands.service import processes
         from celeus.commands.service.logs import log_config
-        from celeus.store.schema import require_head
+        from celeus.store.migrate import require_head
 
     settings = settings_of(host=host, port=port, workers=workers, data_dir=data_dir)
     free = _free_port(settings.host, settings.port)
@@ -132,13 +132,13 @@ def application(told: Mapping[str, str] = MappingProxyType({})) -> "FastAPI":
 
 def migrate(data_dir: DataDir = None) -> None:
     """Bring the database to this version's schema; exit status 1 when that is not possible."""
-    from celeus.store import schema
-    from celeus.store.migrations import head
+    from celeus.store import migrate
+    from celeus.store.revisions import head
 
     settings = settings_of(data_dir=data_dir)
     with database(settings) as url:
         # The private one is migrated at its start; once more changes nothing.
-        schema.migrate(url)
+        migrate.migrate(url)
     typer.echo(f"celeus: the database has schema {head()}")
 
 
@@ -176,7 +176,7 @@ def _tell_keys(settings: "Settings", url: str, address: str, *, show: bool) -> N
     """
     import asyncio
 
-    from celeus.store.schema import any_key
+    from celeus.store.migrate import any_key
 
     if settings.database_url is None and show:
         access = asyncio.run(_made_access(settings, url))
@@ -235,7 +235,7 @@ async def _first_access(settings: "Settings", url: str) -> _Access:
     with uncollected():
         from celeus.operations.access.invitations import invite_first
         from celeus.operations.runtime.context import open_context
-        from celeus.store.schema import any_key
+        from celeus.store.migrate import any_key
 
     alone = settings.model_copy(update={"database_url": url, "redis_url": None})
     async with open_context(alone) as context:

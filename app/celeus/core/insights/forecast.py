@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from celeus.core.eprocess.base import Outlook
-from celeus.core.eprocess.moments import LEAST_RATIO, PRIOR_ROUNDS
-from celeus.core.eprocess.pool_target import LatticeSequence, half_width
-from celeus.core.eprocess.population_target import PairSequence
-from celeus.core.eprocess.published import CellSequence
-from celeus.core.eprocess.published_bets import Stakes, expected_path
+from celeus.core.betting.base import Outlook
+from celeus.core.betting.moments import LEAST_RATIO, PRIOR_ROUNDS
+from celeus.core.betting.pool_target import LatticeSequence, half_width
+from celeus.core.betting.population_target import PairSequence
+from celeus.core.betting.published import CellSequence
+from celeus.core.betting.published_bets import Stakes, expected_path
 from celeus.core.interval import Interval
 from celeus.core.plans.stopping import rounding
 from celeus.core.session.mean import Mean

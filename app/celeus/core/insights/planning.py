@@ -33,7 +33,7 @@ from scipy.special import betaincinv, ndtri
 from celeus.core.insights.forecast import Course, Extrapolation
 from celeus.core.interval import Interval
 from celeus.core.plans.claim import LEAST_DISTANCE, require
-from celeus.core.plans.pairs import narrowest
+from celeus.core.plans.pair_plan import narrowest
 from celeus.core.plans.plan import FINEST_PRECISION, Plan
 from celeus.core.plans.stopping import StopReason
 from celeus.core.pools.surrogates import Scores

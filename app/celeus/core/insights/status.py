@@ -6,17 +6,17 @@ from functools import partial
 from typing import Any, Final
 
 from celeus.core.insights.forecast import forecast
-from celeus.core.insights.lines import Measure, holds, progress
+from celeus.core.insights.remarks import Measure, holds, progress
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import precision_warning
 from celeus.core.plans.stopping import Decision, rounding
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
 from celeus.core.session.panel import Ratings
 from celeus.core.session.session import AnySession, Session
-from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_claims import ClaimState
 from celeus.core.session.table.table_question import Table
 
 LOST = (

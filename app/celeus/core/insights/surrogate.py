@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.insights.weights import JudgedRounds, refit
+from celeus.core.insights.lure_weights import JudgedRounds, refit
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.surrogates import Scores
 from celeus.core.session.engine import strata_for

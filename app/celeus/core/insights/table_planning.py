@@ -23,10 +23,10 @@ from celeus.core.insights.planning import (
 from celeus.core.interval import Interval
 from celeus.core.ledger import JointObservation
 from celeus.core.plans.stopping import StopReason
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Table
+from celeus.core.pools.table_pool import Table
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_question import Table as TableQuestion
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from celeus.core.interval import Interval
-from celeus.core.plans.bounds import BoundKind, PopulationBound
 from celeus.core.plans.policies import Policy
+from celeus.core.plans.population_bounds import BoundKind, PopulationBound
 from celeus.core.plans.stopping import Question
-from celeus.core.pools.bounds import Basis, KnownLosses
+from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.weights import LARGEST_RATIO, Weights
 from celeus.errors import InvalidValue, NothingToJudge

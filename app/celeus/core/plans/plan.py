@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
-from celeus.core.plans.bounds import PopulationBound
 from celeus.core.plans.claim import (
     Claim,
     PoolFacts,
@@ -21,11 +20,12 @@ from celeus.core.plans.claim import (
     check_weights,
     require,
 )
-from celeus.core.plans.pairs import narrowest, pair_steps
+from celeus.core.plans.pair_plan import narrowest, pair_steps
+from celeus.core.plans.panel_plan import Protocol, RaterSource, panel_of, rater_source
 from celeus.core.plans.policies import Policy
-from celeus.core.plans.raters import Protocol, RaterSource, panel_of, rater_source
+from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.plans.stopping import Question, StoppingRule
-from celeus.core.pools.bounds import Basis, KnownLosses
+from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.systems import SIDES

@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
-from celeus.core.pools.bounds import Basis, Bounds, KnownLosses
+from celeus.core.pools.loss_bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.score import Score, default_score

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
-from celeus.core.pools.bounds import Bounds
+from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.pools.surrogates import Scores
 
 Floats = NDArray[np.float64]

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.pools.bounds import Bounds
+from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.errors import InvalidValue

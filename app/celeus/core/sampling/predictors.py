@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.eprocess.signals import Extremes, Range, exact_range, floor_range, global_range
+from celeus.core.betting.signals import Extremes, Range, exact_range, floor_range, global_range
 from celeus.core.history import History
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
-from celeus.core.pools.bounds import Bounds
+from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.pools.strata import Strata
 from celeus.core.sampling.sums import RunningSum
 

@@ -6,12 +6,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.eprocess.base import ConfidenceSequence
-from celeus.core.eprocess.pool_target import LatticeSequence
-from celeus.core.eprocess.population_target import PairSequence
-from celeus.core.eprocess.published import CellSequence
+from celeus.core.betting.base import ConfidenceSequence
+from celeus.core.betting.pool_target import LatticeSequence
+from celeus.core.betting.population_target import PairSequence
+from celeus.core.betting.published import CellSequence
 from celeus.core.plans.plan import Plan
-from celeus.core.pools.bounds import Bounds
+from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, Strata, strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor, FixedPredictor, Predictor

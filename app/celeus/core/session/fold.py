@@ -23,15 +23,15 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.eprocess.base import BettingRound, CompletionSignal, ConfidenceSequence
-from celeus.core.eprocess.signals import Range, check, signal
+from celeus.core.betting.base import BettingRound, CompletionSignal, ConfidenceSequence
+from celeus.core.betting.signals import Range, check, signal
 from celeus.core.history import History
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.pause import pause
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Decisions, Verdict, rounding, undecided
-from celeus.core.pools.bounds import Bounds
+from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.sampling.predictors import Predictor
 from celeus.core.sampling.remainder import Remainder
 from celeus.core.sampling.sums import RunningSum

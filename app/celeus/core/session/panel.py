@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from celeus.core.ledger import Rating
-from celeus.core.plans.raters import Protocol
+from celeus.core.plans.panel_plan import Protocol
 from celeus.core.randomness import uniforms
 from celeus.errors import InvalidValue
 

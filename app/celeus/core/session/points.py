@@ -7,8 +7,8 @@ from typing import NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.eprocess.base import CompletionSignal
-from celeus.core.eprocess.signals import Range
+from celeus.core.betting.base import CompletionSignal
+from celeus.core.betting.signals import Range
 from celeus.core.growing_array import Table
 from celeus.core.interval import Interval
 

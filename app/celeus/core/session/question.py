@@ -23,10 +23,10 @@ from celeus.core.ledger import (
     Rating,
     Unjudgeable,
 )
-from celeus.core.plans.best import BestPlan
+from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import StoppingRule, StopReason
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.sampling.proposals import Proposal, ProposedDraw

@@ -31,14 +31,14 @@ from celeus.core.ledger import (
     Unjudgeable,
 )
 from celeus.core.pause import pause
-from celeus.core.plans.best import BestPlan
+from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.plans.stopping import StoppingRule, StopReason
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores, scores
-from celeus.core.pools.table import table_of
+from celeus.core.pools.table_pool import table_of
 from celeus.core.randomness import uniforms
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import candidates_of

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from celeus.errors import Unauthenticated
 from celeus.operations.access.browsers import browser_still_admitted, remembered, require_schema
 from celeus.operations.access.keys import secret_hash
-from celeus.operations.runtime.callers import Caller
+from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
 
 _NOBODYS = bytes(32)

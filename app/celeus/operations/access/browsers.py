@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.errors import SchemaBehind, Unauthenticated, Unavailable
 from celeus.operations.access.keys import new_secret, secret_hash
-from celeus.operations.runtime.callers import Browser, Caller
+from celeus.operations.runtime.caller_cache import Browser, Caller
 from celeus.operations.runtime.context import Context
 
 MOST_BROWSERS = 100

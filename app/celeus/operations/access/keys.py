@@ -21,9 +21,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.errors import InvalidValue, KeyNotFound, KeyRetired, ProjectExists, ProjectNotFound
-from celeus.operations.runtime.callers import SCOPES
+from celeus.operations.runtime.caller_cache import SCOPES
 from celeus.operations.runtime.context import Context
-from celeus.quoting import shortened
+from celeus.shorten import shortened
 from celeus.store.tables import browser_sessions, keys, projects
 
 DEFAULT_PROJECT_NAME = "default"

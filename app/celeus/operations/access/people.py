@@ -42,7 +42,7 @@ from celeus.operations.access.keys import (
     insert_key,
     key_record,
 )
-from celeus.operations.runtime.callers import SCOPES, Caller
+from celeus.operations.runtime.caller_cache import SCOPES, Caller
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, transaction_of
 from celeus.store.tables import browser_sessions, invitations, keys, projects

@@ -18,19 +18,19 @@ from sqlalchemy import RowMapping, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates.chain import chain_head, chain_start, record_of
-from celeus.core.certificates.document import digest_of
-from celeus.core.certificates.report import shown
+from celeus.core.certificate.chain import chain_head, chain_start, record_of
+from celeus.core.certificate.document import digest_of
+from celeus.core.certificate.report import shown
 from celeus.core.ledger import Draw
-from celeus.core.pools.bounds import Basis
 from celeus.core.pools.item import Item
+from celeus.core.pools.loss_bounds import Basis
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
 from celeus.core.pools.rows.earlier import OldItem
 from celeus.core.randomness import commitment
 from celeus.core.session.correction import Checkpoints, catch_up
 from celeus.core.session.session import AnySession, begin_session, plan_from_values
 from celeus.errors import Refusal
-from celeus.operations.deletion.remains import TABLES
+from celeus.operations.deletion.tombstones import TABLES
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.earlier import basis_now, earlier_of, pool_record
 from celeus.operations.pools.pools import load_pool, read_items

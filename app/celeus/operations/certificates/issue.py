@@ -20,20 +20,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificates.chain import chain_on, chain_start
-from celeus.core.certificates.document import (
+from celeus.core.certificate.chain import chain_on, chain_start
+from celeus.core.certificate.document import (
     Account,
     Position,
     certificate,
     digest_of,
     position_of,
 )
-from celeus.core.certificates.ed25519 import public_of
+from celeus.core.certificate.ed25519 import public_of
 from celeus.core.pools.pool import Pool
 from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
 from celeus.operations.runtime.concurrency import in_thread, paused_collections
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.runtime.memo import IssuedCertificate, Place
+from celeus.operations.runtime.process_cache import IssuedCertificate, Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import moment, records_of

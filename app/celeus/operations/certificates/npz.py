@@ -14,8 +14,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.certificates.replay import Evidence
-from celeus.core.pools.bounds import Basis
+from celeus.core.certificate.replay import Evidence
+from celeus.core.pools.loss_bounds import Basis
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import MATRICES, dtype_of
 from celeus.core.pools.score import Score

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from celeus.core.certificates.ed25519 import (
+from celeus.core.certificate.ed25519 import (
     NotAKey,
     private_from_pem,
     private_to_pem,

@@ -14,8 +14,8 @@ import httpx2
 from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 from sqlalchemy import text
 
-from celeus.core.certificates.chain import chain_start, opening
-from celeus.core.certificates.stamps import LARGEST_STAMP, NotAStamp, stamp_of
+from celeus.core.certificate.chain import chain_start, opening
+from celeus.core.certificate.stamps import LARGEST_STAMP, NotAStamp, stamp_of
 from celeus.errors import Refusal
 from celeus.store.database import Database
 

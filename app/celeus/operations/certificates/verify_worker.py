@@ -11,8 +11,8 @@ from typing import IO
 
 from cryptography.x509 import Certificate
 
-from celeus.core.certificates.stamps import roots_in
-from celeus.core.certificates.verify import verify
+from celeus.core.certificate.stamps import roots_in
+from celeus.core.certificate.verify import verify
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.npz import read_archive
 from celeus.operations.runtime.verifications import too_costly

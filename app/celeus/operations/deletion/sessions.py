@@ -23,7 +23,7 @@ from celeus.errors import (
 )
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import forget
-from celeus.operations.runtime.memo import CertificateRecord
+from celeus.operations.runtime.process_cache import CertificateRecord
 
 MOST_CERTIFICATES = 100
 """Digests that a tombstone tells, the latest ones."""

@@ -10,9 +10,9 @@ from uuid import UUID
 
 import orjson
 
-from celeus.core.account.evidence import EvidenceSequence
-from celeus.core.account.promises import Promises, share
-from celeus.core.account.selection import shown_level, step_up
+from celeus.core.multiplicity.evidence import EvidenceSequence
+from celeus.core.multiplicity.promises import Promises, share
+from celeus.core.multiplicity.selection import shown_level, step_up
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores

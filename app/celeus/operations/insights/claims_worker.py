@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from celeus.core.insights.levels import Answers, intervals, rank
+from celeus.core.insights.evidence_levels import Answers, intervals, rank
 from celeus.core.plans.plan import Plan, plan_from
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.surrogates import Scores

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from celeus.core.insights import lines
+from celeus.core.insights import remarks
 from celeus.core.insights.curve import Point, Suggestion, Tempering, points, suggested, widths
 from celeus.core.insights.planning import (
     FixedSample,
@@ -30,7 +30,8 @@ from celeus.core.insights.table_planning import (
     with_targets,
 )
 from celeus.core.interval import Interval
-from celeus.core.plans.opening import (
+from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan, precision_warning
+from celeus.core.plans.plan_request import (
     SessionRequest,
     TableRequest,
     default_strategy,
@@ -38,12 +39,11 @@ from celeus.core.plans.opening import (
     is_endless,
     table_plan,
 )
-from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan, precision_warning
 from celeus.core.plans.policies import DEFAULT_POLICY, policy_named
-from celeus.core.plans.table import TableClaim, TablePlan
+from celeus.core.plans.table_plan import TableClaim, TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores, Strategy, scores
-from celeus.core.pools.table import table_of
+from celeus.core.pools.table_pool import table_of
 from celeus.core.randomness import commitment
 from celeus.errors import InvalidValue, PlanningBusy, Refusal
 from celeus.operations.insights.planning_worker import Job, TableJob, scenarios
@@ -204,9 +204,9 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     tempered = None if head["tempered"] is None else Tempering(*head["tempered"])
     both = [planned[name].expected if name in planned else None for name in ("sharp", "uniform")]
     notes = (
-        lines.cheaper(*both, informed=head["informed"]),
-        lines.tempered(tempered, whole=_whole(pool)),
-        lines.fixed(fixed_sample, pool.items),
+        remarks.cheaper(*both, informed=head["informed"]),
+        remarks.tempered(tempered, whole=_whole(pool)),
+        remarks.fixed(fixed_sample, pool.items),
     )
     refusals = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
     return Planning(

@@ -25,9 +25,9 @@ from celeus.core.insights.table_planning import (
     with_targets,
 )
 from celeus.core.plans.plan import Plan, plan_from
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Column, Table
+from celeus.core.pools.table_pool import Column, Table
 from celeus.operations.runtime.workers import Files, Frame, serve
 
 WORK = 8_000

@@ -12,13 +12,13 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificates.best.claim import best_assumptions
-from celeus.core.certificates.document import OWN_PROCESS, assumptions_of
-from celeus.core.certificates.ed25519 import public_of
-from celeus.core.certificates.table.claim import table_assumptions
-from celeus.core.plans.best import BestPlan
+from celeus.core.certificate.best.best_claim import best_assumptions
+from celeus.core.certificate.document import OWN_PROCESS, assumptions_of
+from celeus.core.certificate.ed25519 import public_of
+from celeus.core.certificate.table.table_claim import table_assumptions
+from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.table import TableClaim, TablePlan
+from celeus.core.plans.table_plan import TableClaim, TablePlan
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import plan_from_values
 from celeus.errors import Busy
@@ -27,7 +27,7 @@ from celeus.operations.insights.table import table_claims
 from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.runtime.memo import CertificateRecord, Place
+from celeus.operations.runtime.process_cache import CertificateRecord, Place
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.labelling.instructions import instructions_of
 from celeus.operations.sessions.ledger import with_kinds

@@ -10,9 +10,9 @@ import numpy as np
 from celeus.core.insights.sentences import claim_sentence
 from celeus.core.insights.status import claim_met, claim_values
 from celeus.core.ledger import Addition
-from celeus.core.plans.table import TableClaim
+from celeus.core.plans.table_plan import TableClaim
 from celeus.core.pools.item import Item
-from celeus.core.pools.table import Mask
+from celeus.core.pools.table_pool import Mask
 from celeus.core.session.session import AnySession, Session
 from celeus.core.session.table.table_question import Table
 from celeus.errors import InvalidValue, SessionFixed

@@ -11,7 +11,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.plans.plan import plan_from
-from celeus.core.pools.bounds import Basis, LabelsSeen, foreign
+from celeus.core.pools.loss_bounds import Basis, LabelsSeen, foreign
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.earlier import Earlier, EarlierRound, OldItem, loss_of, version_of
@@ -21,7 +21,7 @@ from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.sizes import nbytes
+from celeus.operations.runtime.memory_limits import nbytes
 from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.tables import pools
 

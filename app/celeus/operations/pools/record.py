@@ -8,10 +8,10 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from celeus.core.pools.bounds import Basis
-from celeus.core.pools.levels import Level
+from celeus.core.pools.loss_bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
+from celeus.core.pools.named_levels import Level
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.growth import Statements
 from celeus.core.pools.score import Score, default_score

@@ -14,8 +14,8 @@ from anyio import to_thread
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificates.chain import chain_start
-from celeus.core.runs.form import PoolForm
+from celeus.core.certificate.chain import chain_start
+from celeus.core.runs.run_file import PoolForm
 from celeus.errors import (
     LedgerBroken,
     RunTooCostly,
@@ -23,7 +23,7 @@ from celeus.errors import (
     SessionDiffers,
     VerificationBusy,
 )
-from celeus.operations.insights.lists import words_of
+from celeus.operations.insights.session_lists import words_of
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool, create_sealed_pool
 from celeus.operations.runs.lines import numbered, row_batches

@@ -12,10 +12,10 @@ from uuid import UUID
 
 import orjson
 
-from celeus.core.certificates.parsing import Mismatch
+from celeus.core.certificate.parsing import Mismatch
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.growth import pool_of_batches
-from celeus.core.runs.checks import Opening, Run, opening_of, run_of
+from celeus.core.runs.check_run import Opening, Run, opening_of, run_of
 from celeus.errors import BadRows, InvalidValue
 from celeus.operations.runs.lines import numbered, row_batches
 from celeus.operations.runtime.status import SessionRecord, status_document

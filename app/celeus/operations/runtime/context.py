@@ -14,12 +14,12 @@ from celeus.core.pools.rows.earlier import Earlier
 from celeus.errors import InvalidValue, Overloaded, Unavailable
 from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
-from celeus.operations.deletion.remains import Remains
+from celeus.operations.deletion.tombstones import Remains
 from celeus.operations.runtime.admission import Admission, Background
-from celeus.operations.runtime.callers import Browser, CallerCache
+from celeus.operations.runtime.caller_cache import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
 from celeus.operations.runtime.groups import Groups
-from celeus.operations.runtime.memo import IssuedCertificate, Memo, News
+from celeus.operations.runtime.process_cache import IssuedCertificate, Memo, News
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.webhooks.deliveries import Deliveries
 from celeus.settings import Settings

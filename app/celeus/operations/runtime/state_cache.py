@@ -19,7 +19,7 @@ from celeus.core.session.correction import Ahead, Checkpoints, mean_session
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import AnySession
 from celeus.errors import Busy
-from celeus.operations.runtime.sizes import nbytes
+from celeus.operations.runtime.memory_limits import nbytes
 from celeus.timings import timed
 
 EVENTS_BETWEEN_COUNTS = 64

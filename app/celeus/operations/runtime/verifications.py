@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import IO, Any
 
-from celeus.core.certificates.verify import NOTHING_NOTED
+from celeus.core.certificate.verify import NOTHING_NOTED
 from celeus.errors import VerificationTooCostly
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, gather
 

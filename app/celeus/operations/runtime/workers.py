@@ -28,7 +28,6 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.children import end_with_stdin, environment
 from celeus.errors import (
     InvalidValue,
     PoolTooLarge,
@@ -37,6 +36,7 @@ from celeus.errors import (
     UploadTooLarge,
     VerificationTooCostly,
 )
+from celeus.subprocesses import end_with_stdin, environment
 
 Arrays = dict[str, NDArray[Any]]
 Files = Sequence[IO[bytes]]

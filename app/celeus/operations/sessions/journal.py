@@ -16,7 +16,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificates.chain import KINDS, chain_head, chain_next
+from celeus.core.certificate.chain import KINDS, chain_head, chain_next
 from celeus.core.ledger import (
     Amendment,
     Event,

@@ -15,7 +15,7 @@ from sqlalchemy import RowMapping, TextClause, bindparam, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificates import chain
+from celeus.core.certificate import chain
 from celeus.core.ledger import (
     Addition,
     Amendment,

@@ -31,6 +31,7 @@ from celeus.errors import Busy, ObservationConflict, RoundNotHeld
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import announce
+from celeus.operations.sessions.batching import AfterOthers, Answering, together
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.journal import (
@@ -43,7 +44,6 @@ from celeus.operations.sessions.journal import (
 from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import Lease, moment
 from celeus.operations.sessions.panel import ratings as panel
-from celeus.operations.sessions.together import AfterOthers, Answering, together
 from celeus.settings import Settings
 
 BLIND_WAIT_SECONDS = 10.0

@@ -18,7 +18,7 @@ import orjson
 from celeus.errors import Busy, SessionNotFound, Unavailable
 from celeus.operations.access.authentication import still_admitted
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.memo import News
+from celeus.operations.runtime.process_cache import News
 from celeus.operations.sessions.history import news
 from celeus.operations.sessions.sessions import get_session
 

@@ -11,10 +11,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from celeus.quoting import EXACT, printable
 from celeus.readers.sheets.chats import is_tree, messages_of, reply_of, said_of
 from celeus.readers.sheets.documents import is_chat
 from celeus.readers.sheets.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
+from celeus.shorten import EXACT, printable
 
 LOOKED_AT = 1_000
 """Rows by which columns are known."""

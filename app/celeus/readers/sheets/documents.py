@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import IO, Any
 
-from celeus.quoting import shortened
 from celeus.readers.sheets.sheet import DEPTH_RULE, BadRow, Sheet, SheetRow, is_deep, refused
 from celeus.readers.sheets.unpacking import encoding_of, text_of
+from celeus.shorten import shortened
 
 PARQUET = b"PAR1"
 INSTALL = "pip install 'celeus[parquet]'"

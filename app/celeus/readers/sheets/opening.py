@@ -7,7 +7,7 @@ from typing import IO
 
 from celeus.readers.files import LONGEST_LINE, Source
 from celeus.readers.rows import Wish
-from celeus.readers.sheets import delimited, documents, logs
+from celeus.readers.sheets import csv_rows, documents, logs
 from celeus.readers.sheets.sheet import Sheet
 from celeus.readers.sheets.unpacking import HEAD_BYTES, check_readable, unpacked
 
@@ -53,7 +53,7 @@ def _sheet(file: IO[bytes], name: str, given: SentFile) -> Sheet:
     if documents.is_json(head) or _is_wide_json(head):
         return documents.sheet_of(file)
     named = given.csv or PurePath(name).suffix.lower() in _TABLES
-    return delimited.sheet_of(file, named=named)
+    return csv_rows.sheet_of(file, named=named)
 
 
 def _called(file: IO[bytes]) -> str:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from celeus.children import SYSTEM, ChildProcess
 from celeus.errors import DataFolderUnusable
+from celeus.subprocesses import SYSTEM, ChildProcess
 
 SYSTEM_USER = "celeus-postgres"
 _ACCOUNTS = "/etc"

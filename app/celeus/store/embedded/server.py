@@ -25,7 +25,6 @@ from types import FrameType
 import psycopg
 
 from celeus.errors import DataFolderBusy, DataFolderUnusable
-from celeus.scratch import SOCKET_PATH_BYTES, scratch_folder
 from celeus.store.embedded.account import Account, account
 from celeus.store.embedded.pid_file import (
     DATABASE,
@@ -35,6 +34,7 @@ from celeus.store.embedded.pid_file import (
     left_over,
 )
 from celeus.store.embedded.supervisor import STOP, Supervisor
+from celeus.temp_dirs import SOCKET_PATH_BYTES, scratch_folder
 
 MAJOR = "18"
 """The PostgreSQL that private databases are made and served with."""

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from celeus.children import ChildProcess
 from celeus.errors import DataFolderUnusable
 from celeus.store.embedded.pid_file import Postmaster, await_ready
+from celeus.subprocesses import ChildProcess
 
 STOP = ((signal.SIGINT, 3.0), (signal.SIGQUIT, 2.0), (signal.SIGKILL, None))
 """Signals that stop the server, each with its seconds; none of them loses a commit."""

@@ -22,18 +22,18 @@ from celeus.api.system import service_version
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.core.insights.sentences import Contrast, sentence
-from celeus.core.plans.best import BestPlan
+from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table_plan import TablePlan
 from celeus.errors import LedgerBroken, SessionNotFound
 from celeus.operations.insights.report import Account, report
 from celeus.operations.pools.record import PoolRecord
-from celeus.quoting import printable
+from celeus.shorten import printable
 from celeus.web.pages import templates_of
 from celeus.web.rendering import REPORT_TEMPLATES, Templates
-from celeus.web.report.best import BestWording
+from celeus.web.report.best_report import BestWording
 from celeus.web.report.chart import Chart, ChartData, Mark, chart, thin
-from celeus.web.report.table import TableWording
+from celeus.web.report.table_report import TableWording
 from celeus.web.report.wording import Wording, Words
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)

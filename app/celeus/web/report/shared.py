@@ -14,9 +14,9 @@ from celeus.api.access.rates import limit_share
 from celeus.api.wire.etags import still_holds
 from celeus.core.insights.badges import Badge
 from celeus.errors import ShareNotFound
-from celeus.operations.access.shares import shared, shared_badge
+from celeus.operations.access.guest_links import shared, shared_badge
 from celeus.operations.insights.report import report
-from celeus.quoting import printable
+from celeus.shorten import printable
 from celeus.web.pages import SHARED, PageRoute, templates_of
 from celeus.web.rendering import Templates
 from celeus.web.report.page import POINTS, answered

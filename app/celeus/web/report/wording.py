@@ -3,10 +3,10 @@
 from functools import cached_property
 from typing import Any
 
-from celeus.core.certificates.document import stated
-from celeus.core.certificates.report import pool_sessions_line
+from celeus.core.certificate.document import stated
+from celeus.core.certificate.report import pool_sessions_line
 from celeus.core.insights.figures import PERCENT_SIGN, Figures, count, sure
-from celeus.core.insights.lines import Measure
+from celeus.core.insights.remarks import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 from fastapi import Query, Response
 
 from celeus.api.access.parameters import cursor_of
-from celeus.api.sessions.schema import SessionState
+from celeus.api.sessions.session_models import SessionState
 from celeus.api.sessions.sessions import SessionsQuery
-from celeus.operations.insights.lists import NEWEST, Filter, list_sessions
+from celeus.operations.insights.session_lists import NEWEST, Filter, list_sessions
 from celeus.web.pages import AnyonesPage, page_router
 from celeus.web.views.home import home
 

@@ -2,7 +2,7 @@
 
 from fastapi import Response
 
-from celeus.operations.insights.lists import Filter, list_sessions
+from celeus.operations.insights.session_lists import Filter, list_sessions
 from celeus.operations.webhooks.messages import FORMATS
 from celeus.operations.webhooks.outbox import EVENTS
 from celeus.web.pages import ManagesPage, page_router

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from celeus.core.ledger import Change, Draw, Event, JointObservation, Unjudgeable
-from celeus.core.plans.best import BestPlan, make_best
+from celeus.core.plans.best_plan import BestPlan, make_best
 from celeus.core.plans.claim import Claim
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.rows.lineups import assemble_lineup

@@ -6,11 +6,11 @@ import pytest
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, StopReason
-from celeus.core.plans.table import TableWish
+from celeus.core.plans.table_plan import TableWish
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.surrogates import Scores
-from celeus.core.pools.table import Table
+from celeus.core.pools.table_pool import Table
 from celeus.core.session.outcome import vector
 from celeus.core.session.session import Session, begin_mean, judge_rounds
 from celeus.core.session.table.table_question import Table as TableQuestion

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from celeus.core.eprocess.pool_target import LatticeSequence
+from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.ledger import Draw
-from celeus.core.plans.table import TableWish
+from celeus.core.plans.table_plan import TableWish
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.table import Table
+from celeus.core.pools.table_pool import Table
 from celeus.core.session.fold import Fold
 from celeus.core.session.session import Session
-from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_claims import ClaimState
 from celeus.core.session.table.table_question import Table as TableQuestion
 from tests.core.tables import SEED, UNIT, WIDE, branched, coming, judged, planned, table_of
 
@@ -91,7 +91,7 @@ CASES = {
 def _small_groups_bet(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Groups of two items are worth bets here, but for where they are judged whole."""
     if "whole" not in request.node.name:
-        for module in ("celeus.core.pools.table", "celeus.core.plans.table"):
+        for module in ("celeus.core.pools.table_pool", "celeus.core.plans.table_plan"):
             monkeypatch.setattr(f"{module}.LEAST_GROUP", 1)
 
 

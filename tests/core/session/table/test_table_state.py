@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from celeus.core.ledger import Change, Draw, Event, JointObservation
 from celeus.core.plans.stopping import Question, StopReason
-from celeus.core.plans.table import TablePlan, TableWish, plan_table
+from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.score import Score
-from celeus.core.pools.table import table_of
+from celeus.core.pools.table_pool import table_of
 from celeus.core.randomness import commitment
 from celeus.core.session.recorded import LedgerDiffers
 from celeus.core.session.session import begin_session, plan_from_values

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.pools.bounds import Basis, is_carried
+from celeus.core.pools.loss_bounds import Basis, is_carried
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
 from celeus.core.pools.rows.validation import Fault

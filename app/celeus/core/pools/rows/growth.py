@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
-from celeus.core.pools.bounds import Bounds
+from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool, chain, dtype_of
@@ -22,7 +22,7 @@ from celeus.core.pools.rows.tables import assemble_table
 from celeus.core.pools.rows.validation import MAX_INT, Fault, Shape
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Lineup
-from celeus.core.pools.table import MOST_VALUES
+from celeus.core.pools.table_pool import MOST_VALUES
 from celeus.core.pools.weights import LARGEST_RATIO
 from celeus.errors import BadRows, InvalidValue, PoolTooLarge
 

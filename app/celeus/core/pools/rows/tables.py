@@ -22,7 +22,7 @@ from celeus.core.pools.rows.validation import (
     is_number,
     is_text,
 )
-from celeus.core.pools.table import MOST_METRICS
+from celeus.core.pools.table_pool import MOST_METRICS
 
 GROUPS, SURROGATES, KNOWN = "groups", "surrogates", "known"
 OF_METRICS = frozenset({"id", "payload", GROUPS, SURROGATES, KNOWN})

@@ -15,7 +15,7 @@ import numpy as np
 from celeus.core.canonical import EXACT, canonical_json
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.weights import LARGEST_WEIGHT, LEAST_WEIGHT, WEIGHT_RULE
-from celeus.quoting import VALUE_LENGTH, as_json, printable
+from celeus.shorten import VALUE_LENGTH, as_json, printable
 
 MAX_TEXT = 256
 """Longest id and group name, in characters."""

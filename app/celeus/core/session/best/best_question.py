@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from celeus.core.eprocess.bets import Goal, goals_for
-from celeus.core.eprocess.lattice import FINEST_GOAL
+from celeus.core.betting.bets import Goal, goals_for
+from celeus.core.betting.candidate_grid import FINEST_GOAL
 from celeus.core.interval import Interval
 from celeus.core.ledger import (
     Addition,
@@ -23,7 +23,7 @@ from celeus.core.ledger import (
     Unjudgeable,
 )
 from celeus.core.pause import pause
-from celeus.core.plans.best import BestPlan, require_difference
+from celeus.core.plans.best_plan import BestPlan, require_difference
 from celeus.core.plans.plan import check_alpha
 from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.pools.item import Item

@@ -22,7 +22,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from celeus.core.eprocess.moments import LEAST_RATIO, PRIOR_ROUNDS
+from celeus.core.betting.moments import LEAST_RATIO, PRIOR_ROUNDS
 from celeus.core.pools.strata import Strata
 from celeus.core.sampling.calibration import LEAST_MEAN, LINE_LABELS, PRIOR_SPREAD, SPREAD_LABELS
 from celeus.core.sampling.predictors import DIFFERENCE_MOMENT, LEAST_MOMENT

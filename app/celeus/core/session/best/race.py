@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celeus.core.eprocess.base import WealthLost
-from celeus.core.eprocess.bets import LARGEST_LOSS, TINY, Goal, RowGoals, bet
-from celeus.core.eprocess.signals import RangeLeft
+from celeus.core.betting.base import WealthLost
+from celeus.core.betting.bets import LARGEST_LOSS, TINY, Goal, RowGoals, bet
+from celeus.core.betting.signals import RangeLeft
 from celeus.core.session.best.candidates import Floats, Indices, Mask, Pairs
 from celeus.core.session.best.contrasts import CERTAIN, Forecast
 

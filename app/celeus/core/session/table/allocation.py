@@ -26,11 +26,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.eprocess.bets import OVERSHOOT, SOFTNESS
+from celeus.core.betting.bets import OVERSHOOT, SOFTNESS
 from celeus.core.sampling.calibration import LEAST_MOMENT as TINY_MOMENT
 from celeus.core.sampling.predictors import LEAST_MOMENT
-from celeus.core.session.table.cells import Cells
-from celeus.core.session.table.claims import ClaimState
+from celeus.core.session.table.table_cells import Cells
+from celeus.core.session.table.table_claims import ClaimState
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

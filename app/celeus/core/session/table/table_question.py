@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.account.promises import Promises, promises
-from celeus.core.account.selection import Closure, shown_level
 from celeus.core.interval import Interval
 from celeus.core.ledger import (
     Addition,
@@ -24,6 +22,8 @@ from celeus.core.ledger import (
     Rating,
     Unjudgeable,
 )
+from celeus.core.multiplicity.promises import Promises, promises
+from celeus.core.multiplicity.selection import Closure, shown_level
 from celeus.core.pause import pause
 from celeus.core.plans.stopping import (
     Answer,
@@ -33,20 +33,20 @@ from celeus.core.plans.stopping import (
     StopReason,
     rounding,
 )
-from celeus.core.plans.table import TableClaim, TablePlan, TableWish, claims_of, table_for
+from celeus.core.plans.table_plan import TableClaim, TablePlan, TableWish, claims_of, table_for
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.table import Mask
-from celeus.core.pools.table import Table as PoolTable
+from celeus.core.pools.table_pool import Mask
+from celeus.core.pools.table_pool import Table as PoolTable
 from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
 from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
 from celeus.core.session.question import JointQuestion, View
 from celeus.core.session.recorded import LedgerDiffers, same
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
-from celeus.core.session.table.calibration import TableCalibration
-from celeus.core.session.table.cells import Cells
-from celeus.core.session.table.claims import ClaimState, Drawn
+from celeus.core.session.table.table_calibration import TableCalibration
+from celeus.core.session.table.table_cells import Cells
+from celeus.core.session.table.table_claims import ClaimState, Drawn
 from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]

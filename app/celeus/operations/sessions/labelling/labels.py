@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.plans.best import BestPlan
+from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.table import TablePlan
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.session.session import plan_from_values

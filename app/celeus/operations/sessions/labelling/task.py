@@ -6,9 +6,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from celeus.core.pools.levels import Level
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
+from celeus.core.pools.named_levels import Level
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound

@@ -1,0 +1,872 @@
+"""A session as it travels: what opens one, where it stands, what changes it."""
+
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
+from pydantic.config import JsonDict
+
+from celeus.api.access.parameters import NAME, NO_NUL, form_of
+from celeus.api.wire.records import FromRecord, Time, wire_id
+from celeus.core.plans.panel_plan import MOST_RATERS, Protocol
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import TableRequest
+from celeus.core.plans.stopping import Question
+from celeus.core.plans.table_plan import MOST_CLAIMS
+from celeus.core.pools.score import Better, Unit
+from celeus.core.pools.table_pool import MOST_METRICS
+
+STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+SessionState = Literal[
+    "active", "target_reached", "decided", "budget_spent", "exhausted", "paused", "closed"
+]
+QuestionSide = Literal["at_most", "at_least"]
+
+
+def _whole(value: object) -> object:
+    """1.0 as 1: JSON knows no difference, and some writers give every number a fraction."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _distinct(tags: list[str]) -> list[str]:
+    """Each tag once."""
+    return list(dict.fromkeys(tags))
+
+
+AS_WHOLE = BeforeValidator(_whole)
+Whole = Annotated[int, AS_WHOLE]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE]
+Markdown = Annotated[
+    str,
+    Field(
+        max_length=20_000,
+        pattern=NO_NUL,
+        description="What judges are told: Markdown of up to 20 000 characters, which `task` and"
+        " the labelling page show once beside the items. No plan, digest or certificate has it."
+        " Every change is kept with its time; one after the first judgement is told in the report.",
+    ),
+]
+QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
+DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
+OPENING: JsonDict = {
+    "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
+    "target": "pool",
+    "alpha": 0.05,
+    "precision": 0.05,
+    "questions": [QUESTION],
+}
+SESSION: JsonDict = {
+    "id": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c",
+    "name": "digits, first model",
+    "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
+    "state": "active",
+    "target": "pool",
+    "alpha": 0.05,
+    "policy": "sharp",
+    "strategy": "A",
+    "method_version": "celeus-2",
+    "round": 412,
+    "estimate": 0.163,
+    "lower": 0.121,
+    "upper": 0.207,
+    "width": 0.086,
+    "score": {
+        "name": "accuracy",
+        "better": "higher",
+        "unit": "share",
+        "estimate": 0.837,
+        "lower": 0.793,
+        "upper": 0.879,
+    },
+    "sentence": "accuracy 83.7\u202f% (79.3 to 87.9), valid at every look with 95\u202f%"
+    " confidence, based on 412 labels.",
+    "words": {
+        "answers": [
+            {
+                "question": "Is the accuracy at least 90\u202f%?",
+                "given": "no",
+                "answer": "No, since label 388",
+            }
+        ],
+        "progress": "413 labels, about 297 more, about 2 hours at the recent pace; the plan at"
+        " opening said about 690.",
+        "holds": "412 of 413 labels are in the interval; 1 waits for an item drawn earlier that is"
+        " not judged yet.",
+        "labels": 413,
+        "in_interval": 412,
+    },
+    "owner": "ada",
+    "tags": ["nightly"],
+    "active_at": "2026-11-21T14:05:00.000000+00:00",
+    "precision": 0.05,
+    "budget": 1737,
+    "items": 1737,
+    "known": 0,
+    "effective_items": None,
+    "scale": {"lower": 0.0, "upper": 1.0},
+    "stopped": False,
+    "stop_reason": None,
+    "stop_when_decided": True,
+    "fixed": False,
+    "changes": 0,
+    "decisions": [DECISION],
+    "rounds": {"drawn": 415, "judged": 413, "in_interval": 412, "pending": 2, "waiting": 1},
+    "forecast": {
+        "round": 412,
+        "labels_left": 297,
+        "low": 240,
+        "high": 395,
+        "seconds_per_label": 24.2,
+    },
+    "warnings": [],
+    "sequence": 828,
+    "revision": 1,
+    "lease_seconds": 300,
+    "commitment": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "ledger_head": "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
+    "created_at": "2026-11-21T09:30:00.000000+00:00",
+}
+
+
+MOST_TAGS = 12
+TagName = Annotated[str, Field(min_length=1, max_length=40, pattern=NAME)]
+Tags = Annotated[list[TagName], Field(max_length=MOST_TAGS), AfterValidator(_distinct)]
+"""Short names, each once, in their order."""
+
+
+class Parameters(BaseModel):
+    """Parameters of the policy, each with a default; no accepted value makes an interval wrong."""
+
+    model_config = STRICT
+
+    beta: float | None = Field(None, description="Share of uniform draws, from 0.001 to 1.")
+    range: Literal["floor", "exact", "global"] | None = Field(
+        None, description="How the range of a signal is bounded; `exact` costs O(items) a round."
+    )
+    theta: float | None = Field(None, description="Weight of the upward bet, between 0 and 1.")
+    c: float | None = Field(None, description="Softness of the cap on the bets.")
+    recentred: bool | None = Field(
+        None,
+        description="`evalue` only. False, its authors' form, ignores that items are drawn without"
+        " replacement and guarantees nothing: it is refused here and exists in simulation only.",
+    )
+
+
+class AskedQuestion(BaseModel):
+    """Whether the risk lies on one side of a threshold, the threshold itself included."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [QUESTION]})
+
+    side: QuestionSide = Field(
+        description="Asks whether the mean loss is `at_most`, or `at_least`, the threshold."
+    )
+    threshold: float = Field(description="Strictly inside the scale of the pool's losses.")
+
+
+class TableQuestion(AskedQuestion):
+    """A question, and where there are several metrics the one that it is asked of."""
+
+    model_config = ConfigDict(
+        **STRICT, json_schema_extra={"examples": [{"metric": "faithful", **QUESTION}]}
+    )
+
+    metric: str | None = Field(None, description="Left out where a judgement gives one loss.")
+
+    @property
+    def asked(self) -> tuple[str | None, Question]:
+        """The metric and its question in the core's words."""
+        return self.metric, Question(self.side, self.threshold)
+
+
+class Decision(BaseModel):
+    """The answer to a question; ``round`` is the one that gave it. An answer stays."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [DECISION]})
+
+    side: QuestionSide = Field(
+        description="The question asked: whether the mean loss is `at_most` or `at_least` this."
+    )
+    threshold: float = Field(description="Threshold of the question, on the scale of the losses.")
+    answer: Literal["yes", "no", "undecided"] = Field(
+        description="`undecided` until a round gives the answer."
+    )
+    round: int | None = Field(
+        description="The round that gave the answer; null while it is undecided."
+    )
+
+
+class Decide(BaseModel):
+    """A verdict to ask for: which of two systems is at least as good, or whether they are equal."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"margin": 0.02}]})
+
+    margin: float = Field(
+        0.0,
+        description="Equivalent are systems whose mean losses differ by at most this, on the scale"
+        " of the difference; 0: only which one is at least as good.",
+    )
+
+
+class Verdict(BaseModel):
+    """The verdict; ``round`` is the one that gave it. An answer stays."""
+
+    margin: float = Field(
+        description="Largest difference of mean losses that still counts as equivalent."
+    )
+    answer: Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"] = Field(
+        description="`undecided` until a round gives it; `equivalent` only with a margin above 0."
+    )
+    round: int | None = Field(
+        description="The round that gave the verdict; null while it is undecided."
+    )
+
+
+class ClaimIn(BaseModel):
+    """What is to be certified."""
+
+    model_config = STRICT
+
+    target: Literal["pool", "population"] = Field(
+        "pool",
+        description="Mean loss over the pool, or over the population it is an iid sample of.",
+    )
+    alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
+    precision: float | None = Field(None, description="Interval width at which to stop.")
+    budget: Whole | None = Field(None, description="Most draws; default: the whole pool.")
+    population_bound: (
+        Literal["pairs", "exact_pairs", "hoeffding", "kl", "clopper_pearson", "margin"] | None
+    ) = Field(None, description="How the interval reaches from the pool to its population.")
+    alpha2: float | None = Field(None, description="Share of alpha for the population bound.")
+    margin: float | None = Field(None, description="Half-width for a dependent pool.")
+    margin_assumption: str = Field(
+        "",
+        max_length=2000,
+        pattern=NO_NUL,
+        description="Why `margin` bounds the distance of the pool from its population, in your"
+        " words; needed with it.",
+    )
+    questions: list[AskedQuestion] = Field(
+        [],
+        description="One-sided questions, at most 20, answered at the same alpha as the interval.",
+    )
+    decide: Decide | None = Field(
+        None, description="Ask for a verdict on the two systems of a pool of differences."
+    )
+    stop_when_decided: bool | None = Field(
+        None, description="Stop when all questions are answered; default: if there are any."
+    )
+    fixed: bool = Field(False, description="Forbid any later change of precision, budget and stop.")
+    audit: bool = Field(
+        False,
+        description="Believe nothing that the pool states of its losses: known ones are sampled"
+        " like the others, and the claim does not rest on them.",
+    )
+
+    raters: Literal["pairs", "assigned", "random"] | None = Field(
+        None,
+        description="Where several raters could judge an item: every item is a question with one of"
+        " them (`pairs`), or who judges it was fixed before (`assigned`). `random`, whoever comes,"
+        " is refused.",
+    )
+    protocol: Literal["two_then_third", "consensus"] | None = Field(
+        None,
+        description="With `assigned`, and a `panel`: the session itself asks several raters about"
+        " every item. Two judge; where they differ a third decides, or both judge again.",
+    )
+    panel: list[Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]] = Field(
+        [],
+        max_length=MOST_RATERS,
+        description="The names of all raters who may be asked, each that of a key or of a worker.",
+    )
+
+    def claim(self) -> Claim:
+        """The claim in the core's words."""
+        return Claim(
+            target=self.target,
+            alpha=self.alpha,
+            precision=self.precision,
+            budget=self.budget,
+            population_bound=self.population_bound,
+            alpha2=self.alpha2,
+            margin=self.margin,
+            margin_assumption=self.margin_assumption,
+            questions=tuple(Question(one.side, one.threshold) for one in self.questions),
+            stop_when_decided=self.stop_when_decided,
+            fixed=self.fixed,
+            audit=self.audit,
+            decide=None if self.decide is None else self.decide.margin,
+            raters=self.raters,
+            protocol=self.protocol,
+            panel=tuple(self.panel),
+        )
+
+
+def _one_or_each(given: object) -> str:
+    return "Each" if isinstance(given, dict) else "One"
+
+
+Widths = Annotated[
+    Annotated[float, Tag("One")] | Annotated[dict[str, float | None], Tag("Each")],
+    Discriminator(_one_or_each),
+]
+"""One width for all metrics, or one by name; errors name the field either way."""
+
+
+class ClaimsIn(ClaimIn):
+    """What is to be certified: one mean, or a table of claims."""
+
+    precision: Widths | None = Field(  # type: ignore[assignment]
+        None,
+        description="Interval width at which to stop; of several metrics the same for all, or one"
+        " for each by name. Metrics without one have no target.",
+    )
+    questions: list[TableQuestion] = Field(  # type: ignore[assignment]
+        [],
+        description="One-sided questions, at most 20, answered at the same alpha as the interval.",
+    )
+    groups: list[str] | None = Field(
+        None,
+        max_length=MOST_METRICS,
+        description="Group columns of the pool: claims are made of every value beside those of all"
+        " items, from the same labels.",
+    )
+    group_precision: Widths | None = Field(
+        None, description="Interval width within every group; without it groups have no target."
+    )
+    group_questions: list[TableQuestion] = Field(
+        [], description="Questions that are asked of every group."
+    )
+    account: Literal["each", "together", "selected", "closed"] | None = Field(
+        None,
+        description="What holds of several claims: each by itself (`each`, the default), all at"
+        " once, those picked after looking, or all answers yes at once.",
+    )
+    small_groups: Literal["merge", "whole"] | None = Field(
+        None,
+        description="Groups of fewer than 30 items are merged into one, the default, or left as"
+        " they are (`whole`); what then has fewer than 30 is judged to its last item.",
+    )
+    reserve: float | None = Field(
+        None, description="With `together`: a part of alpha that the claims of the opening leave."
+    )
+    levels: list[float] | None = Field(
+        None,
+        max_length=MOST_CLAIMS,
+        description="The level of every claim, but for groups judged whole, in the order of"
+        " `GET /v1/sessions/{id}/claims`; by default they are even.",
+    )
+
+    def claim(self) -> Claim:
+        """The claim in the core's words; of a table ``table`` says precision and questions."""
+        one = not self.makes_table and not isinstance(self.precision, dict)
+        plain = self if one else self.model_copy(update={"precision": None, "questions": []})
+        return ClaimIn.claim(plain)
+
+    @property
+    def makes_table(self) -> bool:
+        """Something is asked that only a session with a table of claims has."""
+        parts = (self.groups, self.group_precision, self.account, self.small_groups)
+        named = isinstance(self.precision, dict) or any(it.metric for it in self.questions)
+        levels = self.reserve, self.levels
+        return named or bool(self.group_questions) or any(it is not None for it in parts + levels)
+
+    @property
+    def table(self) -> TableRequest | None:
+        """Return the table of claims asked for; None where none is."""
+        if not self.makes_table:
+            return None
+        return TableRequest(
+            groups=self.groups or (),
+            precision=by_metric(self.precision),
+            group_precision=by_metric(self.group_precision),
+            questions=[one.asked for one in self.questions],
+            group_questions=[one.asked for one in self.group_questions],
+            account=self.account or "each",
+            small_groups=self.small_groups or "merge",
+            reserve=self.reserve or 0.0,
+            levels=self.levels,
+        )
+
+
+class PlannedLabels(BaseModel):
+    """How many labels a plan made before the opening said that the session would take."""
+
+    model_config = ConfigDict(**STRICT)
+
+    low: Count = Field(description="One in ten of the simulated sessions took fewer.")
+    median: Count = Field(description="Half of them took fewer; at least `low`.")
+    high: Count = Field(description="One in ten took more; at least `median`.")
+
+
+class SessionOpening(ClaimsIn):
+    """What is to be certified, and how."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
+
+    pool_id: str = Field(description="A sealed pool.", json_schema_extra=form_of("pool"))
+    name: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        pattern=NAME,
+        description="What people call it; it stands in no plan and no certificate.",
+    )
+    tags: Tags = Field(default_factory=list, description="What people file it under.")
+    planned_labels: PlannedLabels | None = Field(
+        None,
+        description="What a plan said (`POST /v1/pools/{pool_id}/planning`), to be kept beside the"
+        " session; it changes nothing and stands in no certificate.",
+    )
+    policy: str | None = Field(
+        None, min_length=1, max_length=64, description="How items are chosen and bet on."
+    )
+    strategy: Literal["A", "B", "C"] | None = Field(
+        None, description="Surrogate and proxy, where the items have probabilities."
+    )
+    instructions: Markdown | None = Field(
+        None, description="For the judges of this session, in place of the pool's: Markdown."
+    )
+    lease_seconds: Annotated[int, Field(ge=1, le=604_800), AS_WHOLE] | None = Field(
+        None, description="How long a worker may hold a draw unheard."
+    )
+    parameters: Parameters = Field(
+        default_factory=Parameters, description="Fine adjustment of the policy; best left out."
+    )
+    best: bool = Field(
+        False,
+        description="Seek the best of the pool's several `systems`, with `alpha`, `budget`,"
+        " `fixed` and `parameters.beta`; nothing else is asked then.",
+    )
+
+
+def by_metric(
+    given: float | dict[str, float | None] | None,
+) -> dict[str | None, float | None]:
+    """Return the widths by metric; one without a metric stands under None."""
+    if isinstance(given, dict):
+        return {name: width for name, width in given.items()}  # noqa: C416 -- keys of another type
+    return {None: given}
+
+
+class ScoreInterval(BaseModel):
+    """The claim as people name it: the interval of the mean loss on the scale of the score.
+
+    Of two systems it is the score of a less that of b.
+    """
+
+    name: str = Field(description="What people call it, such as accuracy.")
+    better: Better = Field(description="Which direction is the good one.")
+    unit: Unit = Field(description="A `share` is said in percent, its differences in points.")
+    estimate: float = Field(description="The estimate on the scale of the score.")
+    lower: float = Field(description="No digit of it is inside the interval of the loss.")
+    upper: float = Field(description="Upper end, rounded outward like the lower one.")
+
+
+class Scale(BaseModel):
+    """Where every loss lies."""
+
+    lower: float = Field(description="The least loss there can be.")
+    upper: float = Field(description="The largest loss there can be.")
+
+
+class ComparedSystems(BaseModel):
+    """The names of the two systems whose difference is measured, loss of a less loss of b."""
+
+    a: str = Field(description="Name of the first system.")
+    b: str = Field(description="Name of the second system, whose loss is subtracted.")
+
+
+class PreferredSides(BaseModel):
+    """How often which side had the smaller loss, over all judged rounds; no claim rests on it.
+
+    Which answer stands on the left is drawn for every round: where one side wins far more often, it
+    is the judges that lean to it.
+    """
+
+    left: int = Field(description="Rounds in which the answer on the left had the smaller loss.")
+    tie: int = Field(description="Rounds in which both had the same loss.")
+    right: int = Field(description="Rounds in which the answer on the right had the smaller loss.")
+
+
+class Contradiction(BaseModel):
+    """A judgement that was refused, since the pool states that the item's loss is another."""
+
+    item: str = Field(description="Id of the item that was judged.")
+    metric: str | None = Field(
+        None, description="Whose loss it is, where a judgement gives several."
+    )
+    loss: float = Field(description="The loss that the judge gave.")
+    lower: float = Field(description="The least loss that the pool states for the item.")
+    upper: float = Field(description="The largest loss that the pool states for the item.")
+    key: str | None = Field(
+        None, description="Id of the key that sent it first; null where none was kept."
+    )
+    author: str | None = Field(None, description="The name of that key then.")
+    at: Time = Field(description="When it was refused.")
+
+
+class AwaitedRater(BaseModel):
+    """A rater, and in how many rounds it is their turn."""
+
+    name: str = Field(description="Name of a key or worker, as the panel has it.")
+    rounds: int = Field(description="Open rounds in which it is this rater's turn.")
+
+
+class RatersOut(BaseModel):
+    """What the raters of a panel have said, and how far they agree; no claim rests on it."""
+
+    protocol: Protocol = Field(description="How several judgements of an item become one loss.")
+    panel: list[AwaitedRater] = Field(description="Every rater who may be asked.")
+    judgements: int = Field(description="Of single raters, also where one could not judge.")
+    items: int = Field(description="Items that two raters have judged.")
+    agreement: float | None = Field(
+        description="Krippendorff's alpha of the first two judgements of these: 1 where raters"
+        " always agree, 0 where they do as by chance; null while no two differ from others."
+    )
+
+
+class RankedSystem(BaseModel):
+    """One of the systems among which the best is sought.
+
+    It is in as long as it may be the best. Intervals of differences are not claimed: only which
+    systems are in and which are out is, with probability 1 - alpha for a given best system.
+    """
+
+    name: str = Field(description="What the pool calls the system.")
+    state: Literal["leading", "in", "out"] = Field(
+        description="`leading`: least estimated loss; `in`: may be the best; `out`: is not the"
+        " best."
+    )
+    round: int | None = Field(description="The round at which it was out.")
+    stake: float = Field(
+        description="What was won by betting that it is not the best: starts at alpha, out at 1."
+    )
+    estimate: float | None = Field(
+        description="Of its mean loss less that of the leader; null of the leader, and before a"
+        " label tells the two apart."
+    )
+    lower: float | None = Field(
+        description="The difference is no less, whatever the losses not seen are; null of the"
+        " leader and of systems that are out."
+    )
+    upper: float | None = Field(description="The difference is no more.")
+
+
+class BestPlaces(BaseModel):
+    """Where the best answer stood, over judgements said in the order shown; no claim rests on it.
+
+    The order is drawn for every round: where the first place wins far more often than the last, it
+    is the judges that lean to it.
+    """
+
+    first: int = Field(description="Rounds in which the first answer alone had the least loss.")
+    last: int = Field(description="The same of the last answer shown.")
+    other: int = Field(description="Rounds in which another one had, or several alike.")
+
+
+class Best(BaseModel):
+    """Where the search for the best of several systems stands."""
+
+    winner: str | None = Field(description="The one system left: it is the best.")
+    standing: list[str] = Field(description="Systems that cannot be told apart so far.")
+    systems: list[RankedSystem] = Field(description="All systems, as the pool names them.")
+    places: BestPlaces | None = Field(
+        None, description="How often which place won; null where a label is asked for."
+    )
+
+
+class MetricClaim(BaseModel):
+    """The claim about a metric over all items of a table."""
+
+    metric: str = Field(description="Name of the metric in the pool.")
+    met: bool | None = Field(
+        description="Its target is met: precision and answers; null where it has none."
+    )
+    level: float | None = Field(
+        description="Probability with which the interval may miss the truth; null where it is"
+        " certain."
+    )
+    precision: float | None = Field(
+        description="Width at which its target is met; null where none is asked for."
+    )
+    estimate: float = Field(description="Of the mean loss in this metric.")
+    lower: float = Field(description="Lower end of the interval, on the metric's scale.")
+    upper: float = Field(description="Upper end of the interval, on the metric's scale.")
+    score: ScoreInterval = Field(
+        description="The same interval by the name and in the direction that people use."
+    )
+    scale: Scale = Field(description="Where every loss of the metric lies.")
+
+
+class PromisesOut(BaseModel):
+    """What holds, in words: of one claim, of all, and of those picked after looking."""
+
+    one: str = Field(description="Of a claim by itself.")
+    all: str = Field(description="Of all claims at once.")
+    picked: str = Field(description="Of claims picked after looking.")
+
+
+class TableOut(BaseModel):
+    """Where a table of claims stands; `GET /v1/sessions/{id}/claims` gives all of them."""
+
+    account: Literal["each", "together", "selected", "closed"] = Field(
+        description="What holds of several claims: see `account` of the opening."
+    )
+    reserve: float = Field(
+        description="The part of alpha that no claim has: claims added later may take it."
+    )
+    groups: list[str] = Field(description="The group columns.")
+    claims: int = Field(description="How many claims there are, the later ones included.")
+    later: int = Field(0, description="How many of these were added while the session ran.")
+    wanted: int = Field(description="Claims of which something was asked.")
+    met: int = Field(description="How many of those have it.")
+    metrics: list[MetricClaim] = Field(description="The claims about all items.")
+    promises: PromisesOut = Field(description="The guarantee in plain words.")
+
+
+class Rounds(BaseModel):
+    """Counts of rounds: drawn = judged + pending, and judged = in_interval + waiting."""
+
+    drawn: int = Field(description="Rounds that were given out, each to be judged once.")
+    judged: int = Field(
+        description="Rounds whose judgement has arrived, also those reported as unjudgeable."
+    )
+    in_interval: int = Field(
+        description="Judged rounds that the interval speaks for: all before the first open one."
+    )
+    pending: int = Field(description="Rounds drawn and not judged.")
+    waiting: int = Field(
+        description="Rounds judged and not in the interval, because an earlier one is open."
+    )
+
+
+class Forecast(BaseModel):
+    """Labels left until the stop, if losses go on as they did; no part of the claim."""
+
+    round: int = Field(description="The last round that it knows of; labels are counted from it.")
+    labels_left: int = Field(description="Half of the sessions such as this one need fewer.")
+    low: int = Field(description="One in ten needs fewer.")
+    high: int = Field(description="One in ten needs more.")
+    seconds_per_label: float | None = Field(
+        description="How fast labels came by then, of all judges together: the median over the"
+        " latest 60, ten at a time, so that breaks do not count. Null where fewer than 30 came one"
+        " by one.",
+    )
+
+
+class AnswerWords(BaseModel):
+    """A question, and its answer so far, in words."""
+
+    question: str = Field(description="As a question.")
+    given: Literal["yes", "no", "undecided"] = Field(
+        description="The answer in one word; of a verdict `yes` once there is one."
+    )
+    answer: str = Field(description="What is answered, and since which label.")
+
+
+class Words(BaseModel):
+    """What stands beside the sentence, for people; pages and report show it as it is."""
+
+    answers: list[AnswerWords] = Field(description="The verdict first, then the questions asked.")
+    progress: str = Field(
+        description="How many labels there are, how many more are likely and how long they take,"
+        " and what the plan at opening said."
+    )
+    holds: str | None = Field(
+        description="Which labels are in the interval and which are not, once it has stopped or"
+        " labels wait; null while that goes without saying."
+    )
+    labels: int = Field(description="Labels given, in the interval or not.")
+    in_interval: int = Field(
+        description="Labels in the interval: its rounds without those that nobody could judge.",
+    )
+
+
+class Origin(BaseModel):
+    """Where a session ran that did not run here; its pusher had its seed and its file meanwhile."""
+
+    kind: Literal["pushed"] = Field(description="The one way there is so far.")
+    at: Time = Field(description="When it came, by this service's clock.")
+
+
+class Session(BaseModel):
+    """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [SESSION]})
+
+    id: str = Field(description="`ses_` and 32 hexadecimal digits.")
+    name: str | None = Field(description="What people call it; null where it was given no name.")
+    pool_id: str = Field(description="The sealed pool whose items are judged.")
+    state: SessionState = Field(
+        description="`active` hands out draws; all others say why it does not."
+    )
+    target: Literal["pool", "population"] = Field(
+        description="Whether the claim is about the pool, or the population it is a sample of."
+    )
+    alpha: float = Field(
+        description="The interval covers the truth with probability at least 1 - alpha, at all"
+        " rounds at once."
+    )
+    policy: str | None = Field(description="Null where there is no single interval.")
+    strategy: str | None = Field(
+        description="How probabilities of the items became surrogate and proxy; null where they"
+        " have none."
+    )
+    method_version: str = Field(description="The version of the mathematics that the plan fixed.")
+    round: int = Field(description="The last round in the interval; equals `rounds.in_interval`.")
+    estimate: float | None = Field(
+        description="Of the mean loss, after that round; null, as the interval is, where the best"
+        " of several systems is sought, or a table of claims is made."
+    )
+    lower: float | None = Field(description="Lower end of the interval after that round.")
+    upper: float | None = Field(description="Upper end of the interval after that round.")
+    width: float | None = Field(description="`upper` less `lower`.")
+    score: ScoreInterval | None = Field(
+        description="The interval by the name and in the direction that the pool declared; null"
+        " where the best is sought, or a table of claims is made."
+    )
+    sentence: str = Field(description="What the session says, for people.")
+    words: Words = Field(description="The lines beside it.")
+    owner: str | None = Field(
+        description="Name of the key that opened it; null where that is not known."
+    )
+    tags: list[str] = Field(description="What people file it under.")
+    active_at: Time | None = Field(description="When its last event was written, to the minute.")
+    precision: float | None = Field(
+        description="Interval width at which it stops, on the scale of the losses; null for none."
+    )
+    budget: int = Field(description="Most rounds that may be drawn.")
+    items: int = Field(description="Items of the pool, known ones included.")
+    known: int = Field(description="Items whose loss was known before the first draw.")
+    effective_items: float | None = Field(
+        description="Where items have weights and the mean loss is weighted: how many items of one"
+        " weight would say as much, W^2 / sum of w^2. Null where all count the same.",
+    )
+    scale: Scale | None = Field(description="Of the losses; null with a `table`.")
+    stopped: bool = Field(
+        description="Whether no new draws are handed out because the goal or an end is reached."
+    )
+    stop_reason: Literal["target_reached", "decided", "exhausted", "budget_spent"] | None = Field(
+        description="What stopped it; null while it goes on."
+    )
+    stop_when_decided: bool = Field(
+        description="Whether it stops once all questions and the verdict are answered."
+    )
+    fixed: bool = Field(description="Whether precision, budget and stop cannot be changed.")
+    changes: int = Field(description="How often precision, budget or stop were changed.")
+    decisions: list[Decision] = Field(description="In the order of the questions asked.")
+    verdict: Verdict | None = Field(
+        description="On the two systems of a difference; null where none is asked for."
+    )
+    systems: ComparedSystems | None = Field(
+        description="The two systems compared; null where the pool names none."
+    )
+    sides: PreferredSides | None = Field(
+        description="How often the answer on the left won; null without two systems."
+    )
+    raters: RatersOut | None = Field(
+        description="What a panel of raters has said; null in sessions without one."
+    )
+    best: Best | None = Field(
+        description="Which of several systems is the best; null in other sessions."
+    )
+    table: TableOut | None = Field(
+        description="Where a table of claims stands; null in other sessions."
+    )
+    rounds: Rounds = Field(description="How far drawing, judging and folding have come.")
+    forecast: Forecast | None = Field(
+        description="How much work is left; null before the first label, without a goal, and once"
+        " it has stopped."
+    )
+    planned_labels: PlannedLabels | None = Field(
+        description="What was planned when it was opened; null where nobody said."
+    )
+    contradictions: list[Contradiction] = Field(
+        description="Judgements outside the bounds that the pool states, the first 20: where one is"
+        " right, an assumption is false and nothing can be claimed.",
+    )
+    warnings: list[str] = Field(
+        description="What people should know, in plain sentences; most often empty."
+    )
+    sequence: int = Field(description="Number of the last event in its ledger, 0 before the first.")
+    revision: int = Field(
+        description="Counts amendments from 1: a new number means that earlier rounds were folded"
+        " again."
+    )
+    lease_seconds: int = Field(
+        description="How long a worker may hold a draw before others can get it."
+    )
+    commitment: str = Field(
+        description="SHA-256 of the secret seed, published before the first draw."
+    )
+    ledger_head: str = Field(description="Head of the hash chain over the ledger.")
+    archived: bool = Field(
+        description="Whether it is left out of lists, and takes no draws and no labels.",
+    )
+    created_at: Time = Field(description="When it was opened.")
+    origin: Origin | None = Field(
+        description="Of a session that ran in a process of its own and was pushed: when it came."
+        " Null of one that ran here.",
+    )
+
+
+class BlindSession(FromRecord):
+    """The session as a key without scope `read` sees it: judges are not told where it stands."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"id": SESSION["id"], "state": SESSION["state"]}]}
+    )
+
+    id: Annotated[str, wire_id("ses")] = Field(
+        validation_alias="session_id", description="`ses_` and 32 hexadecimal digits."
+    )
+    state: SessionState = Field(description="Whether there is anything to judge, and if not, why.")
+
+
+class SessionPage(BaseModel):
+    """Sessions in the order asked for; ``next`` goes into ``after`` for the following page."""
+
+    data: list[Session] = Field(description="At most `limit` of them.")
+    next: str | None = Field(description="Give it as `after` for the next page; null at the end.")
+
+
+class SessionChange(BaseModel):
+    """New settings; what is left out stays."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [{"precision": 0.03}]})
+
+    precision: float | None = Field(
+        None, description="Interval width at which to stop; null for none."
+    )
+    budget: Whole | None = Field(
+        None,
+        description="Most rounds that may be drawn; null changes nothing.",
+    )
+    stop_when_decided: bool | None = Field(
+        None, description="False goes on although all questions are answered; true stops then."
+    )
+    state: Literal["active", "paused", "closed"] | None = Field(
+        None, description="Resume, pause, or close for good."
+    )
+    tags: Tags | None = Field(
+        None,
+        description="What people file it under, in place of what was there; null changes nothing."
+        " May be changed of a closed session too.",
+    )
+    instructions: Markdown | None = Field(
+        None,
+        description="For the judges of this session, as Markdown; null are those of the pool again."
+        " A change after the first judgement is told in the report.",
+    )
+    archived: bool | None = Field(
+        None,
+        description="True takes it out of the lists, and stops draws and labels; false takes it"
+        " back. Plan, ledger and certificates stay as they are.",
+    )

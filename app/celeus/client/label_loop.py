@@ -1,0 +1,342 @@
+"""Ask and tell: what one worker holds, and the one request a label that tells and asks."""
+
+import math
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Protocol
+
+from celeus.client.exchange import Flow, Pause, member, post
+from celeus.client.reading import read
+from celeus.client.refusals import Problem
+from celeus.client.results import Draw, ShownAnswer, Status
+from celeus.errors import InvalidValue
+from celeus.shorten import shortened
+
+MOST_HELD = 256
+"""Draws that one worker may hold."""
+MOST_JUDGES = 64
+LONGEST_LOOK = 2.0
+"""Seconds between two looks whether others have judged what they hold: the service says when the
+first of their leases ends, which may be long after the last of them has judged."""
+PREFERENCES = frozenset({"left", "tie", "right"})
+"""What a function says of two answers as it saw them: by `a` one may mean a system or a place."""
+NO_VERDICT = "the judge gave no verdict"
+PASSED = {"pass": True}
+"""What is said of an item that somebody else is to judge."""
+OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
+"""Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
+
+Seen = Callable[[Status], object]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """Counts of what a judge did: `overtaken` are the items that others judged first.
+
+    `state` is the last one the service gave, such as `target_reached`.
+    """
+
+    state: str
+    labels: int
+    unjudgeable: int
+    overtaken: int
+
+
+class Holder(Protocol):
+    """Whoever can renew the lease of what a worker holds."""
+
+    def __call__(self) -> Any:  # noqa: ANN401 -- a client waits for it or hands it on
+        """Ask again with the same count."""
+
+
+class Turn:
+    """One item to judge: say `observe`, `label`, `prefer` or `unjudgeable` of it, or `pass_on`.
+
+    What is said is sent when the next item is asked for, in the same request. A ``comment`` of up
+    to 2 000 characters is for those who see the session; nothing rests on it.
+    """
+
+    __slots__ = (
+        "_holder",
+        "answers",
+        "id",
+        "index",
+        "left",
+        "payload",
+        "right",
+        "round",
+        "said",
+        "turn",
+    )
+
+    def __init__(self, draw: Draw, holder: Holder) -> None:
+        self.round = draw.round
+        self.turn = draw.turn
+        self.id = draw.item.id
+        self.index = draw.item.index
+        self.payload = draw.item.payload
+        self.left: ShownAnswer | None = draw.left
+        self.right: ShownAnswer | None = draw.right
+        self.answers: tuple[ShownAnswer, ...] = draw.answers
+        self.said: dict[str, Any] | None = None
+        self._holder = holder
+
+    def observe(self, loss: Any, comment: str | None = None) -> None:  # noqa: ANN401 -- also numbers of NumPy
+        """The loss; of several systems or metrics the losses by name, or as `answers` are shown."""
+        said: dict[str, Any]
+        if isinstance(loss, Mapping):
+            said = {"losses": {name: self._number(one) for name, one in loss.items()}}
+        elif isinstance(loss, Sequence) and not isinstance(loss, str):
+            said = {"losses": [self._number(one) for one in loss]}
+        else:
+            said = {"loss": self._number(loss)}
+        self._say(comment, **said)
+
+    def label(self, label: int, comment: str | None = None) -> None:
+        """The true class, from which the service computes the loss."""
+        self._say(comment, label=int(label))
+
+    def prefer(self, side: str, grade: int | None = None, comment: str | None = None) -> None:
+        """Which of two answers is better: `left`, `tie` or `right`, and by how many grades."""
+        self._say(comment, preference=side, **({} if grade is None else {"grade": grade}))
+
+    def unjudgeable(self, why: str, comment: str | None = None) -> None:
+        """Nobody can judge it; left out it would count as easy, so that it has to be said."""
+        self._say(comment, unjudgeable=why)
+
+    def pass_on(self) -> None:
+        """Leave it to somebody else; it comes back if nobody else takes it, or nothing is left."""
+        self.said = dict(PASSED)
+
+    def keep(self) -> Any:  # noqa: ANN401 -- awaited by whoever holds it without blocking
+        """Hold it for another `lease_seconds`; false where somebody else holds it by now."""
+        return self._holder()
+
+    def take(self, verdict: object) -> None:
+        """What a function said of it: a loss, losses, a preference, or None for no verdict.
+
+        None after the function has said it itself, as by `label`, leaves that.
+        """
+        if verdict is None:
+            if self.said is None:
+                self.unjudgeable(NO_VERDICT)
+        elif isinstance(verdict, str):
+            if verdict not in PREFERENCES:
+                rule = "left, tie or right, or a loss as a number"
+                message = f"a verdict on {self.id!r} must be {rule}, and is {shortened(verdict)}"
+                raise InvalidValue(message, field="preference", rule=rule, value=verdict)
+            self.prefer(verdict)
+        else:
+            self.observe(verdict)
+
+    @property
+    def place(self) -> dict[str, int]:
+        """Of which round it is, and for which time where a panel judges it several times."""
+        return {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
+
+    def _say(self, comment: str | None, **said: Any) -> None:  # noqa: ANN401 -- JSON
+        self.said = said | ({} if comment is None else {"comment": comment})
+
+    def _number(self, loss: object) -> float | None:
+        return None if loss is None else finite(loss, f"a loss of {self.id!r}", "loss")
+
+    def __repr__(self) -> str:
+        return f"Turn(round={self.round}, id={self.id!r}, said={self.said!r})"
+
+
+class Turns:
+    """What one worker of a session holds: up to ``size`` items at once, without it one.
+
+    They are told together by `step`, or each as it is judged by `roll`. Set ``leaving`` and it
+    waits for no items that others hold. ``seen`` is told where the session stands after each answer
+    that says so.
+    """
+
+    def __init__(
+        self,
+        session: str,
+        worker: str,
+        size: int | None = None,
+        *,
+        wait_paused: bool = False,
+        seen: Seen | None = None,
+    ) -> None:
+        self.many, size = size is not None, 1 if size is None else size
+        if not 1 <= size <= MOST_HELD:
+            rule = f"1 to {MOST_HELD}"
+            raise InvalidValue(f"size must be {rule}", field="size", rule=rule, value=size)
+        self.session = session
+        self.path = f"/v1/sessions/{session}"
+        self.worker = worker
+        self.size = size
+        self.wait_paused = wait_paused
+        self.seen = seen
+        self.held: list[Turn] = []
+        self.state = "active"
+        self.rest = 0.0
+        self.status: Mapping[str, Any] = {}
+        self.leaving = False
+        self.passed: set[int] = set()
+        self.labels = self.unjudgeable = self.overtaken = 0
+
+    def step(self, holder: Holder) -> Flow[list[Turn]]:
+        """Tell what was said, and hold the next items; none when there is nothing more to judge."""
+        for turn in self.held:
+            if turn.said is None:
+                message = f"{turn.id} was taken, and nothing was said of it"
+                rule = "observe, label, prefer, unjudgeable or pass_on"
+                raise InvalidValue(message, field="item", rule=rule)
+        held, self.held = self.held, []
+        told = yield from self._told(held, self.size)
+        while True:
+            if told is None:
+                if self.state == "closed":
+                    return []
+                told = yield from post(
+                    f"{self.path}/next", {"worker": self.worker, "count": self.size}
+                )
+            self.state = member(told, "state")
+            self.held = [Turn(read(Draw, one), holder) for one in member(told, "draws")]
+            if self.held and self.passed.issuperset(turn.round for turn in self.held):
+                # Nothing else is left: others may come for it, so it is not passed to and fro
+                yield Pause(LONGEST_LOOK)
+            if self.held or not self._waits():
+                return list(self.held)
+            yield Pause(min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK))
+            told = None
+
+    def roll(self, holder: Holder) -> Flow[list[Turn]]:
+        """Tell what was said of some, and hold up to ``size``; the items that are new.
+
+        Others stay in work meanwhile. Where none come, ``state`` says why: `all_leased` is worth
+        asking again after ``rest`` seconds. ``status`` is where the session stood last.
+        """
+        said = [turn for turn in self.held if turn.said is not None]
+        working = [turn for turn in self.held if turn.said is None]
+        told = yield from self._told(said, self.size)
+        self.held = working
+        if told is None and self.state != "closed":
+            body = {"worker": self.worker, "count": self.size}
+            told = yield from post(f"{self.path}/next", body)
+        if told is None:
+            return []
+        self.state = member(told, "state")
+        self.rest = min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK)
+        self.status = told.get("session", self.status)
+        known = {turn.round for turn in working}
+        draws = [read(Draw, one) for one in member(told, "draws")]
+        fresh = [Turn(draw, holder) for draw in draws if draw.round not in known]
+        self.held = [*working, *fresh]
+        return fresh
+
+    def finish(self) -> Flow[None]:
+        """Tell what was said and not yet sent, and take nothing more."""
+        held = [turn for turn in self.held if turn.said is not None]
+        self.held = []
+        yield from self._told(held, 0)
+
+    def shown(self, held: list[Turn]) -> Any:  # noqa: ANN401 -- as the function of a judge takes it
+        """Return what a judge is given: the item, or with a ``size`` a list of them."""
+        return held if self.many else held[0]
+
+    def take(self, held: list[Turn], verdicts: Any) -> None:  # noqa: ANN401 -- what a judge returns
+        """Keep what a judge returned for what it was `shown`."""
+        for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
+            turn.take(verdict)
+
+    def keep(self) -> Flow[bool]:
+        """Renew the leases of what is held; whether all of it is still held."""
+        if not self.held:
+            return False
+        body = {"worker": self.worker, "count": len(self.held)}
+        told = yield from post(f"{self.path}/next", body)
+        rounds = {draw["round"] for draw in member(told, "draws")}
+        return rounds >= {turn.round for turn in self.held}
+
+    def _waits(self) -> bool:
+        if self.leaving:
+            return False
+        return self.state == "all_leased" or (self.state == "paused" and self.wait_paused)
+
+    def _told(self, held: list[Turn], following: int) -> Flow[dict[str, Any] | None]:
+        """The answer to what was said; None where it has to be asked for the next items apart."""
+        passed = [turn.round for turn in held if turn.said == PASSED]
+        if passed:
+            given = {"worker": self.worker, "rounds": passed, **PASSED}
+            yield from post(f"{self.path}/release", given)
+            self.passed.update(passed)
+            held = [turn for turn in held if turn.said != PASSED]
+        if not held:
+            return None
+        said = [{**turn.place, **(turn.said or {})} for turn in held]
+        body: dict[str, Any] = {"worker": self.worker, "next": following}
+        body |= said[0] if len(said) == 1 else {"observations": said}
+        try:
+            told: dict[str, Any] = yield from post(f"{self.path}/observe", body)
+        except Problem as problem:
+            if problem.code in OVERTAKEN and len(held) > 1:
+                # All or none: which of them it is, shows one after the other
+                for turn in held:
+                    yield from self._told([turn], 0)
+                return None
+            self._declined(problem)
+            return None
+        self.labels += len(held)
+        self.unjudgeable += sum("unjudgeable" in one for one in said)
+        if self.seen is not None and "estimate" in (session := member(told, "session")):
+            self.seen(read(Status, session))
+        return told
+
+    def _declined(self, problem: Problem) -> None:
+        if problem.code in OVERTAKEN:
+            self.overtaken += 1
+        elif problem.code == "session_closed":
+            self.state = "closed"
+        else:
+            raise problem
+
+
+def new_worker() -> str:
+    """A name that nobody else judges under."""
+    return f"py-{uuid.uuid4().hex[:12]}"
+
+
+def workers_of(
+    session: str, name: str, concurrency: int, size: int | None, seen: Seen | None
+) -> list[Turns]:
+    """Return one worker for each judge, with numbered names."""
+    check_concurrency(concurrency)
+    numbers = range(1, concurrency + 1)
+    return [Turns(session, f"{name}-{number}", size, seen=seen) for number in numbers]
+
+
+def check_concurrency(concurrency: int) -> None:
+    """Refuse numbers of judges that one client cannot serve."""
+    if not 1 <= concurrency <= MOST_JUDGES:
+        rule = f"1 to {MOST_JUDGES}"
+        raise InvalidValue(
+            f"concurrency must be {rule}", field="concurrency", rule=rule, value=concurrency
+        )
+
+
+def total(workers: Sequence[Turns]) -> JudgeResult:
+    """What several workers did together."""
+    return JudgeResult(
+        state=workers[-1].state,
+        labels=sum(one.labels for one in workers),
+        unjudgeable=sum(one.unjudgeable for one in workers),
+        overtaken=sum(one.overtaken for one in workers),
+    )
+
+
+def finite(value: object, what: str, field: str) -> float:
+    """A number as Python has it, one of NumPy too; raises InvalidValue for anything else."""
+    item = getattr(value, "item", None)
+    number = item() if callable(item) and getattr(value, "size", 1) == 1 else value
+    if not isinstance(number, Real) or not math.isfinite(number):
+        rule = "a finite number"
+        said = f"{what} must be {rule}, and is {shortened(number)}"
+        raise InvalidValue(said, field=field, rule=rule, value=number)
+    return float(number)

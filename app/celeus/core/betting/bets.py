@@ -1,0 +1,160 @@
+"""Bets with an information goal: a z-test as a martingale (docs/evidence/method.md#5-the-bet).
+
+Notation, in a side's frame: D half the precision, s2 predicted variance of the coming signal, a
+the lower end of its range, mu its centre, lp the log stake log(level / 2 . wealth) of a candidate
+v, I the information of past rounds and I* its goal. All but lp is fixed when the item is drawn:
+past rounds are those folded then (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
+
+    s2p   s2 + (D / 3) max(mu - a, 0)                                Bernstein's padding for skew
+    I     sum of 1 / s2p over past rounds
+    I*    (z / (D - h / 2))^2,  z the normal quantile at 1 - level / 2, h the lattice's step
+    lam   min( inverse_mills(0.9 min(1, e^lp)) / (s2p sqrt(max(1.1 I* - I, 0.05 max(I*, I)))),
+               c D / s2p,  0.8 / (v - a) ),        c = 2.5 while I <= 1.1 I*, else 1.3
+
+This is the bet of the martingale P(the z-test rejects at information I* | so far) / level. The
+goal follows from the precision alone, so no horizon is guessed.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from celeus.core.betting.moments import Prediction
+from celeus.core.history import History
+from celeus.core.mills import inverse_mills
+
+Floats = NDArray[np.float64]
+
+OVERSHOOT = 1.1
+SOFTNESS = 0.05
+LARGEST_BET = 2.5
+LARGEST_BET_PAST_GOAL = 1.3
+LARGEST_LOSS = 0.8
+"""Largest share of a stake that one round may lose."""
+GOALS_WITHOUT_PRECISION = 6
+WIDEST_HALF = 0.1
+TINY = 1e-300
+
+
+def padded(prediction: Prediction, half: float) -> float:
+    """Return s2p, the variance padded for skew, for a bet at half-width D = ``half``."""
+    return prediction.variance + half / 3.0 * max(prediction.centre - prediction.lower, 0.0)
+
+
+@dataclass(slots=True)
+class Goal:
+    """The information goal of a half-width, and the information accrued by rounds."""
+
+    half: float
+    information: float
+    accrued: History[float] = field(default_factory=lambda: History(0.0))
+
+    def bet_scale(self, variance: float, basis: int) -> tuple[float, float]:
+        """Return the factor of the inverse Mills ratio, and the largest bet.
+
+        ``variance`` is padded; the information is that of the first ``basis`` rounds.
+        """
+        goal, accrued = self.information, self.accrued.after(basis)
+        missing = max(OVERSHOOT * goal - accrued, SOFTNESS * max(goal, accrued))
+        largest_bet = LARGEST_BET if accrued <= OVERSHOOT * goal else LARGEST_BET_PAST_GOAL
+        return 1.0 / (variance * math.sqrt(missing)), largest_bet * self.half / variance
+
+
+class BetScale(NamedTuple):
+    """``Goal.bet_scale`` of many rows; ``largest`` holds one number if all rows agree."""
+
+    factor: Floats
+    largest: Floats
+
+    @property
+    def largest_bet(self) -> float:
+        """The largest bet of any row."""
+        return float(self.largest.max())
+
+    def take(self, row: NDArray[np.intp]) -> "BetScale":
+        """Return the scales of these rows; a row may repeat."""
+        uniform = self.largest.size == 1
+        return BetScale(self.factor.take(row), self.largest if uniform else self.largest.take(row))
+
+
+class RowGoals(NamedTuple):
+    """Information goals of many rows with the same past: 1.1 and 0.05 times their I*."""
+
+    overshoot: Floats
+    soft: Floats
+
+    @staticmethod
+    def of(information: Floats) -> "RowGoals":
+        """Make the goals from I* of every row."""
+        return RowGoals(OVERSHOOT * information, SOFTNESS * information)
+
+    def part(self, start: int, stop: int) -> "RowGoals":
+        """Return the goals of the rows from ``start`` up to before ``stop``."""
+        return RowGoals(self.overshoot[start:stop], self.soft[start:stop])
+
+    def bet_scale(
+        self, accrued: float | Floats, half: float | Floats, variance: float | Floats
+    ) -> BetScale:
+        """Return the bet scales at padded variance ``variance`` after ``accrued`` information.
+
+        Arrays broadcast with the rows, for several pasts at once.
+        """
+        missing = np.maximum(self.soft, SOFTNESS * accrued)
+        np.maximum(self.overshoot - accrued, missing, out=missing)
+        np.sqrt(missing, out=missing)
+        missing *= variance
+        largest_unit = half / variance
+        before = self.overshoot >= accrued
+        count = np.count_nonzero(before)
+        if count in {0, before.size}:
+            largest_bet = np.array([LARGEST_BET if count else LARGEST_BET_PAST_GOAL])
+        else:
+            largest_bet = np.where(before, LARGEST_BET, LARGEST_BET_PAST_GOAL)
+        return BetScale(1.0 / missing, largest_bet * largest_unit)
+
+
+def cap(value: Floats, lower: float, largest_bet: float) -> Floats | None:
+    """Return the largest bet 0.8 / (v - a) for ascending candidates v >= a = ``lower``.
+
+    None if no cap is below ``largest_bet``, which already limits every bet.
+    """
+    if LARGEST_LOSS / max(float(value[-1]) - lower, TINY) >= largest_bet:
+        return None
+    return np.asarray(LARGEST_LOSS / np.maximum(value - lower, TINY))
+
+
+def bet(log_stake: Floats, bet_scale: BetScale, caps: Floats | None) -> Floats:
+    """Return the bets lam of candidates with these log stakes; ``caps`` is from ``cap``."""
+    lam = inverse_mills(log_stake)
+    lam *= bet_scale.factor
+    np.minimum(lam, bet_scale.largest, out=lam)
+    if caps is not None:
+        np.minimum(lam, caps, out=lam)
+    return lam
+
+
+def information(half: float, step: float, level: float) -> float:
+    """Return I*, the information where a z-interval at ``level`` has half-width half - step / 2."""
+    return float((ndtri(1.0 - level / 2.0) / (half - step / 2.0)) ** 2)
+
+
+def goals_for(
+    half: float | None, step: float, level: float, half_factor: float = 1.0
+) -> list[Goal]:
+    """Return the goal of a half-width; without one six goals, from 0.1 down by halves.
+
+    The information is what ``half_factor`` times the half-width needs; bets keep the scale of the
+    half-width itself, since a goal that has been passed would leave later bets too large.
+    """
+    halves = [half]
+    if half is None:
+        halves = [WIDEST_HALF * 0.5**j for j in range(GOALS_WITHOUT_PRECISION)]
+    return [
+        Goal(width, information(half_factor * width, step, level))
+        for width in halves
+        if width is not None
+    ]

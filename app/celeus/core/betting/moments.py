@@ -1,0 +1,156 @@
+"""Moments: the mean and variance of the next signal, predicted before it is seen.
+
+See docs/evidence/method.md#5-the-bet.
+
+Each side has a frame, its own unit scale: the plus side that of the losses, the minus side the
+mirrored one (1 for the smallest loss). So both test "the risk is at most v", with the same code.
+The two sides may have different completions of the pool.
+
+Notation: w predicted variance of a signal S, mu its centre, a the lower end of its range.
+
+    mu     (sum of S_i / w_i) / (sum of 1 / w_i), cut to [0, 1]; before the first the plug-in part
+    ratio  max(0.3, (30 + sum of (S_i - mu_i)^2 / w_i) / (30 + n))   mu_i as predicted for round i
+    s2     ratio w
+
+Sums are over the n rounds that were folded when the signal's item was drawn.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from celeus.core.betting.base import BettingRound
+from celeus.core.history import History
+from celeus.core.interval import Interval
+
+LEAST_RATIO = 0.3
+PRIOR_ROUNDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A side's unit scale: ``origin`` is 0 and ``origin + span`` is 1; span may be negative."""
+
+    origin: float
+    span: float
+
+    def unit(self, value: float) -> float:
+        """Convert a number on the loss scale to this frame."""
+        return (value - self.origin) / self.span
+
+    def value(self, unit: float) -> float:
+        """Convert a number of this frame to the loss scale."""
+        return self.origin + self.span * unit
+
+
+def frames(scale: Interval) -> tuple[Frame, Frame]:
+    """Return the frames of the plus and the minus side."""
+    return Frame(scale.lower, scale.width), Frame(scale.upper, -scale.width)
+
+
+class Prediction(NamedTuple):
+    """The coming signal as predicted at its draw, from the first ``basis`` rounds.
+
+    ``lower`` is its least value over all outcomes of the rounds open at the draw, ``centre`` its
+    mean. ``floor`` is its least value now that these are judged: no risk lies below.
+    """
+
+    lower: float
+    centre: float
+    variance: float
+    floor: float
+    basis: int
+
+
+class SignalMoments:
+    """Weighted mean and dispersion of one side's signals, to predict the next.
+
+    ``past`` holds mu and ratio; ``start`` stands in for mu before the first round.
+    """
+
+    __slots__ = ("_deviation", "_precision", "_rounds", "_weighted", "past")
+
+    def __init__(self, start: float) -> None:
+        self._rounds = 0
+        self._weighted = 0.0
+        self._precision = 0.0
+        self._deviation = 0.0
+        self.past = History((_cut(start), 1.0))
+
+    def predict(self, basis: int, variance: float) -> tuple[float, float]:
+        """Return mu and s2 of a round drawn after ``basis`` rounds, with w = ``variance``."""
+        centre, ratio = self.past.after(basis)
+        return centre, ratio * variance
+
+    @property
+    def information(self) -> float:
+        """Sum of 1 / s2 over the rounds so far, at the newest ratio."""
+        return self._precision / self.past.newest[1]
+
+    def record(self, signal: float, centre: float, variance: float) -> None:
+        """Record a round after its bets; ``centre`` is that of its prediction."""
+        self._rounds += 1
+        self._weighted += signal / variance
+        self._precision += 1.0 / variance
+        self._deviation += (signal - centre) ** 2 / variance
+        ratio = (PRIOR_ROUNDS + self._deviation) / (PRIOR_ROUNDS + self._rounds)
+        self.past.append((_cut(self._weighted / self._precision), max(LEAST_RATIO, ratio)))
+
+
+def _cut(mean: float) -> float:
+    return min(max(mean, 0.0), 1.0)
+
+
+class TwoSidedMoments:
+    """The moments of both sides, each in its own frame."""
+
+    __slots__ = ("_frames", "_sides")
+
+    def __init__(self, scale: Interval, start: float) -> None:
+        self._frames = frames(scale)
+        self._sides = [SignalMoments(frame.unit(start)) for frame in self._frames]
+
+    @property
+    def estimate(self) -> float:
+        """Midpoint of the two sides' centres, on the loss scale."""
+        both = zip(self._frames, self._sides, strict=True)
+        return sum(frame.value(side.past.newest[0]) for frame, side in both) / 2.0
+
+    @property
+    def ratio(self) -> float:
+        """The larger of the two sides' ratios."""
+        return max(side.past.newest[1] for side in self._sides)
+
+    @property
+    def information(self) -> float:
+        """The smaller of the two sides' sums of 1 / s2."""
+        return min(side.information for side in self._sides)
+
+    def predict(self, betting_round: BettingRound) -> tuple[Prediction, Prediction]:
+        """Return predictions of the round's two signals, which it does not read."""
+        basis, variance = betting_round.basis, betting_round.variance
+        reach, mirrored = betting_round.reach
+        # The minus side's lower end is the mirrored upper end.
+        ends = (
+            (reach.lower, betting_round.plus.signal_range.lower),
+            (mirrored.upper, betting_round.minus.signal_range.upper),
+        )
+        plus, minus = (
+            Prediction(frame.unit(most), *side.predict(basis, variance), frame.unit(end), basis)
+            for frame, side, (most, end) in zip(self._frames, self._sides, ends, strict=True)
+        )
+        return plus, minus
+
+    def signals(self, betting_round: BettingRound) -> tuple[float, float]:
+        """Return the round's signals in the frames of the two sides."""
+        plus, minus = self._frames
+        return plus.unit(betting_round.plus.signal), minus.unit(betting_round.minus.signal)
+
+    def record(
+        self,
+        predictions: tuple[Prediction, Prediction],
+        signals: tuple[float, float],
+        variance: float,
+    ) -> None:
+        """Record the signals after the bets on them."""
+        for side, prediction, signal in zip(self._sides, predictions, signals, strict=True):
+            side.record(signal, prediction.centre, variance)

@@ -1,0 +1,326 @@
+"""E-processes of the published policies: wealth on cells of candidates, and their interval.
+
+Candidates are cells [v_k, v_k + h] that tile [L, U], the last one cut at U. Wealth+ of a cell runs
+at its upper edge and wealth- at its lower edge, each with the fraction of that edge: for every v
+in the cell 1 + lam (x - m(v)) is at least the factor used, so the cell's wealth is a
+supermartingale whatever true value it holds, and rejecting a cell rejects all of it (Ville's
+inequality; CELEUS, Eqs. 2-3 give the wealth of a point). A cell is out once
+
+    theta wealth+ + (1 - theta) wealth- >= 1 / alpha1.
+
+The two sides may see two completions of the pool: the ``plus`` side a risk that is at most the true
+one, the ``minus`` side one that is at least the true one
+(docs/evidence/method.md#8-rounds-that-nobody-can-judge).
+"""
+
+import math
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.betting.base import BettingRound, CompletionSignal, PoolRiskSequence, WealthLost
+from celeus.core.betting.point_estimate import Lure
+from celeus.core.betting.published_bets import (
+    Bet,
+    Bettor,
+    CommonVariance,
+    OwnVariance,
+    fraction_above,
+    fraction_below,
+)
+from celeus.core.betting.signals import Range
+from celeus.core.interval import Interval
+from celeus.core.plans.plan import Plan, cell_width
+
+Floats = NDArray[np.float64]
+
+
+class SideBet(NamedTuple):
+    """One completion's bettor, its bet on the coming round, and the signal it bets on.
+
+    ``bet`` was fixed at the draw, when the first ``basis`` rounds were folded; ``known`` is the
+    same with the range that all earlier rounds leave, outside which no risk lies.
+    """
+
+    bettor: Bettor
+    bet: Bet
+    known: Bet
+    basis: int
+    value: float
+
+    @property
+    def scaled(self) -> float:
+        """Number that is bet on, in [0, 1]."""
+        return (self.value - self.bet.offset) / self.bet.scale
+
+
+class Edges(NamedTuple):
+    """Centres of cell edges, and the uncapped fractions at them."""
+
+    centre: Floats
+    fraction: Floats | float
+
+
+class Wealth:
+    """Log wealth of the cells not rejected. Cells are only ever dropped or split."""
+
+    __slots__ = (
+        "_above",
+        "_below",
+        "_c",
+        "_edges",
+        "_hull",
+        "_level",
+        "_lower",
+        "_theta",
+        "_upper",
+    )
+
+    def __init__(
+        self, span: Interval, cell: float, alpha1: float, *, theta: float, c: float
+    ) -> None:
+        count = max(1, math.ceil(span.width / cell - 1e-9))
+        edges: Floats = span.lower + cell * np.arange(count + 1, dtype=np.float64)
+        edges[-1] = span.upper
+        # Cells without a gap share their edges; None once one between others is out.
+        self._edges: Floats | None = edges
+        self._hull: Interval | None = None
+        self._lower: Floats = edges[:-1]
+        self._upper: Floats = edges[1:]
+        self._above: Floats = np.zeros(count)
+        self._below: Floats = np.zeros(count)
+        self._level = alpha1
+        self._theta = theta
+        self._c = c
+
+    @property
+    def hull(self) -> Interval | None:
+        """Smallest interval with all cells not rejected, or None when none is left."""
+        if not self._lower.size:
+            return None
+        if self._hull is None:
+            self._hull = Interval(float(self._lower[0]), float(self._upper[-1]))
+        return self._hull
+
+    @property
+    def cells(self) -> int:
+        """Number of cells not rejected."""
+        return int(self._lower.size)
+
+    def missing(self, lower: float, upper: float) -> tuple[float, float]:
+        """Return the log wealth+ still missing to reject the cell of ``lower`` by itself.
+
+        Then the same for wealth- and the cell of ``upper``; 0 for cells that are out.
+        """
+        cell = int(self._upper.searchsorted(lower))
+        above = self._need(self._theta, self._above, cell) if cell < self.cells else 0.0
+        cell = int(self._lower.searchsorted(upper, side="right")) - 1
+        return above, self._need(1.0 - self._theta, self._below, cell) if cell >= 0 else 0.0
+
+    def nearest(self, width: float) -> tuple[float, float, float]:
+        """Return the lower end of the interval of this width that needs the least further wealth.
+
+        Then the log wealth+ missing to reject the cells below it, and wealth- those above it.
+        """
+        cells, needs = self.cells, (self._whole(self._theta), self._whole(1.0 - self._theta))
+        wide = math.ceil(width / float(self._upper[0] - self._lower[0]) - 1e-9)
+
+        def beside(cell: int) -> tuple[float, float]:
+            end = cell + wide
+            return (
+                max(needs[0] - self._above.item(cell - 1), 0.0) if cell else 0.0,
+                max(needs[1] - self._below.item(end), 0.0) if end < cells else 0.0,
+            )
+
+        first, last = 0, max(cells - wide, 0)
+        while first < last:
+            middle = (first + last) // 2
+            above, below = beside(middle)
+            if above < below:
+                first = middle + 1
+            else:
+                last = middle
+        # An end already reached needs nothing, the cell beside it much
+        start = min((max(first - 1, 0), first), key=lambda cell: max(beside(cell)))
+        return float(self._lower[min(start, cells - 1)]), *beside(start)
+
+    def _whole(self, share: float) -> float:
+        """Return the log wealth of one side that rejects a cell by itself."""
+        return -math.log(self._level * share) if share > 0.0 else math.inf
+
+    def _need(self, share: float, wealth: Floats, cell: int) -> float:
+        return max(self._whole(share) - float(wealth[cell]), 0.0)
+
+    def bet(self, round_: int, plus: SideBet, minus: SideBet) -> None:
+        """Bet on round ``round_`` with every cell and drop those that are rejected."""
+        if not self._lower.size:
+            return
+        # Cells are in ascending order, and so are their centres.
+        lowest, highest = self._upper[:1], self._lower[-1:]
+        if not (plus.known.centre(lowest)[0] > 0.0 and minus.known.centre(highest)[0] < 1.0):
+            possible = plus.known.centre(self._upper) > 0.0
+            self._keep(possible & (minus.known.centre(self._lower) < 1.0))
+            if not self._lower.size:
+                return
+        up, low = self._fractions(round_, plus, minus)
+        above = fraction_above(up.fraction, up.centre, self._c)
+        above *= plus.scaled - up.centre
+        above += 1.0
+        below = fraction_below(low.fraction, low.centre, self._c)
+        below *= low.centre - minus.scaled
+        below += 1.0
+        if not (above.min() > 0.0 and below.min() > 0.0):
+            message = f"wealth factor not positive in round {round_}"
+            raise WealthLost(message)
+        self._above += np.log(above, out=above)
+        self._below += np.log(below, out=below)
+        self._drop_rejected()
+
+    def _fractions(self, round_: int, plus: SideBet, minus: SideBet) -> tuple[Edges, Edges]:
+        """Return centres and fractions at the upper edges and at the lower ones."""
+        if plus is not minus or self._edges is None:
+            return self._at(self._upper, round_, plus), self._at(self._lower, round_, minus)
+        both = self._at(self._edges, round_, plus)
+        centre, fraction = both.centre, both.fraction
+        if isinstance(fraction, float):
+            return Edges(centre[1:], fraction), Edges(centre[:-1], fraction)
+        return Edges(centre[1:], fraction[1:]), Edges(centre[:-1], fraction[:-1])
+
+    def _at(self, edge: Floats, round_: int, side: SideBet) -> Edges:
+        fraction = side.bettor.fraction(edge, self._level, round_, side.basis)
+        return Edges(side.bet.centre(edge), fraction)
+
+    def split(self, cell: float) -> None:
+        """Split every cell into equal parts of at most ``cell``; the parts inherit its wealth."""
+        if not self._lower.size:
+            return
+        widest = float((self._upper - self._lower).max())
+        parts = math.ceil(widest / cell - 1e-9)
+        if parts <= 1:
+            return
+        step = (self._upper - self._lower) / parts
+        offsets = np.arange(parts)
+        lower = (self._lower[:, None] + step[:, None] * offsets).ravel()
+        upper = (self._lower[:, None] + step[:, None] * (offsets + 1)).ravel()
+        upper[parts - 1 :: parts] = self._upper
+        self._lower, self._upper = lower, upper
+        self._edges = None
+        if np.array_equal(lower[1:], upper[:-1]):
+            self._edges = np.append(lower, upper[-1:])
+        self._above = np.repeat(self._above, parts)
+        self._below = np.repeat(self._below, parts)
+
+    def _drop_rejected(self) -> None:
+        mixed = math.log(self._theta) + self._above
+        np.logaddexp(mixed, math.log1p(-self._theta) + self._below, out=mixed)
+        least = -math.log(self._level)
+        if not mixed.max() < least:
+            self._keep(mixed < least)
+
+    def _keep(self, standing: NDArray[np.bool_]) -> None:
+        self._hull = None
+        index = np.flatnonzero(standing)
+        if self._edges is not None and index.size and index[-1] - index[0] == index.size - 1:
+            start, stop = int(index[0]), int(index[-1]) + 1
+            self._edges = self._edges[start : stop + 1]
+            self._lower, self._upper = self._edges[:-1], self._edges[1:]
+            self._above, self._below = self._above[start:stop], self._below[start:stop]
+            return
+        self._edges = None
+        self._lower, self._upper = self._lower[index], self._upper[index]
+        self._above, self._below = self._above[index], self._below[index]
+
+
+@dataclass(slots=True)
+class Completion:
+    """Bettor and estimate of one completion of the pool."""
+
+    bettor: Bettor
+    lure: Lure
+
+
+class CellSequence(PoolRiskSequence):
+    """The confidence sequence of the published policies: wealth on cells of candidates."""
+
+    __slots__ = ("_cell", "_minus", "_plus", "wealth")
+
+    def __init__(self, plan: Plan, mean_surrogate: float) -> None:
+        super().__init__(plan)
+        policy = plan.policy
+        by_candidate = policy.fraction == "own"
+        self._plus = Completion(
+            OwnVariance(plan.lower) if by_candidate else CommonVariance(),
+            Lure(plan.drawable, mean_surrogate, plan.drawable / plan.items),
+        )
+        # One object serves both completions until their signals differ.
+        self._minus = self._plus
+        self.wealth = Wealth(plan.scale, plan.cell, plan.alpha1, theta=policy.theta, c=policy.c)
+        self._cell = plan.cell
+
+    @property
+    def estimate(self) -> float:
+        """Midpoint of the LURE estimates of the two completions."""
+        return (self._plus.lure.value + self._minus.lure.value) / 2.0
+
+    @property
+    def scatter(self) -> float:
+        """Sum of squares about the estimate of the numbers bet on, for the plus side."""
+        return self._plus.bettor.scatter(self._plus.lure.value)
+
+    def bets_per_round(self, precision: float | None) -> int:
+        """Return the bets of a round drawn at ``precision``: two per cell.
+
+        The items of an exact range are added, since computing it takes one step per item.
+        """
+        finer = max(1.0, self._cell / cell_width(precision, self._plan.scale))
+        items = self._plan.items if self._plan.policy.range == "exact" else 0
+        return math.ceil(2.0 * finer * self.wealth.cells) + items
+
+    def update(self, betting_round: BettingRound) -> None:
+        """Bet on the round, then record its signals."""
+        self._refine(betting_round.precision)
+        if self._minus is self._plus and betting_round.minus is not betting_round.plus:
+            self._minus = deepcopy(self._plus)
+        above, below = betting_round.reach
+        basis = betting_round.basis
+        plus = minus = self._side(self._plus, betting_round.plus, above, basis)
+        if self._minus is not self._plus or below is not above:
+            minus = self._side(self._minus, betting_round.minus, below, basis)
+        self.wealth.bet(betting_round.draw.round, plus, minus)
+        self._record(self._plus, plus, betting_round.plus, betting_round.draw.q)
+        if self._minus is not self._plus:
+            self._record(self._minus, minus, betting_round.minus, betting_round.draw.q)
+
+    def narrow(self, limits: Interval, *, last: bool) -> None:
+        """Intersect with the cells not rejected and with the logical limits."""
+        del last
+        self.cut(self.wealth.hull, limits)
+
+    def _refine(self, precision: float | None) -> None:
+        """Split the cells when the round was drawn under a finer precision than theirs."""
+        if precision == self._plan.precision:
+            return
+        cell = cell_width(precision, self._plan.scale)
+        if cell < self._cell:
+            self.wealth.split(cell)
+            self._cell = cell
+
+    @staticmethod
+    def _record(side: Completion, side_bet: SideBet, signal: CompletionSignal, q: float) -> None:
+        side.bettor.record(side_bet.value, side_bet.known)
+        side.lure.record(signal.loss - signal.surrogate, q)
+
+    def _side(
+        self, side: Completion, signal: CompletionSignal, reach: Range, basis: int
+    ) -> SideBet:
+        """Return the bet on the signal, or in the authors' form of ``evalue`` on the raw loss."""
+        if not self._plan.policy.recentred:
+            bet = Bet(self._plan.lower, self._plan.scale.width)
+            return SideBet(side.bettor, bet, bet, basis, signal.loss)
+        known = bet = Bet(signal.signal_range.lower, signal.signal_range.width)
+        if reach is not signal.signal_range:
+            bet = Bet(reach.lower, reach.width)
+        return SideBet(side.bettor, bet, known, basis, signal.signal)

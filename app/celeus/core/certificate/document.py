@@ -1,0 +1,420 @@
+"""The certificate: everything a claim rests on, as one canonical, signed document.
+
+The document is canonical JSON (RFC 8785); a certificate's digest is SHA-256 of its bytes. Its
+signature is Ed25519 over the SHA-256 digest of the canonical JSON of all members but ``signature``.
+Only the *final* one, of a closed session, holds the seed: whoever knows the seed of an open session
+knows the draws to come. docs/certificates.md describes every member.
+"""
+
+import hashlib
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from celeus.core.canonical import canonical_json
+from celeus.core.certificate.best.best_claim import best_claim
+from celeus.core.certificate.chain import chain_on, chain_start
+from celeus.core.certificate.ed25519 import OF_DIGEST, public_of, sign, signed_by
+from celeus.core.certificate.members import COLUMNS, OTHER
+from celeus.core.certificate.stamps import to_text
+from celeus.core.certificate.table.table_claim import table_claim
+from celeus.core.plans.panel_plan import PANEL, PROTOCOLS, SOURCES
+from celeus.core.plans.plan import Plan
+from celeus.core.pools.loss_bounds import Basis, KnownLosses
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.mean import Mean
+from celeus.core.session.points import Points
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.rounds import Rounds
+from celeus.core.session.session import AnySession, Session
+from celeus.core.session.table.table_question import Table
+
+FORMAT = "celeus-certificate-2"
+
+ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "iid_sample": (
+            "The pool is an iid sample of the population the claim speaks of, and whoever chose"
+            " alpha, precision and bound did so without regard to which items it holds."
+        ),
+        "known_losses": "What is stated of losses that nobody judges is true.",
+        "earlier_judgements": (
+            "Judgements of an earlier version were carried over: its judges and those of this"
+            " session follow one rule."
+        ),
+        "labels_seen": (
+            "Whether the makers of the new version saw labels of this pool, or those of an earlier"
+            " one that it is compared with, is as stated by who made the pool."
+        ),
+        "raters": "Several raters could judge an item.",
+        "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
+        "without_recentring": (
+            "The bets ignore that items are drawn without replacement: a form for comparisons,"
+            " whose interval carries no guarantee."
+        ),
+        "one_version": (
+            "Losses were corrected: the claim holds for this version of the losses and not for"
+            " all versions at once."
+        ),
+        "unforeseen_draws": (
+            "Precision, budget or stop were changed while the session ran: whoever changed them"
+            " could not foresee its draws."
+        ),
+        "independent_corrections": (
+            "Whether and how a loss was corrected did not depend on the draws, the interval or"
+            " the decisions."
+        ),
+    }
+)
+"""What a claim may rest on beside the draws. The claim for a pool as it was judged needs none."""
+PUSHED = "pushed"
+"""The kind of an origin: the session ran in a process of its own, and its file was brought here."""
+OWN_PROCESS: Mapping[str, str] = MappingProxyType(
+    {
+        "code": "own_process",
+        "text": (
+            "The session ran in a process of whoever pushed it, who had its seed and its file: that"
+            " its plan was fixed before its losses were seen, that these are what its judge gave,"
+            " and that it was not picked from several, is their word."
+        ),
+    }
+)
+"""What the claim of a pushed session rests on beside all else."""
+SEEN: Mapping[str, str] = MappingProxyType(
+    {
+        "yes": "They did: the claim is about these items and no others, which it may be made for.",
+        "no": "They did not.",
+        "unknown": "That is not known: the claim is about these items and no others.",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Canonical JSON in pieces: to copy the megabytes of a long session keeps everybody waiting."""
+
+    pieces: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The parts of a session's state that a certificate holds; later events change the state.
+
+    ``points`` are the folded rounds, ``rounds`` all of them, ``surrogates`` is the sum over the
+    pool before the first round. Where the best of several systems is sought, or many claims are
+    made about a table, there are none, and ``surrogates`` is None.
+    """
+
+    plan: AnyPlan
+    claim: Mapping[str, Any]
+    points: Points
+    rounds: Rounds
+    surrogates: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The facts of a session that a certificate states.
+
+    ``session`` are the bytes of its UUID and ``header`` is that of its pool; ``records`` are the
+    events up to the position, each as canonical JSON. ``seed`` is None for an interim certificate,
+    ``supersedes`` the digest of the last certificate issued before a correction. ``pool_sessions``
+    counts the sessions its project opened on the pool, which only the service knows: None of a
+    session in a process of its own. ``stamp`` is the time stamp of its opening, if there is one.
+    """
+
+    session: bytes
+    header: Mapping[str, Any]
+    position: Position
+    records: Sequence[bytes]
+    seed: bytes | None
+    issued_at: str
+    supersedes: str | None
+    pool_sessions: Mapping[str, int] | None
+    stamp: bytes | None = None
+    origin: Mapping[str, str] | None = None
+
+
+def position_of(session: AnySession, *, amended: bool) -> Position:
+    """The position of ``session`` now; ``amended`` when one of its events is a correction."""
+    if isinstance(session.question, Best):
+        return Position(session.plan, best_claim(session), Points(), Rounds(), None)
+    if isinstance(session.question, Table):
+        return Position(session.plan, table_claim(session), Points(), Rounds(), None)
+    fold, points = session.question.fold, session.question.points[:]
+    return Position(
+        plan=session.plan,
+        claim=mean_claim(session, amended=amended),
+        points=points,
+        rounds=session.rounds[:],
+        surrogates=points[0].surrogates_left if points else fold.predictor.surrogates_left,
+    )
+
+
+def certificate(account: Account, key: Ed25519PrivateKey) -> bytes:
+    """The certificate's bytes; the same account and key give the same."""
+    return signed(document(account), key)
+
+
+def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
+    """A document with its signature, as canonical JSON."""
+    members = {name: _member(name, body[name]) for name in body}
+    message = hashlib.sha256()
+    for piece in _object(members):
+        message.update(piece)
+    signature = {
+        "algorithm": OF_DIGEST,
+        "public_key": public_of(key).hex(),
+        "value": sign(message.digest(), key).hex(),
+    }
+    whole = io.BytesIO()
+    for piece in _object(members | {"signature": _member("signature", signature)}):
+        whole.write(piece)
+    return whole.getvalue()
+
+
+def signs(document: Mapping[str, Any], data: bytes) -> bool:
+    """Whether the signature of a document is that of the holder of its key.
+
+    ``data`` is its canonical JSON.
+    """
+    signature = document["signature"]
+    digest = hashlib.sha256(_message_of(data, document)).digest()
+    value, public = (bytes.fromhex(signature[name]) for name in ("value", "public_key"))
+    return signed_by(digest, value, public)
+
+
+def _message_of(data: bytes, document: Mapping[str, Any]) -> bytes:
+    """The canonical JSON of all members but the signature."""
+    after = _after(document)
+    signature = b"," + b"".join(_member("signature", document["signature"]))
+    return data.removesuffix(after).removesuffix(signature) + after
+
+
+def _after(document: Mapping[str, Any]) -> bytes:
+    """The end of a certificate: the members whose names come after ``signature``.
+
+    Canonical JSON sorts members by name, so that the signature is taken out and put in right
+    before them; writing megabytes of ledger anew for it would take most of a second.
+    """
+    names = sorted(name for name in document if name > "signature")
+    return b"".join(b"," + b"".join(_member(name, document[name])) for name in names) + b"}"
+
+
+def _member(name: str, value: Any) -> Iterable[bytes]:  # noqa: ANN401 -- JSON
+    """A member as canonical JSON has it, in pieces."""
+    pieces = value.pieces if isinstance(value, Pieces) else (canonical_json(value),)
+    return (canonical_json(name) + b":", *pieces)
+
+
+def _object(members: Mapping[str, Iterable[bytes]]) -> Iterator[bytes]:
+    """An object with these members, in pieces."""
+    before = b"{"
+    for name in sorted(members):
+        yield before
+        yield from members[name]
+        before = b","
+    yield b"}"
+
+
+def _ledger(records: Iterable[bytes]) -> Pieces:
+    pieces = [piece for record in records for piece in (b",", record)]
+    return Pieces((b"[", *pieces[1:], b"]"))
+
+
+def _columns(columns: dict[str, Any]) -> Pieces:
+    """An object with these members, which are let go of one by one."""
+    names = list(columns)
+    return Pieces(tuple(_object({name: _member(name, columns.pop(name)) for name in names})))
+
+
+def digest_of(data: bytes) -> str:
+    """A certificate's digest in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def document(account: Account) -> dict[str, Any]:
+    """All members of the certificate but its signature."""
+    position = account.position
+    plan = position.plan
+    start = chain_start(account.session, bytes.fromhex(plan.digest))
+    final = account.seed is not None
+    return {
+        "format": FORMAT,
+        "kind": "final" if final else "interim",
+        "final": final,
+        "session_id": f"ses_{account.session.hex()}",
+        "issued_at": account.issued_at,
+        "supersedes": account.supersedes,
+        "pool_sessions": None if account.pool_sessions is None else dict(account.pool_sessions),
+        "method_version": plan.method_version,
+        "claim": _claimed(account),
+        "plan": plan.to_dict(),
+        "plan_digest": plan.digest,
+        "pool": dict(account.header),
+        "pool_digest": plan.pool_digest,
+        "commitment": plan.commitment,
+        "seed": None if account.seed is None else account.seed.hex(),
+        "ledger": _ledger(account.records),
+        "chain": {"start": start.hex(), "head": chain_on(start, account.records).hex()},
+        "surrogates": position.surrogates,
+        "rounds": None
+        if position.surrogates is None
+        else _columns(rounds_of(position.points, position.rounds.q, position.rounds.seen)),
+        **({} if account.stamp is None else {"timestamp": to_text(account.stamp)}),
+        **({} if account.origin is None else {"origin": dict(account.origin)}),
+    }
+
+
+def _claimed(account: Account) -> dict[str, Any]:
+    """The claim, and of a pushed session what it rests on besides."""
+    claim = dict(account.position.claim)
+    if account.origin is not None:
+        claim["assumptions"] = [*claim["assumptions"], dict(OWN_PROCESS)]
+    return claim
+
+
+def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
+    """The claim after the events of ``session``; ``amended`` when one is a correction."""
+    question, plan = session.question, session.question.plan
+    interval, pool = question.interval, question.fold.pool_interval
+    unjudgeable = session.rounds.unjudgeable(session.folded)
+    claim: dict[str, Any] = {
+        "target": plan.target,
+        "alpha": plan.alpha,
+        "precision": session.stopping.precision,
+        "budget": session.stopping.budget,
+        "fixed": plan.fixed,
+        "changes": session.changes,
+        "interval": {"lower": interval.lower, "upper": interval.upper},
+        "pool_interval": {"lower": pool.lower, "upper": pool.upper},
+        "estimate": question.estimate,
+        "labels": session.folded - unjudgeable,
+        "unjudgeable": unjudgeable,
+        "rounds": session.counts,
+        "stop_reason": session.stop_reason,
+        "emptied": question.fold.emptied,
+        "assumptions": assumptions_of(plan, amended=amended, changed=session.changes > 0),
+    }
+    if plan.weights is not None:
+        claim["effective_items"] = plan.weights.effective_items
+    if plan.systems is not None:
+        claim["systems"] = plan.named
+    if plan.score is not None:
+        claim["score"] = plan.score.values(interval, question.estimate, plan.scale)
+    if question.ratings is not None:
+        claim["raters"] = question.ratings.summary
+    if plan.questions:
+        claim["decisions"] = [decision.to_dict() for decision in question.decisions]
+    if question.verdict is not None:
+        claim["verdict"] = question.verdict.to_dict()
+    return claim
+
+
+def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str, str]]:
+    """The assumptions of the claim, as ``{code, text}``; empty when on nothing but the draws."""
+    codes = {
+        "margin": plan.target == "population" and plan.bound.kind == "margin",
+        "iid_sample": plan.target == "population" and plan.bound.kind != "margin",
+        "known_losses": plan.believed is not None,
+        "earlier_judgements": plan.believed is not None and plan.based_on is not None,
+        "labels_seen": plan.based_on is not None,
+        "raters": plan.raters is not None,
+        "without_recentring": not plan.policy.recentred,
+        "unforeseen_draws": changed,
+        "one_version": amended,
+        "independent_corrections": amended,
+    }
+    own = _particulars(plan)
+    return [
+        {"code": code, "text": ASSUMPTIONS[code] + own.get(code, "")}
+        for code, rests in codes.items()
+        if rests
+    ]
+
+
+def _particulars(plan: Plan) -> dict[str, str]:
+    """The parts of the assumptions' texts that name facts of this plan, by code."""
+    own = {"margin": f" The reason given: {plan.bound.assumption}"}
+    if plan.raters is not None:
+        own["raters"] = f" {SOURCES[plan.raters]}"
+    if plan.protocol is not None:
+        own["raters"] += f" {PROTOCOLS[plan.protocol].format(len(plan.panel))}{PANEL}"
+    if plan.believed is not None:
+        own["known_losses"] = f" {stated(plan.believed, plan.items)}"
+    if plan.based_on is not None:
+        own["earlier_judgements"] = f" {source(plan.based_on)}"
+        own["labels_seen"] = f" {SEEN[plan.based_on.labels_seen]}"
+    return own
+
+
+def source(basis: Basis) -> str:
+    """A sentence naming the session that the judgements are from."""
+    if basis.certificate is None:
+        return f"They are those of {basis.session}, which has no certificate."
+    return (
+        f"They are those of {basis.session}, whose certificate has the digest {basis.certificate}."
+    )
+
+
+def stated(known: KnownLosses, items: int) -> str:
+    """Sentences counting the known and bounded losses, with their reasons."""
+    parts = []
+    if known.items:
+        reasons = ", ".join(f"{one} ({known.reasons[one]})" for one in sorted(known.reasons))
+        parts.append(
+            f"The losses of {known.items} of {items} items were known before the first draw:"
+            f" {reasons}."
+        )
+    if known.bounded:
+        given = [f"{one} ({known.bounds[one]})" for one in sorted(known.bounds)]
+        without = known.bounded - sum(known.bounds.values())
+        given += [f"without a reason ({without})"] if given and without else []
+        reasons = f": {', '.join(given)}" if given else ""
+        parts.append(f"Those of {known.bounded} items lie within bounds stated of each{reasons}.")
+    return " ".join(parts)
+
+
+def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[str, Any]:
+    """The folded rounds as columns, one value a round; ``q`` and ``seen`` are those of the draws.
+
+    There may be more draws than were folded. ``other`` holds the second completion where its
+    plug-in part is another one. Columns are taken whole: an object a round is let go of all at
+    once, for which everybody waits.
+    """
+    count = len(points)
+    estimate, lower, upper, left, variance = points.results.columns
+    plug_in, range_lower, range_upper, surrogate, _, _ = points.plus.columns
+    minus = points.minus.columns
+    apart = [
+        (points.minus_start + at, at)
+        for at, other in enumerate(minus[0])
+        if other != plug_in[points.minus_start + at]
+    ]
+    predicted = count > 0 and not math.isnan(variance[0])
+    columns = (
+        list(q[:count]),
+        list(seen[:count]),
+        surrogate,
+        left,
+        plug_in,
+        range_lower,
+        range_upper,
+        variance if predicted else None,
+        estimate,
+        lower,
+        upper,
+    )
+    second = (
+        [points.first + place for place, _ in apart],
+        *([column[at] for _, at in apart] for column in minus[:3]),
+    )
+    return {
+        **dict(zip(COLUMNS, columns, strict=True)),
+        "other": dict(zip(OTHER, second, strict=True)),
+    }

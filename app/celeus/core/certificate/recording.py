@@ -1,0 +1,143 @@
+"""A fold without the pool, from the surrogates, ranges and variances that a certificate records.
+
+The record takes the place of the pool in the same fold that the service runs. Any
+surrogate and variance fixed before the draw keep the interval valid, and whether these were cannot
+be seen from them alone; what can be seen is checked on the way: that a round's range holds the
+signal for whatever loss the item might have had.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.betting.signals import Range, RangeLeft, check, signal
+from celeus.core.certificate.parsing import Mismatch
+from celeus.core.ledger import Draw
+from celeus.core.plans.plan import Plan
+from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.session.engine import first_fold
+from celeus.core.session.fold import Fold
+
+Floats = NDArray[np.float64]
+Items = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class FoldRecord:
+    """The numbers fixed before the loss of every folded round; arrays have one number a round.
+
+    ``sum`` is that of the surrogates of all items that may be drawn. ``variance`` is None where the
+    policy predicts none, ``other`` holds the range of the second completion for rounds where its
+    plug-in part is another one.
+    """
+
+    sum: float
+    surrogate: Floats
+    surrogates_left: Floats
+    lower: Floats
+    upper: Floats
+    variance: Floats | None
+    other: Mapping[int, Range]
+
+
+class RecordedPredictor:
+    """Surrogates as recorded, in the order of the rounds."""
+
+    __slots__ = ("_asked", "_plan", "_recorded", "_round")
+
+    def __init__(self, plan: Plan, recorded: FoldRecord) -> None:
+        self._plan = plan
+        self._recorded = recorded
+        self._round = 1
+        self._asked = 0
+
+    @property
+    def surrogates_left(self) -> float:
+        """Sum of the surrogates of the items not folded."""
+        sums = self._recorded.surrogates_left
+        return float(sums[self._round - 1]) if sums.size else self._recorded.sum
+
+    @property
+    def residual_moments(self) -> Floats:
+        """Empty: a record proposes no draws."""
+        return np.empty(0)
+
+    def recall(self, basis: int) -> None:
+        """The record holds every round as it was fixed at its draw."""
+
+    def surrogate(self, draw: Draw) -> float:
+        """Surrogate of the drawn item."""
+        return float(self._recorded.surrogate[draw.round - 1])
+
+    def signal_range(self, draw: Draw, plug_in: float) -> Range:
+        """The recorded range; a second call in a round gives that of the second completion."""
+        at, recorded, plan = draw.round - 1, self._recorded, self._plan
+        where = "rounds.range"
+        recorded_range = Range(float(recorded.lower[at]), float(recorded.upper[at]))
+        if self._asked:
+            where = "rounds.other.range"
+            second = recorded.other.get(draw.round)
+            if second is None:
+                raise Mismatch(f"rounds.other, round {draw.round}", None, "a second plug-in part")
+            recorded_range = second
+        self._asked += 1
+        surrogate = self.surrogate(draw)
+        for loss in (plan.lower, plan.upper):
+            value = signal(plug_in, loss - surrogate, plan.items, draw.q)
+            try:
+                check(value, recorded_range)
+            except RangeLeft:
+                place = f"{where}, round {draw.round}"
+                claimed = f"{recorded_range.lower:.17g} to {recorded_range.upper:.17g}"
+                rule = f"a range with {value:.17g}, the signal of a loss of {loss:g}"
+                raise Mismatch(place, claimed, rule) from None
+        return recorded_range
+
+    def variance(self, draw: Draw) -> float:
+        """Predicted variance of the draw's signal, NaN when none was."""
+        variance = self._recorded.variance
+        return float("nan") if variance is None else float(variance[draw.round - 1])
+
+    def record(self, draw: Draw, loss: float | None) -> None:
+        """On to the next round."""
+        del draw, loss
+        self._round += 1
+        self._asked = 0
+
+
+@dataclass(slots=True)
+class RecordedProposal:
+    """The proposal of a record: it proposes no draw, and refuses an item drawn twice."""
+
+    drawn_in: Items = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    _taken: set[int] = field(default_factory=set)
+
+    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
+        """Not possible: the seed does not determine the draws without the pool."""
+        raise NotImplementedError
+
+    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+        """Not possible without the pool."""
+        raise NotImplementedError
+
+    def take(self, item: int, round_: int) -> None:
+        """Item ``item`` is drawn in round ``round_``."""
+        if item in self._taken:
+            message = f"item {item} of round {round_} was drawn before"
+            raise ValueError(message)
+        self._taken.add(item)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEngine:
+    """The engine of a session whose pool is not at hand."""
+
+    plan: Plan
+    recorded: FoldRecord
+    proposal: RecordedProposal = field(default_factory=RecordedProposal)
+
+    def fold(self) -> Fold:
+        """The fold before its first round."""
+        return first_fold(self.plan, RecordedPredictor(self.plan, self.recorded))

@@ -1,0 +1,502 @@
+"""Verification of a certificate: against itself, its pool and its signing key.
+
+Everything is computed again from the document alone, by the fold that the service runs; with the
+pool's columns also what the recorded surrogates, probabilities and draws rest on. The report names
+the checks that could not be made, each with its reason, and the first difference.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+from cryptography.x509 import Certificate
+
+from celeus.core.canonical import canonical_json
+from celeus.core.certificate.best.best_checks import (
+    check_answers,
+    check_best_labels,
+)
+from celeus.core.certificate.best.best_claim import best_claim
+from celeus.core.certificate.chain import chain_heads, chain_start
+from celeus.core.certificate.document import digest_of, mean_claim, rounds_of, signs
+from celeus.core.certificate.layout import form_of
+from celeus.core.certificate.parsing import Mismatch, Object, equal, listed, members, same
+from celeus.core.certificate.read import (
+    close,
+    compare_rounds,
+    header_digest,
+    header_of,
+    plan_of,
+    recorded_of,
+    systems_of,
+)
+from celeus.core.certificate.read_ledger import Transcript
+from celeus.core.certificate.recording import RecordedEngine
+from celeus.core.certificate.replay import (
+    Evidence,
+    begun,
+    check_bounds,
+    check_carried,
+    check_known,
+    check_labels,
+    check_same,
+    check_weights,
+    items_digest,
+    pool_of,
+    replay_ledger,
+    scores_for,
+)
+from celeus.core.certificate.report import Difference, Report, Signature
+from celeus.core.certificate.stamps import (
+    NotAStamp,
+    check_issuer,
+    from_text,
+    stamp_of,
+    time_of,
+)
+from celeus.core.certificate.table.table_checks import (
+    check_table_labels,
+    check_table_pool,
+)
+from celeus.core.certificate.table.table_comparison import compare_table_claim
+from celeus.core.insights.sentences import best_sentence, certified_sentence
+from celeus.core.interval import Interval
+from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
+from celeus.core.plans.best_plan import BestPlan
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.table_plan import TablePlan
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.pool import STATED, Pool
+from celeus.core.pools.systems import Lineup
+from celeus.core.randomness import commitment
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.mean import Mean, ratings_of
+from celeus.core.session.outcome import loss_in
+from celeus.core.session.presentation_order import Sides
+from celeus.core.session.question import AnyPlan
+from celeus.core.session.session import Session, begin_mean
+
+LARGEST_CLAIM = 8 << 20
+"""Bytes: that of 600 claims with 20 questions each has a quarter of it."""
+
+NOTHING_NOTED: Final[Mapping[int, bytes]] = MappingProxyType({})
+NO_POOL = "it takes the pool's columns"
+NO_BOUNDS = "its columns, as the claim rests on bounds of single losses that only they hold"
+NO_ANSWERS = "its columns, as the claim rests on what every system answered, which only they hold"
+NO_GROUPS = "its columns, as the claims rest on what is known of every item, which only they hold"
+NO_WEIGHTS = "its columns, as the claim is of a weighted mean and only they hold the weights"
+NO_ITEMS = "it takes the pool's items"
+NO_SEED = "the seed is revealed by the final certificate only"
+NO_ROOTS = "it says {}; no roots of a timestamping service were given"
+NO_OLDER = "the certificate it supersedes is not at hand"
+
+
+def verify(  # noqa: PLR0913 -- one parameter for each thing that may be known
+    data: bytes,
+    evidence: Evidence | None = None,
+    trusted: bytes | None = None,
+    noted: Mapping[int, bytes] = NOTHING_NOTED,
+    items: Iterable[bytes] | None = None,
+    *,
+    roots: Sequence[Certificate] = (),
+) -> Report:
+    """Check a certificate, with what else is known: columns of its pool, a key to be trusted.
+
+    ``noted`` are heads of the ledger's chain that somebody noted as the session went, by sequence;
+    ``items`` the pool's items in their order, each a line of JSON with ``id`` and ``payload``;
+    ``roots`` certificates that vouch for who stamped the opening, which must then be stamped.
+    Always a report: whatever the bytes are, they differ somewhere or they do not.
+    """
+    inspection = _Inspection(data, evidence, trusted, noted, items, roots)
+    # Hostile numbers end in NaN, which equals nothing, and not in warnings.
+    with np.errstate(all="ignore"):
+        inspection.run()
+    return inspection.report
+
+
+@dataclass(slots=True)
+class _Inspection:
+    """One verification under way."""
+
+    _data: bytes
+    _evidence: Evidence | None
+    _trusted: bytes | None
+    _noted: Mapping[int, bytes]
+    _items: Iterable[bytes] | None
+    _roots: Sequence[Certificate]
+    _document: Object = field(default_factory=dict)
+    _place: str = "form"
+    _same: list[Any] = field(default_factory=list)
+    report: Report = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.report = Report(digest_of(self._data))
+
+    def run(self) -> None:
+        """Check until something differs."""
+        try:
+            self._check()
+        except Mismatch as found:
+            self.report.difference = Difference(found.where, found.claimed, found.found)
+        except (ArithmeticError, ValueError) as error:
+            # Numbers that no session leads to break the arithmetic: there is no finer place.
+            self.report.difference = Difference(
+                self._place, None, f"numbers that a session leads to ({str(error)[:200]})"
+            )
+        self.report.close()
+
+    @contextmanager
+    def _checking(self, *names: str) -> Iterator[None]:
+        self._place = names[0]
+        yield
+        self.report.checked += names
+
+    def _check(self) -> None:
+        with self._checking("form"):
+            self._document = document = form_of(self._data)
+            self._describe()
+        header, scale = header_of(document["pool"])
+        with self._checking("plan"):
+            plan = self._plan(header, scale)
+        with self._checking("pool_header"):
+            equal("pool_digest", document["pool_digest"], header_digest(header))
+            equal("plan.pool_digest", plan.pool_digest, document["pool_digest"])
+            if isinstance(plan, Plan):
+                self._check_stated(plan, header)
+        self._check_items(header)
+        with self._checking("ledger"):
+            transcript = self._ledger(Transcript(plan, scale))
+        with self._checking("chain"):
+            self._chain(plan, transcript)
+        if self._roots or "timestamp" in document:
+            self._timestamp(bytes.fromhex(document["chain"]["start"]))
+        self.report.sentence = self._claimed(plan, header, scale, transcript)
+        with self._checking("signature"):
+            equal("signature", self.report.signature.valid, found=True)
+        self._issuer()
+
+    def _claimed(
+        self, plan: AnyPlan, header: Object, scale: LossScale, transcript: Transcript
+    ) -> str | None:
+        """Check what the plan's question claims; the claim as pages say it, if in one sentence."""
+        claim, seed = self.report.claim, self._seed(plan)
+        match plan:
+            case Plan():
+                self._mean(plan, seed, self._pool(plan, header, scale, transcript), transcript)
+                systems, closed = systems_of(header), transcript.closed
+                if claim is not None:
+                    return certified_sentence(claim, plan, scale, systems, closed=closed)
+            case BestPlan():
+                self._best(plan, seed, self._best_pool(plan, header, scale, transcript), transcript)
+                return None if claim is None else best_sentence(claim)
+            case TablePlan():
+                self._table(plan, seed, self._table_pool(header, scale), transcript)
+        return None
+
+    def _mean(
+        self, plan: Plan, seed: bytes | None, pool: Pool | None, transcript: Transcript
+    ) -> None:
+        """The claim of a session of one mean, and what it rests on."""
+        self._sides(plan, seed, transcript)
+        self._raters(plan, seed, transcript)
+        session = self._session(plan, transcript, seed, pool)
+        with self._checking("claim"):
+            self._claim(session, amended=transcript.amendments > 0)
+
+    def _best_pool(
+        self, plan: BestPlan, header: Object, scale: LossScale, transcript: Transcript
+    ) -> Pool:
+        if self._evidence is None:
+            raise Mismatch("the pool", None, NO_ANSWERS)
+        with self._checking("pool_columns"):
+            pool = pool_of(self._evidence, header, scale)
+            lineup = _lineup_of(pool)
+            check_answers(plan, pool, lineup, None if self._items is None else self._same)
+        with self._checking("labels"):
+            check_best_labels(pool, lineup, transcript)
+        return pool
+
+    def _best(self, plan: BestPlan, seed: bytes | None, pool: Pool, transcript: Transcript) -> None:
+        """The claim of a session that seeks the best of several systems."""
+        with self._replaying(seed):
+            session = begun(plan, pool, seed)
+            replay_ledger(session, transcript.events, seeded=seed is not None)
+        self._order(session.question, seed, transcript)
+        self._nothing_recorded()
+        with self._checking("claim"):
+            same("claim", self._document["claim"], best_claim(session))
+
+    def _table_pool(self, header: Object, scale: LossScale) -> Pool:
+        if self._evidence is None:
+            raise Mismatch("the pool", None, NO_GROUPS)
+        with self._checking("pool_columns"):
+            pool = pool_of(self._evidence, header, scale)
+            check_table_pool(pool)
+        return pool
+
+    def _table(
+        self, plan: TablePlan, seed: bytes | None, pool: Pool, transcript: Transcript
+    ) -> None:
+        """The claims of a session about a table."""
+        with self._replaying(seed, "labels"):
+            check_table_labels(pool, plan, transcript)
+            session = begun(plan, pool, seed)
+            replay_ledger(session, transcript.events, seeded=seed is not None)
+        self._nothing_recorded()
+        with self._checking("claim"):
+            compare_table_claim(self._document["claim"], session)
+
+    @contextmanager
+    def _replaying(self, seed: bytes | None, *names: str) -> Iterator[None]:
+        """A replay of the ledger on its pool, that makes every draw again where there is a seed."""
+        with self._checking(*names, "probabilities", *(["draws"] if seed is not None else [])):
+            yield
+        if seed is None:
+            self.report.unchecked["draws"] = NO_SEED
+
+    def _nothing_recorded(self) -> None:
+        """Refuse rounds and surrogates recorded where only the pool can verify anything."""
+        with self._checking("rounds", "surrogates"):
+            for name in ("rounds", "surrogates"):
+                equal(name, self._document[name], None)
+
+    @staticmethod
+    def _check_stated(plan: Plan, header: Object) -> None:
+        """Known losses have three columns and weights one, where the plan says there are any."""
+        columns = STATED & {one["name"] for one in header["columns"]}
+        if columns != (frozenset() if plan.known is None else STATED):
+            rule = "nothing known" if plan.known is None else ", ".join(sorted(STATED))
+            raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
+        weighted = any(one["name"] == "weight" for one in header["columns"])
+        equal("whether pool.columns hold a weight", weighted, plan.weights is not None)
+
+    def _check_items(self, header: Object) -> None:
+        if self._items is None:
+            self.report.unchecked["items"] = NO_ITEMS
+            return
+        with self._checking("items"):
+            digest = items_digest(self._items, systems_of(header), self._same)
+            equal("pool.items_digest", header["items_digest"], digest)
+            equal("pool.items", header["items"], len(self._same))
+
+    def _describe(self) -> None:
+        """Fill in the parts of the report that do not depend on the verdict."""
+        report, document = self.report, self._document
+        report.kind = document["kind"]
+        report.session_id = document["session_id"]
+        report.issued_at = document["issued_at"]
+        claim = canonical_json(document["claim"])
+        if isinstance(document["claim"], dict) and len(claim) <= LARGEST_CLAIM:
+            # Read anew, so that counts are whole numbers.
+            report.claim = json.loads(claim)
+        counts = document["pool_sessions"]
+        if counts is not None:
+            report.pool_sessions = {name: int(n) for name, n in counts.items()}
+        if "origin" in document:
+            report.origin = document["origin"]
+            # All before it is what the ledger leads to; that it stands there, the form has seen
+            del document["claim"]["assumptions"][-1]
+        if document["supersedes"] is not None:
+            report.unchecked["supersedes"] = NO_OLDER
+        signature = document["signature"]
+        public = bytes.fromhex(signature["public_key"])
+        valid = signs(document, self._data)
+        trusted = None if self._trusted is None else public == self._trusted
+        report.signature = Signature(signature["public_key"], valid, trusted)
+
+    def _plan(self, header: Object, scale: LossScale) -> AnyPlan:
+        document = self._document
+        plan = plan_of(document["plan"], header, scale)
+        equal("method_version", document["method_version"], plan.method_version)
+        equal("plan_digest", document["plan_digest"], plan.digest)
+        equal("commitment", document["commitment"], plan.commitment)
+        return plan
+
+    def _ledger(self, transcript: Transcript) -> Transcript:
+        for record in listed(self._document["ledger"], "ledger"):
+            transcript.read(record)
+        equal("final", self._document["final"], transcript.closed)
+        self._check_head(transcript)
+        return transcript
+
+    def _check_head(self, transcript: Transcript) -> None:
+        """Check the members beside the ledger that it determines."""
+        issued_at, superseded = (self._document[name] for name in ("issued_at", "supersedes"))
+        last = transcript.records[-1]["at"] if transcript.records else issued_at
+        if issued_at < last:
+            raise Mismatch("issued_at", issued_at, f"not before the last event, at {last}")
+        if superseded is not None and not transcript.amendments:
+            raise Mismatch("supersedes", superseded, "nothing: no label was corrected")
+
+    def _chain(self, plan: AnyPlan, transcript: Transcript) -> None:
+        session = bytes.fromhex(self._document["session_id"].removeprefix("ses_"))
+        start = chain_start(session, bytes.fromhex(plan.digest))
+        chain = self._document["chain"]
+        equal("chain.start", chain["start"], start.hex())
+        heads = list(chain_heads(start, transcript.records))
+        equal("chain.head", chain["head"], heads[-1].hex())
+        for sequence, noted in sorted(self._noted.items()):
+            with self._checking("noted"):
+                if sequence >= len(heads):
+                    rule = f"at least the {sequence} events that were noted"
+                    raise Mismatch("the length of ledger", len(transcript.records), rule)
+                where = "chain.start" if sequence == 0 else f"ledger[{sequence - 1}]"
+                claimed, found = (head.hex() for head in (heads[sequence], noted))
+                equal(f"the head after {where}", claimed, found)
+
+    def _timestamp(self, start: bytes) -> None:
+        """Somebody else's word on when the chain's start was there; by whom needs the roots."""
+        self._place = "timestamp"
+        claimed = self._document.get("timestamp")
+        if claimed is None:
+            raise Mismatch("timestamp", None, "a time stamp of the opening")
+        try:
+            stamp = stamp_of(from_text(claimed), start)
+            if self._roots:
+                check_issuer(stamp, start, self._roots)
+        except NotAStamp as reason:
+            raise Mismatch("timestamp", str(reason), f"a time stamp of {start.hex()}") from reason
+        if not self._roots:
+            self.report.unchecked["timestamp"] = NO_ROOTS.format(time_of(stamp))
+            return
+        self.report.stamped_at = time_of(stamp)
+        self.report.checked.append("timestamp")
+
+    def _seed(self, plan: AnyPlan) -> bytes | None:
+        if not self._document["final"]:
+            self.report.unchecked["commitment"] = NO_SEED
+            return None
+        with self._checking("commitment"):
+            seed = bytes.fromhex(self._document["seed"])
+            equal("commitment", plan.commitment, commitment(seed))
+        return seed
+
+    def _sides(self, plan: Plan, seed: bytes | None, transcript: Transcript) -> None:
+        """Which answer stood on the left was drawn from the seed."""
+        if plan.systems is None:
+            return
+        if seed is None:
+            self.report.unchecked["sides"] = NO_SEED
+            return
+        with self._checking("sides"):
+            sides = Sides(seed)
+            for round_, left in enumerate(transcript.left, 1):
+                equal(f"the left of round {round_}", left, sides.left(round_))
+
+    def _raters(self, plan: Plan, seed: bytes | None, transcript: Transcript) -> None:
+        """Every outcome is that of its raters; with the seed, of those whose turn it was."""
+        ratings = ratings_of(plan, seed or b"")
+        if ratings is None:
+            return
+        with self._checking("raters", *(["turns"] if seed is not None else [])):
+            for event in transcript.events:
+                if isinstance(event, Draw):
+                    ratings.draw(event.round, event.item)
+                elif isinstance(event, Rating):
+                    ratings.rate(event)
+                elif isinstance(event, Observation | Unjudgeable):
+                    ratings.settle(event.round, loss_in(event))
+            ratings.must_be_settled()
+        if seed is None:
+            self.report.unchecked["turns"] = NO_SEED
+
+    def _order(self, question: Best, seed: bytes | None, transcript: Transcript) -> None:
+        """The order in which several answers were shown was drawn from the seed."""
+        if question.order is None:
+            return
+        if seed is None:
+            self.report.unchecked["sides"] = NO_SEED
+            return
+        with self._checking("sides"):
+            for draw, order in zip(transcript.draws, transcript.order, strict=True):
+                due = question.arrangement(draw.round, draw.item)["order"]
+                equal(f"the order of round {draw.round}", order, due)
+
+    def _pool(
+        self, plan: Plan, header: Object, scale: LossScale, transcript: Transcript
+    ) -> Pool | None:
+        if self._evidence is None:
+            self.report.unchecked |= {"pool_columns": NO_POOL, "labels": NO_POOL}
+            return None
+        with self._checking("pool_columns"):
+            pool = pool_of(self._evidence, header, scale)
+            check_known(plan, pool)
+            check_weights(plan, pool)
+            check_same(pool, None if self._items is None else self._same)
+            check_carried(pool)
+        with self._checking("labels"):
+            check_labels(pool, transcript)
+            check_bounds(plan, pool, transcript)
+        return pool
+
+    def _session(
+        self, plan: Plan, transcript: Transcript, seed: bytes | None, pool: Pool | None
+    ) -> Session[Mean]:
+        """The session after the ledger, from the pool, or from what was recorded of it."""
+        document = self._document
+        if pool is None and plan.believed is not None and plan.believed.bounded:
+            raise Mismatch("the pool", None, NO_BOUNDS)
+        if pool is None and plan.weights is not None:
+            raise Mismatch("the pool", None, NO_WEIGHTS)
+        self._place = "rounds"
+        recorded = recorded_of(document["rounds"], document["surrogates"], plan, transcript.folded)
+        item_scores = scores_for(plan, pool)
+        if item_scores is None:
+            missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
+            self.report.unchecked |= missing
+            with self._checking("rounds"):
+                engine = RecordedEngine(plan, recorded)
+                session = Session.of(Mean.begun(plan, engine, seed or b""), b"")
+                self._rounds(session.replay(transcript.events), transcript)
+            return session
+        with self._checking("probabilities", *(["draws"] if seed is not None else [])):
+            session = begin_mean(plan, item_scores, seed or b"")
+            replay_ledger(session, transcript.events, seeded=seed is not None)
+        if seed is None:
+            self.report.unchecked["draws"] = NO_SEED
+        with self._checking("surrogates", "rounds"):
+            self._rounds(session, transcript)
+        return session
+
+    def _rounds(self, session: Session[Mean], transcript: Transcript) -> None:
+        document, question, plan = self._document, session.question, session.question.plan
+        points = question.points
+        q, seen = ([getattr(one, name) for one in transcript.draws] for name in ("q", "seen"))
+        compare_rounds(document["rounds"], rounds_of(points, q, seen), plan)
+        start = points[0].surrogates_left if points else question.fold.predictor.surrogates_left
+        close("surrogates", document["surrogates"], start, plan, column="left")
+
+    def _claim(self, session: Session[Mean], *, amended: bool) -> None:
+        """Numbers that were computed may differ a little, all others not at all."""
+        found, plan = mean_claim(session, amended=amended), session.question.plan
+        claim = members(self._document["claim"], "claim", found)
+        for name in ("interval", "pool_interval"):
+            where = f"claim.{name}"
+            ends = members(claim[name], where, found[name])
+            for end, value in found[name].items():
+                close(f"{where}.{end}", ends[end], value, plan)
+        close("claim.estimate", claim["estimate"], found["estimate"], plan)
+        if plan.score is not None:
+            # Of the interval and estimate that it claims: no digit of these is its own.
+            losses = Interval(claim["interval"]["lower"], claim["interval"]["upper"])
+            found["score"] = plan.score.values(losses, claim["estimate"], plan.scale)
+        computed = {name: claim[name] for name in ("interval", "pool_interval", "estimate")}
+        same("claim", claim, found | computed)
+
+    def _issuer(self) -> None:
+        key = self.report.signature.public_key
+        if self._trusted is None:
+            self.report.unchecked["issuer"] = f"signed by {key}; no trusted key was given"
+            return
+        with self._checking("issuer"):
+            equal("signature.public_key", key, self._trusted.hex())
+
+
+def _lineup_of(pool: Pool) -> Lineup:
+    if pool.lineup is None:
+        raise Mismatch("pool.systems", None, "the names of several systems")
+    return pool.lineup

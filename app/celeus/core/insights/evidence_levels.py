@@ -1,0 +1,118 @@
+"""A session's interval at levels that are chosen after its draws, among many sessions.
+
+Where the session keeps to its pool, its rounds are bet on again with evidence, which says an
+interval for every level at once; draws still out count as judged by nobody. Any other session has
+one interval here, that of its own plan at the least of the levels: it needs no evidence, since so
+little alpha is enough for all of them (docs/evidence/method.md#19-the-account-of-alpha).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from celeus.core.interval import Interval
+from celeus.core.multiplicity.evidence import EvidenceSequence
+from celeus.core.multiplicity.selection import least_rank, shown_level
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.stopping import (
+    Comparison,
+    Decision,
+    StoppingRule,
+    Verdict,
+    rounding,
+    undecided,
+)
+from celeus.core.pools.surrogates import Scores
+from celeus.core.sampling.predictors import CalibratedPredictor
+from celeus.core.session.engine import strata_for
+from celeus.core.session.fold import Fold, fold_round
+from celeus.core.session.mean import Mean
+from celeus.core.session.rounds import Rounds
+from celeus.core.session.session import Session, begin_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a session says at one level: its interval, and what is read off it."""
+
+    interval: Interval
+    decisions: tuple[Decision, ...]
+    verdict: Comparison | None
+
+    @classmethod
+    def of(cls, plan: Plan, interval: Interval, round_: int) -> "Answers":
+        """The answers to the plan's questions that ``interval`` gives after ``round_`` rounds."""
+        slack = rounding(plan.scale)
+        decisions = tuple(one.after(round_, interval, slack) for one in undecided(plan.questions))
+        verdict = None
+        if plan.decide is not None:
+            verdict = Verdict(plan.decide).after(round_, interval, slack).answer
+        return cls(interval, decisions, verdict)
+
+    @property
+    def complete(self) -> bool:
+        """All that was asked is answered; so is nothing, where nothing was asked."""
+        return self.verdict != "undecided" and all(
+            one.answer != "undecided" for one in self.decisions
+        )
+
+
+def intervals(
+    plan: Plan, scores: Scores, rounds: Rounds, alpha: float, claims: int
+) -> list[Interval]:
+    """The interval where K of ``claims`` are shown at ``alpha``, for K from 1 on."""
+    if not EvidenceSequence.serves(plan):
+        own = at_level(plan, shown_level(alpha, 1, claims))
+        state = resumed(own, scores, rounds, plan.stopping)
+        return [state.question.interval] * claims
+    sequence = _evidence(plan, scores, rounds)
+    return [sequence.interval_at(shown_level(alpha, k, claims)) for k in range(1, claims + 1)]
+
+
+def rank(plan: Plan, at: Sequence[Interval], round_: int) -> int | None:
+    """The least number of claims shown with which all is answered that the plan asks."""
+
+    def stands(shown: int) -> bool:
+        return Answers.of(plan, at[shown - 1], round_).complete
+
+    return least_rank(stands, len(at))
+
+
+def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) -> Session[Mean]:
+    """The state of a session with these rounds and this rule in force.
+
+    Its draws to come are those of another seed: nobody who asks is told the session's own.
+    """
+    state = begin_mean(plan, scores, plan.digest.encode())
+    # Of a panel the outcomes count, and not what its raters said
+    state.question.ratings = None
+    for place, item in enumerate(rounds.item):
+        state.question.proposal.take(item, place + 1)
+    state.rounds, state.stopping = rounds, stopping
+    state.observed = sum(map(rounds.is_judged, range(len(rounds))))
+    return state.fold()
+
+
+def at_level(plan: Plan, level: float) -> Plan:
+    """The plan at another level, divided between pool and population as its own is."""
+    share = level / plan.alpha
+    bound = replace(plan.bound, alpha2=plan.bound.alpha2 * share)
+    return replace(plan, alpha=level, alpha1=plan.alpha1 * share, bound=bound)
+
+
+def _evidence(plan: Plan, scores: Scores, rounds: Rounds) -> EvidenceSequence:
+    bounds = None if plan.audit else scores.bounds
+    predictor = CalibratedPredictor(plan, strata_for(plan, scores))
+    sequences: list[EvidenceSequence] = []
+
+    def sequence_of(start: float) -> EvidenceSequence:
+        sequences.append(EvidenceSequence(plan, start))
+        return sequences[0]
+
+    fold = Fold.before(plan, predictor, sequence_of, bounds, scores.item_weight)
+    for place in range(len(rounds)):
+        outcome = rounds.outcome(place)
+        if not rounds.is_judged(place):
+            # Whoever shows the session may know more of the round than its interval does
+            outcome = outcome._replace(loss=None)
+        fold = fold_round(plan, fold, outcome)
+    return sequences[0]

@@ -1,0 +1,409 @@
+"""The plan of many claims on one stream of draws, fixed before its first draw.
+
+A claim speaks of one metric, and of all items or of those of one group. Each has a level of its
+own. Under the account ``each`` every interval holds with probability 1 - alpha by itself. Under
+``together`` the levels add up to alpha, and all intervals hold at once; a reserve of alpha may be
+kept for claims added later. Under ``selected`` and ``closed`` the levels are those of ``each``, and
+evidence is kept for claims picked after looking, and for all answers yes at once
+(docs/evidence/method.md#19-the-account-of-alpha).
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self, get_args
+
+import numpy as np
+
+from celeus.core.canonical import canonical_json
+from celeus.core.ledger import Addition
+from celeus.core.plans.claim import Claim, PoolFacts, require
+from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
+from celeus.core.plans.policies import LEAST_BETA, policy_named
+from celeus.core.plans.stopping import Question, StoppingRule
+from celeus.core.pools.loss_bounds import KnownLosses
+from celeus.core.pools.metrics import Metric
+from celeus.core.pools.table_pool import LEAST_GROUP, Mask, Table
+from celeus.errors import InvalidValue, NothingToJudge
+
+Account = Literal["each", "together", "selected", "closed"]
+SmallGroups = Literal["merge", "whole"]
+
+BETA = 0.5
+OVERALL_SHARE = 0.2
+"""Share of alpha for the claims about all items, if all hold together and there are groups."""
+MOST_CLAIMS = 600
+SLACK = 1e-12
+STEPS_PER_ROOT = 20.0
+"""Lattice steps of a claim without a precision, per square root of its items; finer steps cost
+time and do not narrow the interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableClaim:
+    """One claim: ``metric`` over the items with this ``value`` in ``column``, or over all.
+
+    It is about ``items`` items, ``known`` of which have known losses that sum to ``total``. A
+    ``whole`` group is judged to its last item, and has no level, since it needs no bets.
+    """
+
+    metric: str
+    items: int
+    level: float
+    column: str | None = None
+    value: str | None = None
+    precision: float | None = None
+    questions: tuple[Question, ...] = ()
+    whole: bool = False
+    known: int = 0
+    total: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Name of the claim in reports."""
+        part = "" if self.column is None else f", {self.column} {self.value}"
+        return self.metric + part
+
+    @classmethod
+    def asked(cls, addition: Addition) -> Self:
+        """Return the claim to be added, without the facts of its part."""
+        return cls(
+            addition.metric,
+            0,
+            addition.level,
+            addition.column,
+            addition.value,
+            addition.precision,
+            # Whatever else a side is, the claim's plan refuses it by name.
+            tuple(Question(side, threshold) for side, threshold in addition.questions),  # type: ignore[arg-type]
+        )
+
+    @property
+    def wants(self) -> bool:
+        """True if the session goes on until this claim is met."""
+        return self.whole or self.precision is not None or bool(self.questions)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the claim whose ``asdict`` gave ``values``."""
+        questions = tuple(Question(**question) for question in values["questions"])
+        return cls(**(dict(values) | {"questions": questions}))
+
+
+@dataclass(frozen=True, slots=True)
+class TableWish:
+    """The settings of a table of claims; None, or a metric left out, means no precision.
+
+    ``precision`` is that of a metric over all items, ``group_precision`` that within every group,
+    both on the metric's scale, as are ``questions`` and ``group_questions``. ``levels`` are those
+    of the claims in their order. By default they are equal: alpha each, or if all hold together
+    equal parts of alpha less the ``reserve`` for claims added later.
+    """
+
+    alpha: float = 0.05
+    account: Account = "each"
+    precision: Mapping[str, float | None] = field(default_factory=dict)
+    group_precision: Mapping[str, float | None] = field(default_factory=dict)
+    questions: Mapping[str, tuple[Question, ...]] = field(default_factory=dict)
+    group_questions: Mapping[str, tuple[Question, ...]] = field(default_factory=dict)
+    small_groups: SmallGroups = "merge"
+    levels: Sequence[float] | None = None
+    reserve: float = 0.0
+    budget: int | None = None
+    beta: float = BETA
+    fixed: bool = False
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """The pool, its metrics, all claims with their levels, and the budget.
+
+    ``claims`` are ordered by part and metric: first all items, then the groups of every column.
+    ``reserve`` is the part of alpha that claims added later may take.
+    ``commitment`` is the hash of the seed. Not slotted: the digest is computed once.
+    """
+
+    pool_digest: str
+    items: int
+    drawable: int
+    metrics: tuple[Metric, ...]
+    claims: tuple[TableClaim, ...]
+    alpha: float
+    account: Account
+    small_groups: SmallGroups
+    budget: int
+    commitment: str
+    beta: float = BETA
+    reserve: float = 0.0
+    method_version: str = METHOD_VERSION
+    fixed: bool = False
+
+    kind: ClassVar = "table"
+    has_precision: ClassVar = False
+
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+        rule = "each, together, selected or closed"
+        require("account", rule, self.account, holds=self.account in get_args(Account))
+        rule = "merge or whole"
+        holds = self.small_groups in {"merge", "whole"}
+        require("small_groups", rule, self.small_groups, holds=holds)
+        rule = f"from {LEAST_BETA:g} to 1"
+        require("beta", rule, self.beta, holds=LEAST_BETA <= self.beta <= 1.0)
+        count = len(self.claims)
+        require("claims", f"at most {MOST_CLAIMS}", count, holds=1 <= count <= MOST_CLAIMS)
+        check_budget(self.budget, self.drawable)
+        self._check_levels()
+
+    def _check_levels(self) -> None:
+        levels = [claim.level for claim in self.claims if not claim.whole]
+        together = self.account == "together"
+        rule = "0, but where all claims hold together at least 0 and below alpha"
+        holds = self.reserve == 0.0 or (together and 0.0 < self.reserve < self.alpha)
+        require("reserve", rule, self.reserve, holds=holds)
+        for level in levels:
+            check_alpha(level)
+        if together:
+            spent = sum(levels) + self.reserve
+            rule = f"levels that add up to at most alpha, {self.alpha:g}, with the reserve"
+        else:
+            spent, rule = max(levels, default=0.0), f"levels of at most alpha, {self.alpha:g}, each"
+        require("claims.level", rule, spent, holds=spent <= self.alpha * (1.0 + SLACK))
+        if self.account == "closed":
+            rule = "asked of at least one metric: closed speaks of answers yes"
+            holds = any(claim.questions for claim in self.claims)
+            require("questions", rule, None, holds=holds)
+
+    @property
+    def width(self) -> int:
+        """The number of metrics: a judgement has a loss of each."""
+        return len(self.metrics)
+
+    @property
+    def betting(self) -> int:
+        """Number of claims of the opening that bet: all but the groups judged whole."""
+        return sum(not claim.whole for claim in self.claims)
+
+    @property
+    def keeps_evidence(self) -> bool:
+        """True if the account needs evidence at other levels than the claim's own."""
+        return self.account in {"selected", "closed"}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the group columns, in their order."""
+        named = (claim.column for claim in self.claims)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def stopping(self) -> StoppingRule:
+        """Rule in force until a change: the session stops when all claims are met."""
+        return StoppingRule(None, self.budget)
+
+    def place_of(self, claim: TableClaim) -> int:
+        """Return the place of the opening's claim about the same metric and part.
+
+        Raises InvalidValue if there is none.
+        """
+        for place, opened in enumerate(self.claims):
+            if (opened.metric, opened.column, opened.value) == (
+                claim.metric,
+                claim.column,
+                claim.value,
+            ):
+                return place
+        raise InvalidValue(
+            f"The session has no {claim.name}.",
+            field="claim",
+            rule="a metric of the session, of all items or of one of its groups",
+            value=claim.name,
+        )
+
+    def later(self, claim: TableClaim, earlier: Sequence[TableClaim]) -> TableClaim:
+        """Return a claim added after ``earlier`` ones, with the facts of its part.
+
+        Raises InvalidValue for a level above the rest of the reserve, a group that is judged whole,
+        a claim that exists, and a plan that is fixed.
+        """
+        part = self.claims[self.place_of(claim)]
+        rule = "a session that was opened without it: its claims stay as they are"
+        require("fixed", rule, self.fixed, holds=not self.fixed)
+        rule = "a group that is not judged whole: what holds of it is certain without a level"
+        require("claim", rule, claim.name, holds=not part.whole)
+        added = replace(
+            part, level=claim.level, precision=claim.precision, questions=claim.questions
+        )
+        rule = "another part, level, precision or questions than a claim that is there"
+        require("claim", rule, claim.name, holds=added not in {*self.claims, *earlier})
+        check_alpha(claim.level)
+        left = self.reserve - sum(other.level for other in earlier)
+        rule = f"at most {max(left, 0.0):g}, what is left of the reserve of alpha"
+        require("level", rule, claim.level, holds=claim.level <= left + SLACK * self.alpha)
+        count = len(self.claims) + len(earlier) + 1
+        require("claims", f"at most {MOST_CLAIMS}", count, holds=count <= MOST_CLAIMS)
+        self.of(added)
+        return added
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; ``from_dict`` reads them back."""
+        claims = [asdict(claim) | {"questions": list(claim.questions)} for claim in self.claims]
+        for claim in claims:
+            claim["questions"] = [asdict(question) for question in claim["questions"]]
+        metrics = [metric.to_dict() for metric in self.metrics]
+        values = asdict(self) | {"claims": claims, "metrics": metrics, "table": True}
+        for name in ("reserve", "fixed"):
+            if not values[name]:
+                del values[name]
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the plan whose ``to_dict`` gave ``values``."""
+        inner = {name: value for name, value in values.items() if name != "table"}
+        metrics = tuple(map(Metric.from_dict, inner["metrics"]))
+        claims = tuple(TableClaim.from_dict(claim) for claim in inner["claims"])
+        return cls(**(inner | {"metrics": metrics, "claims": claims}))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan's values as canonical JSON (RFC 8785), in hexadecimal."""
+        return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
+
+    def of(self, claim: TableClaim) -> Plan:
+        """Return the plan of an ordinary session about this claim alone, with its own rounds."""
+        scale = next(metric.scale for metric in self.metrics if metric.name == claim.metric)
+        facts = PoolFacts(
+            self.pool_digest, claim.items, scale.lower, scale.upper, scale.kind == "zero_one"
+        )
+        asked = Claim(
+            alpha=self.alpha if claim.whole else claim.level,
+            precision=claim.precision,
+            questions=claim.questions,
+        )
+        policy = policy_named("sharp", beta=self.beta)
+        plan = make_plan(asked, facts, policy, self.commitment)
+        if claim.precision is None and not claim.questions:
+            steps = min(round(scale.width / plan.cell), int(STEPS_PER_ROOT * claim.items**0.5) + 1)
+            plan = replace(plan, cell=scale.width / steps)
+        if claim.known:
+            reasons = {"known": claim.known}
+            plan = replace(plan, known=KnownLosses(claim.known, claim.total, reasons))
+        return plan
+
+
+def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str) -> TablePlan:
+    """Return the plan for a table's claims.
+
+    Raises InvalidValue for values outside their ranges, and NothingToJudge if every loss is known.
+    """
+    names = [metric.name for metric in table.metrics]
+    for field_, given in (
+        ("precision", wish.precision),
+        ("group_precision", wish.group_precision),
+        ("questions", wish.questions),
+        ("group_questions", wish.group_questions),
+    ):
+        for name in given:
+            rule = "those of metrics: " + ", ".join(names)
+            require(field_, rule, name, holds=name in names)
+    rule = "0 in a session whose claims stay as they are"
+    require("reserve", rule, wish.reserve, holds=not (wish.fixed and wish.reserve))
+    drawable = int(table.drawable.sum())
+    if not drawable:
+        raise NothingToJudge(
+            "Every loss is known, so that all answers are exact.",
+            field="known",
+            rule="an item with a loss that is not known",
+            value=table.items,
+        )
+    seen = table_for(wish.small_groups, table)
+    seen.check_atoms()
+    claims = _levelled(wish, claims_of(wish, seen))
+    plan = TablePlan(
+        pool_digest=pool_digest,
+        items=table.items,
+        drawable=drawable,
+        metrics=table.metrics,
+        claims=claims,
+        alpha=wish.alpha,
+        account=wish.account,
+        small_groups=wish.small_groups,
+        budget=drawable if wish.budget is None else wish.budget,
+        commitment=commitment,
+        beta=wish.beta,
+        reserve=wish.reserve,
+        fixed=wish.fixed,
+    )
+    for claim in plan.claims:
+        plan.of(claim)
+    return plan
+
+
+def table_for(small_groups: SmallGroups, table: Table) -> Table:
+    """Return the table with its small groups merged, or as it is for ``whole``."""
+    return table.merged() if small_groups == "merge" else table
+
+
+def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
+    """Return the claims about a table made by ``table_for``, without their levels."""
+    parts: list[tuple[str | None, str | None, Mask]]
+    parts = [(None, None, np.ones(table.items, dtype=np.bool_))]
+    parts += [
+        (column.name, value, column.code == number)
+        for column in table.columns
+        for number, value in enumerate(column.values)
+    ]
+    count = len(parts) * len(table.metrics)
+    require("claims", f"at most {MOST_CLAIMS}", count, holds=count <= MOST_CLAIMS)
+    claims = []
+    for name, value, mask in parts:
+        items = int(mask.sum())
+        for column_number, metric in enumerate(table.metrics):
+            known = table.known[mask, column_number]
+            known = known[~np.isnan(known)]
+            overall = name is None
+            precision = wish.precision if overall else wish.group_precision
+            questions = wish.questions if overall else wish.group_questions
+            whole = not overall and items < LEAST_GROUP
+            claims.append(
+                TableClaim(
+                    metric.name,
+                    items,
+                    0.0,
+                    name,
+                    value,
+                    None if whole else precision.get(metric.name),
+                    questions.get(metric.name, ()),
+                    whole,
+                    known.size,
+                    float(metric.scale.lower * known.size + metric.scale.width * known.sum()),
+                )
+            )
+    return claims
+
+
+def _levelled(wish: TableWish, claims: list[TableClaim]) -> tuple[TableClaim, ...]:
+    betting = [claim for claim in claims if not claim.whole]
+    levels = wish.levels
+    if levels is None:
+        overall = sum(claim.column is None for claim in betting)
+        groups = len(betting) - overall
+        share = OVERALL_SHARE if groups else 1.0
+        together = wish.account == "together"
+        spent = wish.alpha - wish.reserve
+        levels = [
+            wish.alpha
+            if not together
+            else spent * (share / overall if claim.column is None else (1.0 - share) / groups)
+            for claim in betting
+        ]
+    if len(levels) != len(betting):
+        raise InvalidValue(
+            "There is not one level for every claim that bets.",
+            field="levels",
+            rule=f"{len(betting)} levels, in the order of the claims",
+            value=len(levels),
+        )
+    given = iter(levels)
+    return tuple(claim if claim.whole else replace(claim, level=next(given)) for claim in claims)

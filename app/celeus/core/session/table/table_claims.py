@@ -1,0 +1,246 @@
+"""A claim among others: an ordinary fold, in rounds of its own.
+
+A claim bets in the rounds that fall into its cells, after that is known: with the probability of
+the item among these cells, what it sees is a session on its own items. So the fold, the lattice,
+the two completions and the logical limits are those of ``sessions.fold``.
+"""
+
+import math
+from array import array
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from celeus.core.betting.base import BettingRound, ConfidenceSequence, Outlook, PoolRiskSequence
+from celeus.core.betting.pool_target import LatticeSequence
+from celeus.core.betting.signals import Extremes, Range, exact_range
+from celeus.core.interval import Interval
+from celeus.core.ledger import Draw
+from celeus.core.multiplicity.evidence import EvidenceSequence
+from celeus.core.plans.plan import Plan
+from celeus.core.plans.stopping import Question, all_decided, rounding
+from celeus.core.plans.table_plan import TableClaim
+from celeus.core.sampling.predictors import LEAST_MOMENT
+from celeus.core.session.fold import Fold, RoundOutcome, fold_round
+from celeus.core.session.table.table_calibration import Fits
+from celeus.core.session.table.table_cells import Cells
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Drawn(NamedTuple):
+    """A draw of the table, and what was known when it was made.
+
+    ``basis`` is how many rounds every claim had folded, by the claim's place.
+    """
+
+    draw: Draw
+    q: Floats
+    fits: Fits
+    basis: dict[int, int]
+
+
+class ClaimPredictor:
+    """The surrogates of a claim's cells, as they were when its coming round was drawn.
+
+    ``left`` holds the items of every cell of the table that are not folded; its owner changes it.
+    """
+
+    __slots__ = ("_at", "_code", "_extremes", "_fits", "_left", "_metric", "_plan", "_where")
+
+    def __init__(self, plan: Plan, metric: int, where: Indices, cells: Cells, left: Floats) -> None:
+        self._plan = plan
+        self._metric = metric
+        self._where = where
+        self._code = cells.strata.code
+        self._at = np.zeros(cells.count, dtype=np.intp)
+        self._at[where] = np.arange(where.size)
+        self._left = left
+        self._fits = Fits(cells.base, cells.base)
+        self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
+
+    def among(self, drawn: Drawn) -> Draw:
+        """The coming draw with its probabilities among the claim's cells, and its fits."""
+        self._fits = drawn.fits
+        q, draw = drawn.q, drawn.draw
+        if self._where.size == q.size:
+            return draw
+        q = q[self._where]
+        share = float(self.left @ q)
+        return Draw(draw.round, draw.item, draw.q / share, draw.seen, q / share)
+
+    def start(self, fits: Fits) -> None:
+        """The fits before the first round."""
+        self._fits = fits
+
+    @property
+    def left(self) -> Floats:
+        """Items not folded of every cell of the claim."""
+        return self._left[self._where]
+
+    @property
+    def mean(self) -> Floats:
+        """Surrogate of every cell of the claim, on the unit scale."""
+        return np.asarray(self._fits.mean[self._metric, self._where])
+
+    @property
+    def residual_moments(self) -> Floats:
+        """Residual second moment of every cell of the claim."""
+        return np.asarray(self._fits.moment[self._metric, self._where])
+
+    @property
+    def surrogates_left(self) -> float:
+        """Sum of the surrogates of the items not folded."""
+        left = self.left
+        sums = left.sum(), left @ self.mean
+        return float(self._plan.lower * sums[0] + self._plan.scale.width * sums[1])
+
+    def recall(self, basis: int) -> None:
+        """Nothing to do: ``among`` has said what was known."""
+
+    def surrogate(self, draw: Draw) -> float:
+        """Surrogate of the drawn item's cell."""
+        cell = self._code[draw.item]
+        return self._plan.lower + self._plan.scale.width * float(
+            self._fits.mean[self._metric, cell]
+        )
+
+    def signal_range(self, draw: Draw, plug_in: float) -> Range:
+        """The exact range over cells with items left."""
+        mask = self.left > 0.0
+        surrogate = self._plan.lower + self._plan.scale.width * self.mean[mask]
+        return exact_range(plug_in, surrogate, _strata_q(draw)[mask], self._extremes)
+
+    def variance(self, draw: Draw) -> float:
+        """The sum over cells of rem max(v, 0.001) / (N^2 q)."""
+        moment = np.maximum(self.residual_moments, LEAST_MOMENT)
+        items = self._plan.items
+        return float(self.left @ (moment / _strata_q(draw))) / (items * items)
+
+    def record(self, draw: Draw, loss: float | None) -> None:
+        """Nothing to do: the table counts, and fits anew, once for all claims."""
+
+
+def _strata_q(draw: Draw) -> Floats:
+    if draw.strata_q is None:
+        raise TypeError(draw)
+    return draw.strata_q
+
+
+class WholeSequence(PoolRiskSequence):
+    """The interval of a group that is judged to its last item: the logical limits alone."""
+
+    __slots__ = ()
+
+    @property
+    def estimate(self) -> float:
+        """The middle of the interval."""
+        return (self.interval.lower + self.interval.upper) / 2.0
+
+    def bets_per_round(self, precision: float | None) -> int:
+        """None."""
+        del precision
+        return 0
+
+    def update(self, betting_round: BettingRound) -> None:
+        """No bet."""
+
+    def narrow(self, limits: Interval, *, last: bool) -> None:
+        """Intersect with the logical limits."""
+        del last
+        self.cut(limits, limits)
+
+
+class ClaimState:
+    """A claim after some rounds; ``rounds`` are those that fell into it, by the table's count."""
+
+    __slots__ = ("_before", "_predictor", "cells", "claim", "fold", "metric", "plan", "rounds")
+
+    def __init__(  # noqa: PLR0913, PLR0917 -- a claim, and what it shares with the others
+        self,
+        claim: TableClaim,
+        plan: Plan,
+        metric: int,
+        where: Indices,
+        cells: Cells,
+        left: Floats,
+        fits: Fits,
+        *,
+        evidence: bool = False,
+        seen: Fold | None = None,
+    ) -> None:
+        self.claim = claim
+        self.plan = plan
+        self.metric = metric
+        self.cells = where
+        self.rounds = array("i")
+        self._predictor = ClaimPredictor(plan, metric, where, cells, left)
+        self._predictor.start(fits)
+
+        def sequence(start: float) -> ConfidenceSequence:
+            if claim.whole:
+                return WholeSequence(plan)
+            return EvidenceSequence(plan, start) if evidence else LatticeSequence(plan, start)
+
+        self._before = 0 if seen is None else plan.drawable - seen.remainder.items
+        self.fold = Fold.before(plan, self._predictor, sequence, None, seen=seen)
+
+    def record(self, drawn: Drawn, loss: float | None, basis: int) -> None:
+        """Fold a round that falls into the claim; ``loss`` is None when nobody could tell it."""
+        draw = self._predictor.among(drawn)
+        outcome = RoundOutcome(draw, loss, self.plan.precision, self.plan.drawable, basis)
+        self.fold = fold_round(self.plan, self.fold, outcome)
+        self.rounds.append(draw.round)
+
+    def interval_at(self, level: float) -> Interval:
+        """The interval of this moment at a level chosen now, where evidence is kept."""
+        sequence = self.fold.confidence_sequence
+        if isinstance(sequence, EvidenceSequence):
+            return sequence.interval_at(level)
+        return self.interval
+
+    def log_evidence(self, question: Question) -> float:
+        """Log e-value of this moment against "the answer yes is wrong"."""
+        sequence = self.fold.confidence_sequence
+        if isinstance(sequence, EvidenceSequence):
+            return sequence.log_evidence(question)
+        yes = question.answer(self.interval, rounding(self.plan.scale)) == "yes"
+        return math.inf if yes else -math.inf
+
+    @property
+    def interval(self) -> Interval:
+        """Interval for the risk of the claim."""
+        return self.fold.interval
+
+    @property
+    def estimate(self) -> float:
+        """Point estimate."""
+        return self.fold.estimate
+
+    @property
+    def bets(self) -> int:
+        """Bets that folding the claim's next round may place."""
+        return self.fold.confidence_sequence.bets_per_round(self.plan.precision)
+
+    @property
+    def left(self) -> int:
+        """Items of the claim that are not folded."""
+        return self.plan.drawable - self._before - self.fold.rounds
+
+    @property
+    def met(self) -> bool:
+        """It has what was asked for, or nothing is left to judge."""
+        claim = self.claim
+        if not self.left:
+            return True
+        precise = claim.precision is None or self.interval.width <= claim.precision
+        decided = not claim.questions or all_decided(self.fold.decisions)
+        return precise and decided and not claim.whole
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """What information it lacks; None for a claim that bets on none."""
+        sequence = self.fold.confidence_sequence
+        return sequence.outlook if isinstance(sequence, LatticeSequence) else None

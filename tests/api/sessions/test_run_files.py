@@ -1,0 +1,401 @@
+"""A run's file becomes a session that says where it ran, and what it does not show."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from httpx import AsyncClient, Response
+
+from celeus.core.certificate.document import OWN_PROCESS
+from celeus.core.certificate.verify import verify
+from celeus.core.pools.rows.growth import pool_of_rows
+from celeus.core.randomness import commitment
+from celeus.errors import RunTooCostly
+from celeus.operations.certificates.audit import audit
+from celeus.operations.certificates.npz import read_archive
+from celeus.operations.runs.push import push as push_run
+from celeus.runs.run import Run
+from tests.keys import key_in
+from tests.runs.files import duel, exam, forged, long_exam, race, sheet
+from tests.runs.test_run import ASKED, FORM, ITEMS, ROWS, judged
+
+
+@pytest.fixture(scope="module")
+def run_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of a run."""
+    return exam(tmp_path_factory.mktemp("run") / "exam.celeus")
+
+
+LINES = {"Content-Type": "application/x-ndjson"}
+
+
+async def push(client: AsyncClient, data: bytes) -> Response:
+    return await client.post("/v1/session-files", content=data, headers=LINES)
+
+
+@pytest.mark.parametrize("ahead", [1, 5])
+async def test_a_run_is_kept_as_it_was_and_says_where_it_ran(
+    client: AsyncClient, app: FastAPI, tmp_path: Path, ahead: int
+) -> None:
+    data = exam(tmp_path / "exam.celeus", ahead)
+    answer = await push(client, data)
+    assert answer.status_code == 201, answer.text
+    session = answer.json()
+    lines = data.splitlines()
+    assert answer.headers["Location"] == f"/v1/sessions/{session['id']}"
+    assert (session["state"], session["origin"]["kind"]) == ("closed", "pushed")
+    assert session["warnings"] == []
+    path = f"/v1/sessions/{session['id']}"
+    assert (await client.get(path)).json() == session
+    certificate = await client.get(f"{path}/certificate")
+    document = certificate.json()
+    assert document["ledger"] == [json.loads(line) for line in lines[301:]]
+    assert document["pool_sessions"] is None
+    assert document["origin"] == session["origin"]
+    assert document["issued_at"] == session["origin"]["at"]
+    assert document["claim"]["assumptions"][-1] == dict(OWN_PROCESS)
+    columns = tmp_path / "pool.npz"
+    columns.write_bytes((await client.get(f"/v1/pools/{session['pool_id']}/columns.npz")).content)
+    with columns.open("rb") as file:
+        report = verify(certificate.content, read_archive(file))
+    assert report.valid, report.to_dict()
+    assert {"draws", "probabilities", "labels", "claim"} <= set(report.checked)
+    assert report.origin == session["origin"]
+
+    trajectory = (await client.get(f"{path}/trajectory")).json()["data"]
+    assert [one["round"] for one in trajectory] == list(range(1, session["round"] + 1))
+    assert trajectory[-1]["lower"] == session["lower"]
+    assert not (await audit(app.state.context.database)).findings
+
+
+async def test_two_systems_are_pushed_with_the_sides_that_were_drawn(
+    client: AsyncClient, app: FastAPI, tmp_path: Path
+) -> None:
+    answer = await push(client, duel(tmp_path / "duel.celeus"))
+    assert answer.status_code == 201, answer.text
+    session = answer.json()
+    assert session["systems"] == {"a": "new", "b": "old"}
+    assert session["upper"] < 0
+    assert not (await audit(app.state.context.database)).findings
+
+
+@pytest.mark.parametrize("kind", [race, sheet])
+async def test_other_kinds_of_claims_are_pushed(
+    client: AsyncClient, app: FastAPI, tmp_path: Path, kind: Callable[[Path], bytes]
+) -> None:
+    answer = await push(client, kind(tmp_path / "run.jsonl"))
+    assert answer.status_code == 201, answer.text
+    session = answer.json()
+    certificate = await client.get(f"/v1/sessions/{session['id']}/certificate")
+    columns = tmp_path / "pool.npz"
+    columns.write_bytes((await client.get(f"/v1/pools/{session['pool_id']}/columns.npz")).content)
+    with columns.open("rb") as file:
+        report = verify(certificate.content, read_archive(file))
+    assert report.valid, report.to_dict()
+    assert not (await audit(app.state.context.database)).findings
+    shown = await client.get(f"/v1/sessions/{session['id']}/report")
+    assert "had its seed and its file" in shown.text
+
+
+async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, tmp_path: Path) -> None:
+    data = exam(tmp_path / "exam.celeus")
+    one, other = await asyncio.gather(push(client, data), push(client, data))
+    again = await push(client, data)
+    assert sorted(it.status_code for it in (one, other)) == [200, 201]
+    assert (again.status_code, again.json()) == (200, one.json())
+    assert len((await client.get("/v1/sessions")).json()["data"]) == 1
+    assert len((await client.get("/v1/pools")).json()["data"]) == 1
+
+
+async def test_runs_on_the_same_items_share_their_pool(client: AsyncClient, tmp_path: Path) -> None:
+    first, second = [
+        (await push(client, exam(tmp_path / name))).json() for name in ("one", "other")
+    ]
+    assert first["pool_id"] == second["pool_id"]
+    assert first["id"] != second["id"]
+    # A session that ran here counts those that were pushed
+    opened = await client.post("/v1/sessions", json={"pool_id": first["pool_id"]})
+    certificate = await client.get(f"/v1/sessions/{opened.json()['id']}/certificate")
+    counts = certificate.json()["pool_sessions"]
+    assert (counts["number"], counts["total"], counts["others_certified"]) == (3, 3, 2)
+
+
+async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, tmp_path: Path) -> None:
+    session = (await push(client, exam(tmp_path / "exam.celeus"))).json()
+    path = f"/v1/sessions/{session['id']}"
+    drawn = await client.post(f"{path}/next", json={"worker": "eve"})
+    assert drawn.json()["state"] == "closed"
+    refused = [
+        await client.patch(path, json={"state": "active"}),
+        await client.post(
+            f"{path}/amendments", json={"round": 1, "loss": 0, "reason": "no", "author": "eve"}
+        ),
+    ]
+    assert [it.status_code for it in refused] == [409, 409]
+    # The judgement that is there is told again; any other one is a conflict
+    told = [
+        await client.post(f"{path}/observe", json={"worker": "eve", "round": 1, "loss": loss})
+        for loss in (0, 1)
+    ]
+    assert sorted(it.status_code for it in told) in ([200, 409], [409, 409])
+    assert (await client.get(path)).json() == session
+
+
+async def test_only_who_manages_pushes(
+    client: AsyncClient, database_url: str, tmp_path: Path
+) -> None:
+    data = exam(tmp_path / "exam.celeus")
+    for scope in ("read", "label"):
+        key = key_in(database_url, scope)
+        answer = await client.post(
+            "/v1/session-files", content=data, headers=LINES | {"Authorization": f"Bearer {key}"}
+        )
+        assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
+    assert not (await client.get("/v1/sessions")).json()["data"]
+
+
+async def test_a_session_of_another_project_is_not_told(
+    client: AsyncClient, database_url: str, tmp_path: Path
+) -> None:
+    data = exam(tmp_path / "exam.celeus")
+    assert (await push(client, data)).status_code == 201
+    other = key_in(database_url, "manage", project="other")
+    answer = await client.post(
+        "/v1/session-files", content=data, headers=LINES | {"Authorization": f"Bearer {other}"}
+    )
+    assert (answer.status_code, answer.json()["code"]) == (409, "session_differs")
+
+
+def header(**changes: object) -> Any:  # noqa: ANN401 -- a change
+    return lambda lines: lines[0].update(changes)
+
+
+def plan(**changes: object) -> Any:  # noqa: ANN401 -- a change
+    return lambda lines: lines[0]["plan"].update(changes)
+
+
+def record(place: int, /, **changes: object) -> Any:  # noqa: ANN401 -- a change
+    return lambda lines: lines[ITEMS + place].update(changes)
+
+
+def detail(place: int, /, **changes: object) -> Any:  # noqa: ANN401 -- a change
+    return lambda lines: lines[ITEMS + place]["detail"].update(changes)
+
+
+def other_seed(lines: list[dict[str, Any]]) -> None:
+    """A seed with its own commitment, under which other items would have been drawn."""
+    lines[0]["seed"] = "5a" * 32
+    lines[0]["plan"]["commitment"] = commitment(bytes.fromhex("5a" * 32))
+
+
+def other_loss(lines: list[dict[str, Any]]) -> None:
+    """The first loss, which later draws rest on."""
+    first = next(line for line in lines[ITEMS + 1 :] if line["kind"] == "observation")
+    first["loss"] = 1.0 - first["loss"]
+
+
+def without_round(lines: list[dict[str, Any]]) -> None:
+    """A judged round left out, all behind it numbered anew."""
+    del lines[ITEMS + 9 : ITEMS + 11]
+    for at, line in enumerate(lines[ITEMS + 1 :], 1):
+        line["sequence"] = at
+        if "seen" in line:
+            line["seen"] = at - 1
+        if line.get("round", 0) > 4:
+            line["round"] -= 1
+
+
+def swapped(lines: list[dict[str, Any]]) -> None:
+    """Two losses changed over."""
+    seen = [line for line in lines[ITEMS + 1 :] if line["kind"] == "observation"]
+    one = seen[0]
+    other = next(it for it in seen if it["loss"] != one["loss"])
+    one["loss"], other["loss"] = other["loss"], one["loss"]
+
+
+def reordered(lines: list[dict[str, Any]]) -> None:
+    lines[ITEMS + 5], lines[ITEMS + 7] = lines[ITEMS + 7], lines[ITEMS + 5]
+
+
+def other_pool(lines: list[dict[str, Any]]) -> None:
+    lines[1]["surrogate"] = 0.123
+
+
+def other_pool_and_plan(lines: list[dict[str, Any]]) -> None:
+    """Another surrogate, and a plan that names the pool with it."""
+    other_pool(lines)
+    pool = pool_of_rows(lines[1 : ITEMS + 1], FORM.growth).pool
+    lines[0]["plan"]["pool_digest"] = pool.digest
+
+
+def unclosed(lines: list[dict[str, Any]]) -> None:
+    del lines[-1]
+
+
+def reopened(lines: list[dict[str, Any]]) -> None:
+    lines.append(lines[-1] | {"sequence": lines[-1]["sequence"] + 1})
+
+
+FORGED = {
+    "a loss": (other_loss, None),
+    "losses changed over": (swapped, None),
+    "a round left out": (without_round, None),
+    "events in another order": (reordered, "line 306"),
+    "alpha beyond 1": (plan(alpha=2.0, alpha1=2.0), "line 1"),
+    "another precision": (plan(precision=0.1), "line 1"),
+    "another method": (plan(method_version="celeus-1"), "line 1"),
+    "no guarantee": (plan(policy=None), "line 1"),
+    "a smaller share of even draws": (
+        lambda lines: lines[0]["plan"]["policy"].update(beta=1e-6),
+        "line 1",
+    ),
+    "another seed": (header(seed="00" * 32), "line 1"),
+    "another seed, promised": (other_seed, None),
+    # Where that item is drawn later as well, its line comes first
+    "another item drawn": (record(1, item=5.0), None),
+    "another chance": (record(1, q=0.9), None),
+    "a loss off its scale": (record(2, loss=0.5), "line 303"),
+    "a huge loss": (record(2, loss=1e300), "line 303"),
+    "a word that is none": (record(2, verdict="right"), "line 303"),
+    "a judgement of a key": (detail(2, key="key_of_another"), "line 303"),
+    "a huge number": (detail(2, weight=1e300), "line 303"),
+    "a text no database holds": (detail(2, worker="a\0b"), "line 303"),
+    "a time to come": (record(2, at="2999-01-01T00:00:00.000000+00:00"), "line 303"),
+    "no time": (record(2, at="yesterday"), "line 303"),
+    "another pool": (other_pool, "line 1"),
+    "another pool, named": (other_pool_and_plan, None),
+    "fewer items": (header(items=299.0), None),
+    "more items": (header(items=301.0), None),
+    "items without end": (header(items=1e9), None),
+    "another session": (header(session="ab" * 15), "line 1"),
+    "another format": (header(format="celeus-run-2"), "line 1"),
+    "a member more": (header(owner="eve"), "line 1"),
+    "a session that is open": (unclosed, "state"),
+    "an event behind the end": (reopened, None),
+    "a pool without a form": (header(pool={"name": "exam"}), "line 1"),
+    "a pool whose name turns the text": (
+        lambda lines: lines[0]["pool"].update(name="a\u202eb"),
+        "line 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+async def test_a_forged_file_is_refused_by_its_line_and_nothing_is_kept(
+    client: AsyncClient, run_file: bytes, forgery: str
+) -> None:
+    change, line = FORGED[forgery]
+    answer = await push(client, forged(run_file, change))
+    assert answer.status_code in {413, 422}, answer.text
+    problem = answer.json()
+    assert problem["code"] in {"invalid_value", "pool_too_large"}
+    if line is not None:
+        assert problem["field"] == line, problem
+    await nothing_is_kept(client)
+
+
+async def nothing_is_kept(client: AsyncClient) -> None:
+    assert not (await client.get("/v1/sessions")).json()["data"]
+    assert not (await client.get("/v1/pools")).json()["data"]
+
+
+BROKEN: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "no line": lambda data: data[:10],
+    "cut in its last line": lambda data: data[:-9],
+    "cut behind a line": lambda data: data[: data.rfind(b"\n", 0, -1) + 1],
+    "cut among its items": lambda data: b"\n".join(data.split(b"\n")[:100]) + b"\n",
+    "no text": lambda data: b"\xff\xfe" + data,
+    "another spelling": lambda data: data.replace(b'"loss":1,', b'"loss":1.0,', 1),
+    "a name twice": lambda data: data.replace(b'"loss":1,', b'"loss":0,"loss":1,', 1),
+    "not a number": lambda data: data.replace(b'"loss":1,', b'"loss":NaN,', 1),
+    "an empty line": lambda data: data + b"\n",
+    "deep": lambda data: data.replace(b'"payload":{"number":0}', b'"payload":' + b"[" * 9999),
+    "something else": lambda _: b'{"id":"a"}\n{"id":"b"}\n',
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+async def test_a_broken_file_is_refused_and_nothing_is_kept(
+    client: AsyncClient, run_file: bytes, case: str
+) -> None:
+    broken = BROKEN[case](run_file)
+    assert broken != run_file
+    answer = await push(client, broken)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_value"), answer.text
+    await nothing_is_kept(client)
+
+
+async def test_another_ledger_of_the_same_session_is_a_conflict(
+    client: AsyncClient, tmp_path: Path
+) -> None:
+    """Two files of one run, as a copy of it that went on has."""
+    path, copy = tmp_path / "one.celeus", tmp_path / "copy.celeus"
+    with Run.open(path, FORM, ROWS, ASKED) as run:
+        judged(run, 3)
+    copy.write_bytes(path.read_bytes())
+    for file, most in ((path, 5), (copy, 9)):
+        with Run.resume(file) as run:
+            judged(run, most)
+            run.close()
+    assert (await push(client, path.read_bytes())).status_code == 201
+    answer = await push(client, copy.read_bytes())
+    assert (answer.status_code, answer.json()["code"]) == (409, "session_differs")
+    assert (await push(client, path.read_bytes())).status_code == 200
+
+
+async def test_another_alpha_gives_what_it_would_have_given(
+    client: AsyncClient, run_file: bytes
+) -> None:
+    """Where its draws are the same a file shows no alpha: that it was fixed is its pusher's word.
+
+    The interval is the wider one of that level, and the precision not met.
+    """
+    finer = plan(alpha=0.001, alpha1=0.001)
+    answer = await push(client, forged(run_file, finer))
+    if answer.status_code == 201:
+        session = answer.json()
+        assert session["width"] > session["precision"]
+        assert session["stop_reason"] is None
+        certificate = (await client.get(f"/v1/sessions/{session['id']}/certificate")).json()
+        assert "its plan was fixed" in certificate["claim"]["assumptions"][-1]["text"]
+    assert (await push(client, run_file)).status_code in {201, 409}
+
+
+async def test_what_takes_too_long_is_refused(app: FastAPI, tmp_path: Path) -> None:
+    context = app.state.context
+    settings = context.settings.model_copy(update={"verification_seconds": 0.01})
+    path = tmp_path / "long.celeus"
+    long_exam(path, 6000)
+    with pytest.raises(RunTooCostly), path.open("rb") as file:
+        await push_run(replace(context, settings=settings), file)
+
+
+async def test_it_is_said_wherever_the_session_is_shown(
+    client: AsyncClient, tmp_path: Path
+) -> None:
+    session = (await push(client, exam(tmp_path / "exam.celeus"))).json()
+    report = await client.get(f"/v1/sessions/{session['id']}/report")
+    assert "nobody counted" in report.text
+    assert "had its seed and its file" in report.text
+    page = await client.get(f"/sessions/{session['id']}", headers={"Accept": "text/html"})
+    assert "had its seed" in page.text, page.status_code
+    claims = (await client.get("/v1/claims", params={"session": session["id"]})).json()
+    assert "the word of whoever pushed" in claims["promises"]["one"]
+
+
+async def test_its_losses_are_not_carried_into_a_session_of_the_service(
+    client: AsyncClient, tmp_path: Path
+) -> None:
+    session = (await push(client, exam(tmp_path / "exam.celeus"))).json()
+    basis = {"session": session["id"], "labels_seen": "no", "answer": "number"}
+    body = {"name": "next", "loss": {"kind": "zero_one"}, "items": ROWS, "based_on": basis}
+    refused = await client.post("/v1/pools", json=body)
+    problem = refused.json()
+    assert (refused.status_code, problem["field"]) == (422, "based_on.session"), problem
+    assert "pushed" in problem["detail"]

@@ -1,0 +1,194 @@
+"""Cells tile the scale, leave for good, and hand their wealth to their parts."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from celeus.core.betting.base import WealthLost
+from celeus.core.betting.published import SideBet, Wealth
+from celeus.core.betting.published_bets import Bet, OwnVariance
+from celeus.core.interval import Interval
+
+UNIT = Interval(0.0, 1.0)
+
+
+def wealth(cell: float = 0.1, alpha1: float = 0.05, span: Interval = UNIT) -> Wealth:
+    return Wealth(span, cell, alpha1, theta=0.5, c=0.5)
+
+
+def state_of(found: Wealth) -> list[list[float]]:
+    return [part.tolist() for part in (found._lower, found._upper, found._above, found._below)]
+
+
+def side_bet(bettor: OwnVariance, bet: Bet, basis: int, value: float) -> SideBet:
+    return SideBet(bettor, bet, bet, basis, value)
+
+
+def play(found: Wealth, values: list[float], bet: Bet | None = None, start: int = 1) -> None:
+    bettor = OwnVariance(0.0)
+    for basis, value in enumerate(values):
+        side = side_bet(bettor, bet or Bet(0.0, 1.0), basis, value)
+        found.bet(start + basis, side, side)
+        bettor.record(value, side.bet)
+
+
+@given(st.floats(-5.0, 5.0), st.floats(0.1, 9.0), st.floats(0.003, 20.0))
+def test_cells_tile_the_scale_without_gap_or_overlap(
+    lower: float, width: float, cell: float
+) -> None:
+    span = Interval(lower, lower + width)
+    found = wealth(cell, span=span)
+    assert found.hull == span
+    assert np.array_equal(found._lower[1:], found._upper[:-1])
+    widths = found._upper - found._lower
+    assert (widths > 0.0).all()
+    assert widths.max() <= cell * (1.0 + 1e-6)
+
+
+def test_one_rounds_wealth_is_that_of_the_formula_at_the_edges_of_the_cell() -> None:
+    found = wealth()
+    play(found, [0.9])
+    for at, (lower, upper) in enumerate(zip(found._lower, found._upper, strict=True)):
+        lam = math.sqrt(2.0 * math.log(2.0 / 0.05) / (0.25 * math.log(2.0)))
+        above = 1.0 + min(lam, 1.0 / (upper + 0.5)) * (0.9 - upper)
+        below = 1.0 - min(lam, 1.0 / (1.0 - lower + 0.5)) * (0.9 - lower)
+        assert found._above[at] == pytest.approx(math.log(above))
+        assert found._below[at] == pytest.approx(math.log(below))
+
+
+def test_what_is_missing_is_what_would_reject_a_cell_by_one_side_alone() -> None:
+    found = wealth()
+    whole = math.log(2.0 / 0.05)
+    assert found.missing(0.25, 0.75) == pytest.approx((whole, whole))
+    play(found, [0.9, 0.8, 0.9])
+    above, below = found.missing(0.25, 0.75)
+    assert above == pytest.approx(whole - found._above[2])
+    assert below == pytest.approx(whole - found._below[7])
+    assert above < whole < below
+    play(found, [0.9] * 30, start=4)
+    assert found.hull is not None
+    assert found.missing(found.hull.lower, 1.1)[0] > 0.0
+    assert found.missing(1.1, -0.1) == (0.0, 0.0)
+
+
+def test_the_nearest_interval_misses_least_on_the_side_that_misses_more() -> None:
+    found = wealth(0.02)
+    play(found, [0.9, 0.8, 0.9, 0.7] * 4)
+    need = math.log(2.0 / 0.05)
+    lowest = [0.0, *np.maximum(need - found._above, 0.0).tolist()]
+    highest = [*np.maximum(need - found._below, 0.0).tolist(), 0.0]
+    wide = 10
+    worst = [max(lowest[at], highest[at + wide]) for at in range(found.cells - wide + 1)]
+    lower, above, below = found.nearest(0.2)
+    assert max(above, below) == pytest.approx(min(worst))
+    assert lower == pytest.approx(found._lower[worst.index(min(worst))])
+
+
+def test_an_end_that_is_there_already_is_kept_if_the_cell_beside_it_is_far_from_out() -> None:
+    found = wealth(0.02)
+    play(found, [0.1, 0.0, 0.05, 0.0] * 8)
+    assert found.hull is not None
+    lower, above, below = found.nearest(found.hull.width - 0.02)
+    assert (lower, above) == (0.0, 0.0)
+    assert 0.0 < below < math.log(2.0 / 0.05)
+    assert found.nearest(found.hull.width)[1:] == (0.0, 0.0)
+
+
+def test_the_hull_only_narrows() -> None:
+    found, hulls = wealth(0.01), []
+    chance = np.random.default_rng(2)
+    for round_ in range(1, 200):
+        play(found, [float(chance.random() < 0.3)], start=round_)
+        hulls.append(found.hull)
+    for before, after in pairwise(hulls):
+        assert before is not None
+        assert after is not None
+        assert before.lower <= after.lower
+        assert after.upper <= before.upper
+
+
+def test_one_memory_for_both_sides_bets_to_the_last_digit_like_two_alike() -> None:
+    chance = np.random.default_rng(3)
+    one, two = wealth(0.003), wealth(0.003)
+    shared, plus, minus = OwnVariance(0.0), OwnVariance(0.0), OwnVariance(0.0)
+    for round_ in range(1, 400):
+        bet, value = Bet(-0.4, 1.9), float(chance.random() ** 2)
+        if round_ == 150:
+            for found in (one, two):
+                found.split(0.001)
+        if round_ == 200:
+            # A gap between cells: they share their edges no longer.
+            for found in (one, two):
+                found._keep(np.arange(found._lower.size) != found._lower.size // 2)
+        same = side_bet(shared, bet, round_ - 1, value)
+        one.bet(round_, same, same)
+        above, below = (side_bet(bettor, bet, round_ - 1, value) for bettor in (plus, minus))
+        two.bet(round_, above, below)
+        for bettor in (shared, plus, minus):
+            bettor.record(value, bet)
+        assert state_of(one) == state_of(two)
+    assert 2 < one._lower.size < 200
+
+
+def test_a_cell_beside_the_range_of_a_round_is_out() -> None:
+    found = wealth()
+    play(found, [0.45], Bet(0.35, 0.2))
+    hull = found.hull
+    assert hull is not None
+    assert (hull.lower, hull.upper) == pytest.approx((0.3, 0.6))
+
+
+def test_a_cell_that_touches_the_range_in_half_its_width_below_stays_silent() -> None:
+    """Its centre is -c: the cap of its stake does not exist, and is not computed."""
+    found = wealth(0.25)
+    play(found, [0.9], Bet(0.5, 0.5))
+    assert found.hull == Interval(0.5, 1.0)
+
+
+def test_no_candidate_left_leaves_no_hull_and_goes_on() -> None:
+    found = wealth(0.5)
+    play(found, [0.0] * 40, Bet(0.0, 1.0))
+    play(found, [1.0] * 40, Bet(0.9, 0.1), start=41)
+    assert found.hull is None
+    play(found, [0.5], start=81)
+    found.split(0.01)
+    assert found.hull is None
+
+
+def test_a_lost_wealth_is_an_error_and_never_clipped() -> None:
+    with pytest.raises(WealthLost, match="round 1"):
+        play(wealth(), [3.0])
+
+
+@pytest.mark.parametrize(("cell", "parts"), [(0.1, 1), (0.05, 2), (0.034, 3), (0.5, 1)])
+def test_parts_of_a_split_cell_tile_it_and_inherit_its_wealth(cell: float, parts: int) -> None:
+    found = wealth(alpha1=1e-9)
+    play(found, [0.2, 0.4])
+    edges, above, below = found._lower.copy(), found._above.copy(), found._below.copy()
+    hull = found.hull
+    found.split(cell)
+    assert found.hull == hull
+    assert found._lower[::parts] == pytest.approx(edges)
+    assert np.array_equal(found._lower[1:], found._upper[:-1])
+    assert np.array_equal(found._above, np.repeat(above, parts))
+    assert np.array_equal(found._below, np.repeat(below, parts))
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Interval(0.0, 1.0), Interval(0.4, 0.6)),
+        (Interval(0.5, 1.0), Interval(0.5, 0.6)),
+        (Interval(0.0, 0.45), Interval(0.4, 0.45)),
+        (Interval(0.7, 0.9), Interval(0.7, 0.7)),
+        (Interval(0.1, 0.2), Interval(0.2, 0.2)),
+    ],
+)
+def test_cutting_keeps_what_is_inside_or_else_the_nearest_end(
+    limits: Interval, expected: Interval
+) -> None:
+    assert Interval(0.4, 0.6).cut(limits) == expected

@@ -1,0 +1,251 @@
+"""Certificates of the best of several systems: what is forged about them is found out."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from celeus.core.certificate.chain import chain_head, chain_start
+from celeus.core.certificate.document import signed
+from celeus.core.certificate.read import header_digest
+from celeus.core.certificate.verify import verify
+from celeus.core.plans.best_plan import BestPlan, make_best
+from celeus.core.plans.plan import Claim
+from celeus.core.pools.pool import Pool
+from celeus.core.randomness import commitment
+from celeus.core.session.session import begin_session
+from tests.core.certifying import KEY, SEED, SESSION
+from tests.core.contending import Best
+
+Document = dict[str, Any]
+
+
+def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
+    """Signed anew by the issuer, digests and chain made anew as well."""
+    body: Document = json.loads(data)
+    del body["signature"]
+    change(body)
+    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
+    plan = BestPlan.from_dict(body["plan"])
+    body["plan_digest"] = plan.digest
+    start = chain_start(SESSION, bytes.fromhex(plan.digest))
+    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
+    return signed(body, KEY)
+
+
+@pytest.mark.parametrize("final", [False, True])
+@pytest.mark.parametrize("judged", ["label", "answers", "losses"])
+def test_what_is_honest_verifies(judged: str, *, final: bool) -> None:
+    best = Best(judged).go(1000 if final else 3)
+    data = best.certificate(final=final)
+    report = verify(data, best.evidence, items=best.lines)
+    assert report.valid, report.line
+    assert {"labels", "items", "probabilities", "rounds", "claim"} <= set(report.checked)
+    assert ("draws" in report.checked) == final
+    assert ("sides" in report.checked) == (final and judged != "label")
+    assert report.claim is not None
+    assert (report.claim["best"]["winner"] is not None) == final
+    assumed = [one["code"] for one in report.claim["assumptions"]]
+    assert assumed == ([] if judged == "losses" else ["same_answers"])
+
+
+def _first(body: Document, kind: str) -> Document:
+    return next(one for one in body["ledger"] if one["kind"] == kind)
+
+
+def _loser(body: Document) -> Document:
+    one: Document = next(it for it in body["claim"]["best"]["systems"] if it["out"])
+    return one
+
+
+def _put_back(body: Document) -> None:
+    """A system that is out may be the best again."""
+    one = _loser(body)
+    one |= {"out": False, "round": None}
+    best = body["claim"]["best"]
+    best |= {"winner": None, "standing": [best["winner"], one["name"]]}
+
+
+def _crown(body: Document) -> None:
+    body["claim"]["best"]["winner"] = _loser(body)["name"]
+
+
+def _crown_wholly(body: Document) -> None:
+    """Another winner, all through the claim."""
+    best, loser = body["claim"]["best"], _loser(body)
+    other = next(it for it in best["systems"] if it["name"] == best["winner"])
+    other |= {"out": True, "round": loser["round"]}
+    loser |= {"out": False, "round": None}
+    best |= {"winner": loser["name"], "standing": [loser["name"]]}
+
+
+def _earlier(body: Document) -> None:
+    _loser(body)["round"] -= 1
+
+
+def _rename(body: Document) -> None:
+    """Winner and loser exchange their names, in the whole document."""
+    names = body["plan"]["systems"]
+    names[0], names[1] = names[1], names[0]
+    body["pool"]["systems"]["names"] = names
+    for one, name in zip(body["claim"]["best"]["systems"], names, strict=True):
+        one["name"] = name
+
+
+def _surer(body: Document) -> None:
+    body["plan"]["alpha"] = body["claim"]["alpha"] = 0.01
+
+
+def _know_less(body: Document) -> None:
+    body["plan"]["known"] -= 1
+
+
+def _other_label(body: Document) -> None:
+    detail = _first(body, "observation")["detail"]
+    detail["label"] = (detail["label"] + 1) % 4
+
+
+def _other_losses(body: Document) -> None:
+    one = _first(body, "observation")
+    one["losses"] = [1 - loss for loss in one["losses"]]
+
+
+def _one_loss(body: Document) -> None:
+    one = _first(body, "observation")
+    one["loss"] = one.pop("losses")[0]
+
+
+def _short(body: Document) -> None:
+    _first(body, "observation")["losses"].pop()
+
+
+def _beside(body: Document) -> None:
+    _first(body, "observation")["losses"][0] = 0.5
+
+
+def _skip(body: Document) -> None:
+    one = _first(body, "observation")
+    one["kind"] = "unjudgeable"
+    del one["losses"]
+
+
+def _other_item(body: Document) -> None:
+    drawn = {one["item"] for one in body["ledger"] if one["kind"] == "draw"}
+    _first(body, "draw")["item"] = next(at for at in range(80) if at not in drawn)
+
+
+def _likelier(body: Document) -> None:
+    one = _first(body, "draw")
+    one["q"] *= 1.01
+
+
+def _assume_nothing(body: Document) -> None:
+    body["claim"]["assumptions"] = []
+
+
+def _record(body: Document) -> None:
+    body["surrogates"] = 0
+
+
+def _other_beta(body: Document) -> None:
+    body["plan"]["beta"] = 0.9
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (_put_back, "claim.best"),
+        (_crown, "claim.best.winner"),
+        (_crown_wholly, "claim.best"),
+        (_earlier, "claim.best.systems"),
+        (_rename, "pool.systems.names"),
+        (_surer, "ledger["),
+        (_know_less, "plan.known"),
+        (_other_label, "ledger["),
+        (_other_losses, "ledger["),
+        (_one_loss, "ledger["),
+        (_short, "the length of ledger["),
+        (_beside, "ledger["),
+        (_skip, "ledger["),
+        (_other_item, "ledger["),
+        (_likelier, "ledger["),
+        (_assume_nothing, "claim.assumptions"),
+        (_record, "surrogates"),
+        (_other_beta, "ledger["),
+    ],
+)
+def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
+    best = Best().go()
+    data = forged(best.certificate(), change)
+    difference = verify(data, best.evidence).difference
+    assert difference is not None
+    assert where in difference.where
+
+
+def _turn(body: Document) -> None:
+    detail = _first(body, "draw")["detail"]
+    detail["order"] = " ".join(reversed(detail["order"].split()))
+
+
+def _hide(body: Document) -> None:
+    del _first(body, "draw")["detail"]["order"]
+
+
+@pytest.mark.parametrize("change", [_turn, _hide])
+@pytest.mark.parametrize("judged", ["answers", "losses"])
+def test_answers_shown_in_another_order_are_found(
+    change: Callable[[Document], None], judged: str
+) -> None:
+    best = Best(judged).go(5)
+    difference = verify(forged(best.certificate(), change), best.evidence).difference
+    assert difference is not None
+    assert difference.where == "the order of round 1"
+
+
+def _pool_with(best: Best, **columns: Any) -> Pool:  # noqa: ANN401
+    pool = best.pool
+    return replace(pool, columns={**pool.columns, **columns})
+
+
+def test_a_known_item_that_is_not_is_found() -> None:
+    """An item to which the answers differ is called known, all through pool and plan."""
+    best = Best("answers")
+    known = best.pool.columns["known"].copy()
+    known[np.flatnonzero(known == 0)[0]] = 1
+    best.pool = _pool_with(best, known=known)
+    best.plan = replace(best.plan, pool_digest=best.pool.digest)
+    best.state = begin_session(best.plan, best.pool, SEED)
+    difference = verify(best.go(5).certificate(), best.evidence, items=best.lines).difference
+    assert difference is not None
+    assert difference.where == "pool.columns.known"
+
+
+def test_answers_that_are_not_the_same_are_found_with_the_items() -> None:
+    """Answers are called the same that are not: without the items nobody can tell."""
+    best = Best("answers")
+    answers = best.pool.columns["answers"].copy()
+    at = int(np.flatnonzero(best.pool.columns["known"] == 0)[0])
+    answers[at] = 0
+    known = best.pool.columns["known"].copy()
+    known[at] = 1
+    best.pool = _pool_with(best, answers=answers, known=known)
+    best.plan = make_best(best.pool, Claim(alpha=0.2), commitment(SEED))
+    best.state = begin_session(best.plan, best.pool, SEED)
+    data = best.go(5).certificate()
+    assert verify(data, best.evidence).valid
+    difference = verify(data, best.evidence, items=best.lines).difference
+    assert difference is not None
+    assert (difference.where, difference.claimed) == ("pool.columns.answers", f"item {at}")
+
+
+def test_a_pool_of_another_number_of_systems_is_found() -> None:
+    best = Best()
+    best.pool = _pool_with(best, surrogates=best.pool.columns["surrogates"][:, :3].copy())
+    best.plan = replace(best.plan, pool_digest=best.pool.digest)
+    best.state.question.plan = best.plan
+    difference = verify(best.go(3).certificate(), best.evidence).difference
+    assert difference is not None
+    assert difference.where == "pool.columns.surrogates"
