@@ -16,7 +16,7 @@ import pytest
 
 from celeus.api.pools import parquet
 from celeus.api.pools.parquet import Limits
-from celeus.api.pools.row_models import read_rows
+from celeus.api.pools.upload_rows import read_rows
 from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, ProcessEnded
 

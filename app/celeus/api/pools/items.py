@@ -17,7 +17,7 @@ from celeus.api.access.parameters import PAGE_DEFAULT, Limit, Manages, PoolId, R
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pool_models import UPLOAD_BODY
 from celeus.api.pools.pools import PoolOut
-from celeus.api.pools.row_models import read_rows
+from celeus.api.pools.upload_rows import read_rows
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute

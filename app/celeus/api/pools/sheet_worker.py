@@ -13,8 +13,8 @@ import numpy as np
 
 from celeus.api.pools.columns import Layout
 from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits
-from celeus.api.pools.row_models import csv_row, narrow
 from celeus.api.pools.sheets import Look, Reading, are_items
+from celeus.api.pools.upload_rows import csv_row, narrow
 from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 from celeus.operations.runtime.workers import Files, Frame, serve

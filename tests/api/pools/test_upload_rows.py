@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from celeus.api.pools import row_models
+from celeus.api.pools import upload_rows
 from celeus.api.pools.parquet import Limits
-from celeus.api.pools.row_models import Rows, read_rows
+from celeus.api.pools.upload_rows import Rows, read_rows
 from celeus.api.wire.problems import status_of
 from celeus.api.wire.uploads import Format
 from celeus.core.pools.rows.validation import MalformedRow
@@ -103,12 +103,12 @@ def test_a_line_in_utf_16_is_malformed() -> None:
 
 @pytest.mark.parametrize("form", ["ndjson", "csv"])
 def test_an_endless_line_is_refused(form: Format, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_models, "MAX_LINE_BYTES", 100)
+    monkeypatch.setattr(upload_rows, "MAX_LINE_BYTES", 100)
     assert refused(b"id\n" + b"x" * 101, form).field == "line 2"
 
 
 def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_models, "BATCH_ROWS", 3)
+    monkeypatch.setattr(upload_rows, "BATCH_ROWS", 3)
     body = b"".join(b'{"id": "%d"}\n' % number for number in range(8))
     assert [len(lines) for lines, _ in batches(body, "ndjson")] == [3, 3, 2]
 
@@ -282,7 +282,7 @@ def test_more_rows_than_a_pool_may_have_are_refused_by_what_the_file_declares() 
 
 
 def test_a_csv_row_over_many_lines_has_the_same_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_models, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(upload_rows, "MAX_LINE_BYTES", 1000)
     endless = b"id\n" + b'"a\n",' * 1000
     assert "row" in refused(endless, "csv").detail
     assert len(read(b"id\n" + b'"a\nb"\n' * 1000, "csv")) == 1000

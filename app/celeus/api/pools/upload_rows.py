@@ -1,8 +1,8 @@
-"""Uploaded files to batches of rows with line numbers: NDJSON and CSV here, Parquet next door.
+"""Read uploaded NDJSON and CSV into batches of rows with line numbers (`parquet` reads Parquet).
 
-Only the form is looked at here, what a row means is `core.pools.rows`. Memory stays bounded
-whatever is sent: lines and rows have a greatest length, batches a greatest size. A line that cannot
-be read stands in its batch as `MalformedRow`, so that it is reported with the others.
+Only the format is checked here; what a row means is decided in `core.pools.rows`. Memory stays
+bounded whatever is sent: lines and rows have a largest length, batches a largest size. A line that
+cannot be read stands in its batch as `MalformedRow`, to be reported with the others.
 """
 
 import csv
