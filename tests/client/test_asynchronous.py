@@ -49,6 +49,14 @@ async def test_items_are_judged_one_after_the_other(session: AsyncSession) -> No
     assert len(await told(session)) == status.rounds.judged
 
 
+async def test_an_empty_name_is_no_name_and_two_tasks_judge_under_two(
+    session: AsyncSession,
+) -> None:
+    async with aclosing(session.draws(worker="")) as one, aclosing(session.draws(worker="")) as two:
+        first, second = await anext(one), await anext(two)
+        assert first.round != second.round
+
+
 async def test_what_was_said_before_a_break_is_sent(session: AsyncSession) -> None:
     async with aclosing(session.draws()) as draws:
         async for item in draws:

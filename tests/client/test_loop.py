@@ -28,6 +28,13 @@ def told(session: celeus.Session) -> dict[int, float | None]:
     return {place: loss for place, loss in losses.items() if place is not None}
 
 
+def test_an_empty_name_is_no_name(session: celeus.Session, known: Exam) -> None:
+    """As from a variable of the environment that is not set."""
+    for item in session.draws(worker=""):
+        item.observe(known(item))
+    assert session.status().stopped
+
+
 def test_a_label_takes_one_request(service: Service, known: Exam) -> None:
     transport = Counting()
     with (

@@ -26,8 +26,8 @@ class WorkerNames:
 
     @contextmanager
     def use(self, worker: str | None) -> Iterator[str]:
-        """Return the name given, else one that no other task judges under."""
-        if worker is not None:
+        """Yield ``worker``, or where that is empty a name that no other task judges under."""
+        if worker:
             yield worker
             return
         name = self._free.pop() if self._free else new_worker()

@@ -26,8 +26,8 @@ class WorkerNames:
 
     @contextmanager
     def use(self, worker: str | None) -> Iterator[str]:
-        """Return the name given, else one that no other thread judges under."""
-        if worker is None and not hasattr(self._local, "worker"):
+        """Yield ``worker``, or where that is empty a name that no other thread judges under."""
+        if not worker and not hasattr(self._local, "worker"):
             self._local.worker = new_worker()
         yield worker or self._local.worker
 
