@@ -56,7 +56,7 @@ def test_two_upgrades_at_once_both_succeed(empty_url: str) -> None:
 
 
 def _upgrade_elsewhere(url: str) -> int:
-    code = "import sys; from celeus.store import migrations; migrations.upgrade(sys.argv[1])"
+    code = "import sys; from celeus.store import revisions; revisions.upgrade(sys.argv[1])"
     return subprocess.run([sys.executable, "-c", code, url], check=False).returncode
 
 

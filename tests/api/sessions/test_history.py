@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -107,6 +108,7 @@ async def test_a_stream_that_is_asked_to_says_that_nothing_is_new(
     session = await opened(client, pool)
     await labelled(client, session, pool, 3)
     path = f"/v1/sessions/{session}/stream?alive=true"
+    began = time.monotonic()
     watched = asyncio.create_task(client.get(path))
     await asyncio.sleep(2.5)
     await close(client, session)
@@ -114,7 +116,8 @@ async def test_a_stream_that_is_asked_to_says_that_nothing_is_new(
     kinds = [block.partition("\n")[0] for block in told]
     assert kinds[0] == kinds[-1] == "event: session"
     assert kinds[1:-1] == ["event: alive"] * (len(kinds) - 2)
-    assert len(kinds) in {4, 5}
+    # A busy machine says it less often, and none more often
+    assert 1 <= len(kinds) - 2 <= (time.monotonic() - began) / 0.5
     assert "data: {}" in told[1]
 
 

@@ -71,7 +71,7 @@ def _check_parquet(file: IO[bytes], limits: Limits) -> None:
 
 
 def _seen(sheet: Sheet, reading: Reading) -> tuple[Look, Iterator[Line | None]]:
-    """Yield what the sheet holds, then its items."""
+    """Return the look at the sheet, and an iterator of its items."""
     kind = Kind(reading.lower, reading.upper, reading.two)
     told = [*sheet.told]
     if sheet.roles is None and reading.mapping is None:

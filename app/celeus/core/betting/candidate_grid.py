@@ -1,7 +1,7 @@
 """A confidence sequence on a lattice of candidates, and its starting stakes for questions.
 
 Each side of the lattice tests "the risk is at most v" at every candidate v in its own frame, with
-the bets of ``eprocess.bets``; a candidate is out once its stakes sum to 1, and the end of the
+the bets of ``betting.bets``; a candidate is out once its stakes sum to 1, and the end of the
 interval is the candidate before the first one left
 (docs/evidence/method.md#3-stakes-and-villes-inequality).
 Questions move candidates to their thresholds and share the level out anew

@@ -4,7 +4,7 @@ See docs/evidence/method.md#7-target-population-pairs.
 
 A row is a population risk r_i = i / M of a side's frame, tested as "the population risk is at most
 r_i". It is out when every pair (v, r_i) is out whose v lies in a loose interval C for the pool
-risk. A pair starts with what the pool says of the population (``plans.pairs``) and bets against
+risk. A pair starts with what the pool says of the population (``plans.pair_plan``) and bets against
 R_N = v. Cells [v, v + 1/M] carry the log stakes of both edges with one bet: for a fixed bet the
 log stake is concave in v, so its least value over the cell is at an edge. A cell is out
 

@@ -1,6 +1,6 @@
 """The members of a ledger's records and of a certificate's rounds, each with its name and type.
 
-``chain`` and ``document`` write what stands here, ``transcript`` and ``schema`` read it back.
+``chain`` and ``document`` write what stands here, ``read_ledger`` and ``read`` read it back.
 """
 
 from collections.abc import Callable, Mapping

@@ -6,8 +6,8 @@ Notation: N items, t rounds folded; round m drew its item with probability q amo
 
 Items are drawn with unequal probabilities, so plain means of what was drawn would speak of what is
 drawn often. The mean of u f over rounds is unbiased for the pool's mean of any f fixed beforehand,
-and exact once the pool is exhausted (Farquhar et al. 2021; ``eprocess.lure``). Nothing certified
-rests on this module.
+and exact once the pool is exhausted (Farquhar et al. 2021; ``betting.point_estimate``). Nothing
+certified rests on this module.
 """
 
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ fails with probability at most alpha2; both hold at once with probability 1 - al
                      than hoeffding
     clopper_pearson  exact for 0-1 losses: N R_N is a whole number
     margin           a half-width given by the user for a dependent pool, with its assumption
-    pairs            no widening: the bets speak of the population themselves (``plans.pairs``);
+    pairs            no widening: the bets speak of the population themselves (``plans.pair_plan``);
                      alpha2 is the level of the loose interval for the pool risk they rest on
     exact_pairs      the same with the larger start of 0-1 losses (``plans.binomial_start``)
 """

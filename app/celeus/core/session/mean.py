@@ -64,7 +64,7 @@ class Mean:
 
     @property
     def purpose(self) -> str:
-        """Measure one mean."""
+        """The words for what such a session does."""
         return "measures a risk or a difference"
 
     @property

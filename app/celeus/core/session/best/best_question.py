@@ -136,7 +136,7 @@ class Best(JointQuestion):
 
     @property
     def purpose(self) -> str:
-        """Seek the best system."""
+        """The words for what such a session does."""
         return "seeks the best of several systems"
 
     @property

@@ -65,7 +65,7 @@ class Forecast(NamedTuple):
 class Totals:
     """Sums over all labels, of all pairs of k systems, whatever the strata: shape [pairs of k].
 
-    ``observed`` sums e, the others are those of ``eprocess.moments``.
+    ``observed`` sums e, the others are those of ``betting.moments``.
     """
 
     observed: Floats

@@ -2,7 +2,7 @@
 
 The process of system i tests "i is best". In every round it bets that i loses more than an
 opponent o, on S of the pair (i, o) against a mean of at most 0, with the bets of
-``eprocess.bets`` at six goals. o is the system standing with the largest mu / sqrt(s2) against i:
+``betting.bets`` at six goals. o is the system standing with the largest mu / sqrt(s2) against i:
 the past alone chooses it. If i is best the mean of S is at most 0 whoever o is, so the stake is a
 nonnegative supermartingale that starts at alpha: it ever reaches 1 with probability at most alpha.
 Only the best can be lost wrongly, and alpha is divided by nothing.

@@ -281,7 +281,7 @@ class Table(JointQuestion):
 
     @property
     def purpose(self) -> str:
-        """Make claims about metrics and groups."""
+        """The words for what such a session does."""
         return "makes a table of claims"
 
     @property
