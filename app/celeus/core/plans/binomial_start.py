@@ -1,7 +1,7 @@
 """The exact start of pairs (v, r) for losses of 0 and 1, and its plan.
 
 Notation as in ``plans.pair_plan``. Of N iid losses of 0 and 1 with mean r, X are 1: X is binomial.
-A pair may start with the log stake min(0, log A + kappa (v - r)), where A is the largest number with
+A pair may start with log stake min(0, log A + kappa (v - r)), where A is the largest number with
 
     E min(1, A e^(kappa (X / N - r))) <= level / 2
 
