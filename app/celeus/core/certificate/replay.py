@@ -144,9 +144,10 @@ def _numbers(column: NDArray[Any], *, known: bool) -> NDArray[np.bool_]:
 
 
 def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
-    """Known to be 0 for the same answer are the items that have it, by their classes or ``texts``.
+    """Check that the difference is known to be 0 for exactly the items with the same answer twice.
 
-    ``texts`` are None where the items are not at hand, and so is one of an item without texts.
+    They are found by the classes of both systems or by ``texts``, which are None where the items
+    are not at hand, as is one of an item without texts. Refuses with `Mismatch`.
     """
     columns, systems = pool.columns, pool.systems
     classes = PREDICTIONS & columns.keys()
@@ -156,24 +157,27 @@ def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
         raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
     if systems is None:
         return
-    reason = systems.reason(classes=bool(classes))
-    for one in pool.reasons:
-        if one.startswith(SAME_ANSWER):
-            equal("pool.reasons", one, reason)
-    nothing = np.zeros(pool.items)
-    expected = columns.get("same", nothing) == 1
-    numbers = [at for at, one in enumerate(pool.reasons, 1) if one == reason]
-    _check_flags("known", np.isin(columns.get("known", nothing), numbers), expected)
-    for name in ("loss_lower", "loss_upper"):
-        _check_flags(name, expected & (columns.get(name, nothing) == 0.0), expected)
+    same = columns.get("same", np.zeros(pool.items)) == 1
+    _check_known_same(pool, same, systems.reason(classes=bool(classes)))
     if classes:
-        _check_flags("same", expected, columns["prediction_a"] == columns["prediction_b"])
-        if texts is not None and any(one is not None for one in texts):
-            raise Mismatch(
-                "pool.columns", ", ".join(sorted(classes)), "texts, which the items have"
-            )
+        _check_flags("same", same, columns["prediction_a"] == columns["prediction_b"])
+        if texts is not None and any(text is not None for text in texts):
+            rule = "texts, which the items have"
+            raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
     elif texts is not None:
-        _check_flags("same", expected, np.array([one is True for one in texts]))
+        _check_flags("same", same, np.array([text is True for text in texts]))
+
+
+def _check_known_same(pool: Pool, same: NDArray[np.bool_], reason: str) -> None:
+    """Check that these items, and no others, are known by this reason, with difference 0."""
+    for stated in pool.reasons:
+        if stated.startswith(SAME_ANSWER):
+            equal("pool.reasons", stated, reason)
+    nothing = np.zeros(pool.items)
+    numbers = [number for number, stated in enumerate(pool.reasons, 1) if stated == reason]
+    _check_flags("known", np.isin(pool.columns.get("known", nothing), numbers), same)
+    for name in ("loss_lower", "loss_upper"):
+        _check_flags(name, same & (pool.columns.get(name, nothing) == 0.0), same)
 
 
 def _check_flags(name: str, claimed: NDArray[np.bool_], found: NDArray[np.bool_]) -> None:
