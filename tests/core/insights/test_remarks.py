@@ -14,7 +14,7 @@ from celeus.core.insights.remarks import (
     cheaper,
     duration,
     fixed,
-    holds,
+    labels_remark,
     progress,
     tempered,
 )
@@ -209,7 +209,7 @@ def counted(judged: int, inside: int, pending: int) -> dict[str, int]:
 def test_what_the_interval_holds(
     told: dict[str, Any], labels: int, inside: int, said: str | None
 ) -> None:
-    assert holds(status(**told), labels, inside) == said
+    assert labels_remark(status(**told), labels, inside) == said
 
 
 def test_the_pace_is_that_of_the_latest_labels_without_their_breaks() -> None:

@@ -252,46 +252,54 @@ def duration(seconds: float) -> str:
     return f"about {_counted(round(seconds / (24 * HOUR)), 'day')}"
 
 
-def holds(status: Mapping[str, Any], labels: int, inside: int) -> str | None:
-    """Which labels are in the interval and which are not; None while it goes without saying.
+def labels_remark(status: Mapping[str, Any], labels: int, inside: int) -> str | None:
+    """Return the sentence on which labels are in the interval; None where it goes without saying.
 
     ``inside`` of the ``labels`` are in the interval. It goes without saying in a session that goes
     on and has no label that waits.
     """
-    pending, waiting = status["rounds"]["pending"], labels - inside
-    if labels == 0 or (waiting == 0 and not status["stopped"]):
+    if labels == 0 or (labels == inside and not status["stopped"]):
         return None
-    closed = status["state"] == "closed"
+    return _share_inside(status, labels, inside) + _open_draws(status)
+
+
+def _share_inside(status: Mapping[str, Any], labels: int, inside: int) -> str:
+    """Return how many labels are in the interval, and why others are not."""
     whole = "interval"
     if status["best"] is not None:
         whole = "answer"
     elif status["table"] is not None:
         whole = "claims"
-    verb = "is" if labels == 1 else "are"
+    waiting = labels - inside
     if waiting == 0:
-        every = "The one label" if labels == 1 else f"All {_labels(labels)}"
-        told = f"{every} {verb} in the {whole}"
-    elif closed:
-        told = (
-            f"{count(inside)} of {_labels(labels)} {verb} in the {whole}; {count(waiting)}"
-            f" {'was' if waiting == 1 else 'were'} given after a draw that nobody judged, and"
-            f" {'is' if waiting == 1 else 'are'} not"
+        every = "The one label is" if labels == 1 else f"All {_labels(labels)} are"
+        return f"{every} in the {whole}"
+    one = waiting == 1
+    if status["state"] == "closed":
+        reason = (
+            f"{'was' if one else 'were'} given after a draw that nobody judged, and"
+            f" {'is' if one else 'are'} not"
         )
     else:
-        told = (
-            f"{count(inside)} of {_labels(labels)} {verb} in the {whole}; {count(waiting)}"
-            f" {'waits' if waiting == 1 else 'wait'} for an item drawn earlier that is not judged"
-            " yet"
-        )
+        reason = f"{'waits' if one else 'wait'} for an item drawn earlier that is not judged yet"
+    verb = "is" if labels == 1 else "are"
+    share = f"{count(inside)} of {_labels(labels)} {verb} in the {whole}"
+    return f"{share}; {count(waiting)} {reason}"
+
+
+def _open_draws(status: Mapping[str, Any]) -> str:
+    """Return the end of the sentence: what becomes of draws without a label."""
+    pending, stopped = status["rounds"]["pending"], status["stopped"]
+    closed = status["state"] == "closed"
     if pending == 0:
-        return f"{told}; no draw is open." if status["stopped"] and not closed else f"{told}."
+        return "; no draw is open." if stopped and not closed else "."
     draws = _counted(pending, "draw")
     if closed:
-        return f"{told}. {draws} {'was' if pending == 1 else 'were'} never judged."
-    if not status["stopped"]:
-        return f"{told}."
-    open_ = "is" if pending == 1 else "are"
-    return f"{told}. {draws} {open_} still open; labels for them count until the session is closed."
+        return f". {draws} {'was' if pending == 1 else 'were'} never judged."
+    if not stopped:
+        return "."
+    verb = "is" if pending == 1 else "are"
+    return f". {draws} {verb} still open; labels for them count until the session is closed."
 
 
 def _labels(number: int) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from celeus.core.insights.forecast import forecast
-from celeus.core.insights.remarks import Measure, holds, progress
+from celeus.core.insights.remarks import Measure, labels_remark, progress
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import precision_warning
 from celeus.core.plans.stopping import Decision, rounding
@@ -173,7 +173,7 @@ def _words(
     words = {
         "answers": answers,
         "progress": progress(document, labels),
-        "holds": holds(document, labels, inside),
+        "holds": labels_remark(document, labels, inside),
         "labels": labels,
         "in_interval": inside,
     }
