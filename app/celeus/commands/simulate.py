@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -12,6 +12,8 @@ from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
+    from celeus.core.plans.plan import Claim
+    from celeus.core.plans.policies import Policy
     from celeus.core.plans.stopping import Question
     from celeus.simulation.best import BestReport
     from celeus.simulation.report import Report
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 PRECISION = 0.05
 
 
-def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a kind of file
+def simulate(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[
         Path,
         typer.Argument(
@@ -93,21 +95,11 @@ def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a k
 ) -> None:
     """Simulate sessions on a pool whose losses are known, without a server; count labels."""
     from celeus.core.plans.plan import Claim
-    from celeus.core.plans.table_plan import TableWish
-    from celeus.simulation.best import BestReport, seek
-    from celeus.simulation.files import is_table, read_contest, read_table, read_truth
-    from celeus.simulation.report import Report
-    from celeus.simulation.sessions import seed_of
-    from celeus.simulation.sessions import simulate as run_session
-    from celeus.simulation.tables import TableReport, judge_table
+    from celeus.simulation.files import is_table
 
-    if runs < 1:
-        raise InvalidValue("runs must be at least 1", field="runs", rule="at least 1", value=runs)
-    if ahead < 1:
-        rule = "at least 1"
-        raise InvalidValue("ahead must be at least 1", field="ahead", rule=rule, value=ahead)
+    _check_positive(runs=runs, ahead=ahead)
     plan_policy = _policy(policy, parameter or [])
-    given = {
+    of_mean = {
         "policy": policy != "sharp",
         "target": target != "pool",
         "at_most": at_most is not None,
@@ -121,65 +113,121 @@ def simulate(  # noqa: PLR0913, PLR0915 -- one parameter an option, one part a k
         "together": together,
         "small_groups": small_groups != "merge",
     }
+    shared = SimulationOptions(file, lower, upper, alpha, budget, runs, ahead, seed)
+    report: BestReport | TableReport | Report
     if best:
-        given |= {"precision": precision is not None} | of_table
-        _refuse_beside_best([name for name, one in given.items() if one])
-        candidates, losses = read_contest(file, lower, upper)
-        sessions = [
-            seek(
-                candidates,
-                losses,
-                alpha,
-                seed_of(seed, run),
-                beta=plan_policy.beta,
-                budget=budget,
-                ahead=ahead,
-            )
-            for run in _progress(runs)
-        ]
-        _print(
-            BestReport(
-                str(file), candidates, losses, lower, upper, alpha, budget, seed, sessions, ahead
-            ),
-            as_json=as_json,
+        rule = "left out with --best, which asks which system has the least mean loss of the pool"
+        _refuse(of_mean | {"precision": precision is not None} | of_table, rule)
+        report = _simulate_best(shared, plan_policy.beta)
+    elif is_table(file) or any(of_table.values()):
+        _refuse(of_mean, "left out where there are several metrics or groups")
+        account = "together" if together else "each"
+        report = _simulate_table(
+            shared,
+            plan_policy.beta,
+            account=account,
+            precision=precision,
+            group_precision=group_precision,
+            small_groups=small_groups,
         )
-        return
-    if is_table(file) or any(of_table.values()):
-        _refuse_beside_table([name for name, one in given.items() if one])
-        table, losses = read_table(file, lower, upper)
-        names = [metric.name for metric in table.metrics]
-        wish = TableWish(
-            alpha=alpha,
-            account="together" if together else "each",
-            precision=dict.fromkeys(names, PRECISION if precision is None else precision),
-            group_precision=dict.fromkeys(names, group_precision),
-            small_groups=small_groups,  # type: ignore[arg-type]  # the plan checks it
+    else:
+        questions = _questions(at_most, at_least)
+        if precision is None and not questions and margin is None:
+            precision = PRECISION
+        claim = Claim(
+            target,  # type: ignore[arg-type]
+            alpha,
+            precision,
+            population_bound=population_bound,
+            questions=questions,
+            decide=margin,
             budget=budget,
-            beta=plan_policy.beta,
         )
-        seeds = (seed_of(seed, run) for run in _progress(runs))
-        of_claims = [judge_table(table, losses, wish, one, ahead=ahead) for one in seeds]
-        _print(TableReport(str(file), table, losses, wish, seed, of_claims, ahead), as_json=as_json)
-        return
-    questions = _questions(at_most, at_least)
-    if precision is None and not questions and margin is None:
-        precision = PRECISION
-    claim = Claim(
-        target,  # type: ignore[arg-type]
-        alpha,
-        precision,
-        population_bound=population_bound,
-        questions=questions,
-        decide=margin,
-        budget=budget,
-    )
-    truth = read_truth(file, lower, upper)
-    certificates = [
-        run_session(truth, plan_policy, claim, seed_of(seed, run), ahead=ahead)[0]
-        for run in _progress(runs)
-    ]
-    report = Report(str(file), truth, plan_policy, claim, seed, certificates, ahead)
+        report = _simulate_mean(shared, plan_policy, claim)
     _print(report, as_json=as_json)
+
+
+class SimulationOptions(NamedTuple):
+    """Options that simulations of every kind of question have."""
+
+    file: Path
+    lower: float
+    upper: float
+    alpha: float
+    budget: int | None
+    runs: int
+    ahead: int
+    seed: int
+
+    def seeds(self) -> Iterator[Any]:
+        """Yield the seed of every run, and show how many are done."""
+        from celeus.simulation.sessions import seed_of
+
+        return (seed_of(self.seed, run) for run in _progress(self.runs))
+
+
+def _simulate_best(shared: SimulationOptions, beta: float) -> "BestReport":
+    from celeus.simulation.best import BestReport, seek
+    from celeus.simulation.files import read_contest
+
+    file, lower, upper, alpha, budget, _, ahead, seed = shared
+    candidates, losses = read_contest(file, lower, upper)
+    sessions = [
+        seek(candidates, losses, alpha, run_seed, beta=beta, budget=budget, ahead=ahead)
+        for run_seed in shared.seeds()
+    ]
+    return BestReport(
+        str(file), candidates, losses, lower, upper, alpha, budget, seed, sessions, ahead
+    )
+
+
+def _simulate_table(  # noqa: PLR0913 -- one parameter an option
+    shared: SimulationOptions,
+    beta: float,
+    *,
+    account: str,
+    precision: float | None,
+    group_precision: float | None,
+    small_groups: str,
+) -> "TableReport":
+    from celeus.core.plans.table_plan import TableWish
+    from celeus.simulation.files import read_table
+    from celeus.simulation.tables import TableReport, judge_table
+
+    table, losses = read_table(shared.file, shared.lower, shared.upper)
+    names = [metric.name for metric in table.metrics]
+    wish = TableWish(
+        alpha=shared.alpha,
+        account=account,  # type: ignore[arg-type]  # the plan checks both
+        precision=dict.fromkeys(names, PRECISION if precision is None else precision),
+        group_precision=dict.fromkeys(names, group_precision),
+        small_groups=small_groups,  # type: ignore[arg-type]
+        budget=shared.budget,
+        beta=beta,
+    )
+    ahead = shared.ahead
+    claims = [judge_table(table, losses, wish, seed, ahead=ahead) for seed in shared.seeds()]
+    return TableReport(str(shared.file), table, losses, wish, shared.seed, claims, ahead)
+
+
+def _simulate_mean(shared: SimulationOptions, policy: "Policy", claim: "Claim") -> "Report":
+    from celeus.simulation.files import read_truth
+    from celeus.simulation.report import Report
+    from celeus.simulation.sessions import simulate as run_session
+
+    truth = read_truth(shared.file, shared.lower, shared.upper)
+    ahead = shared.ahead
+    certificates = [
+        run_session(truth, policy, claim, seed, ahead=ahead)[0] for seed in shared.seeds()
+    ]
+    return Report(str(shared.file), truth, policy, claim, shared.seed, certificates, ahead)
+
+
+def _check_positive(**options: int) -> None:
+    for name, value in options.items():
+        if value < 1:
+            rule = "at least 1"
+            raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=value)
 
 
 def _print(report: "Report | BestReport | TableReport", *, as_json: bool) -> None:
@@ -191,18 +239,11 @@ def _print(report: "Report | BestReport | TableReport", *, as_json: bool) -> Non
         Console().print(report.to_table())
 
 
-def _refuse_beside_best(options: list[str]) -> None:
-    """Refuse options that mean nothing where the best of k systems is sought."""
-    for name in options:
-        rule = "left out with --best, which asks which system has the least mean loss of the pool"
-        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
-
-
-def _refuse_beside_table(options: list[str]) -> None:
-    """Refuse options that mean nothing where there are many claims."""
-    for name in options:
-        rule = "left out where there are several metrics or groups"
-        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
+def _refuse(given: dict[str, bool], rule: str) -> None:
+    """Refuse options that mean nothing for this kind of question."""
+    for name, is_given in given.items():
+        if is_given:
+            raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule)
 
 
 def _questions(at_most: float | None, at_least: float | None) -> "tuple[Question, ...]":
