@@ -4,7 +4,6 @@ import asyncio
 import csv
 import io
 import json
-import time
 from typing import Any
 
 import psycopg
@@ -18,6 +17,7 @@ from tests.factories import KnownPool, drawn, judged, known_pool, opened
 from tests.keys import key_in
 
 MANY = 20_000
+LABELS_BETWEEN = 2_000
 
 
 async def page(client: AsyncClient, session: str, **query: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -334,28 +334,23 @@ async def test_many_labels_are_streamed_and_nobody_waits(
     pool = await known_pool(client, MANY)
     session = await opened(client, pool)
     fill(database_url, session, MANY)
-    longest, done = 0.0, False
+    answered = 0
 
     async def asking() -> None:
-        nonlocal longest
-        while not done:
-            began = time.perf_counter()
+        nonlocal answered
+        while True:
             await client.get("/healthz")
-            longest = max(longest, time.perf_counter() - began)
-            await asyncio.sleep(0.005)
+            answered += 1
+            await asyncio.sleep(0.002)
 
     watch = asyncio.create_task(asking())
     for form in ("csv", "jsonl", "parquet"):
-        began = time.perf_counter()
+        before = answered
         answer = await client.get(f"/v1/sessions/{session}/labels", params={"format": form})
-        seconds = time.perf_counter() - began
-        size = len(answer.content)
-        print(f"{MANY} labels as {form}: {seconds:.1f} s, {size / 1e6:.1f} MB")  # noqa: T201
+        # However slow the machine: a request that holds the loop for a whole file lets in one
+        assert answered - before >= MANY // LABELS_BETWEEN, form
         if form == "parquet":
             assert pq.read_table(io.BytesIO(answer.content)).num_rows == MANY
         else:
             assert answer.text.count("\n") == MANY + (form == "csv")
-    done = True
-    await watch
-    print(f"/healthz meanwhile: at most {1000 * longest:.0f} ms")  # noqa: T201
-    assert longest < 1.0
+    watch.cancel()
