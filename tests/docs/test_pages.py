@@ -83,12 +83,12 @@ def unset_variables(text: str) -> list[str]:
 
 
 def problems_table() -> str:
-    """Every concrete refusal that can travel, by status and code."""
-    rows = sorted(
-        (int(status_of(refusal)), refusal.code, refusal.title()) for refusal in _leaves(Refusal)
-    )
-    told = [f"| {status} | `{code}` | {title} |" for status, code, title in rows]
-    return "\n".join(["| status | code | means |", "|---|---|---|", *told])
+    """The codes of every concrete refusal that can travel, by status."""
+    codes: dict[int, list[str]] = {}
+    for refusal in _leaves(Refusal):
+        codes.setdefault(int(status_of(refusal)), []).append(f"`{refusal.code}`")
+    rows = [f"| {status} | {', '.join(sorted(codes[status]))} |" for status in sorted(codes)]
+    return "\n".join(["| status | codes |", "|---|---|", *rows])
 
 
 def _leaves(refusal: type[Refusal]) -> Iterator[type[Refusal]]:
