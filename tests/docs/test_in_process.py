@@ -1,4 +1,4 @@
-"""The page on sessions in process: its code runs as it stands, from top to bottom."""
+"""The page on Python, without a service: its code runs as it stands, from top to bottom."""
 
 from pathlib import Path
 
@@ -14,8 +14,10 @@ def test_the_code_of_the_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for block in blocks(ROOT / "docs" / "in-process.md", "python"):
-        exec(compile(block.text, "in-process.md", "exec"), names)  # noqa: S102 -- the page's own code
+    *programs, _first, _threads, _reading, _awaiting = blocks(ROOT / "docs" / "python.md", "python")
+    assert len(programs) == 4
+    for block in programs:
+        exec(compile(block.text, "python.md", "exec"), names)  # noqa: S102 -- the page's own code
     score, verdict = capsys.readouterr().out.splitlines()
     assert "based on" in score
     assert "a_at_least_as_good" in verdict
