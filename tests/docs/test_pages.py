@@ -50,7 +50,7 @@ def test_the_documentation_is_short_enough_to_be_read() -> None:
     evidence = sorted((ROOT / "docs" / "evidence").rglob("*.md"))
     assert len(guides) <= 20
     assert words(*guides) <= 30_000
-    assert words(*guides, *evidence) <= 50_500
+    assert words(*guides, *evidence) <= 46_000
     assert words(README) <= 700
     assert len((ROOT / "CHANGELOG.md").read_text().splitlines()) <= 60
 
