@@ -159,7 +159,7 @@ def test_titles_and_headings_are_searched_word_by_word(
 def test_on_a_small_screen_the_navigation_is_folded(signed_in: Callable[..., Page]) -> None:
     page = signed_in("read", viewport=NARROW)
     page.goto("/docs/gate")
-    link = page.get_by_role("link", name="Operations", exact=True)
+    link = page.get_by_role("link", name="Operate the service", exact=True)
     expect(link).to_be_hidden()
     page.get_by_text("All pages").click()
     expect(link).to_be_visible()
