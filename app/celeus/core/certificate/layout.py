@@ -5,7 +5,8 @@ from typing import Final
 
 from celeus.core.certificate.document import FORMAT, OWN_PROCESS, PUSHED
 from celeus.core.certificate.ed25519 import OF_DIGEST, of_small_order
-from celeus.core.certificate.parsing import (
+from celeus.core.certificate.parsing import moment, parse
+from celeus.core.plain import (
     DIGEST,
     HEX,
     Mismatch,
@@ -14,8 +15,6 @@ from celeus.core.certificate.parsing import (
     flag,
     listed,
     members,
-    moment,
-    parse,
     same,
     text,
     whole,

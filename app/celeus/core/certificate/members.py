@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
-from celeus.core.certificate.parsing import HEX, Object, members, moment, number, text, whole
+from celeus.core.certificate.parsing import moment
 from celeus.core.ledger import (
     Addition,
     Amendment,
@@ -21,6 +21,7 @@ from celeus.core.ledger import (
     Rating,
     Unjudgeable,
 )
+from celeus.core.plain import HEX, Object, members, number, text, whole
 
 Reader = Callable[[object, str], Any]
 

@@ -17,7 +17,10 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificate.best.best_checks import best_plan_of
 from celeus.core.certificate.layout import SESSION
 from celeus.core.certificate.members import COLUMNS, OTHER
-from celeus.core.certificate.parsing import (
+from celeus.core.certificate.parsing import numbers
+from celeus.core.certificate.recording import FoldRecord
+from celeus.core.certificate.table.table_checks import table_plan_of
+from celeus.core.plain import (
     DIGEST,
     Mismatch,
     Object,
@@ -26,13 +29,10 @@ from celeus.core.certificate.parsing import (
     listed,
     members,
     number,
-    numbers,
     same,
     text,
     whole,
 )
-from celeus.core.certificate.recording import FoldRecord
-from celeus.core.certificate.table.table_checks import table_plan_of
 from celeus.core.plans.plan import METHOD_VERSION, Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
 from celeus.core.plans.stopping import Question, Side

@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 
 from celeus.core.certificate.chain import Record, strata_of_hex
 from celeus.core.certificate.members import RECORDS
-from celeus.core.certificate.parsing import (
-    HEX,
-    Mismatch,
-    Object,
-    equal,
-    flag,
-    listed,
-    members,
-    number,
-    text,
-    whole,
-)
 from celeus.core.ledger import (
     ADDED,
     Addition,
@@ -37,6 +25,18 @@ from celeus.core.ledger import (
     Observation,
     Rating,
     Unjudgeable,
+)
+from celeus.core.plain import (
+    HEX,
+    Mismatch,
+    Object,
+    equal,
+    flag,
+    listed,
+    members,
+    number,
+    text,
+    whole,
 )
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan, check_budget, check_precision

@@ -24,7 +24,6 @@ from celeus.core.certificate.best.best_claim import best_claim
 from celeus.core.certificate.chain import chain_heads, chain_start
 from celeus.core.certificate.document import digest_of, mean_claim, rounds_of, signs
 from celeus.core.certificate.layout import form_of
-from celeus.core.certificate.parsing import Mismatch, Object, equal, listed, members, same
 from celeus.core.certificate.read import (
     close,
     compare_rounds,
@@ -66,6 +65,7 @@ from celeus.core.certificate.table.table_comparison import compare_table_claim
 from celeus.core.insights.sentences import best_sentence, certified_sentence
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
+from celeus.core.plain import Mismatch, Object, equal, listed, members, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan

@@ -18,18 +18,7 @@ from numpy.typing import NDArray
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start
 from celeus.core.certificate.document import PUSHED, Account, certificate, position_of
-from celeus.core.certificate.parsing import (
-    DIGEST,
-    Mismatch,
-    Object,
-    equal,
-    members,
-    moment,
-    parse,
-    same,
-    text,
-    whole,
-)
+from celeus.core.certificate.parsing import moment, parse
 from celeus.core.certificate.read import header_of, plan_of
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.certificate.replay import (
@@ -41,6 +30,7 @@ from celeus.core.certificate.replay import (
 )
 from celeus.core.certificate.verify import verify
 from celeus.core.ledger import Amendment, JointObservation, Observation, Unjudgeable
+from celeus.core.plain import DIGEST, Mismatch, Object, equal, members, same, text, whole
 from celeus.core.plans.plan import METHOD_VERSION, Plan
 from celeus.core.pools.metrics import check_metric_name
 from celeus.core.pools.pool import Pool

@@ -9,7 +9,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from celeus.core.certificate.parsing import (
+from celeus.core.certificate.read_ledger import Transcript
+from celeus.core.plain import (
     DIGEST,
     Mismatch,
     Object,
@@ -22,7 +23,6 @@ from celeus.core.certificate.parsing import (
     text,
     whole,
 )
-from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.pools.comparison import losses_said

@@ -10,7 +10,10 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.certificate.parsing import (
+from celeus.core.certificate.read_ledger import Transcript
+from celeus.core.certificate.replay import check_bounds_columns, check_carried
+from celeus.core.interval import Interval
+from celeus.core.plain import (
     DIGEST,
     Mismatch,
     Object,
@@ -23,9 +26,6 @@ from celeus.core.certificate.parsing import (
     text,
     whole,
 )
-from celeus.core.certificate.read_ledger import Transcript
-from celeus.core.certificate.replay import check_bounds_columns, check_carried
-from celeus.core.interval import Interval
 from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.plans.stopping import Question, Side
 from celeus.core.plans.table_plan import MOST_CLAIMS, TableClaim, TablePlan
