@@ -1,10 +1,32 @@
-"""Checks of plain values; the first that is not as it has to be raises ``Mismatch``."""
+"""Dataclasses as plain values: a field is a member, and its type says what may stand there.
+
+Both writing and reading follow from the class. Texts, flags and numbers are themselves, a tuple is
+a list, a mapping an object with any names, None null, and a ``Literal`` one of its choices.
+``Annotated`` names the function that reads a member, such as ``whole`` with its bounds.
+"""
 
 import math
 import re
-from collections.abc import Collection, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, partial
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Self,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
+from celeus.errors import Refusal
 from celeus.shorten import shortened
 
 Object = dict[str, Any]
@@ -12,6 +34,7 @@ Object = dict[str, Any]
 MOST_WHOLE = 2**31 - 1
 HEX: Final = re.compile(r"(?:[0-9a-f]{2})+")
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
 
 
 class Mismatch(Exception):
@@ -51,6 +74,15 @@ def members(
     return value
 
 
+@contextmanager
+def refusals(where: str) -> Iterator[None]:
+    """Raise Mismatch for what a class or a plan refuses by the name of one of its fields."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise Mismatch(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
+
+
 def text(value: object, where: str, form: re.Pattern[str] | None = None) -> str:
     """A text of this form."""
     if not isinstance(value, str) or (form is not None and form.fullmatch(value) is None):
@@ -69,16 +101,16 @@ def number(
     value: object, where: str, lowest: float = -math.inf, highest: float = math.inf
 ) -> float:
     """A finite number within the limits."""
-    if not isinstance(value, float) or not math.isfinite(value):
+    if not _is_number(value) or not math.isfinite(value):
         raise Mismatch(where, value, "a number")
     if not lowest <= value <= highest:
         raise Mismatch(where, value, f"a number from {lowest:g} to {highest:g}")
-    return value
+    return float(value)
 
 
 def whole(value: object, where: str, lowest: int = 0, highest: int = MOST_WHOLE) -> int:
     """A whole number within the limits."""
-    if not isinstance(value, float) or not value.is_integer() or not lowest <= value <= highest:
+    if not _is_number(value) or value % 1 or not lowest <= value <= highest:
         raise Mismatch(where, value, f"a whole number from {lowest} to {highest}")
     return int(value)
 
@@ -111,3 +143,149 @@ def same(where: str, claimed: object, found: object) -> None:
             same(f"{where}[{at}]", one, other)
     else:
         equal(where, claimed, found)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, float | int) and not isinstance(value, bool)
+
+
+Reader = Callable[[Any, str], Any]
+Digest = Annotated[str, partial(text, form=DIGEST)]
+Count = Annotated[int, partial(whole, lowest=1)]
+Probability = Annotated[float, partial(number, lowest=0.0, highest=1.0)]
+INLINE = "inline"
+"""Annotation of a field whose own members stand among those beside it."""
+
+
+def as_it_is(value: object, where: str) -> object:
+    """Return the value itself: it is read where more is known."""
+    del where
+    return value
+
+
+def only(value: object, where: str, due: object) -> object:
+    """Return the value, which has to be ``due``."""
+    equal(where, value, due)
+    return value
+
+
+class Plain:
+    """Base of dataclasses with plain values; ``optional`` members are left out at their default."""
+
+    __slots__ = ()
+    optional: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; ``from_dict`` reads them back."""
+        values: dict[str, Any] = {}
+        for member in _members_of(type(self)):  # type: ignore[arg-type]  # a class is hashable
+            value = getattr(self, member.name)
+            if member.inline:
+                values |= value.to_dict()
+            elif not member.optional or value != member.default:
+                values[member.name] = _plain(value)
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Any, where: str = "") -> Self:  # noqa: ANN401 -- JSON
+        """Return the object whose ``to_dict`` gave ``values``, where numbers may be whole.
+
+        Raises Mismatch at the first member that is not of its type.
+        """
+        forms = _members_of(cls)  # type: ignore[arg-type]  # as above
+        required = [name for form in forms if not form.optional for name in form.names]
+        members(values, where, required, cls.optional)
+        before = f"{where}." if where else ""
+        found = {}
+        for form in forms:
+            if form.inline:
+                inner = {name: values[name] for name in form.inline}
+                found[form.name] = form.read(inner, where)
+            elif form.name in values:
+                found[form.name] = form.read(values[form.name], before + form.name)
+        return cls(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A field of a class; ``inline`` are the names of the members that stand for it, if any."""
+
+    name: str
+    read: Reader
+    optional: bool
+    default: Any
+    inline: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.inline or (self.name,)
+
+
+@cache
+def _members_of(kind: Any) -> tuple[_Member, ...]:  # noqa: ANN401 -- a class
+    types = get_type_hints(kind, include_extras=True)
+    found = []
+    for field in fields(kind):
+        hint, optional = types[field.name], field.name in kind.optional
+        if get_origin(hint) is Annotated and INLINE in get_args(hint):
+            inner = get_args(hint)[0]
+            names = tuple(name for form in _members_of(inner) for name in form.names)
+            found.append(_Member(field.name, inner.from_dict, False, None, names))
+            continue
+        factory = field.default_factory
+        default = field.default if factory is MISSING else factory()
+        # A member that may be left out is never null.
+        found.append(_Member(field.name, _reader(hint, null=not optional), optional, default))
+    return tuple(found)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 -- JSON
+    if isinstance(value, Plain):
+        return value.to_dict()
+    if isinstance(value, tuple):
+        return [_plain(element) for element in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(member) for name, member in value.items()}
+    return value
+
+
+_SIMPLE: Mapping[Any, Reader] = {Any: as_it_is, str: text, bool: flag, int: whole, float: number}
+
+
+def _reader(hint: Any, *, null: bool = True) -> Reader:  # noqa: ANN401 -- a type
+    """Return the function that reads values of a type; ``null`` allows None where the type does."""
+    origin, inner = get_origin(hint), get_args(hint)
+    read: Reader
+    if origin in {Union, UnionType}:
+        read = _reader(next(kind for kind in inner if kind is not NoneType))
+        return partial(_perhaps, read=read) if null else read
+    if origin is Annotated:
+        read = inner[1]
+    elif origin is Literal:
+        read = partial(_choice, choices=inner)
+    elif origin is tuple:
+        read = partial(_list, read=_reader(inner[0]))
+    elif origin is Mapping:
+        read = partial(_by_name, read=_reader(inner[1]))
+    else:
+        read = _SIMPLE.get(hint) or hint.from_dict
+    return read
+
+
+def _choice(value: object, where: str, choices: tuple[str, ...]) -> str:
+    if text(value, where) not in choices:
+        raise Mismatch(where, value, "one of " + ", ".join(choices))
+    return str(value)
+
+
+def _perhaps(value: object, where: str, read: Reader) -> Any:  # noqa: ANN401 -- as it is read
+    return None if value is None else read(value, where)
+
+
+def _list(value: object, where: str, read: Reader) -> tuple[Any, ...]:
+    return tuple(read(each, f"{where}[{at}]") for at, each in enumerate(listed(value, where)))
+
+
+def _by_name(value: object, where: str, read: Reader) -> dict[str, Any]:
+    inner = members(value, where, value if isinstance(value, dict) else ())
+    return {name: read(member, f"{where}.{name}") for name, member in inner.items()}

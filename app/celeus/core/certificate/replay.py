@@ -152,7 +152,7 @@ def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
     """
     columns, systems = pool.columns, pool.systems
     classes = PREDICTIONS & columns.keys()
-    able = systems is not None and systems.kind == "zero_one"
+    able = systems is not None and systems.loss.kind == "zero_one"
     if classes not in (frozenset(), PREDICTIONS) or (classes and not able):
         rule = "classes of both systems, for zero_one losses, or of neither"
         raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
