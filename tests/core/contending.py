@@ -32,7 +32,7 @@ def sealed(made: Field) -> Pool:
     known = np.array([one != "" for one in batch.reasons], dtype="<i4")
     digest = chain(CHAIN_START, batch.records())
     columns = batch.columns | {"known": known}
-    return Pool(len(batch.ids), lineup.scale, columns, (), digest, reasons, lineup)
+    return Pool(len(batch.ids), lineup.loss, columns, (), digest, reasons, lineup)
 
 
 class Best:

@@ -9,7 +9,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import Record, record_of
 from celeus.core.certificate.document import Account, certificate, position_of
 from celeus.core.certificate.replay import Evidence, items_digest
-from celeus.core.ledger import Addition, Change, Event, JointObservation
+from celeus.core.ledger import AddedQuestion, Addition, Change, Event, JointObservation
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table_plan import TableWish, plan_table
 from celeus.core.pools.losses import LossScale
@@ -145,6 +145,6 @@ class Tabled:
 def added_later() -> Tabled:
     """A session to which two claims were added on the way, one of them asks for more labels."""
     tabled = Tabled(LATER).go(12)
-    tabled.add(Addition("correct", 0.012, "level", "hard", 0.35, (("at_most", 0.95),)))
+    tabled.add(Addition("correct", 0.012, "level", "hard", 0.35, (AddedQuestion("at_most", 0.95),)))
     tabled.go(14)
     return tabled.add(Addition("grade", 0.008)).go(10)

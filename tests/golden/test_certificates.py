@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import rfc8785
 
-from celeus.core.certificate.document import OWN_PROCESS, signed
+from celeus.core.certificate.document import signed
 from celeus.core.certificate.ed25519 import public_of
+from celeus.core.certificate.layout import OWN_PROCESS
 from celeus.core.certificate.report import Report
 from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.npz import read_archive

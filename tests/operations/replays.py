@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import dict_row
 
-from celeus.core.plans.plan import plan_from
+from celeus.core.plans.plan import Plan
 from celeus.core.pools.surrogates import scores
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
@@ -44,7 +44,7 @@ def kept(database_url: str, session: str) -> Kept:
 
 async def replayed(database: Database, found: Kept) -> Session[Mean]:
     """The state of a fresh fold of the ledger, by nobody who served it."""
-    plan = plan_from(found.session["plan"])
+    plan = Plan.from_dict(found.session["plan"])
     async with database.transaction() as db:
         pool = await load_pool(db, found.session["project_id"], found.session["pool_id"])
     state = begin_mean(plan, scores(pool, plan.strategy), bytes(found.session["seed"]))

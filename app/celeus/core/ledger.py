@@ -5,11 +5,13 @@ A round is one draw and what became of it; rounds count from 1 and items from 0.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from celeus.core.plain import Plain, Probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,33 +97,32 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Addition:
+class AddedQuestion(Plain):
+    """A question of a claim that is added, on the scale of its metric."""
+
+    side: str
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Addition(Plain):
     """A claim added to a table at a level from the reserve; it bets on later draws alone.
 
-    It is about ``metric``, of the items with this ``value`` in ``column`` or of all. ``questions``
-    are side and threshold; this and ``precision`` are on the scale of the metric.
+    It is about ``metric``, of the items with this ``value`` in ``column`` or of all; ``precision``
+    is on the scale of the metric.
     """
 
     metric: str
-    level: float
+    level: Probability
     column: str | None = None
     value: str | None = None
     precision: float | None = None
-    questions: tuple[tuple[str, float], ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as the ledger keeps them; ``from_dict`` reads them back."""
-        questions = [{"side": side, "threshold": threshold} for side, threshold in self.questions]
-        return asdict(self) | {"questions": questions}
+    questions: tuple[AddedQuestion, ...] = ()
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the event in ``values``, which may have further members."""
-        questions = tuple(
-            (question["side"], question["threshold"]) for question in values["questions"]
-        )
-        named = {name: values[name] for name in ADDED}
-        return cls(**(named | {"questions": questions}))
+    def in_detail(cls, detail: Mapping[str, Any], where: str = "") -> Self:
+        """Return the claim in a record's detail, which may have further members."""
+        return cls.from_dict({name: detail[name] for name in ADDED if name in detail}, where)
 
 
 ADDED = tuple(one.name for one in fields(Addition))

@@ -18,10 +18,10 @@ from celeus.client.refusals import faults
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start, record_of
 from celeus.core.certificate.document import Account, certificate, position_of
-from celeus.core.certificate.parsing import Mismatch
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.insights.status import Header, session_state, status_document
 from celeus.core.ledger import Amendment, Change, Event
+from celeus.core.plain import Mismatch
 from celeus.core.plans.plan_request import SessionRequest, plan_of
 from celeus.core.pools.item import Item
 from celeus.core.pools.rows.growth import Upload, pool_of_rows
@@ -182,7 +182,7 @@ class Run:
             plan = plan_from_values(header["plan"])
             seed = bytes.fromhex(header["seed"])
             run = cls(file, header, upload, plan)
-        except (KeyError, TypeError, ValueError, Invalid) as error:
+        except (KeyError, TypeError, ValueError, Invalid, Mismatch) as error:
             raise _broken(file, f"its header or its items cannot be read ({error})") from error
         if plan.pool_digest != upload.pool.digest:
             raise _broken(file, "its items are not those of its plan")

@@ -142,7 +142,7 @@ class Report:
             "file": self.file,
             "items": int(self.truth.loss.size),
             "scale": {"lower": self.truth.lower, "upper": self.truth.upper},
-            "policy": self.policy.parameters(),
+            "policy": self.policy.to_dict(),
             "method_version": METHOD_VERSION,
             "target": self.claim.target,
             "population_bound": self.claim.population_bound,

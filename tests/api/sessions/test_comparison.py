@@ -13,7 +13,7 @@ from httpx import AsyncClient
 from celeus.core.certificate.replay import Evidence
 from celeus.core.certificate.verify import verify
 from celeus.core.ledger import Observation
-from celeus.core.plans.plan import plan_from
+from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
@@ -72,7 +72,7 @@ async def certified(client: AsyncClient, session: str) -> bytes:
 def plain_state(document: dict[str, Any], evidence: Evidence, pool: Pair) -> Session[Mean]:
     """The state of a session on the plain differences, of the same seed and order of events."""
     named = {name: it for name, it in document["plan"].items() if name != "systems"}
-    plan, scale = plan_from(named), LossScale.of("difference")
+    plan, scale = Plan.from_dict(named), LossScale.of("difference")
     plain = Pool(len(pool.items), scale, evidence.columns, (), b"", evidence.reasons)
     state = begin_mean(plan, scores(plain), bytes.fromhex(document["seed"]))
     for one in document["ledger"]:

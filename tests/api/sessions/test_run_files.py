@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from celeus.core.certificate.document import OWN_PROCESS
+from celeus.core.certificate.layout import OWN_PROCESS
 from celeus.core.certificate.verify import verify
 from celeus.core.pools.rows.growth import pool_of_rows
 from celeus.core.randomness import commitment

@@ -12,7 +12,7 @@ from celeus.core.certificate.chain import chain_head, chain_start
 from celeus.core.certificate.document import signed
 from celeus.core.certificate.read import header_digest
 from celeus.core.certificate.verify import verify
-from celeus.core.plans.plan import Claim, plan_from
+from celeus.core.plans.plan import Claim, Plan
 from celeus.core.pools.loss_bounds import Basis
 from tests.core.certifying import KEY, SESSION, World, corrected, opened
 from tests.core.earlier import BASIS, PAIR, TEXT, based_pool, earlier_of, judged_as, rows_of
@@ -66,7 +66,7 @@ def test_a_certificate_names_the_session_and_whether_labels_were_seen(basis: Bas
     assert basis.session in told["earlier_judgements"]
     assert (str(basis.certificate) in told["earlier_judgements"]) == (basis.certificate is not None)
     assert told["labels_seen"].startswith("Whether the makers of the new version saw labels")
-    plan = plan_from(json.loads(data)["plan"])
+    plan = Plan.from_dict(json.loads(data)["plan"])
     assert plan.based_on == basis
     assert (json.loads(data)["pool"]["based_on"]) == basis.to_dict()
 
@@ -153,9 +153,8 @@ def test_a_header_that_no_service_writes_is_found(
     else:
         body["pool"]["based_on"] |= change
     body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
-    plan = plan_from(body["plan"])
-    body["plan_digest"] = plan.digest
-    start = chain_start(SESSION, bytes.fromhex(plan.digest))
+    body["plan_digest"] = header_digest(body["plan"])
+    start = chain_start(SESSION, bytes.fromhex(body["plan_digest"]))
     body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
     difference = verify(signed(body, KEY)).difference
     assert difference is not None

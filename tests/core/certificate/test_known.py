@@ -12,7 +12,7 @@ from celeus.core.certificate.document import signed
 from celeus.core.certificate.read import header_digest
 from celeus.core.certificate.replay import Evidence
 from celeus.core.certificate.verify import verify
-from celeus.core.plans.plan import Claim, plan_from
+from celeus.core.plans.plan import Claim
 from tests.core.certifying import KEY, SESSION, Case, World, corrected, known_world, opened
 
 Document = dict[str, Any]
@@ -67,9 +67,8 @@ def forged(data: bytes, change: Document) -> bytes:
     body: Document = json.loads(data)
     del body["signature"]
     body["plan"]["known"] |= change
-    plan = plan_from(body["plan"])
-    body["plan_digest"] = plan.digest
-    start = chain_start(SESSION, bytes.fromhex(plan.digest))
+    body["plan_digest"] = header_digest(body["plan"])
+    start = chain_start(SESSION, bytes.fromhex(body["plan_digest"]))
     body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
     return signed(body, KEY)
 
@@ -128,9 +127,8 @@ def restated(body: Document) -> bytes:
     """Signed anew, with digests that fit plan and header."""
     digest = header_digest(body["pool"])
     body["pool_digest"] = body["plan"]["pool_digest"] = digest
-    plan = plan_from(body["plan"])
-    body["plan_digest"] = plan.digest
-    start = chain_start(SESSION, bytes.fromhex(plan.digest))
+    body["plan_digest"] = header_digest(body["plan"])
+    start = chain_start(SESSION, bytes.fromhex(body["plan_digest"]))
     body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
     return signed(body, KEY)
 

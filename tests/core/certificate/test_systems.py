@@ -17,7 +17,7 @@ from celeus.core.certificate.replay import items_digest
 from celeus.core.certificate.verify import verify
 from celeus.core.insights.figures import Figures
 from celeus.core.interval import Interval
-from celeus.core.plans.plan import Claim, plan_from
+from celeus.core.plans.plan import Claim
 from celeus.core.pools.score import win_rate
 from celeus.core.pools.systems import Systems
 from celeus.errors import InvalidValue
@@ -46,9 +46,8 @@ def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
     del body["signature"]
     change(body)
     body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
-    plan = plan_from(body["plan"])
-    body["plan_digest"] = plan.digest
-    start = chain_start(SESSION, bytes.fromhex(plan.digest))
+    body["plan_digest"] = header_digest(body["plan"])
+    start = chain_start(SESSION, bytes.fromhex(body["plan_digest"]))
     body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
     return signed(body, KEY)
 
@@ -125,7 +124,7 @@ def _plan_another(body: Document) -> None:
         ({"loss": {"kind": "bounded", "lower": 1.0, "upper": 0.0}}, "pool.loss.upper"),
         ({"loss": {"kind": "zero_one", "lower": 0.0, "upper": 5.0}}, "pool.loss.upper"),
         ({"loss": {"kind": "preference", "lower": 0.0, "upper": 2.0}}, "pool.loss.lower"),
-        ({"loss": {"kind": "squared", "lower": 0.0, "upper": 1.0}}, "pool.loss.kind"),
+        ({"loss": {"kind": "squared", "lower": 0.0, "upper": 1.0}}, "pool.systems.loss.kind"),
         ({"loss": "zero_one"}, "pool.systems.loss"),
         ({"b": "one"}, "pool.systems.b"),
         ({"a": 1.0}, "pool.systems.a"),

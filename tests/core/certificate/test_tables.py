@@ -13,10 +13,10 @@ import pytest
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_head, chain_start
 from celeus.core.certificate.document import signed
-from celeus.core.certificate.parsing import Mismatch
 from celeus.core.certificate.read import header_digest
 from celeus.core.certificate.table.table_checks import check_table_pool
 from celeus.core.certificate.verify import verify
+from celeus.core.plain import Mismatch
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
 from tests.core.certifying import KEY, SESSION

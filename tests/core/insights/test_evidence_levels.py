@@ -5,7 +5,7 @@ import pytest
 from celeus.core.insights.evidence_levels import resumed
 from celeus.core.ledger import Amendment, Change
 from celeus.core.plans.claim import Claim, Target
-from celeus.core.plans.plan import plan_from
+from celeus.core.plans.plan import Plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.session.rounds import Rounds
@@ -34,7 +34,7 @@ def test_the_state_is_resumed_to_the_last_bit_without_its_seed(policy: str, targ
     kept = state.rounds[:]
     rounds = Rounds.from_columns(kept.columns, kept.strata, kept.rules)
     assert rounds == state.rounds
-    plan = plan_from(walk.plan.to_dict())
+    plan = Plan.from_dict(walk.plan.to_dict())
     again = resumed(plan, Scores(**scores.arrays), rounds, state.stopping)
     assert again.question.interval == state.question.interval
     assert again.question.estimate == state.question.estimate

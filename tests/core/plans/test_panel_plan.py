@@ -2,7 +2,7 @@
 
 import pytest
 
-from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan, plan_from
+from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.errors import InvalidValue
 
@@ -33,7 +33,7 @@ def test_what_an_interval_would_not_hold_is_refused_by_name(
 @pytest.mark.parametrize("raters", ["pairs", "assigned"])
 def test_a_plan_says_whose_judgements_losses_are(raters: str) -> None:
     plan = planned(raters=raters)
-    assert plan_from(plan.to_dict()) == plan
+    assert Plan.from_dict(plan.to_dict()) == plan
     assert plan.digest != planned().digest
     assert "raters" not in planned().to_dict()
 
@@ -41,7 +41,7 @@ def test_a_plan_says_whose_judgements_losses_are(raters: str) -> None:
 def test_a_plan_names_its_panel() -> None:
     panel = ("ann", "ben", "cid")
     plan = planned(raters="assigned", protocol="two_then_third", panel=panel)
-    assert plan_from(plan.to_dict()) == plan
+    assert Plan.from_dict(plan.to_dict()) == plan
     assert plan.to_dict()["panel"] == list(panel)
     turned = planned(raters="assigned", protocol="two_then_third", panel=panel[::-1])
     assert plan.digest != turned.digest

@@ -17,7 +17,6 @@ from celeus.core.plans.plan import (
     cell_width,
     check_precision,
     make_plan,
-    plan_from,
     precision_warning,
 )
 from celeus.core.plans.policies import Policy, policy_named
@@ -54,7 +53,7 @@ CLAIMS = {
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 def test_a_plan_survives_the_way_through_json(claim: Claim) -> None:
     made = plan(claim)
-    again = plan_from(json.loads(json.dumps(made.to_dict())))
+    again = Plan.from_dict(json.loads(json.dumps(made.to_dict())))
     assert again == made
     assert again.digest == made.digest
 
@@ -66,7 +65,7 @@ def test_the_digest_does_not_ask_how_a_database_writes_a_number() -> None:
     values = json.loads(json.dumps(huge.to_dict()))
     values["lower"], values["upper"] = -(10**15), 10**15
     values["bound"]["half_width"] = 10**300
-    assert plan_from(values).digest == huge.digest
+    assert Plan.from_dict(values).digest == huge.digest
 
 
 def test_the_digest_is_taken_over_rfc_8785() -> None:
@@ -96,7 +95,7 @@ OTHER: dict[str, Any] = {
     "audit": True,
     "difference": True,
     "decide": 0.01,
-    "systems": ("one", "two"),
+    "systems": {"a": "one", "b": "two"},
     "based_on": Basis("ses_1", "00", "11", None, "no"),
     "weights": Weights(2.0, 1.0, 9.0, 1500.0),
     "score": Score("accuracy", "higher", "number"),
@@ -275,9 +274,9 @@ def test_an_alpha_that_a_float_cannot_tell_from_0_or_1_is_refused(claim: Claim, 
 
 @pytest.mark.parametrize("seen", ["yes", "no", "unknown"])
 def test_a_population_is_claimed_of_versions_whose_makers_saw_no_labels(seen: Any) -> None:  # noqa: ANN401
-    facts = replace(FACTS, based_on=Basis("ses_1", "00", "11", None, seen))
+    facts = replace(FACTS, based_on=Basis(f"ses_{1:032}", "0" * 64, "1" * 64, None, seen))
     pool = make_plan(Claim(), facts, policy_named("sharp"), "c")
-    assert plan_from(pool.to_dict()) == pool
+    assert Plan.from_dict(pool.to_dict()) == pool
     if seen == "no":
         made = make_plan(Claim(target="population"), facts, policy_named("sharp"), "c")
         assert made.based_on == facts.based_on

@@ -23,7 +23,7 @@ def test_a_policy_that_needs_the_truth_is_never_the_default() -> None:
 
 
 def test_a_parameter_replaces_its_default_and_shows_in_the_plan() -> None:
-    assert policy_named("celeus", beta=0.2).parameters()["beta"] == 0.2
+    assert policy_named("celeus", beta=0.2).to_dict()["beta"] == 0.2
 
 
 @pytest.mark.parametrize(

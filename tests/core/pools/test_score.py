@@ -123,7 +123,7 @@ def test_what_nobody_named_is_called_after_its_loss() -> None:
         (LossScale.of("bounded", 0.0, 1.0), None, "mean loss", "number"),
         (LossScale.of("cross_entropy", upper=5.0), None, "mean cross-entropy loss", "number"),
         (LossScale.of("difference"), None, "difference of mean losses", "number"),
-        (several.scale, several, "error rate", "share"),
+        (several.loss, several, "error rate", "share"),
         (two.scale, two, "difference of errors", "share"),
         (preferred.scale, preferred, "mean preference", "number"),
     ):

@@ -140,7 +140,7 @@ def test_naming_the_systems_changes_no_draw() -> None:
     world = paired_world()
     facts = replace(truth_of(world).facts, digest=world.pool.digest)
     courses = []
-    for systems in (None, ("one", "two"), ("two", "one")):
+    for systems in (None, {"a": "one", "b": "two"}, {"a": "two", "b": "one"}):
         named = replace(facts, systems=systems)
         plan = make_plan(Claim(precision=0.2), named, policy_named("sharp"), commitment(SEED))
         state = begin_mean(plan, scores(world.pool), SEED)
@@ -155,7 +155,7 @@ def test_naming_the_systems_changes_no_draw() -> None:
 
 def test_how_often_a_side_won_is_counted_over_what_was_judged() -> None:
     world = paired_world()
-    facts = replace(truth_of(world).facts, systems=("one", "two"))
+    facts = replace(truth_of(world).facts, systems={"a": "one", "b": "two"})
     plan = make_plan(Claim(precision=0.2), facts, policy_named("sharp"), commitment(SEED))
     state = begin_mean(plan, scores(world.pool), SEED)
     expected = {"left": 0, "tie": 0, "right": 0}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from celeus.core.insights.forecast import forecast
 from celeus.core.interval import Interval
 from celeus.core.ledger import Amendment, Change
-from celeus.core.plans.plan import Claim, PoolFacts, make_plan, plan_from
+from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import (
     Answer,
@@ -377,7 +377,7 @@ class TestPlan:
         asked = (at_most(0.1), at_least(0.2), at_least(0.1))
         claim = Claim(questions=asked, stop_when_decided=stop)
         made = make_plan(claim, FACTS, policy_named("sharp"), "commitment")
-        again = plan_from(json.loads(json.dumps(made.to_dict())))
+        again = Plan.from_dict(json.loads(json.dumps(made.to_dict())))
         assert again == made
         assert again.digest == made.digest
         assert made.stop_when_decided is (stop is not False)
@@ -388,7 +388,7 @@ class TestPlan:
         values = made.to_dict()
         assert "questions" not in values
         assert "stop_when_decided" not in values
-        assert plan_from(values) == made
+        assert Plan.from_dict(values) == made
         assert not made.stop_when_decided
 
     def test_every_question_is_part_of_the_digest(self) -> None:

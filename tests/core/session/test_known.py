@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from celeus.core.ledger import Draw
-from celeus.core.plans.plan import Claim, make_plan, plan_from
+from celeus.core.plans.plan import Claim, Plan, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
@@ -155,7 +155,7 @@ def test_a_plan_says_what_was_known_and_why() -> None:
     assert stated["bounded"] == 3
     assert stated["reasons"] == {"known": 3}
     assert stated["total"] == pytest.approx(world.loss[list(KNOWN_ITEMS)].sum())
-    assert plan_from(plan.to_dict()) == plan
+    assert Plan.from_dict(plan.to_dict()) == plan
     bare = make_plan(Claim(), replace(world.facts, known=None), plan.policy, commitment(SEED))
     assert not {"known", "audit"} & set(bare.to_dict())
 

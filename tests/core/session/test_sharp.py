@@ -16,7 +16,7 @@ from celeus.core.betting.signals import RangeLeft
 from celeus.core.insights.evidence_levels import resumed
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation
 from celeus.core.plans.pair_plan import PairPlan
-from celeus.core.plans.plan import Claim, check_precision, make_plan, plan_from
+from celeus.core.plans.plan import Claim, Plan, check_precision, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.session.correction import Checkpoints, Refold, correct
@@ -389,7 +389,7 @@ class TestOpening:
         without = make_plan(Claim("population"), facts, SHARP, "")
         assert without.bound.kind == "clopper_pearson"
         assert without.alpha1 == pytest.approx(0.045)
-        assert plan_from(with_precision.to_dict()) == with_precision
+        assert Plan.from_dict(with_precision.to_dict()) == with_precision
 
     def test_pairs_are_refused_where_there_are_none(self) -> None:
         facts = zero_one_truth(300).facts

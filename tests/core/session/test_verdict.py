@@ -10,7 +10,7 @@ from celeus.core.betting.candidate_grid import Threshold, ThresholdDesign
 from celeus.core.betting.pool_target import threshold_design
 from celeus.core.interval import Interval
 from celeus.core.plans.claim import Target
-from celeus.core.plans.plan import Claim, plan_from
+from celeus.core.plans.plan import Claim, Plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question, Verdict
 from celeus.core.pools.surrogates import Scores
@@ -87,7 +87,7 @@ def test_the_first_answer_stops_the_session_and_stays() -> None:
     walk.go(3)
     assert walk.state.question.verdict == given
     assert walk.plan.to_dict()["decide"] == 0.1
-    assert plan_from(walk.plan.to_dict()) == walk.plan
+    assert Plan.from_dict(walk.plan.to_dict()) == walk.plan
 
 
 @pytest.mark.parametrize("target", ["pool", "population"])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.core.plans.plan import Claim, Plan, make_plan, plan_from
+from celeus.core.plans.plan import Claim, Plan, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
@@ -96,7 +96,7 @@ def test_a_plan_with_weights_survives_the_way_through_json() -> None:
     plan, _ = watched(world(HEAVY))
     assert plan.weights is not None
     assert plan.weights.effective_items == pytest.approx(HEAVY.sum() ** 2 / (HEAVY**2).sum())
-    assert plan_from(json.loads(json.dumps(plan.to_dict()))) == plan
+    assert Plan.from_dict(json.loads(json.dumps(plan.to_dict()))) == plan
 
 
 REFUSED: dict[str, tuple[Claim, str, str, Floats]] = {

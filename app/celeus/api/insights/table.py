@@ -29,7 +29,7 @@ from celeus.api.sessions.session_models import (
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.core.ledger import Addition
+from celeus.core.ledger import AddedQuestion, Addition
 from celeus.core.plans.claim import MOST_QUESTIONS
 from celeus.errors import (
     Busy,
@@ -178,7 +178,7 @@ class LaterClaim(BaseModel):
             self.column,
             self.value,
             self.precision,
-            tuple((one.side, one.threshold) for one in self.questions),
+            tuple(AddedQuestion(one.side, one.threshold) for one in self.questions),
         )
 
 

@@ -194,18 +194,8 @@ def archive_of(pool: Pool) -> IO[bytes]:
     """The columns as an NPZ archive on disk, at its beginning."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
     stated = {"reasons": np.array(pool.reasons, dtype=np.str_)} if pool.reasons else {}
-    if pool.named is not None:
-        stated["systems"] = np.array(canonical_json(pool.named.to_dict()).decode())
-    if pool.based_on is not None:
-        stated["based_on"] = np.array(canonical_json(pool.based_on.to_dict()).decode())
-    if pool.score is not None:
-        stated["score"] = np.array(canonical_json(pool.score.to_dict()).decode())
-    if pool.metrics:
-        metrics = canonical_json([one.to_dict() for one in pool.metrics])
-        stated["metrics"] = np.array(metrics.decode())
-    if pool.group_columns:
-        columns = {name: list(values) for name, values in pool.group_columns.items()}
-        stated["group_columns"] = np.array(canonical_json(columns).decode())
+    for name, value in pool.statements.to_dict().items():
+        stated[name] = np.array(canonical_json(value).decode())
     np.savez(
         file,
         allow_pickle=False,

@@ -303,9 +303,7 @@ class SystemsOut(FromRecord):
 
     a: str = Field(description="Name of the first system.")
     b: str = Field(description="Name of the second system, whose loss is subtracted.")
-    loss: SystemLoss = Field(
-        validation_alias="loss_of_one", description="The scale on which one of the two is judged."
-    )
+    loss: SystemLoss = Field(description="The scale on which one of the two is judged.")
     normalisation: Normalisation = Field(description="When two texts count as the same answer.")
 
 
@@ -313,9 +311,7 @@ class LineupOut(FromRecord):
     """The systems among which the best is sought."""
 
     names: list[str] = Field(description="In the order in which the ledger has their losses.")
-    loss: LossOut = Field(
-        validation_alias="scale", description="The scale on which each of them is judged."
-    )
+    loss: LossOut = Field(description="The scale on which each of them is judged.")
     normalisation: Normalisation = Field(description="When two texts count as the same answer.")
 
 
@@ -326,7 +322,7 @@ def scale_of(
     kind = loss.kind
     if isinstance(systems, LineupIn):
         lineup = Lineup.of(systems.names, (kind, loss.lower, loss.upper), systems.normalisation)
-        return lineup.scale, lineup
+        return lineup.loss, lineup
     if systems is not None:
         made = Systems.of(
             (systems.a, systems.b), (kind, loss.lower, loss.upper), systems.normalisation

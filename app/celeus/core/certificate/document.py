@@ -20,6 +20,16 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificate.best.best_claim import best_claim
 from celeus.core.certificate.chain import chain_on, chain_start
 from celeus.core.certificate.ed25519 import OF_DIGEST, public_of, sign, signed_by
+from celeus.core.certificate.layout import (
+    FORMAT,
+    OWN_PROCESS,
+    Certificate,
+    Chain,
+    Origin,
+    PoolSessions,
+    SignatureMember,
+    Statement,
+)
 from celeus.core.certificate.members import COLUMNS, OTHER
 from celeus.core.certificate.stamps import to_text
 from celeus.core.certificate.table.table_claim import table_claim
@@ -33,8 +43,6 @@ from celeus.core.session.question import AnyPlan
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.session import AnySession, Session
 from celeus.core.session.table.table_question import Table
-
-FORMAT = "celeus-certificate-2"
 
 ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -72,19 +80,6 @@ ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What a claim may rest on beside the draws. The claim for a pool as it was judged needs none."""
-PUSHED = "pushed"
-"""The kind of an origin: the session ran in a process of its own, and its file was brought here."""
-OWN_PROCESS: Mapping[str, str] = MappingProxyType(
-    {
-        "code": "own_process",
-        "text": (
-            "The session ran in a process of whoever pushed it, who had its seed and its file: that"
-            " its plan was fixed before its losses were seen, that these are what its judge gave,"
-            " and that it was not picked from several, is their word."
-        ),
-    }
-)
-"""What the claim of a pushed session rests on beside all else."""
 SEEN: Mapping[str, str] = MappingProxyType(
     {
         "yes": "They did: the claim is about these items and no others, which it may be made for.",
@@ -167,26 +162,22 @@ def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
     message = hashlib.sha256()
     for piece in _object(members):
         message.update(piece)
-    signature = {
-        "algorithm": OF_DIGEST,
-        "public_key": public_of(key).hex(),
-        "value": sign(message.digest(), key).hex(),
-    }
+    value = sign(message.digest(), key).hex()
+    signature = SignatureMember(OF_DIGEST, public_of(key).hex(), value).to_dict()
     whole = io.BytesIO()
     for piece in _object(members | {"signature": _member("signature", signature)}):
         whole.write(piece)
     return whole.getvalue()
 
 
-def signs(document: Mapping[str, Any], data: bytes) -> bool:
-    """Whether the signature of a document is that of the holder of its key.
+def signs(document: Certificate, data: bytes) -> bool:
+    """Whether the signature of a certificate is that of the holder of its key.
 
     ``data`` is its canonical JSON.
     """
-    signature = document["signature"]
-    digest = hashlib.sha256(_message_of(data, document)).digest()
-    value, public = (bytes.fromhex(signature[name]) for name in ("value", "public_key"))
-    return signed_by(digest, value, public)
+    signature = document.signature
+    digest = hashlib.sha256(_message_of(data, document.to_dict())).digest()
+    return signed_by(digest, bytes.fromhex(signature.value), bytes.fromhex(signature.public_key))
 
 
 def _message_of(data: bytes, document: Mapping[str, Any]) -> bytes:
@@ -243,32 +234,32 @@ def document(account: Account) -> dict[str, Any]:
     position = account.position
     plan = position.plan
     start = chain_start(account.session, bytes.fromhex(plan.digest))
-    final = account.seed is not None
-    return {
-        "format": FORMAT,
-        "kind": "final" if final else "interim",
-        "final": final,
-        "session_id": f"ses_{account.session.hex()}",
-        "issued_at": account.issued_at,
-        "supersedes": account.supersedes,
-        "pool_sessions": None if account.pool_sessions is None else dict(account.pool_sessions),
-        "method_version": plan.method_version,
-        "claim": _claimed(account),
-        "plan": plan.to_dict(),
-        "plan_digest": plan.digest,
-        "pool": dict(account.header),
-        "pool_digest": plan.pool_digest,
-        "commitment": plan.commitment,
-        "seed": None if account.seed is None else account.seed.hex(),
-        "ledger": _ledger(account.records),
-        "chain": {"start": start.hex(), "head": chain_on(start, account.records).hex()},
-        "surrogates": position.surrogates,
-        "rounds": None
+    siblings, final = account.pool_sessions, account.seed is not None
+    return Statement(
+        format=FORMAT,
+        kind="final" if final else "interim",
+        final=final,
+        session_id=f"ses_{account.session.hex()}",
+        issued_at=account.issued_at,
+        supersedes=account.supersedes,
+        pool_sessions=None if siblings is None else PoolSessions.from_dict(siblings),
+        method_version=plan.method_version,
+        claim=_claimed(account),
+        plan=plan.to_dict(),
+        plan_digest=plan.digest,
+        pool=account.header,
+        pool_digest=plan.pool_digest,
+        commitment=plan.commitment,
+        seed=None if account.seed is None else account.seed.hex(),
+        ledger=_ledger(account.records),
+        chain=Chain(start.hex(), chain_on(start, account.records).hex()),
+        surrogates=position.surrogates,
+        rounds=None
         if position.surrogates is None
         else _columns(rounds_of(position.points, position.rounds.q, position.rounds.seen)),
-        **({} if account.stamp is None else {"timestamp": to_text(account.stamp)}),
-        **({} if account.origin is None else {"origin": dict(account.origin)}),
-    }
+        timestamp=None if account.stamp is None else to_text(account.stamp),
+        origin=None if account.origin is None else Origin.from_dict(account.origin),
+    ).to_dict()
 
 
 def _claimed(account: Account) -> dict[str, Any]:
@@ -304,7 +295,7 @@ def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
     if plan.weights is not None:
         claim["effective_items"] = plan.weights.effective_items
     if plan.systems is not None:
-        claim["systems"] = plan.named
+        claim["systems"] = plan.systems
     if plan.score is not None:
         claim["score"] = plan.score.values(interval, question.estimate, plan.scale)
     if question.ratings is not None:

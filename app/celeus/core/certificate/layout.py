@@ -1,116 +1,156 @@
-"""The form of a certificate: which members it has, and of which types, before any is believed."""
+"""The members of a certificate with their types, and their form before any is believed."""
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final
 
-from celeus.core.certificate.document import FORMAT, OWN_PROCESS, PUSHED
 from celeus.core.certificate.ed25519 import OF_DIGEST, of_small_order
-from celeus.core.certificate.parsing import (
-    DIGEST,
+from celeus.core.certificate.parsing import moment, parse
+from celeus.core.plain import (
     HEX,
+    SESSION,
+    Count,
+    Digest,
     Mismatch,
-    Object,
+    Plain,
     equal,
-    flag,
     listed,
-    members,
-    moment,
-    parse,
+    only,
     same,
     text,
     whole,
 )
 
-MEMBERS = (
-    "chain",
-    "claim",
-    "commitment",
-    "final",
-    "format",
-    "issued_at",
-    "kind",
-    "ledger",
-    "method_version",
-    "plan",
-    "plan_digest",
-    "pool",
-    "pool_digest",
-    "pool_sessions",
-    "rounds",
-    "seed",
-    "session_id",
-    "signature",
-    "supersedes",
-    "surrogates",
+FORMAT: Final = "celeus-certificate-2"
+PUSHED: Final = "pushed"
+"""The kind of an origin: the session ran in a process of its own, and its file was brought here."""
+OWN_PROCESS: Mapping[str, str] = MappingProxyType(
+    {
+        "code": "own_process",
+        "text": (
+            "The session ran in a process of whoever pushed it, who had its seed and its file: that"
+            " its plan was fixed before its losses were seen, that these are what its judge gave,"
+            " and that it was not picked from several, is their word."
+        ),
+    }
 )
-OPTIONAL = ("origin", "timestamp")
-SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
+"""What the claim of a pushed session rests on beside all else."""
 SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
-OTHERS = ("others_open", "others_certified", "others_closed_without_certificate")
-DELETED = "others_deleted"
-"""Of the others, left out where there is none."""
+Moment = Annotated[str, moment]
 
 
-def form_of(data: bytes) -> Object:
-    """The document in a certificate's bytes; Mismatch unless it is canonical and has this form."""
-    document = members(parse(data), "", MEMBERS, OPTIONAL)
-    equal("format", document["format"], FORMAT)
-    moment(document["issued_at"], "issued_at")
-    final = flag(document["final"], "final")
-    equal("kind", document["kind"], "final" if final else "interim")
-    text(document["session_id"], "session_id", SESSION)
-    for name in ("commitment", "plan_digest", "pool_digest"):
-        text(document[name], name, DIGEST)
-    if document["supersedes"] is not None:
-        text(document["supersedes"], "supersedes", DIGEST)
-    if final:
-        text(document["seed"], "seed", HEX)
+@dataclass(frozen=True, slots=True)
+class PoolSessions(Plain):
+    """The sessions on the pool: the number of this one, and how many others there were."""
+
+    number: Count
+    total: Count
+    others_open: int
+    others_certified: int
+    others_closed_without_certificate: int
+    others_deleted: Count = 0
+
+    optional: ClassVar = ("others_deleted",)
+
+    def check(self) -> None:
+        """Refuse counts that do not add up; whether they are true only the service knows."""
+        whole(self.number, "pool_sessions.number", 1, self.total)
+        others = self.others_open + self.others_certified + self.others_closed_without_certificate
+        equal("pool_sessions.total", self.total, others + self.others_deleted + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(Plain):
+    """The ends of the hash chain over the ledger."""
+
+    start: Digest
+    head: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureMember(Plain):
+    """The signature of a statement by the holder of a key."""
+
+    algorithm: Annotated[str, partial(only, due=OF_DIGEST)]
+    public_key: Digest
+    value: Annotated[str, partial(text, form=SIGNATURE)]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin(Plain):
+    """When a session that ran in a process of its own was pushed."""
+
+    kind: Annotated[str, partial(only, due=PUSHED)]
+    at: Moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement(Plain):
+    """The signed members of a certificate; those of any type are read where the rest is known."""
+
+    format: Annotated[str, partial(only, due=FORMAT)]
+    kind: str
+    final: bool
+    session_id: Annotated[str, partial(text, form=SESSION)]
+    issued_at: Moment
+    supersedes: Digest | None
+    pool_sessions: PoolSessions | None
+    method_version: Any
+    claim: Any
+    plan: Any
+    plan_digest: Digest
+    pool: Any
+    pool_digest: Digest
+    commitment: Digest
+    seed: Any
+    ledger: Any
+    chain: Chain
+    surrogates: Any
+    rounds: Any
+    timestamp: str | None = None
+    origin: Origin | None = None
+
+    optional: ClassVar = ("timestamp", "origin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate(Statement):
+    """A statement with its signature."""
+
+    signature: SignatureMember
+
+
+def certificate_in(data: bytes) -> Certificate:
+    """Return the certificate; Mismatch unless its bytes are canonical JSON of this form."""
+    found = Certificate.from_dict(parse(data))
+    equal("kind", found.kind, "final" if found.final else "interim")
+    if found.final:
+        text(found.seed, "seed", HEX)
     else:
-        equal("seed", document["seed"], None)
-    _pool_sessions(document["pool_sessions"])
-    chain = members(document["chain"], "chain", ("start", "head"))
-    text(chain["start"], "chain.start", DIGEST)
-    text(chain["head"], "chain.head", DIGEST)
-    signature = members(document["signature"], "signature", ("algorithm", "public_key", "value"))
-    equal("signature.algorithm", signature["algorithm"], OF_DIGEST)
-    public_key = text(signature["public_key"], "signature.public_key", DIGEST)
+        equal("seed", found.seed, None)
+    if found.pool_sessions is not None:
+        found.pool_sessions.check()
+    public_key = found.signature.public_key
     if of_small_order(bytes.fromhex(public_key)):
         raise Mismatch("signature.public_key", public_key, "a key that only its owner can sign for")
-    text(signature["value"], "signature.value", SIGNATURE)
-    if "timestamp" in document:
-        text(document["timestamp"], "timestamp")
-    if "origin" in document:
-        _origin(document)
-    return document
+    if found.origin is not None:
+        _check_pushed(found, found.origin)
+    return found
 
 
-def _origin(document: Object) -> None:
+def _check_pushed(certificate: Certificate, origin: Origin) -> None:
     """A session that was pushed was closed by then, nobody counted others, and its claim says so.
 
     Nor has it a time stamp, which would be one of its end.
     """
-    origin = members(document["origin"], "origin", ("kind", "at"))
-    equal("origin.kind", origin["kind"], PUSHED)
-    equal("issued_at", document["issued_at"], moment(origin["at"], "origin.at"))
-    equal("final", document["final"], found=True)
+    equal("issued_at", certificate.issued_at, origin.at)
+    equal("final", certificate.final, found=True)
+    values = certificate.to_dict()
     for name in ("pool_sessions", "supersedes", "timestamp"):
-        equal(name, document.get(name), None)
-    claim = document["claim"] if isinstance(document["claim"], dict) else {}
+        equal(name, values.get(name), None)
+    claim = certificate.claim if isinstance(certificate.claim, dict) else {}
     assumed = listed(claim.get("assumptions"), "claim.assumptions")
     same("claim.assumptions, the last one", assumed[-1] if assumed else None, dict(OWN_PROCESS))
-
-
-def _pool_sessions(value: object) -> None:
-    """Counts of the pool's sessions that add up; whether they are true only the service knows.
-
-    There are none of a session in a process of its own, which knows of no other.
-    """
-    if value is None:
-        return
-    counts = members(value, "pool_sessions", ("number", "total", *OTHERS), (DELETED,))
-    total = whole(counts["total"], "pool_sessions.total", 1)
-    whole(counts["number"], "pool_sessions.number", 1, total)
-    others = sum(whole(counts[name], f"pool_sessions.{name}") for name in OTHERS)
-    if DELETED in counts:
-        others += whole(counts[DELETED], f"pool_sessions.{DELETED}", 1)
-    equal("pool_sessions.total", total, others + 1)

@@ -3,13 +3,13 @@
 ``chain`` and ``document`` write what stands here, ``read_ledger`` and ``read`` read it back.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
-from celeus.core.certificate.parsing import HEX, Object, members, moment, number, text, whole
+from celeus.core.certificate.parsing import moment
 from celeus.core.ledger import (
     Addition,
     Amendment,
@@ -21,15 +21,7 @@ from celeus.core.ledger import (
     Rating,
     Unjudgeable,
 )
-
-Reader = Callable[[object, str], Any]
-
-
-def as_it_is(value: object, where: str) -> object:
-    """The value itself: it is read where its event is known."""
-    del where
-    return value
-
+from celeus.core.plain import HEX, Object, Reader, as_it_is, members, number, text, whole
 
 TYPES: Mapping[str, Reader] = MappingProxyType(
     {

@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 
 from celeus.core.certificate.chain import Record, strata_of_hex
 from celeus.core.certificate.members import RECORDS
-from celeus.core.certificate.parsing import (
+from celeus.core.ledger import (
+    Addition,
+    Amendment,
+    Change,
+    Draw,
+    Event,
+    JointObservation,
+    Observation,
+    Rating,
+    Unjudgeable,
+)
+from celeus.core.plain import (
     HEX,
     Mismatch,
     Object,
@@ -25,18 +36,6 @@ from celeus.core.certificate.parsing import (
     number,
     text,
     whole,
-)
-from celeus.core.ledger import (
-    ADDED,
-    Addition,
-    Amendment,
-    Change,
-    Draw,
-    Event,
-    JointObservation,
-    Observation,
-    Rating,
-    Unjudgeable,
 )
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan, check_budget, check_precision
@@ -381,27 +380,7 @@ class Transcript:
 
     def _addition(self, record: Object, where: str) -> Addition:
         """A claim that is added; whether it may be is seen when the ledger is replayed."""
-        where += ".detail"
-        detail = members(record["detail"], where, ADDED, record["detail"])
-        asked = [
-            members(one, f"{where}.questions[{at}]", ("side", "threshold"))
-            for at, one in enumerate(listed(detail["questions"], f"{where}.questions"))
-        ]
-        column, value, precision = (detail[name] for name in ("column", "value", "precision"))
-        return Addition(
-            metric=text(detail["metric"], f"{where}.metric"),
-            level=number(detail["level"], f"{where}.level", 0.0, 1.0),
-            column=None if column is None else text(column, f"{where}.column"),
-            value=None if value is None else text(value, f"{where}.value"),
-            precision=None if precision is None else number(precision, f"{where}.precision"),
-            questions=tuple(
-                (
-                    text(one["side"], f"{where}.questions.side"),
-                    number(one["threshold"], f"{where}.questions.threshold"),
-                )
-                for one in asked
-            ),
-        )
+        return Addition.in_detail(record["detail"], f"{where}.detail")
 
     def _drawn(self, record: Object, where: str) -> int:
         round_: int = record["round"]

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.betting.signals import Range, RangeLeft, check, signal
-from celeus.core.certificate.parsing import Mismatch
 from celeus.core.ledger import Draw
+from celeus.core.plain import Mismatch
 from celeus.core.plans.plan import Plan
 from celeus.core.sampling.proposals import ProposedDraw
 from celeus.core.session.engine import first_fold

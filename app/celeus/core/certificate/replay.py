@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.parsing import EXCERPT, Mismatch, Object, equal, same
+from celeus.core.certificate.parsing import EXCERPT
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.interval import Interval
 from celeus.core.ledger import Amendment, Draw, Event, Observation
+from celeus.core.plain import Mismatch, Object, equal, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
@@ -151,7 +152,7 @@ def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
     """
     columns, systems = pool.columns, pool.systems
     classes = PREDICTIONS & columns.keys()
-    able = systems is not None and systems.kind == "zero_one"
+    able = systems is not None and systems.loss.kind == "zero_one"
     if classes not in (frozenset(), PREDICTIONS) or (classes and not able):
         rule = "classes of both systems, for zero_one losses, or of neither"
         raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)

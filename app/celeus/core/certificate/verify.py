@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-from cryptography.x509 import Certificate
+from cryptography import x509
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.best.best_checks import (
@@ -23,8 +23,7 @@ from celeus.core.certificate.best.best_checks import (
 from celeus.core.certificate.best.best_claim import best_claim
 from celeus.core.certificate.chain import chain_heads, chain_start
 from celeus.core.certificate.document import digest_of, mean_claim, rounds_of, signs
-from celeus.core.certificate.layout import form_of
-from celeus.core.certificate.parsing import Mismatch, Object, equal, listed, members, same
+from celeus.core.certificate.layout import Certificate, certificate_in
 from celeus.core.certificate.read import (
     close,
     compare_rounds,
@@ -32,7 +31,6 @@ from celeus.core.certificate.read import (
     header_of,
     plan_of,
     recorded_of,
-    systems_of,
 )
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.certificate.recording import RecordedEngine
@@ -66,11 +64,12 @@ from celeus.core.certificate.table.table_comparison import compare_table_claim
 from celeus.core.insights.sentences import best_sentence, certified_sentence
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
+from celeus.core.plain import Mismatch, equal, listed, members, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pool import STATED, Pool
+from celeus.core.pools.pool import STATED, Pool, PoolHeader
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
 from celeus.core.session.best.best_question import Best
@@ -102,7 +101,7 @@ def verify(  # noqa: PLR0913 -- one parameter for each thing that may be known
     noted: Mapping[int, bytes] = NOTHING_NOTED,
     items: Iterable[bytes] | None = None,
     *,
-    roots: Sequence[Certificate] = (),
+    roots: Sequence[x509.Certificate] = (),
 ) -> Report:
     """Check a certificate, with what else is known: columns of its pool, a key to be trusted.
 
@@ -127,8 +126,8 @@ class _Inspection:
     _trusted: bytes | None
     _noted: Mapping[int, bytes]
     _items: Iterable[bytes] | None
-    _roots: Sequence[Certificate]
-    _document: Object = field(default_factory=dict)
+    _roots: Sequence[x509.Certificate]
+    _document: Certificate = field(init=False)
     _place: str = "form"
     _same: list[Any] = field(default_factory=list)
     report: Report = field(init=False)
@@ -157,44 +156,42 @@ class _Inspection:
 
     def _check(self) -> None:
         with self._checking("form"):
-            self._document = document = form_of(self._data)
+            self._document = document = certificate_in(self._data)
             self._describe()
-        header, scale = header_of(document["pool"])
+        header = header_of(document.pool)
         with self._checking("plan"):
-            plan = self._plan(header, scale)
+            plan = self._plan(header)
         with self._checking("pool_header"):
-            equal("pool_digest", document["pool_digest"], header_digest(header))
-            equal("plan.pool_digest", plan.pool_digest, document["pool_digest"])
+            equal("pool_digest", document.pool_digest, header_digest(document.pool))
+            equal("plan.pool_digest", plan.pool_digest, document.pool_digest)
             if isinstance(plan, Plan):
                 self._check_stated(plan, header)
         self._check_items(header)
         with self._checking("ledger"):
-            transcript = self._ledger(Transcript(plan, scale))
+            transcript = self._ledger(Transcript(plan, header.loss))
         with self._checking("chain"):
             self._chain(plan, transcript)
-        if self._roots or "timestamp" in document:
-            self._timestamp(bytes.fromhex(document["chain"]["start"]))
-        self.report.sentence = self._claimed(plan, header, scale, transcript)
+        if self._roots or document.timestamp is not None:
+            self._timestamp(bytes.fromhex(document.chain.start))
+        self.report.sentence = self._claimed(plan, header, transcript)
         with self._checking("signature"):
             equal("signature", self.report.signature.valid, found=True)
         self._issuer()
 
-    def _claimed(
-        self, plan: AnyPlan, header: Object, scale: LossScale, transcript: Transcript
-    ) -> str | None:
+    def _claimed(self, plan: AnyPlan, header: PoolHeader, transcript: Transcript) -> str | None:
         """Check what the plan's question claims; the claim as pages say it, if in one sentence."""
         claim, seed = self.report.claim, self._seed(plan)
         match plan:
             case Plan():
-                self._mean(plan, seed, self._pool(plan, header, scale, transcript), transcript)
-                systems, closed = systems_of(header), transcript.closed
+                self._mean(plan, seed, self._pool(plan, header.loss, transcript), transcript)
+                systems, closed = header.systems, transcript.closed
                 if claim is not None:
-                    return certified_sentence(claim, plan, scale, systems, closed=closed)
+                    return certified_sentence(claim, plan, header.loss, systems, closed=closed)
             case BestPlan():
-                self._best(plan, seed, self._best_pool(plan, header, scale, transcript), transcript)
+                self._best(plan, seed, self._best_pool(plan, header.loss, transcript), transcript)
                 return None if claim is None else best_sentence(claim)
             case TablePlan():
-                self._table(plan, seed, self._table_pool(header, scale), transcript)
+                self._table(plan, seed, self._table_pool(header.loss), transcript)
         return None
 
     def _mean(
@@ -207,13 +204,11 @@ class _Inspection:
         with self._checking("claim"):
             self._claim(session, amended=transcript.amendments > 0)
 
-    def _best_pool(
-        self, plan: BestPlan, header: Object, scale: LossScale, transcript: Transcript
-    ) -> Pool:
+    def _best_pool(self, plan: BestPlan, scale: LossScale, transcript: Transcript) -> Pool:
         if self._evidence is None:
             raise Mismatch("the pool", None, NO_ANSWERS)
         with self._checking("pool_columns"):
-            pool = pool_of(self._evidence, header, scale)
+            pool = pool_of(self._evidence, self._document.pool, scale)
             lineup = _lineup_of(pool)
             check_answers(plan, pool, lineup, None if self._items is None else self._same)
         with self._checking("labels"):
@@ -228,13 +223,13 @@ class _Inspection:
         self._order(session.question, seed, transcript)
         self._nothing_recorded()
         with self._checking("claim"):
-            same("claim", self._document["claim"], best_claim(session))
+            same("claim", self._document.claim, best_claim(session))
 
-    def _table_pool(self, header: Object, scale: LossScale) -> Pool:
+    def _table_pool(self, scale: LossScale) -> Pool:
         if self._evidence is None:
             raise Mismatch("the pool", None, NO_GROUPS)
         with self._checking("pool_columns"):
-            pool = pool_of(self._evidence, header, scale)
+            pool = pool_of(self._evidence, self._document.pool, scale)
             check_table_pool(pool)
         return pool
 
@@ -248,7 +243,7 @@ class _Inspection:
             replay_ledger(session, transcript.events, seeded=seed is not None)
         self._nothing_recorded()
         with self._checking("claim"):
-            compare_table_claim(self._document["claim"], session)
+            compare_table_claim(self._document.claim, session)
 
     @contextmanager
     def _replaying(self, seed: bytes | None, *names: str) -> Iterator[None]:
@@ -262,70 +257,68 @@ class _Inspection:
         """Refuse rounds and surrogates recorded where only the pool can verify anything."""
         with self._checking("rounds", "surrogates"):
             for name in ("rounds", "surrogates"):
-                equal(name, self._document[name], None)
+                equal(name, getattr(self._document, name), None)
 
     @staticmethod
-    def _check_stated(plan: Plan, header: Object) -> None:
+    def _check_stated(plan: Plan, header: PoolHeader) -> None:
         """Known losses have three columns and weights one, where the plan says there are any."""
-        columns = STATED & {one["name"] for one in header["columns"]}
+        columns = STATED & {one.name for one in header.columns}
         if columns != (frozenset() if plan.known is None else STATED):
             rule = "nothing known" if plan.known is None else ", ".join(sorted(STATED))
             raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
-        weighted = any(one["name"] == "weight" for one in header["columns"])
+        weighted = any(one.name == "weight" for one in header.columns)
         equal("whether pool.columns hold a weight", weighted, plan.weights is not None)
 
-    def _check_items(self, header: Object) -> None:
+    def _check_items(self, header: PoolHeader) -> None:
         if self._items is None:
             self.report.unchecked["items"] = NO_ITEMS
             return
         with self._checking("items"):
-            digest = items_digest(self._items, systems_of(header), self._same)
-            equal("pool.items_digest", header["items_digest"], digest)
-            equal("pool.items", header["items"], len(self._same))
+            digest = items_digest(self._items, header.systems, self._same)
+            equal("pool.items_digest", header.items_digest, digest)
+            equal("pool.items", header.items, len(self._same))
 
     def _describe(self) -> None:
         """Fill in the parts of the report that do not depend on the verdict."""
         report, document = self.report, self._document
-        report.kind = document["kind"]
-        report.session_id = document["session_id"]
-        report.issued_at = document["issued_at"]
-        claim = canonical_json(document["claim"])
-        if isinstance(document["claim"], dict) and len(claim) <= LARGEST_CLAIM:
+        report.kind = document.kind
+        report.session_id = document.session_id
+        report.issued_at = document.issued_at
+        claim = canonical_json(document.claim)
+        if isinstance(document.claim, dict) and len(claim) <= LARGEST_CLAIM:
             # Read anew, so that counts are whole numbers.
             report.claim = json.loads(claim)
-        counts = document["pool_sessions"]
-        if counts is not None:
-            report.pool_sessions = {name: int(n) for name, n in counts.items()}
-        if "origin" in document:
-            report.origin = document["origin"]
+        if document.pool_sessions is not None:
+            report.pool_sessions = document.pool_sessions.to_dict()
+        if document.origin is not None:
+            report.origin = document.origin.to_dict()
             # All before it is what the ledger leads to; that it stands there, the form has seen
-            del document["claim"]["assumptions"][-1]
-        if document["supersedes"] is not None:
+            del document.claim["assumptions"][-1]
+        if document.supersedes is not None:
             report.unchecked["supersedes"] = NO_OLDER
-        signature = document["signature"]
-        public = bytes.fromhex(signature["public_key"])
         valid = signs(document, self._data)
-        trusted = None if self._trusted is None else public == self._trusted
-        report.signature = Signature(signature["public_key"], valid, trusted)
+        public = document.signature.public_key
+        trusted = None if self._trusted is None else bytes.fromhex(public) == self._trusted
+        report.signature = Signature(public, valid, trusted)
 
-    def _plan(self, header: Object, scale: LossScale) -> AnyPlan:
+    def _plan(self, header: PoolHeader) -> AnyPlan:
         document = self._document
-        plan = plan_of(document["plan"], header, scale)
-        equal("method_version", document["method_version"], plan.method_version)
-        equal("plan_digest", document["plan_digest"], plan.digest)
-        equal("commitment", document["commitment"], plan.commitment)
+        plan = plan_of(document.plan, header)
+        equal("method_version", document.method_version, plan.method_version)
+        equal("plan_digest", document.plan_digest, plan.digest)
+        equal("commitment", document.commitment, plan.commitment)
         return plan
 
     def _ledger(self, transcript: Transcript) -> Transcript:
-        for record in listed(self._document["ledger"], "ledger"):
+        for record in listed(self._document.ledger, "ledger"):
             transcript.read(record)
-        equal("final", self._document["final"], transcript.closed)
+        equal("final", self._document.final, transcript.closed)
         self._check_head(transcript)
         return transcript
 
     def _check_head(self, transcript: Transcript) -> None:
         """Check the members beside the ledger that it determines."""
-        issued_at, superseded = (self._document[name] for name in ("issued_at", "supersedes"))
+        issued_at, superseded = self._document.issued_at, self._document.supersedes
         last = transcript.records[-1]["at"] if transcript.records else issued_at
         if issued_at < last:
             raise Mismatch("issued_at", issued_at, f"not before the last event, at {last}")
@@ -333,12 +326,12 @@ class _Inspection:
             raise Mismatch("supersedes", superseded, "nothing: no label was corrected")
 
     def _chain(self, plan: AnyPlan, transcript: Transcript) -> None:
-        session = bytes.fromhex(self._document["session_id"].removeprefix("ses_"))
+        session = bytes.fromhex(self._document.session_id.removeprefix("ses_"))
         start = chain_start(session, bytes.fromhex(plan.digest))
-        chain = self._document["chain"]
-        equal("chain.start", chain["start"], start.hex())
+        chain = self._document.chain
+        equal("chain.start", chain.start, start.hex())
         heads = list(chain_heads(start, transcript.records))
-        equal("chain.head", chain["head"], heads[-1].hex())
+        equal("chain.head", chain.head, heads[-1].hex())
         for sequence, noted in sorted(self._noted.items()):
             with self._checking("noted"):
                 if sequence >= len(heads):
@@ -351,7 +344,7 @@ class _Inspection:
     def _timestamp(self, start: bytes) -> None:
         """Somebody else's word on when the chain's start was there; by whom needs the roots."""
         self._place = "timestamp"
-        claimed = self._document.get("timestamp")
+        claimed = self._document.timestamp
         if claimed is None:
             raise Mismatch("timestamp", None, "a time stamp of the opening")
         try:
@@ -367,11 +360,11 @@ class _Inspection:
         self.report.checked.append("timestamp")
 
     def _seed(self, plan: AnyPlan) -> bytes | None:
-        if not self._document["final"]:
+        if not self._document.final:
             self.report.unchecked["commitment"] = NO_SEED
             return None
         with self._checking("commitment"):
-            seed = bytes.fromhex(self._document["seed"])
+            seed = bytes.fromhex(self._document.seed)
             equal("commitment", plan.commitment, commitment(seed))
         return seed
 
@@ -416,14 +409,12 @@ class _Inspection:
                 due = question.arrangement(draw.round, draw.item)["order"]
                 equal(f"the order of round {draw.round}", order, due)
 
-    def _pool(
-        self, plan: Plan, header: Object, scale: LossScale, transcript: Transcript
-    ) -> Pool | None:
+    def _pool(self, plan: Plan, scale: LossScale, transcript: Transcript) -> Pool | None:
         if self._evidence is None:
             self.report.unchecked |= {"pool_columns": NO_POOL, "labels": NO_POOL}
             return None
         with self._checking("pool_columns"):
-            pool = pool_of(self._evidence, header, scale)
+            pool = pool_of(self._evidence, self._document.pool, scale)
             check_known(plan, pool)
             check_weights(plan, pool)
             check_same(pool, None if self._items is None else self._same)
@@ -443,7 +434,7 @@ class _Inspection:
         if pool is None and plan.weights is not None:
             raise Mismatch("the pool", None, NO_WEIGHTS)
         self._place = "rounds"
-        recorded = recorded_of(document["rounds"], document["surrogates"], plan, transcript.folded)
+        recorded = recorded_of(document.rounds, document.surrogates, plan, transcript.folded)
         item_scores = scores_for(plan, pool)
         if item_scores is None:
             missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
@@ -466,14 +457,14 @@ class _Inspection:
         document, question, plan = self._document, session.question, session.question.plan
         points = question.points
         q, seen = ([getattr(one, name) for one in transcript.draws] for name in ("q", "seen"))
-        compare_rounds(document["rounds"], rounds_of(points, q, seen), plan)
+        compare_rounds(document.rounds, rounds_of(points, q, seen), plan)
         start = points[0].surrogates_left if points else question.fold.predictor.surrogates_left
-        close("surrogates", document["surrogates"], start, plan, column="left")
+        close("surrogates", document.surrogates, start, plan, column="left")
 
     def _claim(self, session: Session[Mean], *, amended: bool) -> None:
         """Numbers that were computed may differ a little, all others not at all."""
         found, plan = mean_claim(session, amended=amended), session.question.plan
-        claim = members(self._document["claim"], "claim", found)
+        claim = members(self._document.claim, "claim", found)
         for name in ("interval", "pool_interval"):
             where = f"claim.{name}"
             ends = members(claim[name], where, found[name])

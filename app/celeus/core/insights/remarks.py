@@ -59,7 +59,7 @@ class Measure:
     def plain(self) -> str:
         """The name of the measured quantity, without its weights."""
         systems = self.systems
-        if isinstance(systems, Systems) and systems.kind == "preference":
+        if isinstance(systems, Systems) and systems.loss.kind == "preference":
             return f"mean preference (below 0 for {systems.a}, above 0 for {systems.b})"
         if isinstance(systems, Systems):
             return f"mean difference of loss ({systems.a} minus {systems.b})"

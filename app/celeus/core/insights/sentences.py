@@ -110,9 +110,9 @@ class Contrast:
             }
             return cls(a, b, PERCENT if share else 0, NAMED, words)
         unit = "losses"
-        if systems is not None and systems.kind == "preference":
-            unit = "preferences" if systems.upper == 1.0 else "grades"
-        elif systems is not None and systems.kind == "zero_one":
+        if systems is not None and systems.loss.kind == "preference":
+            unit = "preferences" if systems.loss.upper == 1.0 else "grades"
+        elif systems is not None and systems.loss.kind == "zero_one":
             unit = "errors"
         shift = PERCENT if unit in {"errors", "preferences"} else 0
         return cls(a, b, shift, PHRASES[unit], {}, unit == "preferences")

@@ -196,7 +196,7 @@ def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
         "decisions": [decision.to_dict() for decision in question.decisions],
         "verdict": None if question.verdict is None else question.verdict.to_dict(),
         "forecast": _forecast(header, session),
-        "systems": plan.named,
+        "systems": plan.systems,
         "sides": None if question.sides is None else question.sides.preferred(session.rounds),
         "raters": None if question.ratings is None else _raters(question.ratings),
         "effective_items": None if plan.weights is None else plan.weights.effective_items,

@@ -1,11 +1,13 @@
 """The plan of a session that seeks the best of k systems, fixed before its first draw."""
 
 import hashlib
-from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Annotated, ClassVar
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
+from celeus.core.plain import Plain, only
 from celeus.core.plans.claim import Claim, require
 from celeus.core.plans.plan import METHOD_VERSION, check_alpha, check_budget
 from celeus.core.plans.policies import LEAST_BETA
@@ -19,7 +21,7 @@ BETA = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class BestPlan:
+class BestPlan(Plain):
     """The pool, its systems by name, the level, and the budget.
 
     ``known`` is the number of items with the same answer from all systems; they are never drawn.
@@ -39,7 +41,9 @@ class BestPlan:
     beta: float = BETA
     method_version: str = METHOD_VERSION
     fixed: bool = False
+    best: Annotated[bool, partial(only, due=True)] = True
 
+    optional: ClassVar = ("fixed",)
     kind: ClassVar = "best"
     has_precision: ClassVar = False
 
@@ -49,6 +53,8 @@ class BestPlan:
         rule = "a name of its own for every system"
         require("systems", rule, list(self.systems), holds=distinct == len(self.systems))
         check_alpha(self.alpha)
+        rule = f"from 0 to {self.items - 1}"
+        require("known", rule, self.known, holds=0 <= self.known < self.items)
         check_budget(self.budget, self.items - self.known)
         rule = f"from {LEAST_BETA:g} to 1"
         require("beta", rule, self.beta, holds=LEAST_BETA <= self.beta <= 1.0)
@@ -72,19 +78,6 @@ class BestPlan:
     def stopping(self) -> StoppingRule:
         """Rule in force until a change: the session stops when one system is left."""
         return StoppingRule(None, self.budget)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; ``from_dict`` reads them back."""
-        values = asdict(self) | {"systems": list(self.systems), "best": True}
-        if not self.fixed:
-            del values["fixed"]
-        return values
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the plan whose ``to_dict`` gave ``values``."""
-        inner = {name: value for name, value in values.items() if name != "best"}
-        return cls(**(inner | {"systems": tuple(inner["systems"])}))
 
     @property
     def digest(self) -> str:

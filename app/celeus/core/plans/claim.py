@@ -1,6 +1,7 @@
 """The claim of a session, and the bound that extends its interval to the target."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -71,7 +72,7 @@ class PoolFacts:
     whole_losses: bool
     known: KnownLosses | None = None
     difference: bool = False
-    systems: tuple[str, str] | None = None
+    systems: Mapping[str, str] | None = None
     based_on: Basis | None = None
     weights: Weights | None = None
     score: Score | None = None

@@ -2,11 +2,13 @@
 
 import hashlib
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
+from celeus.core.plain import Plain
 from celeus.core.plans.claim import (
     Claim,
     PoolFacts,
@@ -28,7 +30,6 @@ from celeus.core.plans.stopping import Question, StoppingRule
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Strategy
-from celeus.core.pools.systems import SIDES
 from celeus.core.pools.weights import Weights
 from celeus.errors import UnreachablePrecision
 
@@ -44,7 +45,6 @@ __all__ = [
     "check_stop_when_decided",
     "lattice_steps",
     "make_plan",
-    "plan_from",
     "precision_warning",
 ]
 
@@ -61,7 +61,7 @@ WHOLE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Plain):
     """The definition of a session: its pool, its claim, its policy.
 
     ``alpha1`` is spent on the pool risk and ``bound.alpha2`` on the step to the population.
@@ -92,7 +92,7 @@ class Plan:
     audit: bool = False
     difference: bool = False
     decide: float | None = None
-    systems: tuple[str, str] | None = None
+    systems: Mapping[str, str] | None = None
     based_on: Basis | None = None
     weights: Weights | None = None
     score: Score | None = None
@@ -100,6 +100,22 @@ class Plan:
     protocol: Protocol | None = None
     panel: tuple[str, ...] = ()
 
+    optional: ClassVar = (
+        "questions",
+        "stop_when_decided",
+        "fixed",
+        "known",
+        "audit",
+        "difference",
+        "decide",
+        "systems",
+        "based_on",
+        "weights",
+        "score",
+        "raters",
+        "protocol",
+        "panel",
+    )
     kind: ClassVar = "mean"
     has_precision: ClassVar = True
 
@@ -129,11 +145,6 @@ class Plan:
         return self.items - (0 if self.believed is None else self.believed.items)
 
     @property
-    def named(self) -> dict[str, str] | None:
-        """Names of the two systems compared, by side; None for other pools."""
-        return None if self.systems is None else dict(zip(SIDES, self.systems, strict=True))
-
-    @property
     def scale(self) -> Interval:
         """Interval of possible losses."""
         return Interval(self.lower, self.upper)
@@ -144,57 +155,14 @@ class Plan:
         return StoppingRule(self.precision, self.budget, self.stop_when_decided)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; ``plan_from`` reads them back.
-
-        Members at their defaults are left out: questions, known losses, weights, score, systems and
-        settings that are absent have no member.
-        """
-        values = asdict(self) | {"panel": list(self.panel)}
-        for name in ("fixed", "audit", "difference", "panel"):
-            if not values[name]:
-                del values[name]
-        for name in ("decide", "raters", "protocol", "based_on", "score"):
-            if values[name] is None:
-                del values[name]
-        del values["systems"]
-        if self.systems is not None:
-            values["systems"] = self.named
-        del values["known"]
-        if self.known is not None:
-            values["known"] = self.known.to_dict()
-        del values["weights"]
-        if self.weights is not None:
-            values["weights"] = self.weights.to_dict()
-        if not self.asks:
-            del values["stop_when_decided"]
-        values["questions"] = list(values["questions"])
-        if not self.questions:
-            del values["questions"]
-        return values
+        """Return plain values; what asks says whether its answers end the session."""
+        asked = {"stop_when_decided": self.stop_when_decided} if self.asks else {}
+        return Plain.to_dict(self) | asked
 
     @property
     def digest(self) -> str:
         """SHA-256 of the plan's values as canonical JSON (RFC 8785), in hexadecimal."""
         return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
-
-
-def plan_from(values: dict[str, Any]) -> Plan:
-    """Return the plan whose ``to_dict`` gave ``values``."""
-    # A database returns 1e300 as a whole number, which canonical JSON (RFC 8785) refuses.
-    half_width = float(values["bound"]["half_width"])
-    named = values.get("systems")
-    inner = {
-        "policy": Policy(**values["policy"]),
-        "bound": PopulationBound(**values["bound"] | {"half_width": half_width}),
-        "questions": tuple(Question(**question) for question in values.get("questions", ())),
-        "known": KnownLosses.from_dict(values["known"]) if "known" in values else None,
-        "weights": Weights.from_dict(values["weights"]) if "weights" in values else None,
-        "systems": None if named is None else tuple(named[side] for side in SIDES),
-        "based_on": Basis(**values["based_on"]) if "based_on" in values else None,
-        "score": Score(**values["score"]) if "score" in values else None,
-        "panel": tuple(values.get("panel", ())),
-    }
-    return Plan(**(values | inner))
 
 
 def lattice_steps(plan: Plan, precision: float | None) -> int:

@@ -209,7 +209,7 @@ def facts_of(pool: Pool) -> PoolFacts:
         whole_losses=pool.scale.kind == "zero_one",
         known=pool.known,
         difference=pool.scale.kind == "difference",
-        systems=None if pool.systems is None else (pool.systems.a, pool.systems.b),
+        systems=None if pool.systems is None else pool.systems.names,
         based_on=pool.based_on,
         weights=pool.weights,
         score=pool.score,

@@ -10,9 +10,10 @@
 A policy never decides whether an interval is valid, only how fast it narrows.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from celeus.core.plain import Plain
 from celeus.errors import InvalidValue
 
 RangeKind = Literal["floor", "exact", "global"]
@@ -20,7 +21,7 @@ FractionKind = Literal["own", "common", "goal"]
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Plain):
     """Configuration of the fold under a policy.
 
     ``uses_scores`` false means surrogate L and uniform draws. ``recentred`` false (``evalue``
@@ -42,10 +43,6 @@ class Policy:
     def has_goal(self) -> bool:
         """True if the policy bets towards an amount of information, on strata."""
         return self.fraction == "goal"
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the configuration as plain values, for the plan."""
-        return asdict(self)
 
 
 POLICIES = {

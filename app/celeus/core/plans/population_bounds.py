@@ -21,6 +21,7 @@ from typing import Literal
 from scipy.special import betaincinv
 
 from celeus.core.interval import Interval
+from celeus.core.plain import Plain
 
 BoundKind = Literal["none", "hoeffding", "kl", "clopper_pearson", "margin", "pairs", "exact_pairs"]
 
@@ -29,7 +30,7 @@ WHOLE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class PopulationBound:
+class PopulationBound(Plain):
     """The step from an interval for the pool risk to one for the target.
 
     ``kind`` "none" leaves the interval unchanged (target ``pool``); ``half_width`` and

@@ -13,11 +13,12 @@ The guarantee does not end at a stop: going on is always valid.
 """
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
 from celeus.core.interval import Interval
+from celeus.core.plain import Plain
 
 Side = Literal["at_most", "at_least"]
 Answer = Literal["yes", "no", "undecided"]
@@ -32,7 +33,7 @@ def rounding(scale: Interval) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(Plain):
     """The question "is the risk on this side of ``threshold``?", the threshold included."""
 
     side: Side
@@ -78,7 +79,7 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as in status and certificate."""
-        return asdict(self.question) | {"answer": self.answer, "round": self.round}
+        return self.question.to_dict() | {"answer": self.answer, "round": self.round}
 
 
 Decisions = tuple[Decision, ...]
@@ -86,7 +87,7 @@ Comparison = Literal["a_at_least_as_good", "b_at_least_as_good", "equivalent", "
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Plain):
     """The verdict on a difference, and the round that gave the answer.
 
     The answer ``equivalent`` means within ``margin`` of 0; it is never given for a margin of 0.
@@ -124,10 +125,6 @@ class Verdict:
         most = self.margin + slack
         within = -most <= interval.lower and interval.upper <= most
         return "equivalent" if self.margin > 0.0 and within else "undecided"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as in status and certificate."""
-        return asdict(self)
 
 
 def undecided(questions: tuple[Question, ...]) -> Decisions:

@@ -10,14 +10,15 @@ evidence is kept for claims picked after looking, and for all answers yes at onc
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, get_args
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
 from celeus.core.canonical import canonical_json
 from celeus.core.ledger import Addition
+from celeus.core.plain import Count, Plain, Probability, only
 from celeus.core.plans.claim import Claim, PoolFacts, require
 from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
 from celeus.core.plans.policies import LEAST_BETA, policy_named
@@ -41,7 +42,7 @@ time and do not narrow the interval."""
 
 
 @dataclass(frozen=True, slots=True)
-class TableClaim:
+class TableClaim(Plain):
     """One claim: ``metric`` over the items with this ``value`` in ``column``, or over all.
 
     It is about ``items`` items, ``known`` of which have known losses that sum to ``total``. A
@@ -49,8 +50,8 @@ class TableClaim:
     """
 
     metric: str
-    items: int
-    level: float
+    items: Count
+    level: Probability
     column: str | None = None
     value: str | None = None
     precision: float | None = None
@@ -76,19 +77,13 @@ class TableClaim:
             addition.value,
             addition.precision,
             # Whatever else a side is, the claim's plan refuses it by name.
-            tuple(Question(side, threshold) for side, threshold in addition.questions),  # type: ignore[arg-type]
+            tuple(Question(asked.side, asked.threshold) for asked in addition.questions),  # type: ignore[arg-type]
         )
 
     @property
     def wants(self) -> bool:
         """True if the session goes on until this claim is met."""
         return self.whole or self.precision is not None or bool(self.questions)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the claim whose ``asdict`` gave ``values``."""
-        questions = tuple(Question(**question) for question in values["questions"])
-        return cls(**(dict(values) | {"questions": questions}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +111,7 @@ class TableWish:
 
 
 @dataclass(frozen=True)
-class TablePlan:
+class TablePlan(Plain):
     """The pool, its metrics, all claims with their levels, and the budget.
 
     ``claims`` are ordered by part and metric: first all items, then the groups of every column.
@@ -138,7 +133,9 @@ class TablePlan:
     reserve: float = 0.0
     method_version: str = METHOD_VERSION
     fixed: bool = False
+    table: Annotated[bool, partial(only, due=True)] = True
 
+    optional: ClassVar = ("reserve", "fixed")
     kind: ClassVar = "table"
     has_precision: ClassVar = False
 
@@ -153,6 +150,8 @@ class TablePlan:
         require("beta", rule, self.beta, holds=LEAST_BETA <= self.beta <= 1.0)
         count = len(self.claims)
         require("claims", f"at most {MOST_CLAIMS}", count, holds=1 <= count <= MOST_CLAIMS)
+        rule = f"from 1 to {self.items}"
+        require("drawable", rule, self.drawable, holds=1 <= self.drawable <= self.items)
         check_budget(self.budget, self.drawable)
         self._check_levels()
 
@@ -244,26 +243,6 @@ class TablePlan:
         require("claims", f"at most {MOST_CLAIMS}", count, holds=count <= MOST_CLAIMS)
         self.of(added)
         return added
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; ``from_dict`` reads them back."""
-        claims = [asdict(claim) | {"questions": list(claim.questions)} for claim in self.claims]
-        for claim in claims:
-            claim["questions"] = [asdict(question) for question in claim["questions"]]
-        metrics = [metric.to_dict() for metric in self.metrics]
-        values = asdict(self) | {"claims": claims, "metrics": metrics, "table": True}
-        for name in ("reserve", "fixed"):
-            if not values[name]:
-                del values[name]
-        return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the plan whose ``to_dict`` gave ``values``."""
-        inner = {name: value for name, value in values.items() if name != "table"}
-        metrics = tuple(map(Metric.from_dict, inner["metrics"]))
-        claims = tuple(TableClaim.from_dict(claim) for claim in inner["claims"])
-        return cls(**(inner | {"metrics": metrics, "claims": claims}))
 
     @cached_property
     def digest(self) -> str:

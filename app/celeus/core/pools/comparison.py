@@ -73,9 +73,9 @@ def loss_said(pool: Pool, item: int, judgement: Mapping[str, Any], left: Side | 
             return pool.loss_of_label(item, judgement["label"])
         if word == "loss":
             return pool.scale.check(judgement["loss"])
-    elif both and systems.kind != "preference":
+    elif both and systems.loss.kind != "preference":
         return systems.of_losses(judgement, left)
-    elif word in {"preference", "grade"} and systems.kind == "preference":
+    elif word in {"preference", "grade"} and systems.loss.kind == "preference":
         return systems.of_preference(judgement, left)
     elif word == "label" and pool.paired_classes:
         return pool.loss_of_label(item, judgement["label"])
@@ -121,7 +121,7 @@ def losses_said(
                 value=len(losses),
             )
         # By place: a refusal by name would disclose which system gave an answer.
-        scale, whole = lineup.scale, lineup.scale.kind == "zero_one"
+        scale, whole = lineup.loss, lineup.loss.kind == "zero_one"
         losses = [
             loss_of(str(place), loss, scale.lower, scale.upper, whole=whole)
             for place, loss in enumerate(losses)

@@ -8,13 +8,15 @@ session that judged an earlier one (docs/evidence/method.md#14-known-losses).
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Self, get_args
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.interval import Interval
+from celeus.core.plain import SESSION, Count, Digest, Plain, text
 from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
@@ -60,7 +62,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLosses:
+class KnownLosses(Plain):
     """Facts about its pool's bounds that a plan states: known losses, their sum, the reasons.
 
     ``reasons`` counts known items by reason; ``bounded`` is the number of further items with bounds
@@ -70,24 +72,11 @@ class KnownLosses:
 
     items: int
     total: float
-    reasons: Mapping[str, int]
+    reasons: Mapping[str, Count]
     bounded: int = 0
-    bounds: Mapping[str, int] = field(default_factory=dict)
+    bounds: Mapping[str, Count] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values; ``bounds`` is left out if it is empty."""
-        values = {
-            "items": self.items,
-            "total": self.total,
-            "reasons": dict(self.reasons),
-            "bounded": self.bounded,
-        }
-        return values | ({"bounds": dict(self.bounds)} if self.bounds else {})
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the facts whose ``to_dict`` gave ``values``."""
-        return cls(**(values | {"total": float(values["total"])}))
+    optional: ClassVar = ("bounds",)
 
     @classmethod
     def of(
@@ -127,7 +116,7 @@ def foreign(reasons: Iterable[str], basis: "Basis | None") -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(Plain):
     """The judged session that a pool of a new version is based on; part of the pool's digest.
 
     ``session`` is the id on the wire, ``pool`` the digest of its pool, ``ledger`` the head of its
@@ -137,10 +126,10 @@ class Basis:
     the earlier version is, a or b; None where the session was on one alone.
     """
 
-    session: str
-    pool: str
-    ledger: str
-    certificate: str | None
+    session: Annotated[str, partial(text, form=SESSION)]
+    pool: Digest
+    ledger: Digest
+    certificate: Digest | None
     labels_seen: LabelsSeen
     answer: str | None = None
     system: str | None = None
@@ -173,7 +162,3 @@ class Basis:
     def reasons(self) -> frozenset[str]:
         """Reasons that only the service gives."""
         return frozenset({self.true_label, self.unchanged, self.known_before})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)

@@ -16,6 +16,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.plain import Plain
 from celeus.errors import InvalidValue, LossOutsideScale
 
 LossKind = Literal["zero_one", "cross_entropy", "bounded", "difference"]
@@ -36,7 +37,7 @@ FINEST_SCALE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class LossScale:
+class LossScale(Plain):
     """Kind of loss and the interval it lies in, fixed before the first label."""
 
     kind: LossKind

@@ -1,9 +1,9 @@
 """A metric: one of several losses that a judgement gives, by its name."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
+from celeus.core.plain import INLINE, Plain
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import LONGEST_NAME, Score, default_score
 from celeus.errors import InvalidValue
@@ -12,29 +12,19 @@ NO_METRIC = frozenset({"loss", "label", "reason", "probs", "a", "b", "left", "ri
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Plain):
     """A loss by its name, its scale, and the score declared for its mean, if any."""
 
     name: str
-    scale: LossScale
+    scale: Annotated[LossScale, INLINE]
     score: Score | None = None
+
+    optional: ClassVar = ("score",)
 
     @property
     def measured(self) -> Score:
         """Score of the mean of its losses: the declared one, else the default of the scale."""
         return self.score or default_score(self.scale, None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        stated = {} if self.score is None else {"score": self.score.to_dict()}
-        return {"name": self.name} | asdict(self.scale) | stated
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the metric whose ``to_dict`` gave ``values``; a database makes 1.0 an integer."""
-        scale = LossScale(values["kind"], float(values["lower"]), float(values["upper"]))
-        score = Score(**values["score"]) if "score" in values else None
-        return cls(values["name"], scale, score)
 
 
 def check_metric_name(name: str) -> None:

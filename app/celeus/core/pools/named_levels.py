@@ -4,11 +4,11 @@ A level has a grade in the score's direction: of `0 wrong … 3 perfect`, where 
 the loss 0. Names change no loss, and no digest has them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
 
 from celeus.core.interval import Interval
+from celeus.core.plain import Plain
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
 from celeus.errors import InvalidValue
@@ -20,7 +20,7 @@ LONGEST_HELP = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class Level(Plain):
     """A grade with its name, and ``help``: when it is the right one."""
 
     name: str
@@ -30,15 +30,6 @@ class Level:
     def loss(self, scale: LossScale, score: Score) -> float:
         """Return the loss of the grade; ``Score.at`` is its own inverse."""
         return score.at(self.grade, Interval(scale.lower, scale.upper))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"name": self.name, "grade": self.grade, "help": self.help}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the level whose ``to_dict`` gave ``values``; a database makes 1.0 an integer."""
-        return cls(values["name"], float(values["grade"]), values["help"])
 
 
 def check_levels(

@@ -37,13 +37,14 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
+from celeus.core.plain import Count, Digest, Plain
 from celeus.core.pools.loss_bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
 from celeus.core.pools.metrics import Metric
@@ -71,6 +72,54 @@ MATRICES = frozenset({"target_probs", "predictions", "answers", "surrogates"})
 """Columns that have a row of numbers for every item."""
 STATED = frozenset({"known", "loss_lower", "loss_upper"})
 """Columns of a pool that states bounds of single losses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDigest(Plain):
+    """Name and type of a column, and the digest of its little-endian bytes."""
+
+    name: str
+    dtype: str
+    sha256: Digest
+
+    @classmethod
+    def of(cls, name: str, column: NDArray[Any]) -> Self:
+        """Return the digest of a column."""
+        digest = hashlib.sha256(np.ascontiguousarray(column).data).hexdigest()
+        return cls(name, column.dtype.str, digest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolStatements(Plain):
+    """What a header states of a pool where there is any."""
+
+    systems: AnySystems | None = None
+    based_on: Basis | None = None
+    score: Score | None = None
+    metrics: tuple[Metric, ...] = ()
+    group_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    optional: ClassVar[tuple[str, ...]] = (
+        "systems",
+        "based_on",
+        "score",
+        "metrics",
+        "group_columns",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolHeader(PoolStatements):
+    """The members over which a pool's digest is taken."""
+
+    items: Count
+    loss: LossScale
+    groups: tuple[str, ...]
+    columns: tuple[ColumnDigest, ...]
+    items_digest: Digest
+    reasons: tuple[str, ...] = ()
+
+    optional: ClassVar = ("reasons", *PoolStatements.optional)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,41 +171,28 @@ class Pool:
         """SHA-256 of the header in hexadecimal; equal digests mean equal pools."""
         return hashlib.sha256(canonical_json(self.header())).hexdigest()
 
+    @property
+    def statements(self) -> PoolStatements:
+        """Statements beside items and columns."""
+        return PoolStatements(
+            systems=self.named,
+            based_on=self.based_on,
+            score=self.score,
+            metrics=self.metrics,
+            group_columns=self.group_columns,
+        )
+
     def header(self) -> dict[str, object]:
         """Return the header, over which the digest is taken."""
-        stated: dict[str, object] = {"reasons": list(self.reasons)} if self.reasons else {}
-        if self.named is not None:
-            stated["systems"] = self.named.to_dict()
-        if self.based_on is not None:
-            stated["based_on"] = self.based_on.to_dict()
-        if self.score is not None:
-            stated["score"] = self.score.to_dict()
-        if self.metrics:
-            stated["metrics"] = [metric.to_dict() for metric in self.metrics]
-        if self.group_columns:
-            stated["group_columns"] = {
-                name: list(values) for name, values in self.group_columns.items()
-            }
-        return stated | {
-            "items": self.items,
-            "loss": {
-                "kind": self.scale.kind,
-                "lower": self.scale.lower,
-                "upper": self.scale.upper,
-            },
-            "groups": list(self.groups),
-            "columns": [
-                {
-                    "name": name,
-                    "dtype": self.columns[name].dtype.str,
-                    "sha256": hashlib.sha256(
-                        np.ascontiguousarray(self.columns[name]).data
-                    ).hexdigest(),
-                }
-                for name in sorted(self.columns)
-            ],
-            "items_digest": self.items_digest.hex(),
-        }
+        return PoolHeader(
+            items=self.items,
+            loss=self.scale,
+            groups=self.groups,
+            columns=tuple(ColumnDigest.of(*column) for column in sorted(self.columns.items())),
+            items_digest=self.items_digest.hex(),
+            reasons=self.reasons,
+            **vars(self.statements),
+        ).to_dict()
 
     @cached_property
     def surrogates(self) -> tuple[NDArray[np.float64], ...]:

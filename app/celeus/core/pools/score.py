@@ -18,6 +18,7 @@ from decimal import Context, Decimal
 from typing import Any, Literal, get_args
 
 from celeus.core.interval import Interval
+from celeus.core.plain import Plain
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.systems import AnySystems, Systems
 from celeus.errors import InvalidValue
@@ -31,7 +32,7 @@ _HALF = Decimal("0.5")
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class Score(Plain):
     """Name, direction and unit of a score: a ``share`` is shown in percent, a ``number`` as is."""
 
     name: str
@@ -70,10 +71,6 @@ class Score:
         ends = {"lower": image.lower, "upper": image.upper}
         return {**self.to_dict(), "estimate": self.at(estimate, scale), **ends}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"name": self.name, "better": self.better, "unit": self.unit}
-
     def _exact(self, loss: float, scale: Interval) -> Decimal:
         exact = _decimal(loss)
         if self.better == "lower":
@@ -109,7 +106,7 @@ def declared_score(name: str, better: Better, scale: LossScale, named: AnySystem
 
     Raises InvalidValue for preferences and for differences of systems without names.
     """
-    if isinstance(named, Systems) and named.kind == "preference":
+    if isinstance(named, Systems) and named.loss.kind == "preference":
         raise InvalidValue(
             "A preference has no score: it says on how many items which system is preferred.",
             field="score",
@@ -136,7 +133,7 @@ def default_score(scale: LossScale, named: AnySystems | None) -> Score:
         return Score("mean cross-entropy loss", "lower", "number")
     if scale.kind == "bounded":
         return Score("mean loss", "lower", "number")
-    kind = named.kind if isinstance(named, Systems) else "bounded"
+    kind = named.loss.kind if isinstance(named, Systems) else "bounded"
     if kind == "preference":
         return Score("mean preference", "lower", "share" if scale.upper == 1.0 else "number")
     if kind == "zero_one":

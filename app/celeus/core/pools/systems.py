@@ -11,8 +11,9 @@ Of several, among which the best is sought, a judge gives the losses of all.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
+from celeus.core.plain import Plain
 from celeus.core.pools.losses import LossScale
 from celeus.errors import InvalidValue, LossOutsideScale
 
@@ -34,14 +35,21 @@ RESERVED = (*SIDES, *PLACES)
 
 
 @dataclass(frozen=True, slots=True)
-class Systems:
+class OneLoss(Plain):
+    """Kind and scale on which one of two systems is judged."""
+
+    kind: Kind
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Systems(Plain):
     """Two systems that are compared: names, the loss of each, and the rule for equal texts."""
 
     a: str
     b: str
-    kind: Kind
-    lower: float
-    upper: float
+    loss: OneLoss
     normalisation: Normalisation = "exact"
 
     def __post_init__(self) -> None:
@@ -52,35 +60,37 @@ class Systems:
                 rule="another name than that of a",
                 value=self.b,
             )
-        if self.kind not in KINDS:
+        loss = self.loss
+        if loss.kind not in KINDS:
             raise InvalidValue(
                 "Two systems are not compared by this kind of loss.",
                 field="loss.kind",
                 rule="one of " + ", ".join(KINDS) + " where there are `systems`",
-                value=self.kind,
+                value=loss.kind,
             )
         _check_normalisation(self.normalisation)
-        if self.kind == "preference":
+        if loss.kind == "preference":
             self._check_grades()
         else:
-            LossScale(self.kind, self.lower, self.upper)
+            LossScale(loss.kind, loss.lower, loss.upper)
         # Twice as wide a scale may be too wide.
         self.scale.check(0.0)
 
     def _check_grades(self) -> None:
-        if self.lower != 0.0:
+        lower, upper = self.loss.lower, self.loss.upper
+        if lower != 0.0:
             raise InvalidValue(
                 "A preference has no lower limit.",
                 field="loss.lower",
                 rule="left out",
-                value=self.lower,
+                value=lower,
             )
-        if self.upper not in range(1, MOST_GRADES + 1):
+        if upper not in range(1, MOST_GRADES + 1):
             raise InvalidValue(
                 "The grades of a preference are counted.",
                 field="loss.upper",
                 rule=f"a whole number from 1 to {MOST_GRADES}: grades by which one may be better",
-                value=self.upper,
+                value=upper,
             )
 
     @classmethod
@@ -94,7 +104,7 @@ class Systems:
             lower, upper = scale.lower, scale.upper
         ends = 0.0 if lower is None else lower, 1.0 if upper is None else upper
         # Whatever else it is, the check of the kind refuses it by name.
-        return cls(*names, kind, *ends, same)  # type: ignore[arg-type]
+        return cls(*names, OneLoss(kind, *ends), same)  # type: ignore[arg-type]
 
     @property
     def names(self) -> dict[str, str]:
@@ -104,32 +114,17 @@ class Systems:
     @property
     def scale(self) -> LossScale:
         """Scale of the difference."""
-        return LossScale.of("difference", upper=self.upper - self.lower)
-
-    @property
-    def loss_of_one(self) -> dict[str, Any]:
-        """Kind and scale on which one of the two is judged."""
-        return {"kind": self.kind, "lower": self.lower, "upper": self.upper}
+        return LossScale.of("difference", upper=self.loss.upper - self.loss.lower)
 
     def task(self, *, takes_labels: bool) -> dict[str, Any]:
         """Return the facts a judge needs about the comparison, without the systems' names."""
-        judged_by = "preference" if self.kind == "preference" else "losses"
+        loss = self.loss
+        judged_by = "preference" if loss.kind == "preference" else "losses"
         return {
             "judged_by": "label" if takes_labels else judged_by,
-            "kind": self.kind,
-            "scale": (self.lower, self.upper),
+            "kind": loss.kind,
+            "scale": (loss.lower, loss.upper),
         }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {**self.names, "loss": self.loss_of_one, "normalisation": self.normalisation}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the systems whose ``to_dict`` gave ``values``."""
-        loss = values["loss"]
-        ends = float(loss["lower"]), float(loss["upper"])
-        return cls(values["a"], values["b"], loss["kind"], *ends, values["normalisation"])
 
     def same(self, first: str, second: str) -> bool:
         """Return whether the two texts are the same answer."""
@@ -143,8 +138,9 @@ class Systems:
 
     def asked(self, *, classes: bool) -> str:
         """Return the members of a judgement of this pool, in words."""
-        if self.kind == "preference":
-            grades = "" if self.upper == 1.0 else f", with `grade` from 1 to {self.upper:g}"
+        if self.loss.kind == "preference":
+            upper = self.loss.upper
+            grades = "" if upper == 1.0 else f", with `grade` from 1 to {upper:g}"
             return f"`preference` (left, tie or right{grades})"
         both = "`losses` of both (left and right)"
         return f"`label`, the true class, or {both}" if classes else both
@@ -152,8 +148,8 @@ class Systems:
     def of_losses(self, judgement: Mapping[str, Any], left: Side) -> float:
         """Return the difference from ``loss_a`` and ``loss_b``, or those of left and right."""
         names = SIDES if "loss_a" in judgement else PLACES
-        ends = self.lower, self.upper
-        whole = self.kind == "zero_one"
+        ends = self.loss.lower, self.loss.upper
+        whole = self.loss.kind == "zero_one"
         losses = {
             name: loss_of(name, judgement.get(f"loss_{name}"), *ends, whole=whole) for name in names
         }
@@ -165,11 +161,11 @@ class Systems:
         """Return the difference that a ``preference`` and its ``grade`` give."""
         preference, grade = judgement.get("preference"), judgement.get("grade", 1)
         number = float(grade) if type(grade) in {int, float} else 0.0
-        if not (number.is_integer() and 1.0 <= number <= self.upper):
+        if not (number.is_integer() and 1.0 <= number <= self.loss.upper):
             raise InvalidValue(
                 "The pool has no such grade.",
                 field="grade",
-                rule=f"a whole number from 1 to {self.upper:g}, or left out",
+                rule=f"a whole number from 1 to {self.loss.upper:g}, or left out",
                 value=grade,
             )
         if preference == TIE and "grade" not in judgement:
@@ -188,14 +184,14 @@ class Systems:
 
 
 @dataclass(frozen=True, slots=True)
-class Lineup:
+class Lineup(Plain):
     """Names of the systems among which the best is sought, and the scale of each one's loss.
 
     ``normalisation`` decides which texts are the same answer.
     """
 
     names: tuple[str, ...]
-    scale: LossScale
+    loss: LossScale
     normalisation: Normalisation = "exact"
 
     def __post_init__(self) -> None:
@@ -208,7 +204,7 @@ class Lineup:
                     rule="different names, none of them " + ", ".join(RESERVED),
                     value=name,
                 )
-        _check_best_kind(self.scale.kind)
+        _check_best_kind(self.loss.kind)
         _check_normalisation(self.normalisation)
 
     @classmethod
@@ -221,20 +217,6 @@ class Lineup:
         scale = LossScale.of(kind, lower, upper)  # type: ignore[arg-type]  # just checked
         # Whatever else it is, the check refuses it by name.
         return cls(tuple(names), scale, same)  # type: ignore[arg-type]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        scale = self.scale
-        loss = {"kind": scale.kind, "lower": scale.lower, "upper": scale.upper}
-        return {"names": list(self.names), "loss": loss, "normalisation": self.normalisation}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the systems whose ``to_dict`` gave ``values``."""
-        loss = values["loss"]
-        _check_best_kind(loss["kind"])
-        scale = LossScale(loss["kind"], float(loss["lower"]), float(loss["upper"]))
-        return cls(tuple(values["names"]), scale, values["normalisation"])
 
     def codes(self, texts: Sequence[str]) -> list[int]:
         """Return for every system's text the place of the first system with the same answer."""
@@ -256,7 +238,7 @@ class Lineup:
                 rule="the systems of the pool, all of them, by name",
                 value=unknown[0],
             )
-        scale = self.scale
+        scale = self.loss
         whole = scale.kind == "zero_one"
         return tuple(
             loss_of(name, by_name.get(name), scale.lower, scale.upper, whole=whole)
@@ -264,12 +246,13 @@ class Lineup:
         )
 
 
-AnySystems = Systems | Lineup
-
-
-def systems_from(values: Mapping[str, Any]) -> AnySystems:
+def systems_from(values: object, where: str = "systems") -> Systems | Lineup:
     """Return the systems whose ``to_dict`` gave ``values``: two that are compared, or several."""
-    return Lineup.from_dict(values) if "names" in values else Systems.from_dict(values)
+    several = isinstance(values, Mapping) and "names" in values
+    return (Lineup if several else Systems).from_dict(values, where)
+
+
+AnySystems = Annotated[Systems | Lineup, systems_from]
 
 
 def check_count(count: int) -> None:

@@ -6,11 +6,14 @@ matter; in all formulas they are relative, with a mean over the pool of 1.
 """
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from celeus.core.plain import Plain, number
 
 Floats = NDArray[np.float64]
 
@@ -21,19 +24,21 @@ LARGEST_RATIO = 1e9
 ROUNDING = 1e-9
 WEIGHT_RULE = f"a number from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}; leave out what counts nothing"
 
+Weight = Annotated[float, partial(number, lowest=LEAST_WEIGHT)]
+
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(Plain):
     """Facts about its pool's weights that a plan states: their mean, least and largest.
 
     ``effective_items`` is the number of items of equal weight with the same information: W^2 over
     the sum of w^2.
     """
 
-    mean: float
-    least: float
-    largest: float
-    effective_items: float
+    mean: Weight
+    least: Weight
+    largest: Weight
+    effective_items: Weight
 
     @classmethod
     def of(cls, weight: Floats) -> Self:
@@ -51,15 +56,6 @@ class Weights:
     def within_ratio(self) -> bool:
         """True if the largest weight is at most LARGEST_RATIO times the least, up to rounding."""
         return self.largest <= LARGEST_RATIO * self.least * (1.0 + ROUNDING)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the facts whose ``to_dict`` gave ``values``; a database makes 2.0 an integer."""
-        return cls(**{name: float(value) for name, value in values.items()})
 
 
 def relative(weight: Floats) -> Floats:

@@ -15,21 +15,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
-from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start
-from celeus.core.certificate.document import PUSHED, Account, certificate, position_of
-from celeus.core.certificate.parsing import (
-    DIGEST,
-    Mismatch,
-    Object,
-    equal,
-    members,
-    moment,
-    parse,
-    same,
-    text,
-    whole,
-)
+from celeus.core.certificate.document import Account, certificate, position_of
+from celeus.core.certificate.layout import PUSHED
+from celeus.core.certificate.parsing import moment, parse
 from celeus.core.certificate.read import header_of, plan_of
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.certificate.replay import (
@@ -41,6 +30,7 @@ from celeus.core.certificate.replay import (
 )
 from celeus.core.certificate.verify import verify
 from celeus.core.ledger import Amendment, JointObservation, Observation, Unjudgeable
+from celeus.core.plain import DIGEST, Mismatch, Object, equal, members, refusals, same, text, whole
 from celeus.core.plans.plan import METHOD_VERSION, Plan
 from celeus.core.pools.metrics import check_metric_name
 from celeus.core.pools.pool import Pool
@@ -155,15 +145,13 @@ def run_of(opening: Opening, pool: Pool, lines: Iterable[bytes], until: str) -> 
 
 def _form_of(pool: Object) -> PoolForm:
     _showable(pool, "pool")
-    try:
-        form = PoolForm.from_dict(pool)
-    except (AttributeError, KeyError, TypeError, ValueError, Refusal) as error:
-        raise Mismatch("pool", None, f"what a run says of its pool ({error})") from error
+    with refusals("pool"):
+        form = PoolForm.from_dict(pool, "pool")
     same("pool", pool, form.to_dict())
-    name = text(form.name, "pool.name")
+    name = form.name
     if not 0 < len(name) <= LONGEST_NAME:
         raise Mismatch("pool.name", name, f"1 to {LONGEST_NAME} characters")
-    names = [text(metric.name, "pool.metrics") for metric in form.metrics]
+    names = [metric.name for metric in form.metrics]
     if len(set(names)) < len(names) or len(names) > MOST_METRICS:
         rule = f"at most {MOST_METRICS} different names"
         raise Mismatch("pool.metrics", ", ".join(names), rule)
@@ -172,10 +160,10 @@ def _form_of(pool: Object) -> PoolForm:
             check_metric_name(metric_name)
     except Refusal as refusal:
         raise Mismatch("pool.metrics", refusal.value, refusal.rule) from refusal
-    named = form.named
+    named = form.systems
     systems = (named.a, named.b) if isinstance(named, Systems) else ()
     for system in named.names if isinstance(named, Lineup) else systems:
-        if not 0 < len(text(system, "pool.systems")) <= LONGEST_NAME:
+        if not 0 < len(system) <= LONGEST_NAME:
             raise Mismatch("pool.systems", system, f"1 to {LONGEST_NAME} characters")
     return form
 
@@ -191,8 +179,7 @@ def _showable(value: object, where: str) -> None:
 
 def _plan_of(opening: Opening, pool: Pool) -> AnyPlan:
     """Return the plan of the header; raises Mismatch unless its claim gives it on this pool."""
-    header, scale = header_of(parse(canonical_json(pool.header())))
-    plan = plan_of(opening.plan, header, scale)
+    plan = plan_of(opening.plan, header_of(pool.header()))
     equal("the items of plan.pool_digest", plan.pool_digest, pool.digest)
     equal("plan.commitment", plan.commitment, commitment(opening.seed))
     return plan

@@ -32,7 +32,7 @@ from celeus.core.ledger import (
 )
 from celeus.core.pause import pause
 from celeus.core.plans.best_plan import BestPlan
-from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
@@ -334,7 +334,7 @@ def plan_from_values(values: Mapping[str, Any]) -> AnyPlan:
     """The plan whose ``to_dict`` gave ``values``."""
     if "table" in values:
         return TablePlan.from_dict(values)
-    return BestPlan.from_dict(dict(values)) if "best" in values else plan_from(dict(values))
+    return BestPlan.from_dict(dict(values)) if "best" in values else Plan.from_dict(dict(values))
 
 
 @overload

@@ -15,25 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.certificate.replay import Evidence
-from celeus.core.pools.loss_bounds import Basis
-from celeus.core.pools.metrics import Metric
-from celeus.core.pools.pool import MATRICES, dtype_of
-from celeus.core.pools.score import Score
-from celeus.core.pools.systems import AnySystems, systems_from
+from celeus.core.plain import Mismatch
+from celeus.core.pools.pool import MATRICES, PoolStatements, dtype_of
 from celeus.errors import InvalidValue, Refusal
 
 MOST_ARRAYS = 10_000
-NAMES = (
-    "groups",
-    "items_digest",
-    "digest",
-    "reasons",
-    "systems",
-    "based_on",
-    "score",
-    "metrics",
-    "group_columns",
-)
+NAMES = ("groups", "items_digest", "digest", "reasons", *PoolStatements.optional)
 """Arrays that are not columns."""
 ENCRYPTED = 1
 BEFORE_HEADER = 10
@@ -66,54 +53,16 @@ def read_archive(file: IO[bytes]) -> Evidence:
     if reasons.ndim != 1:
         raise _refused("reasons is no list")
     names = [tuple(str(name) for name in one) for one in (groups, reasons)]
-    systems = _systems(arrays["systems"]) if "systems" in arrays else None
-    basis = _basis(arrays["based_on"]) if "based_on" in arrays else None
-    score = _score(arrays["score"]) if "score" in arrays else None
-    metrics = _metrics(arrays["metrics"]) if "metrics" in arrays else ()
-    grouped = _group_columns(arrays["group_columns"]) if "group_columns" in arrays else {}
-    stated = systems, basis, score, metrics, grouped
-    return Evidence(columns, names[0], items_digest, names[1], *stated)
-
-
-def _systems(text: NDArray[Any]) -> AnySystems:
-    """The systems of a pool, from their JSON."""
     try:
-        return systems_from(json.loads(str(text)))
-    except (ArithmeticError, ValueError, TypeError, KeyError, RecursionError, Refusal) as error:
-        raise _refused("systems are not those of a pool") from error
-
-
-def _basis(text: NDArray[Any]) -> Basis:
-    """The session that a pool is based on, from its JSON."""
-    try:
-        return Basis(**json.loads(str(text)))
-    except (ValueError, TypeError, RecursionError, Refusal) as error:
-        raise _refused("based_on is no session") from error
-
-
-def _score(text: NDArray[Any]) -> Score:
-    """What the mean of a pool's losses is called, from its JSON."""
-    try:
-        return Score(**json.loads(str(text)))
-    except (ValueError, TypeError, AttributeError, RecursionError, Refusal) as error:
-        raise _refused("score is not that of a pool") from error
-
-
-def _metrics(text: NDArray[Any]) -> tuple[Metric, ...]:
-    """The metrics of a pool, from their JSON."""
-    try:
-        return tuple(map(Metric.from_dict, json.loads(str(text))))
-    except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError, Refusal) as error:
-        raise _refused("metrics are not those of a pool") from error
-
-
-def _group_columns(text: NDArray[Any]) -> dict[str, tuple[str, ...]]:
-    """The group columns of a pool with their values, from their JSON."""
-    try:
-        columns = json.loads(str(text))
-        return {name: tuple(map(str, values)) for name, values in columns.items()}
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise _refused("group_columns are not those of a pool") from error
+        stated = {
+            name: json.loads(str(arrays[name]))
+            for name in PoolStatements.optional
+            if name in arrays
+        }
+        facts = PoolStatements.from_dict(stated)
+    except (ArithmeticError, ValueError, RecursionError, Refusal, Mismatch) as error:
+        raise _refused("what it states of its pool is not what a pool has") from error
+    return Evidence(columns, names[0], items_digest, names[1], **vars(facts))
 
 
 def _arrays(archive: zipfile.ZipFile) -> Mapping[str, NDArray[Any]]:

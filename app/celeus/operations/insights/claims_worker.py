@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from celeus.core.insights.evidence_levels import Answers, intervals, rank
-from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.surrogates import Scores
 from celeus.core.session.rounds import Rounds
@@ -52,7 +52,7 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
         )
         rules = [StoppingRule(**rule) for rule in values["rules"]]
         rounds = Rounds.from_columns(own, values["strata"], rules)
-        plan = plan_from(values["plan"])
+        plan = Plan.from_dict(values["plan"])
         found = intervals(plan, scores, rounds, level, claims)
         yield Frame(
             {

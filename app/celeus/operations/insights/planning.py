@@ -389,7 +389,7 @@ def _guessed(pool: Pool) -> bool:
 def _whole(pool: Pool) -> bool:
     """Losses are at the ends of their scale, or a difference of such; also where none says so."""
     if pool.scale.kind == "difference":
-        graded = pool.systems is not None and pool.systems.kind == "bounded"
+        graded = pool.systems is not None and pool.systems.loss.kind == "bounded"
         return pool.scale.upper == 1.0 and not graded
     return pool.scale.kind == "zero_one"
 

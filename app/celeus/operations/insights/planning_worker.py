@@ -24,7 +24,7 @@ from celeus.core.insights.table_planning import (
     scale_of,
     with_targets,
 )
-from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table_pool import Column, Table
@@ -72,7 +72,7 @@ class Job:
     @classmethod
     def of(cls, frame: Frame) -> Self:
         """The job whose ``frame`` this is."""
-        ladders = [[plan_from(it) for it in ladder] for ladder in frame.values["ladders"]]
+        ladders = [[Plan.from_dict(it) for it in ladder] for ladder in frame.values["ladders"]]
         return cls(**(frame.values | {"ladders": ladders, "scores": Scores(**frame.arrays)}))
 
     @property

@@ -13,8 +13,9 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificate.best.best_claim import best_assumptions
-from celeus.core.certificate.document import OWN_PROCESS, assumptions_of
+from celeus.core.certificate.document import assumptions_of
 from celeus.core.certificate.ed25519 import public_of
+from celeus.core.certificate.layout import OWN_PROCESS
 from celeus.core.certificate.table.table_claim import table_assumptions
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.lure_weights import JudgedRounds
 from celeus.core.insights.surrogate import diagnose
-from celeus.core.plans.plan import Plan, plan_from
+from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.score import Score, default_score
@@ -119,7 +119,7 @@ async def _compute(context: Context, session_id: UUID) -> tuple[dict[str, Any], 
         await one_snapshot(db)
         document = await document_of(db, context.project_id, session_id)
         row = (await db.execute(_PLAN, {"session_id": session_id})).one()
-        plan = plan_from(row.plan)
+        plan = Plan.from_dict(row.plan)
         pool = context.states.pool(context.project_id, row.pool_id)
         if pool is None:
             pool = await load_pool(db, context.project_id, row.pool_id)

@@ -10,13 +10,13 @@ from anyio import to_thread
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.plans.plan import plan_from
+from celeus.core.plans.plan import Plan
 from celeus.core.pools.loss_bounds import Basis, LabelsSeen, foreign
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.earlier import Earlier, EarlierRound, OldItem, loss_of, version_of
 from celeus.core.pools.rows.validation import is_text
-from celeus.core.pools.systems import SIDES, Lineup, Side, Systems
+from celeus.core.pools.systems import SIDES, Lineup, OneLoss, Side, Systems
 from celeus.errors import InvalidValue, SessionNotClosed, SessionNotFound
 from celeus.operations.pools.columns import read_chunks
 from celeus.operations.pools.record import PoolRecord
@@ -91,7 +91,7 @@ async def basis_of(
         )
     old = await pool_record(db, session.pool_id)
     side = _side_of(old, wanted.system)
-    _check_loss(old.systems or old.scale, systems or scale)
+    _check_loss(old.systems.loss if old.systems else old.scale, systems.loss if systems else scale)
     _check_seen(old, wanted.labels_seen, systems)
     classes = {"prediction", "target_probs", "prediction_a"} & {*old.columns}
     if wanted.answer is None and not classes and (side is None or systems is None):
@@ -160,8 +160,8 @@ def _side_of(old: PoolRecord, system: str | None) -> Side | None:
         return None
     names = old.systems.names
     found = [side for side in SIDES if names[side] == system]
-    if not found or old.systems.kind == "preference":
-        preferred = old.systems.kind == "preference"
+    if not found or old.systems.loss.kind == "preference":
+        preferred = old.systems.loss.kind == "preference"
         raise InvalidValue(
             "The session judged preferences and no losses of one version."
             if preferred
@@ -173,10 +173,13 @@ def _side_of(old: PoolRecord, system: str | None) -> Side | None:
     return found[0]
 
 
-def _check_loss(old: LossScale | Systems, own: LossScale | Systems) -> None:
+def _check_loss(old: LossScale | OneLoss, own: LossScale | OneLoss) -> None:
     """The loss of a version, of each of two systems too, is that of the session's pool."""
-    preference = isinstance(own, Systems) and own.kind == "preference"
-    if not preference and (own.kind, own.lower, own.upper) != (old.kind, old.lower, old.upper):
+    if own.kind != "preference" and (own.kind, own.lower, own.upper) != (
+        old.kind,
+        old.lower,
+        old.upper,
+    ):
         raise InvalidValue(
             "The session judged another loss.",
             field="loss",
@@ -216,7 +219,7 @@ async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
     old = await pool_record(db, session.pool_id)
     pool = old.pool(await read_chunks(db, old.pool_id, old.items))
     rows = (await db.execute(_SAID, {"session_id": session.session_id})).scalar_one()
-    left = Earlier(basis, pool, [], record.systems, believed=not plan_from(session.plan).audit)
+    left = Earlier(basis, pool, [], record.systems, believed=not Plan.from_dict(session.plan).audit)
     return await to_thread.run_sync(_with_judged, left, rows)
 
 

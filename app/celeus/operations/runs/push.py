@@ -199,7 +199,7 @@ async def _pool_id(context: Context, db: AsyncConnection, run: _Run) -> UUID:
     if there is not None:
         return there
     form = PoolForm.from_dict(run.values["pool"])
-    new = NewPool(form.name, form.scale, named=form.named, score=form.score, metrics=form.metrics)
+    new = NewPool(form.name, form.loss, named=form.systems, score=form.score, metrics=form.metrics)
     record = await create_sealed_pool(context, db, new, _rows(run.file))
     if record.digest != digest:
         raise LedgerBroken(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import orjson
 
-from celeus.core.certificate.parsing import Mismatch
+from celeus.core.plain import Mismatch
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.growth import pool_of_batches
 from celeus.core.runs.check_run import Opening, Run, opening_of, run_of

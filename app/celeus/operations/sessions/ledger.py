@@ -257,7 +257,7 @@ def _from_detail(row: Mapping[Any, Any], detail: Mapping[str, Any]) -> Rating | 
     if kind is Rating:
         return Rating(row["round"], detail["rater"], row["loss"], detail.get("turn", 1))
     if kind is Addition:
-        return Addition.from_dict(detail)
+        return Addition.in_detail(detail)
     return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
 
 

@@ -102,7 +102,7 @@ def _interval_page(templates: Templates, account: Account, pool: PoolRecord, pla
         compared=contrast is not None,
         chart=_chart(account, plan, words, compared=contrast is not None),
         rows=thin(words.points, ROWS),
-        parameters=_parameters(plan.policy.parameters()),
+        parameters=_parameters(plan.policy.to_dict()),
     )
 
 

@@ -40,7 +40,7 @@ def pool_of(words: tuple[str, ...], *, surrogates: bool = False) -> tuple[Pool, 
     done = assemble_lineup(list(range(1, len(rows) + 1)), rows, lineup, None)
     assert not done.faults
     losses = np.array([[GRADES[letter.lower()] for letter in word] for word in words])
-    return Pool(len(rows), lineup.scale, done.batch.columns, (), CHAIN_START, (), lineup), losses
+    return Pool(len(rows), lineup.loss, done.batch.columns, (), CHAIN_START, (), lineup), losses
 
 
 def begun(pool: Pool, alpha: float = 0.4, **claim: Any) -> tuple[BestPlan, Session[Best]]:  # noqa: ANN401

@@ -5,65 +5,30 @@ what the systems answered.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 import numpy as np
 
-from celeus.core.certificate.parsing import (
-    DIGEST,
-    Mismatch,
-    Object,
-    equal,
-    flag,
-    listed,
-    members,
-    number,
-    same,
-    text,
-    whole,
-)
 from celeus.core.certificate.read_ledger import Transcript
+from celeus.core.plain import Mismatch, Object, equal, same
 from celeus.core.plans.best_plan import BestPlan
-from celeus.core.plans.plan import METHOD_VERSION
 from celeus.core.pools.comparison import losses_said
-from celeus.core.pools.losses import LossScale
-from celeus.core.pools.pool import Pool
+from celeus.core.pools.pool import Pool, PoolHeader
 from celeus.core.pools.rows.lineups import all_same
 from celeus.core.pools.systems import Lineup
 from celeus.core.session.best.candidates import candidates_of
 from celeus.errors import Refusal
 
-PLAN = frozenset({one.name for one in fields(BestPlan)} - {"fixed"} | {"best"})
 COLUMNS = frozenset({"predictions", "answers", "surrogates", "known", "group"})
 
 
-def best_plan_of(values: Object, lineup: Lineup, items: int, scale: LossScale) -> BestPlan:
+def best_plan_of(values: Object, lineup: Lineup, header: PoolHeader) -> BestPlan:
     """The plan in ``values``; Mismatch where no session on such a pool has it."""
-    plan = members(values, "plan", PLAN, ("fixed",))
-    equal("plan.best", plan["best"], found=True)
-    equal("plan.method_version", plan["method_version"], METHOD_VERSION)
-    equal("plan.items", plan["items"], items)
-    same("plan.systems", listed(plan["systems"], "plan.systems"), list(lineup.names))
+    plan, scale = BestPlan.from_dict(values, "plan"), header.loss
+    equal("plan.items", plan.items, header.items)
+    same("plan.systems", list(plan.systems), list(lineup.names))
     for name, end in (("lower", scale.lower), ("upper", scale.upper)):
-        equal(f"plan.{name}", plan[name], end)
-    try:
-        made = BestPlan(
-            pool_digest=text(plan["pool_digest"], "plan.pool_digest", DIGEST),
-            items=items,
-            known=whole(plan["known"], "plan.known", 0, items - 1),
-            systems=lineup.names,
-            lower=scale.lower,
-            upper=scale.upper,
-            alpha=number(plan["alpha"], "plan.alpha"),
-            budget=whole(plan["budget"], "plan.budget"),
-            commitment=text(plan["commitment"], "plan.commitment", DIGEST),
-            beta=number(plan["beta"], "plan.beta"),
-            fixed=flag(plan.get("fixed", False), "plan.fixed"),
-        )
-    except Refusal as refusal:
-        raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
-    same("plan", plan, made.to_dict())
-    return made
+        equal(f"plan.{name}", getattr(plan, name), end)
+    return plan
 
 
 def check_answers(

@@ -4,111 +4,37 @@ Nothing of it can be computed without the pool's columns: how an item was drawn,
 it counts, follows from what they say of it.
 """
 
-from dataclasses import fields
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.certificate.parsing import (
-    DIGEST,
-    Mismatch,
-    Object,
-    equal,
-    flag,
-    listed,
-    members,
-    number,
-    same,
-    text,
-    whole,
-)
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.certificate.replay import check_bounds_columns, check_carried
 from celeus.core.interval import Interval
-from celeus.core.plans.plan import METHOD_VERSION
-from celeus.core.plans.stopping import Question, Side
-from celeus.core.plans.table_plan import MOST_CLAIMS, TableClaim, TablePlan
+from celeus.core.plain import Mismatch, Object, equal, same
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.comparison import loss_said
-from celeus.core.pools.metrics import Metric
-from celeus.core.pools.pool import STATED, Pool
+from celeus.core.pools.pool import STATED, Pool, PoolHeader
+from celeus.core.pools.table_pool import sole_metric
 from celeus.core.session.recorded import SLACK
 from celeus.errors import Refusal
 
-PLAN = frozenset({one.name for one in fields(TablePlan)} | {"table"})
-OPTIONAL = frozenset({"reserve", "fixed"})
-CLAIM = tuple(one.name for one in fields(TableClaim))
 
-
-def table_plan_of(values: Object, metrics: tuple[Metric, ...], items: int) -> TablePlan:
+def table_plan_of(values: Object, header: PoolHeader) -> TablePlan:
     """The plan in ``values``; Mismatch where no session on such a pool has it."""
-    plan = members(values, "plan", PLAN - OPTIONAL, OPTIONAL)
-    equal("plan.table", plan["table"], found=True)
-    equal("plan.method_version", plan["method_version"], METHOD_VERSION)
-    equal("plan.items", plan["items"], items)
-    claims = listed(plan["claims"], "plan.claims")
-    whole(float(len(claims)), "the number of plan.claims", 1, MOST_CLAIMS)
-    try:
-        made = TablePlan(
-            pool_digest=text(plan["pool_digest"], "plan.pool_digest", DIGEST),
-            items=items,
-            drawable=whole(plan["drawable"], "plan.drawable", 1, items),
-            metrics=metrics,
-            claims=tuple(claim_of(one, f"plan.claims[{at}]") for at, one in enumerate(claims)),
-            alpha=number(plan["alpha"], "plan.alpha"),
-            # Whatever else these two are, the plan refuses them by name.
-            account=text(plan["account"], "plan.account"),  # type: ignore[arg-type]
-            small_groups=text(plan["small_groups"], "plan.small_groups"),  # type: ignore[arg-type]
-            budget=whole(plan["budget"], "plan.budget"),
-            commitment=text(plan["commitment"], "plan.commitment", DIGEST),
-            beta=number(plan["beta"], "plan.beta"),
-            reserve=number(plan.get("reserve", 0.0), "plan.reserve"),
-            fixed=flag(plan.get("fixed", False), "plan.fixed"),
-        )
-        names = {metric.name for metric in metrics}
-        for at, claim in enumerate(made.claims):
-            if claim.metric not in names:
-                rule = f"one of {', '.join(sorted(names))}"
-                raise Mismatch(f"plan.claims[{at}].metric", claim.metric, rule)
-            made.of(claim)
-    except Refusal as refusal:
-        raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
-    same("plan", plan, made.to_dict())
-    return made
-
-
-def claim_of(value: object, where: str) -> TableClaim:
-    """A claim as a plan, or the event that adds one, writes it down."""
-    values = members(value, where, CLAIM)
-    return TableClaim(
-        metric=text(values["metric"], f"{where}.metric"),
-        items=whole(values["items"], f"{where}.items", 1),
-        level=number(values["level"], f"{where}.level", 0.0, 1.0),
-        column=_perhaps(values["column"], f"{where}.column"),
-        value=_perhaps(values["value"], f"{where}.value"),
-        precision=None
-        if values["precision"] is None
-        else number(values["precision"], f"{where}.precision"),
-        questions=tuple(
-            _question(one, f"{where}.questions[{at}]")
-            for at, one in enumerate(listed(values["questions"], f"{where}.questions"))
-        ),
-        whole=flag(values["whole"], f"{where}.whole"),
-        known=whole(values["known"], f"{where}.known", 0),
-        total=number(values["total"], f"{where}.total"),
-    )
-
-
-def _perhaps(value: object, where: str) -> str | None:
-    return None if value is None else text(value, where)
-
-
-def _question(value: object, where: str) -> Question:
-    values = members(value, where, ("side", "threshold"))
-    side = next((choice for choice in get_args(Side) if choice == values["side"]), None)
-    if side is None:
-        raise Mismatch(f"{where}.side", values["side"], "one of " + ", ".join(get_args(Side)))
-    return Question(side, number(values["threshold"], f"{where}.threshold"))
+    metrics = header.metrics or (sole_metric(header.loss, header.score),)
+    due = [metric.to_dict() for metric in metrics]
+    same("plan.metrics", values.get("metrics", due), due)
+    plan = TablePlan.from_dict(values, "plan")
+    equal("plan.items", plan.items, header.items)
+    names = {metric.name for metric in metrics}
+    for at, claim in enumerate(plan.claims):
+        if claim.metric not in names:
+            rule = f"one of {', '.join(sorted(names))}"
+            raise Mismatch(f"plan.claims[{at}].metric", claim.metric, rule)
+        plan.of(claim)
+    return plan
 
 
 def check_table_labels(pool: Pool, plan: TablePlan, transcript: Transcript) -> None:

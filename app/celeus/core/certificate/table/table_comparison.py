@@ -1,9 +1,9 @@
 """The claims that a certificate makes about a table, compared with those its ledger leads to."""
 
-from celeus.core.certificate.parsing import listed, members, same
 from celeus.core.certificate.read import close
 from celeus.core.certificate.table.table_claim import score_values, table_claim
 from celeus.core.interval import Interval
+from celeus.core.plain import listed, members, same
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_question import Table
 

@@ -15,7 +15,7 @@ Notation: l old losses (NaN where not judged), y true labels (-1 where not known
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -257,7 +257,7 @@ class Earlier:
         at, new = old.index, b if isinstance(b, dict) else {}
         if self.round[at]:
             carried.rounds[line] = int(self.round[at])
-        if self.systems is not None and self.systems.kind != "preference":
+        if self.systems is not None and self.systems.loss.kind != "preference":
             self._guess_pair(row, new, at)
         label, prediction = int(self.label[at]), new.get("prediction")
         if label >= 0 and type(prediction) is int and "prediction" in row["a"]:
@@ -286,7 +286,7 @@ class Earlier:
     def _answer(self, old: OldItem) -> Row:
         """The old version's answer, as a row of two systems has it."""
         shown = {} if old.shown is None else {"payload": old.shown}
-        preferred = self.systems is not None and self.systems.kind == "preference"
+        preferred = self.systems is not None and self.systems.loss.kind == "preference"
         if self.prediction is not None and not preferred:
             if old.answer is not None:
                 shown = {"payload": {self.basis.answer: old.answer}}
@@ -336,7 +336,7 @@ def version_of(pool: Pool, side: Side) -> Pool:
     names = {"prediction": f"prediction_{side}", "label": "label", "weight": "weight"}
     columns = {name: pool.columns[one] for name, one in names.items() if one in pool.columns}
     # A preference, which is no loss, was refused.
-    scale = LossScale(systems.kind, systems.lower, systems.upper)  # type: ignore[arg-type]
+    scale = LossScale(*astuple(systems.loss))
     return Pool(pool.items, scale, columns, (), pool.items_digest)
 
 

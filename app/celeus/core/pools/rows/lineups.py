@@ -47,7 +47,7 @@ class _Answers:
 
     @property
     def scale(self) -> LossScale:
-        return self.lineup.scale
+        return self.lineup.loss
 
     def present(self, row: Row) -> Row:
         """The row without its nulls, those of its systems included."""
@@ -125,7 +125,7 @@ def _faults(row: Row, lineup: Lineup, own: frozenset[str] | None) -> Iterator[Vi
             yield f"answers.{name}", f"an object of {', '.join(sorted(OWN))}", inner
             continue
         where = f"answers.{name}"
-        yield from side_faults(where, inner, lineup.scale)
+        yield from side_faults(where, inner, lineup.loss)
         for field in sorted((inner.keys() & OWN) - {"payload"} ^ carried):
             rule = "given, as of the others" if field in carried else "left out, as of the others"
             yield f"{where}.{field}", rule, inner.get(field)

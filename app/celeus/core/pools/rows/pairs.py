@@ -35,7 +35,7 @@ from celeus.core.pools.rows.validation import (
     is_number,
     stated_faults,
 )
-from celeus.core.pools.systems import SAME_ANSWER, SIDES, Systems
+from celeus.core.pools.systems import SAME_ANSWER, SIDES, OneLoss, Systems
 
 OWN = frozenset({"prediction", "answer", "payload", "surrogate"})
 """Fields of each of the two systems."""
@@ -114,7 +114,7 @@ def _faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[
     sides = [row.get(side) for side in SIDES]
     for side, inner in zip(SIDES, sides, strict=True):
         if isinstance(inner, dict):
-            yield from side_faults(side, inner, systems)
+            yield from side_faults(side, inner, systems.loss)
         else:
             yield side, f"an object of what system {side} answered, as every item has it", inner
     if all(isinstance(inner, dict) for inner in sides):
@@ -137,14 +137,14 @@ def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
             yield name, "left out where a and b have their own", row[name]
 
 
-def side_faults(side: str, inner: Row, systems: Systems | LossScale) -> Iterator[Violation]:
-    """Violations in the fields of a system; ``systems`` says which losses it may have."""
+def side_faults(side: str, inner: Row, loss: OneLoss | LossScale) -> Iterator[Violation]:
+    """Violations in the fields of a system; ``loss`` says which losses it may have."""
     for name, value in inner.items():
         if name not in OWN:
             yield f"{side}.{name}", "one of " + ", ".join(sorted(OWN)), value
     if "prediction" in inner:
         prediction = inner["prediction"]
-        if systems.kind != "zero_one":
+        if loss.kind != "zero_one":
             rule = "left out: only a zero_one loss follows from it; an answer goes into `answer`"
             yield f"{side}.prediction", rule, prediction
         elif not _is_class(prediction):
@@ -155,8 +155,8 @@ def side_faults(side: str, inner: Row, systems: Systems | LossScale) -> Iterator
         yield f"{side}.answer", "a text; a class goes into `prediction`", inner["answer"]
     if "payload" in inner and not isinstance(inner["payload"], dict | str):
         yield f"{side}.payload", PAYLOAD_RULE, inner["payload"]
-    if "surrogate" in inner and not is_number(inner["surrogate"], systems.lower, systems.upper):
-        rule = f"a number from {systems.lower:g} to {systems.upper:g}"
+    if "surrogate" in inner and not is_number(inner["surrogate"], loss.lower, loss.upper):
+        rule = f"a number from {loss.lower:g} to {loss.upper:g}"
         yield f"{side}.surrogate", rule, inner["surrogate"]
 
 
@@ -185,7 +185,7 @@ def _difference_faults(row: Row, systems: Systems) -> Iterator[Violation]:
     loss = known.get("loss", 0) if isinstance(known, dict) else 0
     if loss != 0 and same_answer(row, systems):
         yield "known.loss", "0, or left out: both systems gave the same answer", loss
-    elif systems.kind != "bounded" and is_number(loss, -math.inf) and loss % 1 != 0:
+    elif systems.loss.kind != "bounded" and is_number(loss, -math.inf) and loss % 1 != 0:
         yield "known.loss", "a whole number: judges say no other difference here", loss
 
 
@@ -234,7 +234,7 @@ def _columns(rows: list[Row], systems: Systems, own: frozenset[str]) -> dict[str
             columns[f"prediction_{side}"] = np.array([row[side]["prediction"] for row in rows])
     if "surrogate" in own:
         a, b = (np.array([float(row[side]["surrogate"]) for row in rows]) for side in SIDES)
-        limits = Interval(systems.lower, systems.upper)
+        limits = Interval(systems.loss.lower, systems.loss.upper)
         # Of two texts both may be right, of two classes one at most.
         columns |= surrogate_columns(a, b, limits, exclusive="prediction" in own)
     return {name: column.astype(dtype_of(name)) for name, column in columns.items()}
