@@ -1,9 +1,12 @@
 """The whole service in this process, over a real database and a real Redis."""
 
-from collections.abc import AsyncIterator
-from functools import lru_cache
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
@@ -11,6 +14,7 @@ from httpx import ASGITransport, AsyncClient
 from celeus.main import create_app
 from celeus.operations.certificates.signing_keys import make_key
 from celeus.settings import Settings
+from tests.conftest import empty
 from tests.keys import bearer
 
 
@@ -32,20 +36,54 @@ def settings(database_url: str, redis_url: str, signing_key_file: Path) -> Setti
     )
 
 
-_app_of = lru_cache(maxsize=8)(create_app)
+MOST_OPEN = 4
+"""Services kept open; each has connections to the database."""
+
+
+@pytest.fixture(scope="session")
+async def open_app() -> AsyncIterator[Callable[[Settings], Awaitable[FastAPI]]]:
+    """A service with these settings and its context open, which all tests share.
+
+    To make one takes 0.1 s, and to open it 25 ms.
+    """
+    kept: OrderedDict[Settings, tuple[FastAPI, AsyncExitStack]] = OrderedDict()
+
+    async def opened(settings: Settings) -> FastAPI:
+        if settings not in kept:
+            app = create_app(settings)
+            stack = AsyncExitStack()
+            await stack.enter_async_context(app.router.lifespan_context(app))
+            kept[settings] = app, stack
+        kept.move_to_end(settings)
+        if len(kept) > MOST_OPEN:
+            await kept.popitem(last=False)[1][1].aclose()
+        return kept[settings][0]
+
+    yield opened
+    for _, stack in kept.values():
+        await stack.aclose()
 
 
 @pytest.fixture
-async def app(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[FastAPI]:
+async def app(
+    settings: Settings,
+    open_app: Callable[[Settings], Awaitable[FastAPI]],
+    emptying: psycopg.Connection,
+    request: pytest.FixtureRequest,
+) -> AsyncIterator[FastAPI]:
     """The service with its context open.
 
-    Tests with the same settings share one, as to make it takes 0.1 s; those marked ``own_app`` get
-    one that nobody has used, and nobody will.
+    Tests with the same settings share one; those marked ``own_app`` get one that nobody has used,
+    and nobody will.
     """
-    own = request.node.get_closest_marker("own_app") is not None
-    app = create_app(settings) if own else _app_of(settings)
-    async with app.router.lifespan_context(app):
-        yield app
+    if request.node.get_closest_marker("own_app") is not None:
+        app = create_app(settings)
+        async with app.router.lifespan_context(app):
+            yield app
+        return
+    yield await open_app(settings)
+    # In a thread: what the service has under way in this loop may hold a lock
+    await asyncio.to_thread(empty, emptying)
 
 
 @pytest.fixture

@@ -245,6 +245,7 @@ async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
             assert last <= ended_at + seconds
 
 
+@pytest.mark.own_app
 async def test_a_database_older_than_keys_is_behind(
     client: AsyncClient, alter: Callable[[str], Awaitable[object]]
 ) -> None:
