@@ -22,6 +22,8 @@
     │   ├── TooManyWebhooks, WebhookDisabled, TooManyShares
     │   ├── LedgerBroken
     │   └── Busy, DataFolderBusy
+    ├── Outdated        what is kept is not what the caller saw        412
+    │   └── PreconditionFailed
     ├── TooSlow         the rest of the request does not come          408
     │   └── BodyTooSlow
     ├── TooLarge        more than this service reads at once           413
@@ -118,6 +120,10 @@ class NotFound(Refusal):
 
 class Conflict(Refusal):
     """What is kept already forbids this."""
+
+
+class Outdated(Refusal):
+    """What is kept is not what the caller saw."""
 
 
 class TooSlow(Refusal):
@@ -357,6 +363,10 @@ class Busy(Conflict):
 
 class DataFolderBusy(Conflict):
     """Another process already serves from this data folder."""
+
+
+class PreconditionFailed(Outdated):
+    """The ETag in `If-Match` is not the present one; nothing was changed."""
 
 
 class BodyTooSlow(TooSlow):

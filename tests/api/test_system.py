@@ -6,6 +6,7 @@ from celeus.main import create_app
 from celeus.settings import Settings
 from celeus.store import revisions
 from celeus.store.database import Database
+from tests.clients import serving
 from tests.keys import bearer
 
 
@@ -31,6 +32,14 @@ async def test_ready_means_reachable_and_migrated(
                 text("UPDATE alembic_version SET version_num = :head"),
                 {"head": revisions.head()},
             )
+
+
+async def test_not_ready_while_the_database_refuses_changes(settings: Settings) -> None:
+    read_only = f"{settings.database_url}&options=-c%20default_transaction_read_only%3Don"
+    async with serving(settings, database_url=read_only) as client:
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.json()["code"]) == (503, "database_unavailable")
+        assert "refuses changes" in answer.json()["detail"]
 
 
 async def test_without_its_database_the_service_is_alive_but_not_ready() -> None:

@@ -118,7 +118,7 @@ def lost_contents(client: redis.Redis) -> list[Callable[[], object]]:
 
 async def assert_heals(load: Load, redis_url: str) -> None:
     """Whatever is lost, the true status is told, and soon lies in Redis again."""
-    key = "celeus:status:" + load.session.removeprefix("ses_")
+    key = "celeus:status:1:" + load.session.removeprefix("ses_")
     async with client_of(load.urls[0]) as reader:
         path = f"/v1/sessions/{load.session}"
         status = (await reader.get(path)).json()

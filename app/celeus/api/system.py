@@ -54,9 +54,11 @@ async def healthz() -> Health:
     responses=responses(DatabaseUnavailable, SchemaBehind),
 )
 async def readyz(context: OpenContext) -> Health:
-    """The database is reachable and its schema is the one this version was written for."""
+    """The database takes changes, and its schema is the one this version was written for."""
     if await context.database.at_head():
-        return Health()
+        if await context.database.writable():
+            return Health()
+        raise DatabaseUnavailable("The database refuses changes: a standby, or set to read only.")
     if await context.database.behind():
         raise SchemaBehind(BEHIND)
     raise DatabaseUnavailable("The database does not answer.")

@@ -25,6 +25,8 @@ _LISTENER_PATIENCE_SECONDS = 2.0
 # Statuses live for seconds: beyond this many, they end before their turn comes
 _MOST_OUTDATED = 10_000
 _CHANNEL = "celeus:wake:"
+_STATUS_FORM = 1
+"""Part of the key: releases whose statuses have different forms never read each other's."""
 # Behind every sequence
 _LAST = 2**53
 _FAILURES = (RedisError, OSError, TimeoutError)
@@ -262,7 +264,7 @@ class Cache:
 
 
 def _status_key(session_id: str) -> str:
-    return f"celeus:status:{session_id}"
+    return f"celeus:status:{_STATUS_FORM}:{session_id}"
 
 
 def _client(url: str, timeout: float | None = None) -> Redis:

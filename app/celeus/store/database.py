@@ -221,6 +221,15 @@ class Database:
         """Return True if PostgreSQL answers with a schema other than this code's."""
         return not await self.at_head() and await self.reachable()
 
+    async def writable(self) -> bool:
+        """Return True if the database takes changes: it is no standby, nor set to read only."""
+        try:
+            async with self.transaction() as db:
+                said = await db.scalar(text("SELECT current_setting('transaction_read_only')"))
+        except (DatabaseUnavailable, Busy):
+            return False
+        return bool(said == "off")
+
     async def at_head(self) -> bool:
         """Return True if the schema is the one this code was written for; False if unreachable."""
         if self._head is None:

@@ -109,10 +109,39 @@ async def test_a_status_in_redis_is_shown_to_its_own_project_only(
     mine = (await client.get(f"/v1/sessions/{session}")).json()
     with redis.Redis.from_url(redis_url) as kept:
         keys = {
-            name: f"celeus:status:{name.removeprefix('ses_')}" for name in (session, theirs.session)
+            name: f"celeus:status:1:{name.removeprefix('ses_')}"
+            for name in (session, theirs.session)
         }
         assert kept.exists(*keys.values()) == 2
         assert (await client.get(f"/v1/sessions/{theirs.session}")).status_code == 404
         # Somebody copies theirs over ours
         kept.hset(keys[session], mapping=kept.hgetall(keys[theirs.session]))
         assert (await client.get(f"/v1/sessions/{session}")).json() == mine
+
+
+async def test_what_the_service_did_not_write_into_redis_is_not_read(
+    client: AsyncClient, redis_url: str
+) -> None:
+    pool = await known_pool(client, 30)
+    session, other = [await opened(client, pool) for _ in range(2)]
+    path = f"/v1/sessions/{session}"
+    mine = (await client.get(path)).json()
+    await client.get(f"/v1/sessions/{other}")
+    with redis.Redis.from_url(redis_url) as kept:
+        key, another = (f"celeus:status:1:{name.removeprefix('ses_')}" for name in (session, other))
+        whole = kept.hget(key, "body")
+        head, _, body = whole.partition(b"\n")
+        changed = body.replace(b'"alpha":0.05', b'"alpha":0.01')
+        assert changed != body
+        for value in (
+            b"junk",
+            b"\xff\xfe\n{}",
+            b"one two\n{}",
+            whole[:-1],
+            body,
+            head + b"\n" + changed,
+            kept.hget(another, "body"),
+        ):
+            kept.hset(key, "body", value)
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()) == (200, mine), value[:80]

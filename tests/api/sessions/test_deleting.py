@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -369,6 +370,43 @@ async def test_a_run_that_was_deleted_is_not_pushed_again(
     assert stone["pushed"]
     again = await client.post("/v1/session-files", content=data, headers=headers)
     assert (again.status_code, again.json()["code"]) == (409, "session_deleted")
+
+
+async def test_webhooks_are_told_nothing_more_of_the_session_and_keep_nothing_it_said(
+    client: AsyncClient, database_url: str
+) -> None:
+    pool = await known_pool(client, 60)
+    session, kept = [await archived(client, pool) for _ in range(2)]
+    said = {"name": "wards", "sentence": "The loss is 0.2.", "words": ["yes"], "stop_reason": None}
+    with psycopg.connect(database_url, autocommit=True) as db:
+        db.execute(
+            "INSERT INTO webhooks (webhook_id, project_id, url, format, events, secret)"
+            " SELECT gen_random_uuid(), project_id, 'https://receiver.invalid/', 'json', '[]', ''"
+            " FROM projects WHERE name = 'default'"
+        )
+        for about in (session, kept):
+            for state in ("pending", "failed", "delivered"):
+                db.execute(
+                    "INSERT INTO deliveries (delivery_id, webhook_id, project_id, event, data,"
+                    " state, answer) SELECT gen_random_uuid(), webhook_id, project_id,"
+                    " 'session.stopped', %s, %s, 'wards, indeed' FROM webhooks",
+                    [json.dumps(said | {"session": about}), state],
+                )
+        await deleted(client, session)
+        found = db.execute(
+            "SELECT data ->> 'session', state, data ->> 'name', data ->> 'sentence', answer"
+            " FROM deliveries ORDER BY 1, 2"
+        ).fetchall()
+    told = [row for row in found if row[0] == kept]
+    assert {row[1:] for row in told} == {
+        (state, "wards", "The loss is 0.2.", "wards, indeed")
+        for state in ("delivered", "failed", "pending")
+    }
+    assert [row[1:] for row in found if row[0] == session] == [
+        (state, None, "The session was deleted.", None) for state in ("delivered", "failed")
+    ]
+    hook = (await client.get("/v1/webhooks")).json()["data"][0]["id"]
+    assert len((await client.get(f"/v1/webhooks/{hook}/deliveries")).json()["data"]) == 5
 
 
 async def test_an_open_invitation_to_the_session_leads_to_the_start(

@@ -14,6 +14,7 @@ from celeus.errors import (
     DeliveryNotFound,
     InvalidValue,
     PoolNotFound,
+    PreconditionFailed,
     SessionNotFound,
     WebhookNotFound,
 )
@@ -160,12 +161,18 @@ Limit = Annotated[int, Query(ge=1, le=PAGE_MOST, description="Entries of a page.
 
 
 def only_known(request: Request, route: Dependant) -> None:
-    """Refuse a query with a parameter that the route does not have.
+    """Refuse query parameters that the route does not have, and conditions that it does not keep.
 
-    A misspelt one would otherwise have its default: `?dryrun=true` would not be a dry run.
+    A misspelt parameter would otherwise have its default (`?dryrun=true` would not be a dry run),
+    and `Idempotency-Key` or `If-Match` would promise what nobody keeps.
     """
-    if not request.query_params:
-        return
+    if request.query_params:
+        _only_known_query(request, route)
+    if request.method not in {"GET", "HEAD"}:
+        _only_known_headers(request, route)
+
+
+def _only_known_query(request: Request, route: Dependant) -> None:
     known = set(_query_names(route))
     for name in request.query_params:
         if name not in known:
@@ -175,6 +182,25 @@ def only_known(request: Request, route: Dependant) -> None:
                 rule=f"one of {', '.join(sorted(known))}" if known else "no query parameters",
                 value=name,
             )
+
+
+def _only_known_headers(request: Request, route: Dependant) -> None:
+    unknown = set(request.headers) - _header_names(route)
+    if "idempotency-key" in unknown:
+        raise InvalidValue(
+            "This route keeps no answers, so a repeated request is not recognised.",
+            field="Idempotency-Key",
+            rule="a route whose documentation names the header",
+        )
+    # What has no ETag has none of those named
+    if "if-match" in unknown and request.headers["If-Match"].strip() != "*":
+        raise PreconditionFailed("What this route changes has no ETag; nothing was changed.")
+
+
+def _header_names(dependant: Dependant) -> set[str]:
+    """Headers that a route and all it depends on declare, in small letters."""
+    names = {field.alias.lower() for field in dependant.header_params}
+    return names.union(*map(_header_names, dependant.dependencies))
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:

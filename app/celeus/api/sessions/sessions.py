@@ -24,7 +24,7 @@ from celeus.api.sessions.session_models import (
     SessionPage,
     SessionState,
 )
-from celeus.api.wire.etags import KnownTags, still_holds, weak
+from celeus.api.wire.etags import KnownTags, WantedTag, still_holds, weak
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
@@ -36,6 +36,7 @@ from celeus.errors import (
     NothingToJudge,
     PoolNotFound,
     PoolNotSealed,
+    PreconditionFailed,
     SessionClosed,
     SessionFixed,
     SessionNotFound,
@@ -167,11 +168,16 @@ async def get_session(context: Reads, session_id: SessionId, known: KnownTags = 
     summary="Change settings, instructions, tags or state; archive",
     response_model=Session,
     responses=responses(
-        SessionNotFound, InvalidValue, UnreachablePrecision, SessionClosed, SessionFixed
+        SessionNotFound,
+        InvalidValue,
+        UnreachablePrecision,
+        SessionClosed,
+        SessionFixed,
+        PreconditionFailed,
     ),
 )
 async def change_session(
-    context: Manages, session_id: SessionId, body: SessionChange
+    context: Manages, session_id: SessionId, body: SessionChange, wanted_tag: WantedTag = None
 ) -> dict[str, Any]:
     """Going on with another precision keeps the guarantee; closing is irrevocable."""
     wanted = sessions.Settings(
@@ -185,4 +191,10 @@ async def change_session(
         else sessions.UNCHANGED,
         archived=body.archived,
     )
-    return await sessions.change_session(context, session_id, wanted)
+
+    def meant(version: str) -> bool:
+        return still_holds(wanted_tag, f'"{version}"')
+
+    return await sessions.change_session(
+        context, session_id, wanted, None if wanted_tag is None else meant
+    )

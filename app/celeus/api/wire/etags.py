@@ -12,6 +12,14 @@ KnownTags = Annotated[
     ),
 ]
 
+WantedTag = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        description="ETag of the answer that the change is meant for: 412 if there is a newer one.",
+    ),
+]
+
 
 def still_holds(known: str | None, etag: str) -> bool:
     """The caller has the answer of this ETag already; weak or strong makes no difference."""

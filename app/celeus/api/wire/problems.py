@@ -26,6 +26,7 @@ STATUS: Mapping[type[Refusal], HTTPStatus] = MappingProxyType(
         errors.Forbidden: HTTPStatus.FORBIDDEN,
         errors.NotFound: HTTPStatus.NOT_FOUND,
         errors.Conflict: HTTPStatus.CONFLICT,
+        errors.Outdated: HTTPStatus.PRECONDITION_FAILED,
         errors.TooSlow: HTTPStatus.REQUEST_TIMEOUT,
         errors.TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         errors.Unsupported: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,

@@ -186,8 +186,12 @@ _BURY = text(
     FROM sessions s JOIN pools p USING (pool_id) WHERE s.session_id = :session_id
     """
 )
-# The digests of certificates stay. An open link of an invitation that led to the session leads to
-# the start page.
+# By the webhooks of the project, which the index of deliveries leads with
+_ABOUT_SESSION = """d.webhook_id = w.webhook_id AND w.project_id = :project_id
+            AND d.data ->> 'session' = 'ses_' || replace(CAST(:session_id AS text), '-', '')"""
+# The digests of certificates stay. What was to be told is not told any more, and what was told
+# keeps nothing but that it was, and when. An open link of an invitation that led to the session
+# leads to the start page.
 _CLEAR = [
     text("UPDATE certificates SET body = NULL WHERE session_id = :session_id"),
     text("DELETE FROM leases WHERE session_id = :session_id"),
@@ -198,6 +202,20 @@ _CLEAR = [
         WHERE project_id = :project_id AND used_at IS NULL
           AND strpos(path, 'ses_' || replace(CAST(:session_id AS text), '-', '')) > 0
         """
+    ),
+    text(
+        f"""
+        DELETE FROM deliveries d USING webhooks w
+        WHERE {_ABOUT_SESSION} AND d.state = 'pending'
+        """  # noqa: S608 -- our words
+    ),
+    text(
+        f"""
+        UPDATE deliveries d SET answer = NULL, note = NULL,
+            data = d.data - 'answers' || jsonb_build_object('name', NULL, 'words', '[]'::jsonb,
+                'sentence', 'The session was deleted.')
+        FROM webhooks w WHERE {_ABOUT_SESSION}
+        """  # noqa: S608 -- our words
     ),
     text("DELETE FROM sessions WHERE session_id = :session_id"),
 ]

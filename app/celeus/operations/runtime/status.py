@@ -1,5 +1,6 @@
 """The status document of a session as its row keeps it and the cache has a copy."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,9 @@ from celeus.core.pools.pool import Pool
 from celeus.core.session.session import AnySession
 from celeus.operations.sessions.ledger import moment
 from celeus.store.cache import Cache
+
+_HEAD = re.compile(rb"([0-9a-f]{32}/[0-9a-f]{32}) ([0-9a-z.-]+) ([0-9a-f]{8})\n")
+"""Owner, version and checksum of a cached status, before its body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +89,26 @@ async def announce(
 ) -> None:
     """Publish the status document to the cache and the streams; either may be unavailable."""
     version = version_of(document)
-    body = f"{project_id.hex} {version}\n".encode() + orjson.dumps(document)
-    await cache.put_status(session_id.hex, document["sequence"], version, body)
+    body = orjson.dumps(document)
+    head = f"{_owner(project_id, session_id)} {version} {crc32(body):08x}\n".encode()
+    await cache.put_status(session_id.hex, document["sequence"], version, head + body)
 
 
 async def cached(cache: Cache, project_id: UUID, session_id: UUID) -> tuple[bytes, str] | None:
-    """The cached status document as JSON with its version; None for another project's session."""
-    value = await cache.get_status(session_id.hex)
-    if value is None:
+    """The cached status document as JSON with its version; None for another project's session.
+
+    None also for what `announce` cannot have written: Redis is data from outside.
+    """
+    value = await cache.get_status(session_id.hex) or b""
+    head = _HEAD.match(value)
+    if head is None:
         return None
-    head, _, body = value.partition(b"\n")
-    project, version = head.decode().split(" ")
-    return (body, version) if project == project_id.hex else None
+    body = value[head.end() :]
+    owner, version, checksum = (part.decode() for part in head.groups())
+    if owner != _owner(project_id, session_id) or crc32(body) != int(checksum, 16):
+        return None
+    return body, version
+
+
+def _owner(project_id: UUID, session_id: UUID) -> str:
+    return f"{project_id.hex}/{session_id.hex}"

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -25,7 +25,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import begin_session
-from celeus.errors import InvalidValue, PoolNotFound, Refusal, SessionFixed
+from celeus.errors import InvalidValue, PoolNotFound, PreconditionFailed, Refusal, SessionFixed
 from celeus.operations.certificates.issue import issue
 from celeus.operations.insights.session_lists import words_of
 from celeus.operations.pools.pools import load_pool
@@ -160,20 +160,29 @@ async def get_version(context: Context, session_id: UUID) -> str:
     return version
 
 
-async def change_session(context: Context, session_id: UUID, changes: Settings) -> dict[str, Any]:
+async def change_session(
+    context: Context,
+    session_id: UUID,
+    changes: Settings,
+    meant: Callable[[str], bool] | None = None,
+) -> dict[str, Any]:
     """Change precision, budget, stop or lifecycle, file or archive; repeating it has no effect.
 
+    ``meant`` says whether the change is meant for a version of the status document; if not for the
+    present one, it is refused as `PreconditionFailed`.
     A precision or budget binds from the first draw made after it. ``closed`` is irrevocable; the
     final certificate is issued with it, and where that fails the answer's warnings say why.
     """
     others = replace(changes, archived=None, tags=None) != Settings()
-    if not others:
+    if not others and meant is None:
         async with context.transaction() as db:
             document, filed = await _file(db, context.project_id, session_id, changes)
         if filed:
             await announce(context.cache, context.project_id, session_id, document)
         return document
     async with locked(context, session_id) as (journal, db):
+        if meant is not None and not meant(version_of(journal.status())):
+            raise PreconditionFailed("The session has changed since; nothing was changed.")
         if not isinstance(changes.instructions, Unchanged):
             must_be_open(journal)
             said, pool_id = changes.instructions, journal.pool_id

@@ -1,0 +1,68 @@
+"""`If-Match` and `Idempotency-Key` are kept or refused, never passed over."""
+
+import pytest
+from fastapi.routing import APIRoute
+from httpx import AsyncClient
+
+from celeus.main import ROUTES
+from tests.factories import known_pool, opened
+
+KEY = {"Idempotency-Key": "k"}
+
+
+async def test_a_change_meant_for_another_state_is_refused_and_changes_nothing(
+    client: AsyncClient,
+) -> None:
+    session = await opened(client, await known_pool(client, 30))
+    path = f"/v1/sessions/{session}"
+    seen = (await client.get(path)).headers["ETag"]
+    changes: list[dict[str, object]] = [{"tags": ["a"]}, {"precision": 0.3}, {"archived": True}]
+    for change in changes:
+        before = (await client.get(path)).json()
+        old = await client.patch(path, json=change, headers={"If-Match": '"no such"'})
+        assert (old.status_code, old.json()["code"]) == (412, "precondition_failed")
+        assert (await client.get(path)).json() == before
+        now = (await client.get(path)).headers["ETag"]
+        # A list, and the weak form in which the tag is sent
+        new = await client.patch(path, json=change, headers={"If-Match": f'"other", {now}'})
+        assert new.status_code == 200, new.text
+    late = await client.patch(path, json={"tags": []}, headers={"If-Match": seen})
+    assert late.status_code == 412
+    assert (await client.patch(path, json={"tags": []}, headers={"If-Match": "*"})).is_success
+
+
+async def test_what_has_no_etag_is_changed_under_none(client: AsyncClient) -> None:
+    pool = await known_pool(client, 30)
+    path = f"/v1/pools/{pool.id}"
+    refused = await client.patch(path, json={"archived": True}, headers={"If-Match": '"1"'})
+    assert (refused.status_code, refused.json()["code"]) == (412, "precondition_failed")
+    assert not (await client.get(path)).json()["archived"]
+    every = await client.patch(path, json={"archived": True}, headers={"If-Match": "*"})
+    assert every.is_success, every.text
+
+
+def routes() -> list[tuple[str, str, bool]]:
+    """Method and path of every changing route, and whether it declares the key's header."""
+    found = []
+    for router in ROUTES:
+        for route in router.routes:
+            assert isinstance(route, APIRoute)
+            for method in route.methods & {"POST", "PUT", "PATCH", "DELETE"}:
+                names = {field.alias for field in route.dependant.header_params}
+                for inner in route.dependant.dependencies:
+                    names |= {field.alias for field in inner.header_params}
+                    for deeper in inner.dependencies:
+                        names |= {field.alias for field in deeper.header_params}
+                found.append((method, route.path, "Idempotency-Key" in names))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [(method, path) for method, path, keeps in routes() if not keeps]
+)
+async def test_a_key_that_a_route_does_not_keep_is_refused(
+    client: AsyncClient, method: str, path: str
+) -> None:
+    answer = await client.request(method, path, headers=KEY)
+    problem = answer.json()
+    assert (answer.status_code, problem.get("field")) == (422, "Idempotency-Key"), answer.text
