@@ -49,14 +49,33 @@ WORKERS = {
     "celeus.operations.insights.planning_worker",
     "celeus.operations.runs.push_worker",
 }
-SERVER = {"fastapi", "httpx2", "opentelemetry", "psycopg", "pydantic", "redis", "sqlalchemy"}
+SERVER = {
+    "asyncio",
+    "fastapi",
+    "httpx2",
+    "opentelemetry",
+    "psycopg",
+    "pydantic",
+    "redis",
+    "sqlalchemy",
+}
 
 
 @pytest.mark.parametrize(
     ("module", "spared"),
     [
         ("celeus.operations.access.keys", {"alembic", "fastapi", "jinja2", "uvicorn"}),
-        ("celeus.main", {"alembic", "httpx", "matplotlib", "pyarrow", "typer"}),
+        (
+            "celeus.main",
+            {
+                "alembic",
+                "httpx",
+                "matplotlib",
+                "pyarrow",
+                "typer",
+                "celeus.core.certificate.verify",
+            },
+        ),
         *((worker, SERVER) for worker in sorted(WORKERS)),
     ],
 )
