@@ -64,14 +64,16 @@ SERVER = {
 @pytest.mark.parametrize(
     ("module", "spared"),
     [
-        ("celeus.operations.access.keys", {"alembic", "fastapi", "jinja2", "uvicorn"}),
+        ("celeus.operations.access.keys", {"alembic", "fastapi", "jinja2", "redis", "uvicorn"}),
         (
             "celeus.main",
             {
                 "alembic",
                 "httpx",
                 "matplotlib",
+                "opentelemetry.sdk",
                 "pyarrow",
+                "redis",
                 "typer",
                 "celeus.core.certificate.verify",
             },
