@@ -76,6 +76,7 @@ SERVER = {
                 "redis",
                 "typer",
                 "celeus.core.certificate.verify",
+                "celeus.readers.formats",
             },
         ),
         *((worker, SERVER) for worker in sorted(WORKERS)),
