@@ -416,6 +416,16 @@ class LedgerBroken(Conflict):
 class VerificationTooCostly(TooLarge):
     """Verifying the certificate takes more time or memory than this service gives it."""
 
+    @classmethod
+    def of(cls, bound: str) -> Self:
+        """Return the refusal of a certificate that meets this bound."""
+        return cls(
+            "The certificate takes too long or too much memory to verify; `celeus verify --seconds`"
+            " may be given more time.",
+            field="certificate",
+            rule=f"verified within {bound}",
+        )
+
 
 class RunTooCostly(TooLarge):
     """Computing the run again takes more time or memory than this service gives it."""

@@ -13,7 +13,7 @@ import pytest
 from httpx import AsyncClient
 
 from celeus.core.ledger import Observation
-from celeus.operations.sessions.ledger import KINDS
+from celeus.operations.sessions.event_rows import KINDS
 from tests.faults.loads import assert_nothing_lost, client_of, loaded
 from tests.faults.processes import serving
 from tests.faults.proxies import Cut, Link, Proxy, before_port, before_postgres

@@ -12,7 +12,7 @@ from celeus.core.pools.surrogates import scores
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
 from celeus.operations.pools.pools import load_pool
-from celeus.operations.sessions.ledger import event_from
+from celeus.operations.sessions.event_rows import event_from
 from celeus.store.database import Database
 
 

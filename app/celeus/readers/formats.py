@@ -12,6 +12,7 @@ from celeus.readers import deepeval, helm, inspect_logs, lm_eval, promptfoo, swe
 from celeus.readers.archives import Archive
 from celeus.readers.files import Source
 from celeus.readers.rows import Log, Wish, refused
+from celeus.readers.tools import tool_of
 
 Reader = Callable[[Source, Wish], Log]
 
@@ -36,15 +37,6 @@ FILES = {
     "swebench": ("*.json",),
 }
 """Which files of a folder are logs."""
-_MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("lm-eval", frozenset({"doc_id", "resps"})),
-    ("promptfoo", frozenset({"promptIdx", "testIdx"})),
-    ("deepeval", frozenset({"testCases"})),
-    ("deepeval", frozenset({"testRunData"})),
-    ("inspect", frozenset({"eval"})),
-    ("swebench", frozenset({"resolved_ids"})),
-)
-"""Members that tell a document, or the lines of one."""
 _OF_HELM = frozenset({helm.STATS, helm.STATE, helm.SPEC})
 _MALFORMED = (
     *(AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError),
@@ -71,11 +63,6 @@ def sniff(source: Source) -> str | None:
             return "promptfoo"
         return tool_of(value) or ("table" if line else None)
     return "table" if tables.is_table(head) else None
-
-
-def tool_of(value: Mapping[str, object]) -> str | None:
-    """The tool whose document, or line, has such members; None for none that is known."""
-    return next((name for name, told in _MEMBERS if value.keys() >= told), None)
 
 
 def _parsed(line: bytes) -> object:

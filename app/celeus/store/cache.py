@@ -9,15 +9,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from typing import Self, TypeVar
-
-from redis.asyncio import Redis
-from redis.asyncio.client import PubSub
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from celeus.store.timeouts import patience
+
+if TYPE_CHECKING:
+    # At run time `redis_clients` imports it, for those who have a Redis.
+    from redis.asyncio import Redis
+    from redis.asyncio.client import PubSub
 
 _PATIENCE_SECONDS = 0.25
 _PAUSE_SECONDS = 1.0
@@ -29,7 +28,6 @@ _STATUS_FORM = 1
 """Part of the key: releases whose statuses have different forms never read each other's."""
 # Behind every sequence
 _LAST = 2**53
-_FAILURES = (RedisError, OSError, TimeoutError)
 
 # An older sequence never replaces a newer one, whoever comes last. The same sequence under the
 # same version only lives longer: a reader that fills the cache again has nothing to tell.
@@ -106,9 +104,17 @@ class Cache:
         """Hold the address; callers use `connect`."""
         self.wakes = Wakes()
         self._ttl = status_ttl_seconds
-        self._redis = None if url is None else _client(url)
-        self._listener = None if url is None else _client(url, _LISTENER_PATIENCE_SECONDS)
-        self._put = None if self._redis is None else self._redis.register_script(_PUT)
+        self._redis = None
+        self._listener = None
+        self._put = None
+        self._failures: tuple[type[Exception], ...] = ()
+        if url is not None:
+            from celeus.store import redis_clients
+
+            self._failures = redis_clients.FAILURES
+            self._redis = redis_clients.client(url)
+            self._listener = redis_clients.client(url, _LISTENER_PATIENCE_SECONDS)
+            self._put = self._redis.register_script(_PUT)
         self._failed = False
         self._next_attempt = 0.0
         self._outdated: set[str] = set()
@@ -174,7 +180,7 @@ class Cache:
         if self._forgetting is None or self._forgetting.done():
             self._forgetting = asyncio.create_task(self._forget(self._redis), name="celeus-forget")
 
-    async def _forget(self, redis: Redis) -> None:
+    async def _forget(self, redis: "Redis") -> None:
         while self._outdated:
             await asyncio.sleep(_PAUSE_SECONDS)
             keys = list(self._outdated)
@@ -199,7 +205,7 @@ class Cache:
                 task.cancel()
                 await asyncio.wait([task], timeout=_PATIENCE_SECONDS)
 
-    async def _pass_on(self, client: Redis) -> None:
+    async def _pass_on(self, client: "Redis") -> None:
         """Listen until cancelled; when Redis is lost, retry after a pause."""
         while True:
             try:
@@ -208,11 +214,11 @@ class Cache:
                     await channels.subscribe(_CHANNEL)
                     both.create_task(self._dispatch_all(channels))
                     both.create_task(self._follow(channels))
-            except* _FAILURES as errors:
+            except* self._failures as errors:
                 _logger.warning("redis: wakes are not heard: %s", errors.exceptions[0])
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _follow(self, channels: PubSub) -> None:
+    async def _follow(self, channels: "PubSub") -> None:
         """Subscribe to the sessions that callers of this process wait for, and to no others."""
         heard: set[str] = set()
         while True:
@@ -227,7 +233,7 @@ class Cache:
                 raise asyncio.CancelledError
             await self.wakes.other_sessions()
 
-    async def _dispatch_all(self, channels: PubSub) -> None:
+    async def _dispatch_all(self, channels: "PubSub") -> None:
         async for message in channels.listen():
             self._dispatch(message)
 
@@ -253,7 +259,7 @@ class Cache:
         try:
             async with patience(_PATIENCE_SECONDS):
                 value = await answer
-        except _FAILURES as error:
+        except self._failures as error:
             if not self._failed:
                 _logger.warning("redis: not asked until it answers again: %r", error)
             self._failed = True
@@ -265,18 +271,3 @@ class Cache:
 
 def _status_key(session_id: str) -> str:
     return f"celeus:status:{_STATUS_FORM}:{session_id}"
-
-
-def _client(url: str, timeout: float | None = None) -> Redis:
-    """Make a client that does not retry; the next caller tries again.
-
-    Without a ``timeout`` in seconds it waits for as long as its caller does.
-    """
-    return Redis.from_url(
-        url,
-        socket_connect_timeout=timeout,
-        socket_timeout=timeout,
-        retry=Retry(NoBackoff(), 0),
-        # The newer protocol adds questions to every opening and answers nothing asked here
-        protocol=2,
-    )

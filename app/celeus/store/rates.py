@@ -11,17 +11,17 @@ import asyncio
 import logging
 import time
 from math import ceil
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter as Window
-from redis.asyncio import ConnectionPool
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
 
 from celeus.store.timeouts import patience
+
+if TYPE_CHECKING:
+    # At run time `redis_clients` imports it, for those who have a Redis.
+    from redis.asyncio import ConnectionPool
 
 MOST_NAMES = 10_000
 """Names counted in memory: every count scans all of them to drop the outdated ones."""
@@ -30,7 +30,6 @@ SHARES = 600
 _KEPT_SECONDS = 60.0
 _PATIENCE_SECONDS = 0.05
 _PAUSE_SECONDS = 1.0
-_FAILURES = (RedisError, OSError, TimeoutError)
 
 _logger = logging.getLogger(__name__)
 
@@ -38,10 +37,15 @@ _logger = logging.getLogger(__name__)
 class Rates:
     """Counts of the last minute, by name; made by `connect`, ended by `close`."""
 
-    def __init__(self, shared: RedisStorage | None, connections: ConnectionPool | None) -> None:
-        """Hold the counters; callers use `connect`."""
+    def __init__(
+        self,
+        connections: "ConnectionPool | None" = None,
+        failures: tuple[type[Exception], ...] = (),
+    ) -> None:
+        """Hold connections to Redis, and their failures; callers use `connect`."""
         self._connections = connections
-        self._shared = None if shared is None else Window(shared)
+        self._failures = failures
+        self._shared = None if connections is None else Window(_storage(connections))
         self._memory = MemoryStorage()
         self._own = Window(self._memory)
         self._shares: dict[str, tuple[int, float]] = {}
@@ -51,22 +55,11 @@ class Rates:
     def connect(cls, url: str | None) -> Self:
         """Counters in the Redis at `url`; without one, in this process."""
         if url is None:
-            return cls(None, None)
-        pool = ConnectionPool.from_url(
-            url,
-            # `patience` is all there is
-            socket_connect_timeout=None,
-            socket_timeout=None,
-            retry=Retry(NoBackoff(), 0),
-            protocol=2,
-        )
-        shared = RedisStorage(
-            "redis://",
-            implementation="redispy",
-            key_prefix="celeus:rate",
-            connection_pool=pool,  # type: ignore[arg-type] # as its documentation says
-        )
-        return cls(shared, pool)
+            return cls()
+        from celeus.store import redis_clients
+
+        # `patience` is all there is
+        return cls(redis_clients.connections(url), redis_clients.FAILURES)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -102,13 +95,22 @@ class Rates:
             try:
                 async with patience(_PATIENCE_SECONDS):
                     return await _wait(self._shared, limit, name, share)
-            except _FAILURES as error:
+            except self._failures as error:
                 if self._next_attempt <= now:
                     _logger.warning("redis: rates are counted by each process: %r", error)
                 self._next_attempt = now + _PAUSE_SECONDS
         if len(self._memory.storage) > MOST_NAMES:
             await self._memory.reset()
         return await _wait(self._own, limit, name, share)
+
+
+def _storage(connections: "ConnectionPool") -> RedisStorage:
+    return RedisStorage(
+        "redis://",
+        implementation="redispy",
+        key_prefix="celeus:rate",
+        connection_pool=connections,  # type: ignore[arg-type] # as its documentation says
+    )
 
 
 async def _wait(window: Window, limit: RateLimitItemPerMinute, name: str, cost: int) -> int | None:

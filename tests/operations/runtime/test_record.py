@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from sqlalchemy import text
 
-from celeus.operations.runtime.status import SessionRecord
+from celeus.operations.runtime.session_record import SessionRecord
 from celeus.operations.sessions.ledger import RECORD
 from celeus.store.database import Database
 

@@ -15,7 +15,7 @@ from celeus.core.pools.table_pool import table_of
 from celeus.core.randomness import commitment
 from celeus.core.session.session import Session, begin_session
 from celeus.core.session.table.table_question import Table
-from celeus.operations.runtime.status import SessionRecord, status_document
+from celeus.operations.runtime.session_record import SessionRecord, status_document
 
 ITEMS = 30
 SCALE = LossScale.of("zero_one")

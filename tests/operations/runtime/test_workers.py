@@ -18,7 +18,8 @@ import pytest
 import celeus
 from celeus.errors import InvalidValue
 from celeus.operations.runtime import workers
-from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers, gather
+from celeus.operations.runtime.gathering import gather
+from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
 from celeus.subprocesses import environment
 
 HEAD = """

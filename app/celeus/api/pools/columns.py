@@ -10,9 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from celeus.core.pools.rows.pairs import OWN
 from celeus.core.pools.rows.validation import FIELDS
-from celeus.core.pools.systems import SIDES
+from celeus.core.pools.systems import SIDE_FIELDS, SIDES
 from celeus.errors import InvalidValue
 
 MOST_COLUMNS = 20_000
@@ -21,7 +20,7 @@ _NUMBER = re.compile("0|[1-9][0-9]{0,5}")
 FLAT = ("known_loss", "known_label", "known_reason")
 """Columns that together are the field `known`."""
 LISTS = ("surrogates", "target_probs", "surrogate_probs")
-PAIRED = {f"{name}_{side}": (side, name) for side in SIDES for name in sorted(OWN)}
+PAIRED = {f"{name}_{side}": (side, name) for side in SIDES for name in sorted(SIDE_FIELDS)}
 """Columns that together are the fields `a` and `b` of a comparison."""
 TEXTS = tuple(f"answer_{side}" for side in SIDES)
 ANSWERS = "answers"
@@ -127,7 +126,7 @@ def _place(name: str) -> tuple[str, Any]:
         return "plain", name
     if dot and stem in PAYLOADS and rest:
         return "payloads", (stem, rest)
-    if stem == ANSWERS and system and member in OWN:
+    if stem == ANSWERS and system and member in SIDE_FIELDS:
         return "answers", (system, member)
     if dot and stem in LISTS and _NUMBER.fullmatch(rest):
         return "lists", (stem, int(rest))

@@ -11,7 +11,7 @@ from celeus.api.wire.problems import responses
 from celeus.api.wire.records import Time
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions import history
-from celeus.operations.sessions.ledger import KIND_NAMES
+from celeus.operations.sessions.event_rows import KIND_NAMES
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 

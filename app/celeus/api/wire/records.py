@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from celeus.operations.sessions.ledger import moment
+from celeus.operations.sessions.event_rows import moment
 
 
 class FromRecord(BaseModel):

@@ -36,8 +36,9 @@ from celeus.operations.pools.earlier import basis_now, earlier_of, pool_record
 from celeus.operations.pools.pools import load_pool, read_items
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import one_snapshot
-from celeus.operations.runtime.status import SessionRecord, status_document
-from celeus.operations.sessions.ledger import KINDS, RECORD, event_from, moment
+from celeus.operations.runtime.session_record import SessionRecord, status_document
+from celeus.operations.sessions.event_rows import KINDS, event_from, moment
+from celeus.operations.sessions.ledger import RECORD
 from celeus.store.database import Database
 
 CLOSE = 1e-9

@@ -34,9 +34,10 @@ from celeus.errors import Busy, LedgerBroken, SessionNotFound, SigningKeyMissing
 from celeus.operations.runtime.concurrency import in_thread, paused_collections
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.process_cache import IssuedCertificate, Place
+from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import unlocked
-from celeus.operations.sessions.ledger import moment, records_of
+from celeus.operations.sessions.ledger import records_of
 from celeus.operations.webhooks.outbox import Message, tell
 from celeus.store.database import raw_connection
 

@@ -13,9 +13,8 @@ from cryptography.x509 import Certificate
 
 from celeus.core.certificate.stamps import roots_in
 from celeus.core.certificate.verify import verify
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, VerificationTooCostly
 from celeus.operations.certificates.npz import read_archive
-from celeus.operations.runtime.verifications import too_costly
 from celeus.operations.runtime.workers import Files, Frame, serve
 
 LARGEST_CERTIFICATE_BYTES = 1 << 30
@@ -45,7 +44,7 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
         )
     if time.process_time() - start > seconds:
         # The kernel counts whole seconds only
-        raise too_costly(f"{seconds:g} s of processor time")
+        raise VerificationTooCostly.of(f"{seconds:g} s of processor time")
     yield Frame(report.to_dict())
 
 

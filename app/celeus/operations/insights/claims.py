@@ -22,7 +22,8 @@ from celeus.errors import InvalidValue
 from celeus.operations.insights.claims_worker import Part, job_of
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.workers import Bounds, gather
+from celeus.operations.runtime.gathering import gather
+from celeus.operations.runtime.workers import Bounds
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.sessions import get_session
 

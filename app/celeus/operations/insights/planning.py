@@ -48,7 +48,8 @@ from celeus.core.randomness import commitment
 from celeus.errors import InvalidValue, PlanningBusy, Refusal
 from celeus.operations.insights.planning_worker import Job, TableJob, scenarios
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.workers import Bounds, gather
+from celeus.operations.runtime.gathering import gather
+from celeus.operations.runtime.workers import Bounds
 from celeus.operations.sessions.sessions import sealed_pool
 
 EVERY_POLICY = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")

@@ -28,11 +28,13 @@ from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool, create_sealed_pool
 from celeus.operations.runs.lines import numbered, row_batches
 from celeus.operations.runtime.context import Context
+from celeus.operations.runtime.gathering import gather
 from celeus.operations.runtime.verifications import bounds_of
-from celeus.operations.runtime.workers import Frame, WorkerFailed, gather
+from celeus.operations.runtime.workers import Frame, WorkerFailed
+from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import minute
-from celeus.operations.sessions.ledger import head_of, moment
+from celeus.operations.sessions.ledger import head_of
 from celeus.operations.sessions.sessions import uncertified
 from celeus.store.database import raw_connection
 

@@ -18,9 +18,9 @@ from celeus.core.pools.rows.growth import pool_of_batches
 from celeus.core.runs.check_run import Opening, Run, opening_of, run_of
 from celeus.errors import BadRows, InvalidValue
 from celeus.operations.runs.lines import numbered, row_batches
-from celeus.operations.runtime.status import SessionRecord, status_document
+from celeus.operations.runtime.session_record import SessionRecord, status_document
 from celeus.operations.runtime.workers import Files, Frame, serve
-from celeus.operations.sessions.ledger import KIND_NUMBERS
+from celeus.operations.sessions.event_rows import KIND_NUMBERS
 
 WRITE_BYTES = 1 << 20
 NUL = "\\N"

@@ -1,75 +1,16 @@
-"""The status document of a session as its row keeps it and the cache has a copy."""
+"""Publish the status document of a session to the cache, and read it there."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 from zlib import crc32
 
 import orjson
 
-from celeus.core.insights import status
-from celeus.core.pools.pool import Pool
-from celeus.core.session.session import AnySession
-from celeus.operations.sessions.ledger import moment
 from celeus.store.cache import Cache
 
 _HEAD = re.compile(rb"([0-9a-f]{32}/[0-9a-f]{32}) ([0-9a-z.-]+) ([0-9a-f]{8})\n")
 """Owner, version and checksum of a cached status, before its body."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
-    """Fields of the session's row that its state does not contain; `ledger.RECORD` reads them."""
-
-    project_id: UUID
-    session_id: UUID
-    pool_id: UUID
-    lifecycle: str
-    revision: int
-    lease_seconds: int
-    created_at: datetime
-    ledger_head: bytes
-    name: str | None = None
-    contradictions: Sequence[Mapping[str, Any]] = ()
-    origin: Mapping[str, str] | None = None
-    owner: str | None = None
-    tags: Sequence[str] = ()
-    active_at: datetime | None = None
-    archived: bool = False
-    planned_labels: Mapping[str, int] | None = None
-    seconds_per_label: float | None = None
-
-    @classmethod
-    def of(cls, row: Mapping[Any, Any]) -> "SessionRecord":
-        """The status in a row."""
-        values = {name: row[name] for name in cls.__dataclass_fields__}
-        return cls(**values | {"ledger_head": bytes(row["ledger_head"])})
-
-
-def status_document(session: SessionRecord, state: AnySession, pool: Pool) -> dict[str, Any]:
-    """The status document as plain JSON values; never contains the seed."""
-    header = status.Header(
-        session=f"ses_{session.session_id.hex}",
-        pool=f"pool_{session.pool_id.hex}",
-        lifecycle=session.lifecycle,
-        revision=session.revision,
-        lease_seconds=session.lease_seconds,
-        created_at=moment(session.created_at),
-        ledger_head=session.ledger_head.hex(),
-        name=session.name,
-        contradictions=session.contradictions,
-        origin=session.origin,
-        owner=session.owner,
-        tags=session.tags,
-        active_at=None if session.active_at is None else moment(session.active_at),
-        archived=session.archived,
-        planned_labels=session.planned_labels,
-        seconds_per_label=session.seconds_per_label,
-    )
-    return status.status_document(header, state, pool)
 
 
 def version_of(document: dict[str, Any]) -> str:

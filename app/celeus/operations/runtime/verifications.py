@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import IO, Any
 
-from celeus.core.certificate.verify import NOTHING_NOTED
 from celeus.errors import VerificationTooCostly
-from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, gather
+from celeus.operations.runtime.gathering import gather
+from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed
 
 MODULE = "celeus.operations.certificates.verify_worker"
 MOST_MEMORY_BYTES = 4 << 30
@@ -23,7 +23,7 @@ async def report_on(
     files: Mapping[str, IO[bytes]],
     trusted: bytes | None,
     bounds: Bounds,
-    noted: Mapping[int, bytes] = NOTHING_NOTED,
+    noted: Mapping[int, bytes] | None = None,
 ) -> dict[str, Any]:
     """The report of `verify` on the ``certificate`` among the files.
 
@@ -34,7 +34,7 @@ async def report_on(
         {
             "seconds": bounds.processor_seconds,
             "trusted": None if trusted is None else trusted.hex(),
-            "noted": {str(at): head.hex() for at, head in noted.items()},
+            "noted": {str(at): head.hex() for at, head in (noted or {}).items()},
             "files": list(files),
         }
     )
@@ -51,19 +51,9 @@ async def report_on(
 
 def _too_costly(failure: WorkerFailed, bounds: Bounds) -> VerificationTooCostly:
     if failure.reason == "memory":
-        return too_costly(f"{bounds.memory >> 30} GiB of memory")
+        return VerificationTooCostly.of(f"{bounds.memory >> 30} GiB of memory")
     if failure.reason == "time":
-        return too_costly(f"{bounds.seconds:g} s")
+        return VerificationTooCostly.of(f"{bounds.seconds:g} s")
     if failure.reason == "answer":
-        return too_costly(f"{bounds.answer >> 20} MiB of a report")
-    return too_costly(f"{bounds.processor_seconds:g} s of processor time")
-
-
-def too_costly(bound: str) -> VerificationTooCostly:
-    """The refusal of a certificate that meets a bound."""
-    return VerificationTooCostly(
-        "The certificate takes too long or too much memory to verify; `celeus verify --seconds` may"
-        " be given more time.",
-        field="certificate",
-        rule=f"verified within {bound}",
-    )
+        return VerificationTooCostly.of(f"{bounds.answer >> 20} MiB of a report")
+    return VerificationTooCostly.of(f"{bounds.processor_seconds:g} s of processor time")

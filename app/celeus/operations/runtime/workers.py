@@ -4,10 +4,10 @@ Job and answers travel as frames, JSON values and arrays of numbers: neither sid
 anything that could be executed. What a hostile input makes of its child is no more than a refusal.
 
     parent   for frame in answers("celeus.some.worker", job, bounds, files): ...
+             frames, failure = await gather(…), in `gathering`
     child    if __name__ == "__main__": serve(work)
 """
 
-import asyncio
 import json
 import logging
 import math
@@ -114,32 +114,12 @@ def answers(
 
     ``files`` are open in the child. Raises the child's own refusal, and `WorkerFailed`.
     """
-    child = _Child(module, bounds, files)
+    child = Child(module, bounds, files)
     with closing(child.answers(lambda: job)) as frames:
         yield from frames
 
 
-async def gather(
-    module: str, job: Callable[[], Frame], bounds: Bounds, files: Files = ()
-) -> tuple[list[Frame], WorkerFailed | None]:
-    """All frames that the child answers, and why there are no more where it failed.
-
-    ``job`` is made in a thread. A caller who is cancelled takes the child along.
-    """
-    child = _Child(module, bounds, files)
-    reading: Future[tuple[list[Frame], WorkerFailed | None]] = Future()
-    # So that a caller who is cancelled leaves it to the thread, which clears up
-    reading.set_running_or_notify_cancel()
-    try:
-        # A thread of its own: those that others wait for stay free
-        threading.Thread(target=child.answer, args=(job, reading), daemon=True).start()
-        return await asyncio.wrap_future(reading)
-    finally:
-        # The thread then meets the end of the answers
-        child.kill()
-
-
-class _Child:
+class Child:
     """The parent's end of a child process."""
 
     def __init__(self, module: str, bounds: Bounds, files: Files) -> None:

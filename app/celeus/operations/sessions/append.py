@@ -17,8 +17,8 @@ from celeus.core.ledger import Observation, Unjudgeable
 from celeus.core.pools.item import Item
 from celeus.core.session.points import Points
 from celeus.operations.pools.pools import PAGE_BYTES
+from celeus.operations.sessions.event_rows import KINDS, row_of
 from celeus.operations.sessions.journal import Journal
-from celeus.operations.sessions.ledger import KINDS, row_of
 from celeus.operations.webhooks.outbox import POST, Standing, posted
 from celeus.store.database import raw_connection
 

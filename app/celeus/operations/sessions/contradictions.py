@@ -15,8 +15,8 @@ from sqlalchemy import text
 from celeus.errors import BoundContradicted
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import announce
+from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.journal import locked
-from celeus.operations.sessions.ledger import moment
 
 MOST_KEPT = 20
 """The first ones of a session; one is enough to make its claim worthless."""

@@ -32,19 +32,11 @@ from celeus.errors import Busy, SessionArchived, SessionClosed
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.runtime.session_record import SessionRecord, status_document
 from celeus.operations.runtime.state_cache import CachedSession, Slot
-from celeus.operations.runtime.status import SessionRecord, status_document
 from celeus.operations.sessions.blinding import RoundNumbers
-from celeus.operations.sessions.ledger import (
-    Entry,
-    Lease,
-    event_from,
-    events_of,
-    locked_rows,
-    opening_row,
-    record_from,
-    rows_since,
-)
+from celeus.operations.sessions.event_rows import Entry, event_from, record_from
+from celeus.operations.sessions.ledger import Lease, events_of, locked_rows, opening_row, rows_since
 from celeus.operations.webhooks.outbox import Standing
 from celeus.timings import DONE, FOLDED, timed
 

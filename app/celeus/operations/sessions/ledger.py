@@ -1,49 +1,23 @@
-"""Ledger rows: read them under the lock, convert rows to events and back."""
+"""Read ledger rows, under the lock or without."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import lru_cache
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from psycopg.rows import dict_row
 from sqlalchemy import RowMapping, TextClause, bindparam, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate import chain
-from celeus.core.ledger import (
-    Addition,
-    Amendment,
-    Change,
-    Draw,
-    Event,
-    JointObservation,
-    Observation,
-    Rating,
-    Unjudgeable,
-)
+from celeus.core.ledger import Event
 from celeus.errors import SessionNotFound
+from celeus.operations.sessions.event_rows import KIND_NAMES, event_from, moment, record_from
 from celeus.store.database import raw_connection
-
-KINDS: dict[type, int] = {
-    Draw: 1,
-    JointObservation: 2,
-    Observation: 2,
-    Unjudgeable: 3,
-    Amendment: 4,
-    Change: 5,
-    Rating: 6,
-    Addition: 7,
-}
-KIND_NAMES = {number: chain.KINDS[kind] for kind, number in KINDS.items()}
-"""Names of the event kinds on the wire."""
-KIND_NUMBERS = {name: number for number, name in KIND_NAMES.items()}
-_TYPES = {number: kind for kind, number in KINDS.items()}
 
 PAGE = 200
 """Events read from the database at a time."""
@@ -70,21 +44,6 @@ class Lease:
         return (self.keys[-1], self.worker)
 
 
-@dataclass(slots=True)
-class Entry:
-    """An event with its metadata: who, why, when, and the label behind a loss."""
-
-    sequence: int
-    event: Event
-    at: datetime
-    detail: dict[str, Any] | None = None
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The event's record in the hash chain."""
-        return chain.record_of(self.sequence, self.event, self.detail, moment(self.at))
-
-
 def with_kinds(statement: str) -> TextClause:
     """The statement, where `:draw`, `:observation` and so on stand for kinds of event.
 
@@ -98,12 +57,6 @@ def with_kinds(statement: str) -> TextClause:
             if name in names
         )
     )
-
-
-@lru_cache(maxsize=8)
-def moment(at: datetime) -> str:
-    """Format a time as in chain and certificate: UTC, in microseconds."""
-    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 async def locked_rows(
@@ -204,61 +157,6 @@ async def _pages(
         if len(rows) < PAGE:
             return
         after += PAGE
-
-
-def record_from(row: Mapping[Any, Any]) -> dict[str, Any]:
-    """The record of a ledger row in the hash chain."""
-    return chain.record_of(row["sequence"], event_from(row), row["detail"], moment(row["at"]))
-
-
-def row_of(entry: Entry) -> dict[str, Any]:
-    """Convert an event to a row; absent members are null in the table."""
-    event = entry.event
-    row: dict[str, Any] = {
-        "sequence": entry.sequence,
-        "kind": KINDS[type(event)],
-        "detail": entry.detail,
-        "at": moment(entry.at),
-    }
-    if not isinstance(event, Change | Addition):
-        row["round"] = event.round
-    if isinstance(event, Observation | Rating | Amendment):
-        row["loss"] = event.loss
-    if isinstance(event, JointObservation):
-        row["losses"] = list(event.losses)
-    if isinstance(event, Draw):
-        row |= {"item": event.item, "q": event.q, "seen": event.seen}
-        if event.strata_q is not None:
-            row["strata_q"] = "\\x" + event.strata_q.tobytes().hex()
-    return row
-
-
-def event_from(row: Mapping[Any, Any]) -> Event:
-    """The event a row of the ledger keeps."""
-    kind = _TYPES[row["kind"]]
-    if kind is Draw:
-        packed = row["strata_q"]
-        strata_q = None if packed is None else np.frombuffer(packed, dtype="<f8")
-        return Draw(row["round"], row["item"], row["q"], row["seen"], strata_q)
-    if kind is Observation and row["losses"] is not None:
-        in_order = bool((row["detail"] or {}).get("in_order"))
-        return JointObservation(row["round"], tuple(row["losses"]), in_order)
-    if kind is Observation:
-        return Observation(row["round"], row["loss"])
-    if kind is Unjudgeable:
-        return Unjudgeable(row["round"])
-    if kind is Amendment:
-        return Amendment(row["round"], row["loss"])
-    return _from_detail(row, row["detail"])
-
-
-def _from_detail(row: Mapping[Any, Any], detail: Mapping[str, Any]) -> Rating | Change | Addition:
-    kind = _TYPES[row["kind"]]
-    if kind is Rating:
-        return Rating(row["round"], detail["rater"], row["loss"], detail.get("turn", 1))
-    if kind is Addition:
-        return Addition.in_detail(detail)
-    return Change(detail["precision"], detail["budget"], detail.get("stop_when_decided"))
 
 
 RECORD = """

@@ -34,6 +34,7 @@ from celeus.operations.runtime.status import announce
 from celeus.operations.sessions.batching import AfterOthers, Answering, together
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
+from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.journal import (
     Journal,
     Receipt,
@@ -42,7 +43,7 @@ from celeus.operations.sessions.journal import (
     must_take_labels,
 )
 from celeus.operations.sessions.labelling.comments import keep_comments
-from celeus.operations.sessions.ledger import Lease, moment
+from celeus.operations.sessions.ledger import Lease
 from celeus.operations.sessions.panel import ratings as panel
 from celeus.settings import Settings
 

@@ -31,14 +31,9 @@ from celeus.operations.insights.session_lists import words_of
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.idempotency import Once, keep, peek, transaction_of
+from celeus.operations.runtime.session_record import SessionRecord, status_document
 from celeus.operations.runtime.state_cache import CachedSession
-from celeus.operations.runtime.status import (
-    SessionRecord,
-    announce,
-    cached,
-    status_document,
-    version_of,
-)
+from celeus.operations.runtime.status import announce, cached, version_of
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal, locked, minute, must_be_open

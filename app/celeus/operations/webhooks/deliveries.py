@@ -20,7 +20,8 @@ from sqlalchemy import RowMapping, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from celeus.errors import Refusal
-from celeus.operations.sessions.ledger import moment, with_kinds
+from celeus.operations.sessions.event_rows import moment
+from celeus.operations.sessions.ledger import with_kinds
 from celeus.operations.webhooks.addresses import Guard
 from celeus.operations.webhooks.messages import body, headers, message
 from celeus.operations.webhooks.outbox import Message, tell

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import orjson
 
-from celeus.operations.sessions.ledger import moment
+from celeus.operations.sessions.event_rows import moment
 
 Format = Literal["json", "slack", "discord", "teams"]
 FORMATS: tuple[Format, ...] = get_args(Format)

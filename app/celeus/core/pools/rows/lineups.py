@@ -23,9 +23,9 @@ from celeus.core.pools.rows.assembly import (
     assemble_form,
     without_nulls,
 )
-from celeus.core.pools.rows.pairs import OWN, side_faults
+from celeus.core.pools.rows.pairs import side_faults
 from celeus.core.pools.rows.validation import PAYLOAD_RULE, Shape, Violation
-from celeus.core.pools.systems import Lineup
+from celeus.core.pools.systems import SIDE_FIELDS, Lineup
 
 FIELDS = frozenset({"id", "payload", "group", "answers"})
 SHOWN = ("answer", "payload")
@@ -122,18 +122,20 @@ def _faults(row: Row, lineup: Lineup, own: frozenset[str] | None) -> Iterator[Vi
     for name in lineup.names:
         inner = answers.get(name)
         if not isinstance(inner, dict):
-            yield f"answers.{name}", f"an object of {', '.join(sorted(OWN))}", inner
+            yield f"answers.{name}", f"an object of {', '.join(sorted(SIDE_FIELDS))}", inner
             continue
         where = f"answers.{name}"
         yield from side_faults(where, inner, lineup.loss)
-        for field in sorted((inner.keys() & OWN) - {"payload"} ^ carried):
+        for field in sorted((inner.keys() & SIDE_FIELDS) - {"payload"} ^ carried):
             rule = "given, as of the others" if field in carried else "left out, as of the others"
             yield f"{where}.{field}", rule, inner.get(field)
 
 
 def _carried_by_first(answers: Row, lineup: Lineup) -> frozenset[str]:
     first = answers.get(lineup.names[0])
-    return (frozenset(first) & OWN) - {"payload"} if isinstance(first, dict) else frozenset()
+    return (
+        (frozenset(first) & SIDE_FIELDS) - {"payload"} if isinstance(first, dict) else frozenset()
+    )
 
 
 def _columns(rows: list[Row], lineup: Lineup, own: frozenset[str]) -> dict[str, NDArray[Any]]:

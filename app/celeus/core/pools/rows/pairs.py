@@ -35,10 +35,8 @@ from celeus.core.pools.rows.validation import (
     is_number,
     stated_faults,
 )
-from celeus.core.pools.systems import SAME_ANSWER, SIDES, OneLoss, Systems
+from celeus.core.pools.systems import SAME_ANSWER, SIDE_FIELDS, SIDES, OneLoss, Systems
 
-OWN = frozenset({"prediction", "answer", "payload", "surrogate"})
-"""Fields of each of the two systems."""
 FIELDS = frozenset(
     {"id", "payload", "surrogate", "surrogates", "proxy", "group", "known", "weight", *SIDES},
 )
@@ -140,8 +138,8 @@ def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
 def side_faults(side: str, inner: Row, loss: OneLoss | LossScale) -> Iterator[Violation]:
     """Violations in the fields of a system; ``loss`` says which losses it may have."""
     for name, value in inner.items():
-        if name not in OWN:
-            yield f"{side}.{name}", "one of " + ", ".join(sorted(OWN)), value
+        if name not in SIDE_FIELDS:
+            yield f"{side}.{name}", "one of " + ", ".join(sorted(SIDE_FIELDS)), value
     if "prediction" in inner:
         prediction = inner["prediction"]
         if loss.kind != "zero_one":

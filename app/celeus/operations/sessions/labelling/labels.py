@@ -23,8 +23,9 @@ from celeus.core.session.session import plan_from_values
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools.pools import items_at
 from celeus.operations.runtime.context import Context, one_snapshot
+from celeus.operations.sessions.event_rows import KIND_NAMES, moment
 from celeus.operations.sessions.history import document_of
-from celeus.operations.sessions.ledger import KIND_NAMES, moment, with_kinds
+from celeus.operations.sessions.ledger import with_kinds
 from celeus.operations.sessions.sessions import sealed_pool
 
 EVENTS_AT_ONCE = 2_000
