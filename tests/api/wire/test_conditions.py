@@ -47,7 +47,7 @@ def routes() -> list[tuple[str, str, bool]]:
     for router in ROUTES:
         for route in router.routes:
             assert isinstance(route, APIRoute)
-            for method in route.methods & {"POST", "PUT", "PATCH", "DELETE"}:
+            for method in (route.methods or set()) & {"POST", "PUT", "PATCH", "DELETE"}:
                 names = {field.alias for field in route.dependant.header_params}
                 for inner in route.dependant.dependencies:
                     names |= {field.alias for field in inner.header_params}
