@@ -15,8 +15,8 @@ from celeus.api.wire import json_body
 from celeus.api.wire.json_body import JsonRoute, parsed
 from celeus.api.wire.limits import INLINE_LIMIT_BYTES
 from celeus.errors import InvalidValue
-from celeus.main import create_app
 from celeus.settings import Settings
+from tests.api.contract import CONTRACT
 from tests.clients import serving
 from tests.factories import known_pool, opened
 from tests.keys import bearer, key_in
@@ -50,32 +50,30 @@ def test_every_route_that_takes_json_bounds_it() -> None:
 
 
 def test_no_schema_has_as_many_members_as_are_refused() -> None:
-    contract = create_app(Settings(database_url="postgresql://nowhere")).openapi()
     widest = max(
-        len(one.get("properties", ())) for one in contract["components"]["schemas"].values()
+        len(one.get("properties", ())) for one in CONTRACT["components"]["schemas"].values()
     )
     assert widest < json_body.MOST_MEMBERS
 
 
 @pytest.mark.parametrize(("method", "path"), [*JSON_ROUTES, ("POST", UPLOAD)])
-@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip", ""])
 async def test_a_packed_body_is_never_unpacked(
-    client: httpx.AsyncClient, method: str, path: str, encoding: str
+    client: httpx.AsyncClient, method: str, path: str
 ) -> None:
-    answer = await client.request(
-        method, path, content=b"{}", headers=JSON | {"Content-Encoding": encoding}
-    )
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_format")
-    assert answer.json()["field"] == "Content-Encoding"
+    for encoding in ("gzip", "br", "identity, gzip", ""):
+        headers = JSON | {"Content-Encoding": encoding}
+        answer = await client.request(method, path, content=b"{}", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_format"), encoding
+        assert answer.json()["field"] == "Content-Encoding"
 
 
 @pytest.mark.parametrize(("method", "path"), JSON_ROUTES)
-@pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "json", ""])
 async def test_a_body_that_is_not_announced_as_json_is_not_read_as_such(
-    client: httpx.AsyncClient, method: str, path: str, media: str
+    client: httpx.AsyncClient, method: str, path: str
 ) -> None:
-    answer = await client.request(method, path, content=b"{}", headers={"Content-Type": media})
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_format")
+    for media in ("text/plain", "application/x-www-form-urlencoded", "json", ""):
+        answer = await client.request(method, path, content=b"{}", headers={"Content-Type": media})
+        assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_format"), media
 
 
 @pytest.mark.parametrize(("method", "path"), JSON_ROUTES)
