@@ -5,6 +5,7 @@ import io
 import json
 import zipfile
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from celeus.api.pools.parquet import MEMORY_BYTES
+from celeus.api.pools.parquet import MEMORY_BYTES, Limits
+from celeus.api.pools.sheet_worker import work
+from celeus.api.pools.sheets import Reading
+from celeus.errors import InvalidValue
+from celeus.operations.runtime.workers import Frame
 from celeus.settings import Settings
 from celeus.store.database import Database
 from celeus.store.tables import mappings
@@ -158,20 +163,26 @@ async def test_a_form_that_cannot_be_read_is_refused(
         (b'[{"question": "Why?"', "cut off on its way"),
         (b"[" * 100_000, "too deep"),
         (b"42", "no table that is known"),
-        (gzip.compress(QUESTIONS, mtime=0)[:30], "gzip file is damaged"),
         (parquet(ROWS)[:-9], "cannot be read as Parquet"),
         (b"\x28\xb5\x2f\xfd\x00", "Zstandard"),
     ],
 )
-async def test_a_file_that_is_no_table_is_refused_in_one_line(
-    client: httpx.AsyncClient, body: bytes, said: str
-) -> None:
-    answer = await sent(client, body)
+def test_a_file_that_is_no_table_is_refused_in_one_line(body: bytes, said: str) -> None:
+    reading = Reading("exam", csv=False, lower=0.0, upper=1.0, two=False)
+    job = {"reading": asdict(reading), "limits": asdict(Limits(MOST_BYTES, 1000))}
+    with pytest.raises(InvalidValue) as refused:
+        list(work(Frame(job), [io.BytesIO(body)]))
+    assert refused.value.field == "body"
+    assert said in refused.value.detail
+    assert "\n" not in refused.value.detail
+
+
+async def test_nothing_is_kept_of_a_file_that_is_no_table(client: httpx.AsyncClient) -> None:
+    answer = await sent(client, gzip.compress(QUESTIONS, mtime=0)[:30])
     assert answer.status_code == 422, answer.text
     told = answer.json()
     assert (told["code"], told["field"]) == ("invalid_value", "body")
-    assert said in told["detail"]
-    assert "\n" not in told["detail"]
+    assert "gzip file is damaged" in told["detail"]
     assert (await client.get("/v1/pools")).json()["data"] == []
 
 
