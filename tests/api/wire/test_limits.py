@@ -97,7 +97,7 @@ async def test_a_length_of_any_number_of_digits_is_refused(
     assert answer.status_code == 413
 
 
-JUNK = {f"k{i}": 1 for i in range(200_000)}
+JUNK = {f"k{i}": 1 for i in range(20_000)}
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ async def test_members_nobody_knows_cost_one_fault_and_not_one_each(
     client: httpx.AsyncClient, body: dict[str, Any]
 ) -> None:
     problem = (await client.post("/v1/pools", json=body)).json()
-    assert (problem["rule"], problem["value"]) == ("at most 64 members", 200_000)
+    assert (problem["rule"], problem["value"]) == ("at most 64 members", 20_000)
     assert "errors" not in problem
 
 
 async def test_of_a_list_of_junk_one_element_is_told(client: httpx.AsyncClient) -> None:
-    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": [1] * 500_000}
+    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": [1] * 50_000}
     problem = (await client.post("/v1/pools", json=body)).json()
     assert (problem["field"], problem["total_errors"]) == ("items.0", 1)
 
