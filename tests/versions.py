@@ -99,16 +99,17 @@ async def judged(
 async def judge(client: AsyncClient, session: str, said: Any, rounds: int = 1000) -> list[int]:  # noqa: ANN401
     """Judge so many rounds, or until nothing is offered; the items by number."""
     items: list[int] = []
-    while len(items) < rounds:
-        answer = await client.post(f"/v1/sessions/{session}/next", json={"worker": "ada"})
-        if not answer.json()["draws"]:
-            break
-        (draw,) = answer.json()["draws"]
+    if not rounds:
+        return items
+    answer = await client.post(f"/v1/sessions/{session}/next", json={"worker": "ada"})
+    while draws := answer.json()["draws"]:
+        (draw,) = draws
         at = int(draw["item"]["id"][1:])
-        body = {"round": draw["round"], "worker": "ada"} | said(at)
-        told = await client.post(f"/v1/sessions/{session}/observe", json=body)
-        assert told.status_code == 200, told.text
         items.append(at)
+        more = int(len(items) < rounds)
+        body = {"round": draw["round"], "worker": "ada", "next": more} | said(at)
+        answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
+        assert answer.status_code == 200, answer.text
     return items
 
 

@@ -384,11 +384,9 @@ async def test_a_certificate_is_verified_alone_and_with_its_pool(
     assert alone.status_code == 200, alone.text
     assert alone.json() == verify(body).to_dict()
     files = {"certificate": ("c.json", body), "pool": ("p.npz", archive.read_bytes())}
-    beside = (await _verified(client, files=files, data={"key": key["public_key"]})).json()
+    beside = (await _verified(client, files=files, data={"key": key["pem"]})).json()
     assert (beside["valid"], set(beside["unchecked"])) == (True, {"items"})
     assert "issuer" in beside["checked"]
-    pem = (await _verified(client, files=files, data={"key": key["pem"]})).json()
-    assert pem == beside
     asked = {"key": key["public_key"]}
     trusted = (await _verified(client, content=body, headers=JSON, params=asked)).json()
     assert trusted["signature"]["trusted"] is True
@@ -397,9 +395,9 @@ async def test_a_certificate_is_verified_alone_and_with_its_pool(
     assert (foreign["valid"], foreign["difference"]["where"]) == (False, "signature.public_key")
 
 
-@pytest.mark.parametrize("judged", ["preference", "losses"])
+@pytest.mark.parametrize(("judged", "state"), [("preference", "active"), ("losses", "closed")])
 async def test_a_verification_says_the_sentence_of_the_session(
-    judged: str, client: AsyncClient
+    judged: str, state: str, client: AsyncClient
 ) -> None:
     two = await pair(client, judged, 60)
     opening = {"pool_id": two.id, "decide": {"margin": 0.2}}
@@ -409,13 +407,12 @@ async def test_a_verification_says_the_sentence_of_the_session(
         told = {"round": draw["round"], "worker": "ada"} | two.said(draw["item"]["index"])
         answer = await client.post(f"/v1/sessions/{session}/observe", json=told)
         assert answer.is_success, answer.text
-    for state in "active", "closed":
-        if state == "closed":
-            await _close(client, session)
-        said = (await client.get(f"/v1/sessions/{session}")).json()["sentence"]
-        body = await _certificate(client, session)
-        report = (await _verified(client, content=body, headers=JSON)).json()
-        assert (report["valid"], report["sentence"]) == (True, said)
+    if state == "closed":
+        await _close(client, session)
+    said = (await client.get(f"/v1/sessions/{session}")).json()["sentence"]
+    body = await _certificate(client, session)
+    report = (await _verified(client, content=body, headers=JSON)).json()
+    assert (report["valid"], report["sentence"]) == (True, said)
 
 
 async def test_a_forged_certificate_gets_a_report_that_says_where(
@@ -425,10 +422,9 @@ async def test_a_forged_certificate_gets_a_report_that_says_where(
     forged = body.replace(b'"alpha":0.05', b'"alpha":0.01', 1)
     report = (await _verified(client, content=forged, headers=JSON)).json()
     assert (report["valid"], report["difference"]["where"]) == (False, "claim.alpha")
-    for junk in (b"", b"junk", b"[" * 100_000, b"\xff", body[:-1], body + b"\n"):
-        answer = await _verified(client, content=junk, headers=JSON)
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["valid"] is False
+    # Other junk gets the same report without a service, in tests/core/certificate
+    answer = await _verified(client, content=b"[" * 100_000, headers=JSON)
+    assert (answer.status_code, answer.json()["valid"]) == (200, False), answer.text
     other = await known_pool(client, seed=9)
     foreign = (await client.get(f"/v1/pools/{other.id}/columns.npz")).content
     files = {"certificate": ("c.json", body), "pool": ("p.npz", foreign)}

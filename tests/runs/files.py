@@ -46,17 +46,6 @@ def exam(path: Path, ahead: int = 1, most: int = ITEMS) -> bytes:
     return path.read_bytes()
 
 
-def long_exam(path: Path, items: int) -> bytes:
-    """A run that judges all of so many items without a surrogate, closed."""
-    rows = [{"id": f"item-{at}"} for at in range(items)]
-    with Run.open(path, FORM, rows, SessionRequest(Claim())) as run:
-        while draws := run.next("ada", 4096)["draws"]:
-            told = [Judgement(it["round"], float(it["item"].index % 7 == 0)) for it in draws]
-            run.observe("ada", told, 0)
-        run.close()
-    return path.read_bytes()
-
-
 def duel(path: Path) -> bytes:
     """A run of two systems by preference, closed."""
     systems = Systems.of(("new", "old"), ("preference", None, None), "exact")

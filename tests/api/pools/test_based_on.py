@@ -236,8 +236,7 @@ async def released(
     for _ in range(rounds):
         (draw,) = (await drawn(client, session))["draws"]
         at = draw["item"]["index"]
-        events = (await client.get(f"/v1/sessions/{session}/ledger?limit=1000")).json()["data"]
-        left = [one["detail"]["left"] for one in events if one["kind"] == "draw"][-1]
+        left = (await client.get(f"/v1/sessions/{session}/rounds/{draw['round']}")).json()["left"]
         both = {"a": (old[at], new[at]), "b": (new[at], old[at])}[left]
         sides = {"losses": dict(zip(("left", "right"), both, strict=True))}
         said = {"label": versions.truth[at]} if versions.answers == "classes" else sides

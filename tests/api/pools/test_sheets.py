@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import zipfile
+from collections.abc import AsyncIterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from celeus.api.pools.parquet import MEMORY_BYTES, Limits
+from celeus.api.pools.sheet_worker import work
+from celeus.api.pools.sheets import Reading
+from celeus.errors import InvalidValue
+from celeus.operations.runtime.workers import Frame
+from celeus.settings import Settings
 from celeus.store.database import Database
 from celeus.store.tables import mappings
+from tests.clients import serving
 from tests.keys import bearer, key_in
 
 FIXTURES = Path(__file__).parents[2] / "ecosystem" / "fixtures"
 QUESTIONS = b"question,answer,expected\nWhy?,So.,Therefore.\nWho?,Ada,Grace\n"
 FIRST = {"question": "Why?", "answer": "So.", "reference": "Therefore."}
 ROLES = {"question": "question", "answer": "answer", "expected": "reference"}
+MOST_BYTES = 1 << 20
 ROWS = [{"question": "Why?", "answer": "So.", "expected": "Therefore."}, {"question": "Who?"}]
 
 
@@ -153,37 +163,51 @@ async def test_a_form_that_cannot_be_read_is_refused(
         (b'[{"question": "Why?"', "cut off on its way"),
         (b"[" * 100_000, "too deep"),
         (b"42", "no table that is known"),
-        (gzip.compress(QUESTIONS, mtime=0)[:30], "gzip file is damaged"),
         (parquet(ROWS)[:-9], "cannot be read as Parquet"),
         (b"\x28\xb5\x2f\xfd\x00", "Zstandard"),
     ],
 )
-async def test_a_file_that_is_no_table_is_refused_in_one_line(
-    client: httpx.AsyncClient, body: bytes, said: str
-) -> None:
-    answer = await sent(client, body)
+def test_a_file_that_is_no_table_is_refused_in_one_line(body: bytes, said: str) -> None:
+    reading = Reading("exam", csv=False, lower=0.0, upper=1.0, two=False)
+    job = {"reading": asdict(reading), "limits": asdict(Limits(MOST_BYTES, 1000))}
+    with pytest.raises(InvalidValue) as refused:
+        list(work(Frame(job), [io.BytesIO(body)]))
+    assert refused.value.field == "body"
+    assert said in refused.value.detail
+    assert "\n" not in refused.value.detail
+
+
+async def test_nothing_is_kept_of_a_file_that_is_no_table(client: httpx.AsyncClient) -> None:
+    answer = await sent(client, gzip.compress(QUESTIONS, mtime=0)[:30])
     assert answer.status_code == 422, answer.text
     told = answer.json()
     assert (told["code"], told["field"]) == ("invalid_value", "body")
-    assert said in told["detail"]
-    assert "\n" not in told["detail"]
+    assert "gzip file is damaged" in told["detail"]
     assert (await client.get("/v1/pools")).json()["data"] == []
 
 
-async def test_a_file_that_unpacks_to_too_much_is_refused(client: httpx.AsyncClient) -> None:
+@pytest.fixture
+async def narrow(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a service that takes MOST_BYTES of a file."""
+    async with serving(settings, upload_limit_bytes=MOST_BYTES) as client:
+        yield client
+
+
+async def test_a_file_that_unpacks_to_too_much_is_refused(narrow: httpx.AsyncClient) -> None:
     """A thousandth of it comes over the wire."""
-    rows = gzip.compress(b"question,answer\n" + b"x,y\n" * (300 << 18), 9)
-    assert len(rows) < 1 << 20
-    answer = await sent(client, rows)
+    rows = gzip.compress(b"question,answer\n" + b"x,y\n" * (MOST_BYTES // 2))
+    assert len(rows) < MOST_BYTES // 10
+    answer = await sent(narrow, rows)
     assert answer.status_code == 413, answer.text
     assert answer.json()["code"] == "upload_too_large"
 
 
 async def test_an_archive_that_unpacks_to_too_much_is_refused(client: httpx.AsyncClient) -> None:
+    """It is the memory of its reader that ends."""
     sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("header.json", json.dumps({"status": "success", "eval": {"model": "m"}}))
-        archive.writestr("samples/1_epoch_1.json", b'{"id": "' + b"x" * (900 << 20) + b'"}')
+        archive.writestr("samples/1_epoch_1.json", b'{"id": "' + bytes(MEMORY_BYTES) + b'"}')
     answer = await sent(client, sink.getvalue())
     assert answer.status_code == 413, answer.text
     assert answer.json()["code"] == "upload_too_large"

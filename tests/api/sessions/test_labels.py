@@ -16,7 +16,7 @@ from tests.api.contract import client_with
 from tests.factories import KnownPool, drawn, judged, known_pool, opened
 from tests.keys import key_in
 
-MANY = 20_000
+MANY = 8_000
 LABELS_BETWEEN = 2_000
 
 

@@ -1,8 +1,8 @@
 """The loop of a judge: next and observe, asked twice, out of order, and wrongly."""
 
-import asyncio
 from typing import Any
 
+import psycopg
 import pytest
 from httpx import AsyncClient
 
@@ -55,13 +55,14 @@ async def test_count_is_what_a_worker_holds_and_not_what_it_gets_on_top(
 
 
 async def test_an_expired_lease_hands_the_same_draw_to_the_next_caller(
-    client: AsyncClient,
+    client: AsyncClient, database_url: str
 ) -> None:
-    session = await opened(client, await known_pool(client), lease_seconds=1)
+    session = await opened(client, await known_pool(client))
     first = (await drawn(client, session))["draws"][0]
     other = (await drawn(client, session, 1, "bob"))["draws"][0]
     assert other["round"] == 2
-    await asyncio.sleep(1.1)
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE leases SET expires_at = now() - interval '1 second'")
     handed = (await drawn(client, session, 2, "cy"))["draws"]
     assert [it["round"] for it in handed] == [1, 2]
     assert handed[0]["item"] == first["item"]
@@ -142,9 +143,9 @@ async def test_an_unjudgeable_round_keeps_both_completions_and_widens_the_interv
 
 
 async def test_an_amendment_folds_anew_and_may_take_back_the_stop(client: AsyncClient) -> None:
-    pool = await known_pool(client, 200)
-    session = await opened(client, pool, precision=0.2)
-    stopped = (await labelled(client, session, pool, 200))["session"]
+    pool = await known_pool(client, 100)
+    session = await opened(client, pool, precision=0.4)
+    stopped = (await labelled(client, session, pool, 100))["session"]
     assert stopped["state"] == "target_reached"
     url = f"/v1/sessions/{session}/amendments"
     for round_ in range(1, stopped["round"] + 1):

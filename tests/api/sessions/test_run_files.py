@@ -3,8 +3,9 @@
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -15,23 +16,27 @@ from celeus.core.certificate.layout import OWN_PROCESS
 from celeus.core.certificate.verify import verify
 from celeus.core.pools.rows.growth import pool_of_rows
 from celeus.core.randomness import commitment
-from celeus.errors import RunTooCostly
+from celeus.errors import InvalidValue, Refusal, RunTooCostly
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
-from celeus.operations.runs.push import push as push_run
+from celeus.operations.runs import push as pushing
+from celeus.operations.runs.push_worker import work
+from celeus.operations.runtime.workers import Bounds, Frame
 from celeus.runs.run import Run
-from tests.keys import key_in
-from tests.runs.files import duel, exam, forged, long_exam, race, sheet
+from tests.keys import bearer, key_in
+from tests.runs.files import duel, exam, forged, race, sheet
 from tests.runs.test_run import ASKED, FORM, ITEMS, ROWS, judged
 
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file of a run."""
+    """The file of a run, which each test pushes to an empty service."""
     return exam(tmp_path_factory.mktemp("run") / "exam.celeus")
 
 
 LINES = {"Content-Type": "application/x-ndjson"}
+NOBODY = "00000000-0000-0000-0000-000000000000"
+NOW = "2998-01-01T00:00:00.000000+00:00"
 
 
 async def push(client: AsyncClient, data: bytes) -> Response:
@@ -102,20 +107,19 @@ async def test_other_kinds_of_claims_are_pushed(
     assert "had its seed and its file" in shown.text
 
 
-async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, tmp_path: Path) -> None:
-    data = exam(tmp_path / "exam.celeus")
-    one, other = await asyncio.gather(push(client, data), push(client, data))
-    again = await push(client, data)
+async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, run_file: bytes) -> None:
+    one, other = await asyncio.gather(push(client, run_file), push(client, run_file))
     assert sorted(it.status_code for it in (one, other)) == [200, 201]
-    assert (again.status_code, again.json()) == (200, one.json())
+    assert one.json() == other.json()
     assert len((await client.get("/v1/sessions")).json()["data"]) == 1
     assert len((await client.get("/v1/pools")).json()["data"]) == 1
 
 
-async def test_runs_on_the_same_items_share_their_pool(client: AsyncClient, tmp_path: Path) -> None:
-    first, second = [
-        (await push(client, exam(tmp_path / name))).json() for name in ("one", "other")
-    ]
+async def test_runs_on_the_same_items_share_their_pool(
+    client: AsyncClient, run_file: bytes, tmp_path: Path
+) -> None:
+    files = (run_file, exam(tmp_path / "other.celeus", most=2))
+    first, second = [(await push(client, one)).json() for one in files]
     assert first["pool_id"] == second["pool_id"]
     assert first["id"] != second["id"]
     # A session that ran here counts those that were pushed
@@ -125,8 +129,8 @@ async def test_runs_on_the_same_items_share_their_pool(client: AsyncClient, tmp_
     assert (counts["number"], counts["total"], counts["others_certified"]) == (3, 3, 2)
 
 
-async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, tmp_path: Path) -> None:
-    session = (await push(client, exam(tmp_path / "exam.celeus"))).json()
+async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, run_file: bytes) -> None:
+    session = (await push(client, run_file)).json()
     path = f"/v1/sessions/{session['id']}"
     drawn = await client.post(f"{path}/next", json={"worker": "eve"})
     assert drawn.json()["state"] == "closed"
@@ -147,27 +151,25 @@ async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, tmp_path
 
 
 async def test_only_who_manages_pushes(
-    client: AsyncClient, database_url: str, tmp_path: Path
+    client: AsyncClient, database_url: str, run_file: bytes
 ) -> None:
-    data = exam(tmp_path / "exam.celeus")
     for scope in ("read", "label"):
         key = key_in(database_url, scope)
         answer = await client.post(
-            "/v1/session-files", content=data, headers=LINES | {"Authorization": f"Bearer {key}"}
+            "/v1/session-files",
+            content=run_file,
+            headers=LINES | bearer(key),
         )
         assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
     assert not (await client.get("/v1/sessions")).json()["data"]
 
 
 async def test_a_session_of_another_project_is_not_told(
-    client: AsyncClient, database_url: str, tmp_path: Path
+    client: AsyncClient, database_url: str, run_file: bytes
 ) -> None:
-    data = exam(tmp_path / "exam.celeus")
-    assert (await push(client, data)).status_code == 201
+    assert (await push(client, run_file)).status_code == 201
     other = key_in(database_url, "manage", project="other")
-    answer = await client.post(
-        "/v1/session-files", content=data, headers=LINES | {"Authorization": f"Bearer {other}"}
-    )
+    answer = await client.post("/v1/session-files", content=run_file, headers=LINES | bearer(other))
     assert (answer.status_code, answer.json()["code"]) == (409, "session_differs")
 
 
@@ -285,21 +287,36 @@ FORGED = {
 }
 
 
+def refusal_of(data: bytes) -> Refusal:
+    """What the child that is given such a file refuses it with."""
+    job = Frame({"project": NOBODY, "at": NOW, "max_items": 100_000, "lease_seconds": 60})
+    with ExitStack() as stack:
+        files = [stack.enter_context(TemporaryFile()) for _ in range(3)]
+        files[0].write(data)
+        files[0].seek(0)
+        with pytest.raises(Refusal) as refused:
+            list(work(job, files))
+    return refused.value
+
+
 @pytest.mark.parametrize("forgery", FORGED)
-async def test_a_forged_file_is_refused_by_its_line_and_nothing_is_kept(
-    client: AsyncClient, run_file: bytes, forgery: str
+def test_a_forged_file_is_refused_by_its_line(run_file: bytes, forgery: str) -> None:
+    change, line = FORGED[forgery]
+    refused = refusal_of(forged(run_file, change))
+    assert refused.code in {"invalid_value", "pool_too_large"}
+    assert line in {None, refused.field}, refused
+
+
+@pytest.mark.parametrize(
+    ("forgery", "status"), [("a loss", 422), ("a huge loss", 422), ("items without end", 413)]
+)
+async def test_nothing_is_kept_of_what_is_refused(
+    client: AsyncClient, run_file: bytes, forgery: str, status: int
 ) -> None:
     change, line = FORGED[forgery]
     answer = await push(client, forged(run_file, change))
-    assert answer.status_code in {413, 422}, answer.text
-    problem = answer.json()
-    assert problem["code"] in {"invalid_value", "pool_too_large"}
-    if line is not None:
-        assert problem["field"] == line, problem
-    await nothing_is_kept(client)
-
-
-async def nothing_is_kept(client: AsyncClient) -> None:
+    assert answer.status_code == status, answer.text
+    assert line in {None, answer.json()["field"]}, answer.text
     assert not (await client.get("/v1/sessions")).json()["data"]
     assert not (await client.get("/v1/pools")).json()["data"]
 
@@ -321,14 +338,10 @@ BROKEN: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-async def test_a_broken_file_is_refused_and_nothing_is_kept(
-    client: AsyncClient, run_file: bytes, case: str
-) -> None:
+def test_a_broken_file_is_refused(run_file: bytes, case: str) -> None:
     broken = BROKEN[case](run_file)
     assert broken != run_file
-    answer = await push(client, broken)
-    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_value"), answer.text
-    await nothing_is_kept(client)
+    assert isinstance(refusal_of(broken), InvalidValue)
 
 
 async def test_another_ledger_of_the_same_session_is_a_conflict(
@@ -343,10 +356,12 @@ async def test_another_ledger_of_the_same_session_is_a_conflict(
         with Run.resume(file) as run:
             judged(run, most)
             run.close()
-    assert (await push(client, path.read_bytes())).status_code == 201
+    pushed = await push(client, path.read_bytes())
     answer = await push(client, copy.read_bytes())
-    assert (answer.status_code, answer.json()["code"]) == (409, "session_differs")
-    assert (await push(client, path.read_bytes())).status_code == 200
+    assert (pushed.status_code, answer.status_code) == (201, 409)
+    assert answer.json()["code"] == "session_differs"
+    there = await client.get(pushed.headers["Location"])
+    assert there.json() == pushed.json()
 
 
 async def test_another_alpha_gives_what_it_would_have_given(
@@ -367,19 +382,19 @@ async def test_another_alpha_gives_what_it_would_have_given(
     assert (await push(client, run_file)).status_code in {201, 409}
 
 
-async def test_what_takes_too_long_is_refused(app: FastAPI, tmp_path: Path) -> None:
-    context = app.state.context
-    settings = context.settings.model_copy(update={"verification_seconds": 0.01})
-    path = tmp_path / "long.celeus"
-    long_exam(path, 6000)
-    with pytest.raises(RunTooCostly), path.open("rb") as file:
-        await push_run(replace(context, settings=settings), file)
+async def test_what_takes_too_long_is_refused(
+    client: AsyncClient, run_file: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds = Bounds(seconds=0.01, processor_seconds=60.0)
+    monkeypatch.setattr(pushing, "bounds_of", lambda _: bounds)
+    answer = await push(client, run_file)
+    assert (answer.status_code, answer.json()["code"]) == (413, RunTooCostly.code)
 
 
 async def test_it_is_said_wherever_the_session_is_shown(
-    client: AsyncClient, tmp_path: Path
+    client: AsyncClient, run_file: bytes
 ) -> None:
-    session = (await push(client, exam(tmp_path / "exam.celeus"))).json()
+    session = (await push(client, run_file)).json()
     report = await client.get(f"/v1/sessions/{session['id']}/report")
     assert "nobody counted" in report.text
     assert "had its seed and its file" in report.text
@@ -390,9 +405,9 @@ async def test_it_is_said_wherever_the_session_is_shown(
 
 
 async def test_its_losses_are_not_carried_into_a_session_of_the_service(
-    client: AsyncClient, tmp_path: Path
+    client: AsyncClient, run_file: bytes
 ) -> None:
-    session = (await push(client, exam(tmp_path / "exam.celeus"))).json()
+    session = (await push(client, run_file)).json()
     basis = {"session": session["id"], "labels_seen": "no", "answer": "number"}
     body = {"name": "next", "loss": {"kind": "zero_one"}, "items": ROWS, "based_on": basis}
     refused = await client.post("/v1/pools", json=body)

@@ -15,8 +15,8 @@ from celeus.api.wire import json_body
 from celeus.api.wire.json_body import JsonRoute, parsed
 from celeus.api.wire.limits import INLINE_LIMIT_BYTES
 from celeus.errors import InvalidValue
-from celeus.main import create_app
 from celeus.settings import Settings
+from tests.api.contract import CONTRACT
 from tests.clients import serving
 from tests.factories import known_pool, opened
 from tests.keys import bearer, key_in
@@ -50,32 +50,30 @@ def test_every_route_that_takes_json_bounds_it() -> None:
 
 
 def test_no_schema_has_as_many_members_as_are_refused() -> None:
-    contract = create_app(Settings(database_url="postgresql://nowhere")).openapi()
     widest = max(
-        len(one.get("properties", ())) for one in contract["components"]["schemas"].values()
+        len(one.get("properties", ())) for one in CONTRACT["components"]["schemas"].values()
     )
     assert widest < json_body.MOST_MEMBERS
 
 
 @pytest.mark.parametrize(("method", "path"), [*JSON_ROUTES, ("POST", UPLOAD)])
-@pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip", ""])
 async def test_a_packed_body_is_never_unpacked(
-    client: httpx.AsyncClient, method: str, path: str, encoding: str
+    client: httpx.AsyncClient, method: str, path: str
 ) -> None:
-    answer = await client.request(
-        method, path, content=b"{}", headers=JSON | {"Content-Encoding": encoding}
-    )
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_format")
-    assert answer.json()["field"] == "Content-Encoding"
+    for encoding in ("gzip", "br", "identity, gzip", ""):
+        headers = JSON | {"Content-Encoding": encoding}
+        answer = await client.request(method, path, content=b"{}", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_format"), encoding
+        assert answer.json()["field"] == "Content-Encoding"
 
 
 @pytest.mark.parametrize(("method", "path"), JSON_ROUTES)
-@pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "json", ""])
 async def test_a_body_that_is_not_announced_as_json_is_not_read_as_such(
-    client: httpx.AsyncClient, method: str, path: str, media: str
+    client: httpx.AsyncClient, method: str, path: str
 ) -> None:
-    answer = await client.request(method, path, content=b"{}", headers={"Content-Type": media})
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_format")
+    for media in ("text/plain", "application/x-www-form-urlencoded", "json", ""):
+        answer = await client.request(method, path, content=b"{}", headers={"Content-Type": media})
+        assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_format"), media
 
 
 @pytest.mark.parametrize(("method", "path"), JSON_ROUTES)
@@ -99,7 +97,7 @@ async def test_a_length_of_any_number_of_digits_is_refused(
     assert answer.status_code == 413
 
 
-JUNK = {f"k{i}": 1 for i in range(200_000)}
+JUNK = {f"k{i}": 1 for i in range(20_000)}
 
 
 @pytest.mark.parametrize(
@@ -111,12 +109,12 @@ async def test_members_nobody_knows_cost_one_fault_and_not_one_each(
     client: httpx.AsyncClient, body: dict[str, Any]
 ) -> None:
     problem = (await client.post("/v1/pools", json=body)).json()
-    assert (problem["rule"], problem["value"]) == ("at most 64 members", 200_000)
+    assert (problem["rule"], problem["value"]) == ("at most 64 members", 20_000)
     assert "errors" not in problem
 
 
 async def test_of_a_list_of_junk_one_element_is_told(client: httpx.AsyncClient) -> None:
-    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": [1] * 500_000}
+    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": [1] * 50_000}
     problem = (await client.post("/v1/pools", json=body)).json()
     assert (problem["field"], problem["total_errors"]) == ("items.0", 1)
 

@@ -44,7 +44,8 @@ def judged_out(seed: int) -> tuple[Session[Table], Pool, float]:
 
 def test_an_answer_yes_that_losses_contradict_stays_with_a_warning() -> None:
     """At alpha 0.95 answers come fast and are sometimes wrong; the last item shows it."""
-    for seed in range(ITEMS * 2):
+    # With seeds before this one no answer is wrong
+    for seed in range(15, ITEMS * 2):
         state, pool, threshold = judged_out(seed)
         [answer] = state.question.decisions(0)
         if state.question.proven:

@@ -44,7 +44,7 @@ from tests.tabled import sheet_body
 
 SEEDS = 40 if NIGHTLY else 1
 """Pairs of sessions of each kind, each with other requests."""
-GROUPS = 6
+GROUPS = 6 if NIGHTLY else 3
 SEED = bytes(range(32))
 WORKERS = ("ann", "ben", "cid")
 VARYING = re.compile(
