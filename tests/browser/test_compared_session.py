@@ -20,11 +20,10 @@ def judge(site: Site, session: str, pool: Pair, most: int) -> None:
     with site.client() as client:
         body = {"worker": "ada", "count": most}
         draws = client.post(f"/v1/sessions/{session}/next", json=body).json()["draws"]
-        for draw in draws:
-            said = pool.said(draw["item"]["index"])
-            told = {"round": draw["round"], "worker": "ada"} | said
-            answer = client.post(f"/v1/sessions/{session}/observe", json=told)
-            assert answer.status_code == 200, answer.text
+        said = [{"round": one["round"]} | pool.said(one["item"]["index"]) for one in draws]
+        told = {"worker": "ada", "observations": said}
+        answer = client.post(f"/v1/sessions/{session}/observe", json=told)
+        assert answer.status_code == 200, answer.text
 
 
 @pytest.mark.parametrize("viewport", [at_night(PHONE), WIDE], ids=["phone", "desktop"])

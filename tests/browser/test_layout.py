@@ -5,7 +5,7 @@ in each look, as whoever resizes the window or changes the colours of the system
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import pytest
@@ -15,20 +15,18 @@ from tests.browser.evaluations import barriers
 from tests.browser.site import WIDE, Complaints, Site
 from tests.browser.test_webhooks import receiver
 from tests.keys import key_in
+from tests.nightly import NIGHTLY
 from tests.pictures.pages import PAGES, Shown
 from tests.pictures.world import PEOPLE, World, known_as
 from tests.servers import Service
 
 PHONE = {"width": 390, "height": 844}
 Scheme = Literal["dark", "light"]
-Looks = tuple[tuple[dict[str, int], Scheme], ...]
-# Each width and each colour once; at night the other way round
-LOOKS = [
-    pytest.param(((PHONE, "dark"), (WIDE, "light")), id="phone-dark-desktop-light"),
-    pytest.param(
-        ((PHONE, "light"), (WIDE, "dark")), id="phone-light-desktop-dark", marks=pytest.mark.nightly
-    ),
-]
+LOOKS: tuple[tuple[dict[str, int], Scheme], ...] = ((PHONE, "dark"),)
+"""The width and the colours that other tests in the browser see least; at night all."""
+if NIGHTLY:
+    LOOKS = (*LOOKS, (WIDE, "light"), (PHONE, "light"), (WIDE, "dark"))
+PARTS = 3
 SEEN_ELSEWHERE = {
     # Loading it takes seconds of a processor, and axe minutes: test_reading.py
     "reference",
@@ -56,32 +54,35 @@ CUT_OFF = """() => [...document.querySelectorAll("main *")].filter((element) => 
 }).map((element) => element.outerHTML.slice(0, 120))"""
 
 
+@pytest.fixture(scope="module")
+def world(running_site: tuple[Service, str]) -> Iterator[World]:
+    """A project with sessions in every state."""
+    service, database_url = running_site
+    site = Site(service, database_url, f"geography-{secrets.token_hex(4)}")
+    with receiver() as address:
+        yield World.made(site, address)
+
+
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("looks", LOOKS)
+@pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_fits_and_is_readable_in_all_widths_and_colours(
-    looks: Looks,
-    running_site: tuple[Service, str],
+    part: int,
+    world: World,
     signed_in: Callable[..., Page],
     page: Page,
     complaints: Complaints,
 ) -> None:
     complaints.expect("404 (Not Found)", "403 (Forbidden)")
-    service, database_url = running_site
-    site = Site(service, database_url, f"geography-{secrets.token_hex(4)}")
     pages: dict[tuple[tuple[str, ...], str | None] | None, Page] = {None: page}
     faults: dict[str, list[str]] = {}
-    with receiver() as address:
-        world = World.made(site, address)
-        for shown in PAGES:
-            if shown.name in SEEN_ELSEWHERE:
-                continue
-            visitor = (shown.scopes, shown.project) if shown.scopes is not None else None
-            if visitor not in pages:
-                pages[visitor] = signed_in(token=key_of(site, shown))
-            shown.reach(pages[visitor], world)
-            for viewport, scheme in looks:
-                if found := seen(pages[visitor], viewport, scheme):
-                    faults[f"{shown.name}, {viewport['width']}, {scheme}"] = found
+    for shown in [one for one in PAGES if one.name not in SEEN_ELSEWHERE][part::PARTS]:
+        visitor = (shown.scopes, shown.project) if shown.scopes is not None else None
+        if visitor not in pages:
+            pages[visitor] = signed_in(token=key_of(world.site, shown))
+        shown.reach(pages[visitor], world)
+        for viewport, scheme in LOOKS:
+            if found := seen(pages[visitor], viewport, scheme):
+                faults[f"{shown.name}, {viewport['width']}, {scheme}"] = found
     assert faults == {}
 
 

@@ -8,7 +8,7 @@ from tests.claims.counted import note
 from tests.claims.sessions import credible
 from tests.nightly import NIGHTLY
 
-ITEMS = 300 if NIGHTLY else 100
+ITEMS = 300 if NIGHTLY else 60
 SESSIONS = 2000 if NIGHTLY else 24
 MARGIN = 12
 BORDERS = [(0, MARGIN), (1, MARGIN), (-1, MARGIN), (MARGIN, MARGIN), (MARGIN + 1, MARGIN)]

@@ -12,7 +12,7 @@ from tests.claims.deciding import Asking, told
 from tests.claims.sessions import FURTHER_WORLDS, HARDEST, WORLDS, credible
 from tests.nightly import NIGHTLY
 
-SESSIONS, ITEMS = (1500, 200) if NIGHTLY else (24, 100)
+SESSIONS, ITEMS = (1500, 200) if NIGHTLY else (24, 60)
 SIDES: tuple[Side, ...] = ("at_most", "at_least")
 POOLS = [
     *(("sharp", "pool", world) for world in ((*WORLDS, *FURTHER_WORLDS) if NIGHTLY else HARDEST)),
@@ -49,8 +49,8 @@ def test_stakes_that_add_up_to_more_than_alpha_are_caught(
         return plus._replace(share=8.0 * plus.share), minus._replace(share=8.0 * minus.share)
 
     monkeypatch.setattr(ThresholdDesign, "candidates", generous)
-    broken = Asking("sharp", "pool", "more than half drawn", side, beside, 80)
-    counted = told(broken, 0, 80)
+    broken = Asking("sharp", "pool", "more than half drawn", side, beside, 60)
+    counted = told(broken, 0, 40)
     assert not credible(counted.wrong, counted.sessions), counted
 
 
@@ -66,6 +66,6 @@ def test_an_answer_before_the_interval_is_past_the_threshold_is_caught(
         return answer(self, Interval(interval.lower + quarter, interval.upper - quarter), slack)
 
     monkeypatch.setattr(Question, "answer", hasty)
-    hurried = Asking("sharp", "pool", "more than half drawn", side, beside=True, items=80)
-    counted = told(hurried, 0, 80)
+    hurried = Asking("sharp", "pool", "more than half drawn", side, beside=True, items=60)
+    counted = told(hurried, 0, 40)
     assert not credible(counted.wrong, counted.sessions), counted

@@ -7,7 +7,7 @@ from tests.claims.sessions import credible
 from tests.claims.tables import WORLDS, lost_claims
 from tests.nightly import NIGHTLY
 
-ITEMS = 300 if NIGHTLY else 100
+ITEMS = 300 if NIGHTLY else 60
 SESSIONS = 1600 if NIGHTLY else 16
 
 

@@ -7,7 +7,7 @@ from tests.claims.sessions import credible
 from tests.claims.weighing import WORLDS, lost
 from tests.nightly import NIGHTLY
 
-ITEMS = 300 if NIGHTLY else 100
+ITEMS = 300 if NIGHTLY else 60
 SESSIONS = 2000 if NIGHTLY else 24
 
 

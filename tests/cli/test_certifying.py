@@ -21,6 +21,9 @@ from celeus.core.certificate.document import certificate as make
 from celeus.core.certificate.document import signed
 from celeus.core.certificate.ed25519 import public_of, public_to_pem
 from celeus.core.plans.plan import Claim
+from celeus.errors import InvalidValue
+from celeus.operations.certificates.npz import read_archive
+from celeus.operations.certificates.signing_keys import trusted_key
 from tests.cli.calling import Answer
 from tests.core.certifying import (
     KEY,
@@ -100,11 +103,13 @@ def test_a_valid_certificate_ends_with_status_0(
     assert "no trusted key was given" in alone.out
     public = public_of(KEY)
     pem = _key_file(tmp_path, public_to_pem(public))
-    for key in (public.hex(), pem, _key_file(tmp_path, public.hex().encode() + b"\n")):
-        full = run(*("verify", certificate, "--pool", pool, "--items", items, "--public-key", key))
-        assert (full.status, full.err) == (0, "")
-        assert "not checked" not in full.out
-        assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
+    full = run(*("verify", certificate, "--pool", pool, "--items", items, "--public-key", pem))
+    assert (full.status, full.err) == (0, "")
+    assert "not checked" not in full.out
+    assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
+    # What is trusted may come in two more ways
+    digits = _key_file(tmp_path, public.hex().encode() + b"\n")
+    assert trusted_key(public.hex()) == trusted_key(str(digits)) == public
 
 
 def test_words_of_a_certificate_stay_on_their_line(run: Run, tmp_path: Path) -> None:
@@ -166,9 +171,10 @@ def test_the_best_of_several_is_named_and_takes_the_pool(
     answer = run("verify", path, "--pool", pool)
     assert answer.status == 0
     assert words in answer.out
-    alone = run("verify", path)
-    assert alone.status == 1
-    assert "the pool is missing" in alone.out + alone.err
+    if not rounds:
+        alone = run("verify", path)
+        assert alone.status == 1
+        assert "the pool is missing" in alone.out + alone.err
 
 
 def test_claims_about_a_table_are_said_in_a_few_lines(run: Run, tmp_path: Path) -> None:
@@ -186,9 +192,6 @@ def test_claims_about_a_table_are_said_in_a_few_lines(run: Run, tmp_path: Path) 
     assert any(line.startswith("  grade in 4 groups by subject: mean loss ") for line in lines)
     assert any(line.startswith("  answers: ") for line in lines)
     assert any(line.startswith("  assumes: What is stated of losses") for line in lines)
-    alone = run("verify", path)
-    assert alone.status == 1
-    assert "the pool is missing" in alone.out + alone.err
 
 
 def test_claims_added_later_are_told_apart(run: Run, tmp_path: Path) -> None:
@@ -223,7 +226,9 @@ def test_what_the_claim_rests_on_is_printed_beside_it(run: Run, tmp_path: Path) 
 
 
 def test_the_report_is_printed_as_json(run: Run, certificate: Path, pool: Path) -> None:
-    report = json.loads(run("verify", certificate, "--pool", pool, "--json").out)
+    # The most seconds there may be
+    asked = ("verify", certificate, "--pool", pool, "--json", "--seconds", "86400")
+    report = json.loads(run(*asked).out)
     assert report["valid"] is True
     assert report["claim"]["labels"] == 15
     assert set(report["unchecked"]) == {"issuer", "items"}
@@ -236,19 +241,17 @@ def test_a_forged_certificate_ends_with_status_1_and_one_line(
     del document["signature"]
     document["claim"]["interval"]["upper"] -= 0.01
     certificate.write_bytes(signed(document, KEY))
-    answer = run("verify", certificate)
+    answer = run("verify", certificate, "--pool", pool, "--json")
     assert answer.status == 1
     assert answer.err.startswith("celeus: not valid: claim.interval.upper is 0.")
     assert answer.err.count("\n") == 1
-    report = json.loads(run("verify", certificate, "--pool", pool, "--json").out)
-    assert report["difference"]["where"] == "claim.interval.upper"
+    assert json.loads(answer.out)["difference"]["where"] == "claim.interval.upper"
 
 
 def test_somebody_elses_signature_is_not_the_one_trusted(
     run: Run, certificate: Path, case: Case
 ) -> None:
     certificate.write_bytes(case.certificate(key=OTHER_KEY))
-    assert run("verify", certificate).status == 0
     answer = run("verify", certificate, "--public-key", public_of(KEY).hex())
     assert answer.status == 1
     assert "signature.public_key" in answer.err
@@ -276,7 +279,7 @@ def _packed(pool: Path) -> None:
 
 def _bomb(pool: Path) -> None:
     with zipfile.ZipFile(pool, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("surrogate.0.npy", bytes(1 << 28))
+        archive.writestr("surrogate.0.npy", bytes(1 << 24))
 
 
 def _pickled(pool: Path) -> None:
@@ -299,11 +302,26 @@ def _none(pool: Path) -> None:
     pool.write_bytes(b"")
 
 
-@pytest.mark.parametrize("harm", [_packed, _bomb, _pickled, _large, _traversing, _none])
-def test_an_archive_that_is_not_ours_is_refused_in_one_line(
-    run: Run, certificate: Path, pool: Path, harm: Callable[[Path], None]
-) -> None:
+def _unreadable(pool: Path) -> None:
+    pool.unlink()
+    pool.symlink_to("/proc/self/mem")
+
+
+HARMS = [_packed, _bomb, _pickled, _large, _traversing, _none, _unreadable]
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_an_archive_that_is_not_ours_is_refused(pool: Path, harm: Callable[[Path], None]) -> None:
     harm(pool)
+    refused = pytest.raises(InvalidValue, match=r"^The pool's archive is not usable: ")
+    with pool.open("rb") as archive, refused:
+        read_archive(archive)
+
+
+def test_what_is_refused_in_the_archive_is_one_line(
+    run: Run, certificate: Path, pool: Path
+) -> None:
+    _bomb(pool)
     answer = run("verify", certificate, "--pool", pool)
     assert answer.status == 1
     assert answer.err.startswith("celeus: The pool's archive is not usable: ")
@@ -322,7 +340,6 @@ def test_an_archive_that_is_not_ours_is_refused_in_one_line(
         ["{certificate}", "--seconds", "0.001"],
         # It opens, and cannot be read.
         ["/proc/self/mem"],
-        ["{certificate}", "--pool", "/proc/self/mem"],
         ["{certificate}", "--items", "/proc/self/mem"],
         ["{certificate}", "--public-key", "/proc/self/mem"],
     ],
@@ -366,10 +383,6 @@ def test_a_verification_of_more_than_a_day_is_refused(
     answer = run("verify", certificate, "--seconds", seconds)
     assert answer.status == 1
     assert "above 0, at most 86400" in answer.err
-
-
-def test_a_verification_may_take_a_day(run: Run, certificate: Path) -> None:
-    assert run("verify", certificate, "--seconds", "86400").status == 0
 
 
 def test_a_signing_key_is_made_once_for_its_owner_alone(run: Run, tmp_path: Path) -> None:

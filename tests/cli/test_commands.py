@@ -1,6 +1,5 @@
 """What every command has in common, and the small ones."""
 
-import json
 import shutil
 import socket
 import subprocess
@@ -14,12 +13,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from celeus.main import create_app
-from celeus.settings import Settings
 from celeus.store import revisions
 from tests.cli.calling import Answer
 
 Run = Callable[..., Answer]
+CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
 
 def test_help_names_every_command_and_loads_nothing_heavy() -> None:
@@ -96,7 +94,7 @@ def test_the_version_is_that_of_the_package(run: Run) -> None:
 def test_openapi_prints_the_contract_or_writes_it(run: Run, tmp_path: Path) -> None:
     printed = run("openapi")
     assert printed.status == 0
-    assert json.loads(printed.out) == create_app(Settings()).openapi()
+    assert printed.out == CONTRACT.read_text(encoding="utf-8")
     path = tmp_path / "openapi.json"
     assert run("openapi", "--out", path).status == 0
     assert path.read_text(encoding="utf-8") == printed.out

@@ -7,21 +7,22 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import psycopg
 import pytest
 
+from celeus.commands.service import serve as serving_command
+from celeus.settings import Settings
 from celeus.store.embedded import server as embedded
 from tests.cli.calling import Answer
-from tests.cli.test_serve import Serving, environment, is_ready, listens, serving
+from tests.cli.test_serve import Serving, environment, serving
 from tests.keys import bearer
-from tests.servers import data_folder, free_port, put_cluster
+from tests.servers import Service, data_folder, free_port, put_cluster
 
 Run = Callable[..., Answer]
 TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
@@ -144,22 +145,27 @@ def test_a_database_that_does_not_answer_is_told(run: Run, monkeypatch: pytest.M
     assert "Connection refused" in answer.err
 
 
+def told_at_a_start(
+    capsys: pytest.CaptureFixture[str], url: str, *, host: str = "127.0.0.1", show: bool = True
+) -> str:
+    """What a start on a named database tells a terminal or, without `show`, a log."""
+    settings = Settings(database_url=url, host=host)
+    serving_command._tell_keys(settings, url, "http://127.0.0.1:8000", show=show)
+    return capsys.readouterr().err
+
+
 def test_a_named_database_gets_no_key_by_itself_and_none_into_a_log(
-    named: Run, database_url: str
+    named: Run, database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["/usr/bin/env", f"CELEUS_DATABASE_URL={database_url}", *serve("--port", "0")]
-    with data_folder() as folder:
-        with serving(command, folder) as server:
-            assert httpx.get(f"{server.url}/v1/pools").status_code == 401
-        told = server.log.read_text()
-        assert "there is no key yet; make one: celeus keys create" in told
-        assert not TOKEN.search(told)
-        assert not LINK.search(told)
-        made(named("keys", "create", "--name", "a", "--scope", "read"))
-        with serving(command, folder) as server:
-            assert "there is no key yet" not in server.log.read_text()
-        assert not TOKEN.search(server.log.read_text())
-        assert not LINK.search(server.log.read_text())
+    told = told_at_a_start(capsys, database_url, show=False)
+    assert "there is no key yet; make one: celeus keys create" in told
+    assert not TOKEN.search(told)
+    assert not LINK.search(told)
+    made(named("keys", "create", "--name", "a", "--scope", "read"))
+    told = told_at_a_start(capsys, database_url, show=False)
+    assert "there is no key yet" not in told
+    assert not TOKEN.search(told)
+    assert not LINK.search(told)
 
 
 def test_a_link_for_a_new_key_or_for_one_that_exists_is_printed_alone(named: Run) -> None:
@@ -274,84 +280,38 @@ def test_a_terminal_is_shown_the_first_key_and_a_link() -> None:
     assert LINK.search(shown)
 
 
-@contextmanager
-def shown_to_a_terminal(
-    database_url: str, *options: str
-) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """What a start on a named database tells a terminal, and its process."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen(
-        ["/usr/bin/env", f"CELEUS_DATABASE_URL={database_url}", *serve(*options)],
-        env=environment(),
-        stdout=its,
-        stderr=its,
-    )
-    os.close(its)
-    told: list[str] = []
-    complete = threading.Event()
-
-    def listen() -> None:
-        with suppress(OSError):
-            # What it says at its end has to go somewhere
-            while part := os.read(ours, 4096).decode():
-                told.append(part)
-                if "keys invite" in "".join(told):
-                    complete.set()
-
-    listener = threading.Thread(target=listen)
-    listener.start()
-    try:
-        assert complete.wait(60), told
-        yield "".join(told), process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-        process.wait(60)
-        listener.join(60)
-        os.close(ours)
-
-
-def used(address: str, token: str) -> int:
-    """Status of signing in by a link, once its service is there."""
-    deadline = time.monotonic() + 60
-    while not (listens(address) and is_ready(address)):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    return httpx.post(f"{address}/login", data={"invite": token}, timeout=30).status_code
-
-
-@pytest.mark.timeout(240)
-def test_a_first_admin_is_shown_one_link_until_it_was_used(named: Run, database_url: str) -> None:
-    port = ("--port", "0")
-    earlier = []
-    for workers in ("1", "2"):
-        # Killed before anybody has opened the link
-        with shown_to_a_terminal(database_url, *port, "--workers", workers) as (shown, process):
-            assert not TOKEN.search(shown), "a key for programs is made on demand"
-            earlier += LINK.findall(shown)
-            process.kill()
-    with shown_to_a_terminal(database_url, *port) as (shown, process):
-        [(address, token)] = LINK.findall(shown)
-        assert [used(address, old) for _, old in earlier] == [401, 401]
-        assert [used(address, token) for _ in range(2)] == [303, 401]
-        process.kill()
+def test_a_first_admin_is_shown_one_link_until_it_was_used(
+    named: Run, service: Service, database_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    links = []
+    for _ in range(3):
+        # Nobody opens those of the first two starts
+        shown = told_at_a_start(capsys, database_url)
+        assert not TOKEN.search(shown), "a key for programs is made on demand"
+        links += LINK.findall(shown)
+    *earlier, (_, token) = links
+    assert [signed_in(service.url, old) for _, old in earlier] == [401, 401]
+    assert [signed_in(service.url, token) for _ in range(2)] == [303, 401]
     [key] = json.loads(named("keys", "list", "--json").out)
     assert (key["name"], key["scopes"], key["project"]) == ("first", ["admin"], "default")
-    with shown_to_a_terminal(database_url, *port) as (shown, _):
-        assert not LINK.search(shown), "somebody is there who invites the others"
-        assert "make another key" in shown
+    shown = told_at_a_start(capsys, database_url)
+    assert not LINK.search(shown), "somebody is there who invites the others"
+    assert "make another key" in shown
 
 
-@pytest.mark.timeout(240)
+def signed_in(url: str, token: str) -> int:
+    """Status of signing in by a link."""
+    return httpx.post(f"{url}/login", data={"invite": token}, timeout=30).status_code
+
+
 def test_no_link_is_shown_where_others_are_served_or_somebody_has_a_key(
-    named: Run, database_url: str
+    named: Run, database_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with shown_to_a_terminal(database_url, "--port", "0", "--host", "0.0.0.0") as (shown, _):  # noqa: S104
-        assert not LINK.search(shown)
-        assert "there is no key yet" in shown
+    shown = told_at_a_start(capsys, database_url, host="0.0.0.0")  # noqa: S104
+    assert not LINK.search(shown)
+    assert "there is no key yet" in shown
     made(named("keys", "create", "--name", "a", "--scope", "read"))
-    with shown_to_a_terminal(database_url, "--port", "0") as (shown, _):
-        assert not LINK.search(shown)
+    assert not LINK.search(told_at_a_start(capsys, database_url))
 
 
 def signs_in_once(server: Serving) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 import celeus
 from celeus import Client, Refusal, Turn
+from celeus.client.config import HEARTBEATS
 from tests.client.pools import Counting, Exam
 from tests.keys import ADMIN, key_in
 from tests.pairs import body_of
@@ -239,14 +240,25 @@ def test_a_session_that_is_closed_or_paused_ends_the_loop(
     assert len(told(session)) == 1
 
 
-def test_a_lease_is_renewed_while_a_judge_thinks(client: Client, known: Exam) -> None:
+def test_a_lease_is_renewed_while_a_judge_thinks(
+    client: Client, service: Service, known: Exam
+) -> None:
     session = client.open_session(known.pool, budget=2, lease_seconds=1)
+    transport = Counting()
 
     def verdict(item: Turn) -> float:
-        time.sleep(1.7)
+        deadline = time.monotonic() + 60
+        # By then the lease that each of the two had at first has ended
+        while transport.sent["POST next"] < 2 * (1 + HEARTBEATS):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
         return known(item)
 
-    done = session.judge(verdict, concurrency=2)
+    with (
+        httpx2.Client(transport=transport) as http,
+        Client(service.url, ADMIN, http=http) as judge,
+    ):
+        done = judge.session(session.id).judge(verdict, concurrency=2)
     assert (done.labels, done.overtaken) == (2, 0)
     leased = client.open_session(known.pool, lease_seconds=1)
     draws = leased.draws("ada")

@@ -124,7 +124,7 @@ def test_an_interrupt_ends_the_server_and_leaves_nothing(scratch: Path, tmp_path
         for name in ("serve.lock", "postgres/postmaster.pid")
     ]
     demo.send_signal(signal.SIGINT)
-    _, errors = demo.communicate(timeout=60)
+    _, errors = demo.communicate(timeout=240)
     assert demo.returncode != 0
     assert "Traceback" not in errors
     assert list(scratch.iterdir()) == []
@@ -134,7 +134,7 @@ def test_an_interrupt_ends_the_server_and_leaves_nothing(scratch: Path, tmp_path
 @pytest.mark.nightly
 def test_a_refusal_is_told_and_leaves_nothing(scratch: Path, tmp_path: Path) -> None:
     demo = _started(scratch, tmp_path, "--precision", "2")
-    _, errors = demo.communicate(timeout=60)
+    _, errors = demo.communicate(timeout=240)
     assert demo.returncode == 1
     assert "precision must be above 0" in errors
     assert "Traceback" not in errors

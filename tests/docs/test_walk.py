@@ -69,7 +69,7 @@ def walked(page: Path, service: Service, folder: Path) -> Walk:
         env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -88,7 +88,7 @@ def walked(page: Path, service: Service, folder: Path) -> Walk:
     return Walk(printed, shown, re.findall(r"HTTP (\d+)", done.stderr))
 
 
-@pytest.mark.timeout(150)
+@pytest.mark.timeout(300)
 def test_the_walk_of_the_readme_ends_in_a_narrow_interval_that_verifies(
     service: Service, tmp_path: Path
 ) -> None:

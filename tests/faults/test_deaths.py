@@ -151,6 +151,7 @@ async def test_a_service_killed_under_load_takes_workers_and_database_along(
     tally.count("`kill -9` of a service with two workers and its own database", TRIES)
 
 
+@pytest.mark.nightly
 async def test_a_private_database_that_is_killed_is_started_again(
     tally: Tally, request: pytest.FixtureRequest
 ) -> None:

@@ -5,7 +5,7 @@ import os
 import random
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
@@ -14,13 +14,13 @@ from httpx import AsyncClient
 
 from celeus.core.ledger import Observation
 from celeus.operations.sessions.event_rows import KINDS
-from tests.faults.loads import assert_nothing_lost, client_of, loaded
+from tests.faults.loads import assert_nothing_lost, client_of, loaded, until
 from tests.faults.processes import serving
 from tests.faults.proxies import Cut, Link, Proxy, before_port, before_postgres
 from tests.faults.tally import Tally
 from tests.nightly import NIGHTLY
 from tests.runs.files import exam
-from tests.servers import data_folder, running_redis, started_service
+from tests.servers import Service, data_folder, running_redis, started_service
 
 COMMIT = b"COMMIT\x00"
 OBSERVATION = f'"kind":{KINDS[Observation]},'.encode()
@@ -240,7 +240,7 @@ async def test_an_upload_whose_server_is_killed_leaves_no_file(
             with pytest.raises(httpx.TransportError):
                 await client.post(
                     f"/v1/pools/{pool}/items",
-                    content=half_a_body(service.kill),
+                    content=half_a_body(service),
                     headers={"Content-Type": "application/x-ndjson"},
                 )
         assert list(folder.iterdir()) == []
@@ -260,11 +260,18 @@ def rows(first: int, count: int) -> bytes:
     return "".join(lines).encode()
 
 
-async def half_a_body(then: Callable[[], None]) -> AsyncIterator[bytes]:
-    yield rows(0, ITEMS)
-    # Long enough for the server to have written some of it to its disk
-    await asyncio.sleep(0.3)
-    then()
+def written(service: Service) -> int:
+    """Bytes that a service has written, to its disk and elsewhere."""
+    told = Path(f"/proc/{service.process.pid}/io").read_text().split()
+    return int(told[told.index("wchar:") + 1])
+
+
+async def half_a_body(service: Service) -> AsyncIterator[bytes]:
+    """Rows without end, until the server has some of them on its disk and is killed."""
+    before, half = written(service), rows(0, ITEMS)
+    yield half
+    await until(lambda: written(service) - before > len(half) // 2)
+    service.kill()
     yield rows(ITEMS // 2, ITEMS // 2)
 
 

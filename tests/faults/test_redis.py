@@ -8,7 +8,15 @@ from contextlib import asynccontextmanager
 import pytest
 import redis
 
-from tests.faults.loads import MOST_SECONDS, Load, Watch, assert_nothing_lost, client_of, loaded
+from tests.faults.loads import (
+    MOST_SECONDS,
+    Load,
+    Watch,
+    assert_nothing_lost,
+    client_of,
+    loaded,
+    until,
+)
 from tests.faults.processes import serving
 from tests.faults.proxies import Cut, Link, before_port, let_pass
 from tests.faults.tally import Tally
@@ -37,14 +45,14 @@ async def watched(database_url: str, redis_url: str, servers: int) -> AsyncItera
 async def finished(watch: Watch, work: asyncio.Task[None], database_url: str) -> None:
     """Let the judges come to their end; then everything told was true."""
     await work
-    await asyncio.sleep(TTL_SECONDS)
     load = watch.load
     found = await assert_nothing_lost(load, database_url, shared_rounds=False)
+    last = found.session["sequence"]
+    await until(lambda: watch.seen[-1][1]["sequence"] == watch.streamed[-1]["sequence"] == last)
     watch.assert_true(found, MOST_BEHIND_SECONDS)
     assert set(load.answers) == {200}, "a judge never notices Redis"
     assert set(watch.answers) == {200}
     assert load.slowest < 5
-    assert watch.streamed[-1]["sequence"] == found.session["sequence"]
 
 
 async def test_redis_killed_full_silent_slow_or_torn(database_url: str, tally: Tally) -> None:
@@ -70,7 +78,7 @@ async def test_redis_killed_full_silent_slow_or_torn(database_url: str, tally: T
             with running_redis(port) as server:
                 await load.reached((number + 1) * 20)
                 server.end()
-            await asyncio.sleep(0.2)
+            await load.reached(len(load.acknowledged) + 1)
         with running_redis(port) as server:
             await load.reached(80)
             # Writes are refused, reads are not: what is kept from before must not be believed
@@ -101,7 +109,7 @@ async def test_redis_emptied_and_its_listeners_cut_off(database_url: str, tally:
                 faults = lost_contents(client)
                 for fault in faults:
                     await asyncio.to_thread(fault)
-                    await asyncio.sleep(0.1)
+                    await load.reached(len(load.acknowledged) + 1)
             await finished(watch, work, database_url)
             await assert_heals(load, server.url)
     # Once while the session is judged, once more when it rests

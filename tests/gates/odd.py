@@ -57,7 +57,8 @@ def strangers(port: int = 0) -> Iterator[str]:
     """The address at which Odd answers, at a free port unless one is named."""
     server = ThreadingHTTPServer(("127.0.0.1", port), Odd)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # It looks that often whether it is to end
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     Odd.seen.clear()
     Odd.version = own_version()

@@ -13,6 +13,7 @@ from tests.pictures.pools import Known
 NOBODY = "ses_" + "0" * 31 + "1"
 BY_SUBJECT = {"groups": ["subject"], "precision": {"accuracy": 0.15, "harm": 0.12}}
 COMMENTS = ("The reference has an older spelling.", "Right, but for the wrong reason.")
+AT_ONCE = 10
 PEOPLE = ("Anna Berger", "Ben Okafor", "Chiara Russo")
 
 
@@ -126,16 +127,17 @@ class World:
 
     def _judged(self, client: httpx.Client, session: str, known: Known, most: int) -> None:
         path = f"/v1/sessions/{session}"
-        for at in range(most):
-            worker = PEOPLE[at % 3 // 2]
-            draws = self._post(client, f"{path}/next", {"worker": worker})["draws"]
+        for start in range(0, most, AT_ONCE):
+            worker = PEOPLE[start // AT_ONCE % 3 // 2]
+            asked = {"worker": worker, "count": min(AT_ONCE, most - start)}
+            draws = self._post(client, f"{path}/next", asked)["draws"]
             if not draws:
                 return
-            form = {"round": draws[0]["round"], "worker": worker}
-            form |= known.said(draws[0]["item"]["index"])
-            if at % 17 == 5:
-                form |= {"comment": COMMENTS[at % 2]}
-            self._post(client, f"{path}/observe", form)
+            told = [{"round": one["round"]} | known.said(one["item"]["index"]) for one in draws]
+            for at, one in enumerate(told, start):
+                if at % 17 == 5:
+                    one |= {"comment": COMMENTS[at % 2]}
+            self._post(client, f"{path}/observe", {"worker": worker, "observations": told})
 
     @staticmethod
     def _change(client: httpx.Client, session: str, **settings: object) -> None:

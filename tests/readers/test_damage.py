@@ -12,9 +12,10 @@ import pytest
 from celeus.errors import InvalidValue
 from celeus.readers.pools import arrays, compare, join, ndjson
 from celeus.readers.rows import Row, Wish
+from tests.nightly import NIGHTLY
 from tests.readers.made import FIXTURES, rows
 
-TRIES = 150
+TRIES = 150 if NIGHTLY else 40
 OTHERS: tuple[Any, ...] = (
     None,
     True,

@@ -14,6 +14,7 @@ from celeus.readers.sheets.items import Items, checked
 from celeus.readers.sheets.opening import SentFile, opened
 from celeus.readers.sheets.roles import ROLES, Kind, guessed
 from celeus.readers.sheets.sheet import DEPTH_RULE, BadRow, Sheet
+from tests.nightly import NIGHTLY
 
 
 def sheet(content: bytes, name: str = "") -> Sheet:
@@ -259,6 +260,7 @@ ODD: tuple[Any, ...] = (
     *([{"from": None, "value": {}}, {"from": 1}], [{"message": {"content": nested(500)}}]),
     *(json.dumps(nested(500)), json.dumps([{"role": "u", "content": nested(500)}])),
 )
+TABLES = 600 if NIGHTLY else 150
 NAMES = [*(role for role in ROLES if role != "ignore"), "mapping", "a.b", "chosen", "rejected", "x"]
 
 
@@ -266,7 +268,7 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
     """Nothing but a refusal of the file, or of a row; and no row fails in a way nobody foresaw."""
     chance = random.Random(15)  # noqa: S311 -- a table is no secret
     told = 0
-    for _ in range(600):
+    for _ in range(TABLES):
         names = chance.sample(NAMES, chance.randint(1, 5))
         table = [{name: chance.choice(ODD) for name in names} for _ in range(3)]
         content = "\n".join(map(json.dumps, table)).encode()
@@ -285,4 +287,4 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
         assert json.dumps([looks, *(row for row in rows if not isinstance(row, BadRow))])
         rules = {row.rule for row in rows if isinstance(row, BadRow)}
         assert rules <= {DEPTH_RULE}
-    assert told > 600
+    assert told > TABLES

@@ -37,12 +37,13 @@ def test_the_self_test_ends_with_2_when_the_engine_is_broken(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken.folded_by_arrival(monkeypatch)
-    answer = run(*COVERAGE, "--json", "--seeds", 8, "--method", "sharp", "--target", "pool")
+    few = ("--seeds", 8, "--method", "sharp", "--target", "pool")
+    answer = run(*COVERAGE, *few, "--json")
     assert answer.status == 2
     found = json.loads(answer.out)
     assert found["sound"] is False
     assert [one["rejected"] for one in found["methods"]] == [True]
-    answer = run(*COVERAGE, "--seeds", 8, "--method", "sharp", "--out", tmp_path / "new")
+    answer = run(*COVERAGE, *few, "--out", tmp_path / "new")
     assert answer.status == 2
     assert "Rejected: `sharp`" in answer.out
     assert "Rejected: `sharp`" in (tmp_path / "new" / "coverage.md").read_text()

@@ -71,7 +71,6 @@ async def test_a_commit_whose_wait_for_the_standby_is_cancelled_is_not_acknowled
         cancelled = 0
         while cancelled < CANCELLED:
             await commits_waiting(primary)
-            await asyncio.sleep(0.5)
             told = await primary.told(f"SELECT count(pg_cancel_backend(pid)) FROM {WAITING}")
             cancelled += int(told)
         await commits_waiting(primary)

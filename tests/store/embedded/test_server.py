@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -13,8 +14,9 @@ import pytest
 
 from celeus.errors import DataFolderBusy, DataFolderUnusable
 from celeus.store.embedded import server
+from celeus.store.embedded.account import account
 from celeus.store.embedded.pid_file import alive
-from tests.servers import data_folder
+from tests.servers import data_folder, put_cluster
 
 _SERVE = """
 import sys, time
@@ -41,7 +43,15 @@ with postgres(Path(sys.argv[1]) / "data", durable=False) as url:
 
 
 @pytest.fixture
+def bare() -> Iterator[Path]:
+    """A folder in which nothing is yet."""
+    with data_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
+    """A folder whose cluster is made by the first test that starts it; no test harms it."""
     with data_folder() as folder:
         yield folder
 
@@ -70,6 +80,7 @@ def _end(process: subprocess.Popen[str], number: signal.Signals) -> int:
 
 def _write(url: str) -> None:
     with psycopg.connect(url) as db:
+        db.execute("DROP TABLE IF EXISTS kept")
         db.execute("CREATE TABLE kept (value int)")
         db.execute("INSERT INTO kept VALUES (7)")
 
@@ -100,11 +111,11 @@ def _session_of(leader: int) -> set[int]:
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a\x7f"])
-def test_a_path_that_postgresql_cannot_write_on_a_line_is_refused(folder: Path, name: str) -> None:
-    with pytest.raises(DataFolderUnusable) as refused, server.postgres(folder / name):
+def test_a_path_that_postgresql_cannot_write_on_a_line_is_refused(bare: Path, name: str) -> None:
+    with pytest.raises(DataFolderUnusable) as refused, server.postgres(bare / name):
         pass
     assert "\n" not in str(refused.value)
-    assert not (folder / name).exists()
+    assert not (bare / name).exists()
 
 
 def test_what_was_written_is_there_at_the_next_start(folder: Path) -> None:
@@ -206,9 +217,8 @@ def test_a_server_that_ends_by_itself_is_started_again(folder: Path) -> None:
     assert server.pid(folder) is None
 
 
-def test_a_process_whose_server_cannot_be_started_again_ends_and_says_why(folder: Path) -> None:
-    with server.postgres(folder, durable=False):
-        pass
+def test_a_process_whose_server_cannot_be_started_again_ends_and_says_why(bare: Path) -> None:
+    folder = put_cluster(bare)
     process = _serve(folder, "supervisor._RESTART_SECONDS = 0.0", keep=True)
     running = server.pid(folder)
     assert running is not None
@@ -220,13 +230,14 @@ def test_a_process_whose_server_cannot_be_started_again_ends_and_says_why(folder
     assert "pg_control" in words
 
 
-def test_a_making_of_the_cluster_ends_with_a_start_that_is_killed(folder: Path) -> None:
-    for _ in range(2):
-        process = subprocess.Popen([sys.executable, "-c", _SERVE, str(folder), ""])
-        assert _until((folder / "postgres.new" / "PG_VERSION").exists)
-        process.kill()
-        process.wait()
+def test_a_making_of_the_cluster_that_is_killed_is_done_again(bare: Path) -> None:
+    folder = bare / "our data"
+    process = subprocess.Popen([sys.executable, "-c", _SERVE, str(folder), ""])
+    assert _until((folder / "postgres.new" / "PG_VERSION").exists)
+    process.kill()
+    process.wait()
     with server.postgres(folder, durable=False) as url:
+        assert " " not in url
         _write(url)
     assert sorted(one.name for one in folder.iterdir()) == [
         "postgres",
@@ -236,84 +247,71 @@ def test_a_making_of_the_cluster_ends_with_a_start_that_is_killed(folder: Path) 
 
 
 def test_a_server_killed_too_is_started_again(folder: Path) -> None:
-    with server.postgres(folder) as url:
-        _write(url)
-        first = server.pid(folder)
     process = _serve(folder)
-    running = server.pid(folder)
+    url, running = server.running(folder), server.pid(folder)
+    assert url is not None
     assert running is not None
-    assert running != first
+    _write(url)
     _end(process, signal.SIGKILL)
-    os.kill(running, signal.SIGKILL)
+    with suppress(ProcessLookupError):
+        os.kill(running, signal.SIGKILL)
     assert _gone(running)
     with server.postgres(folder) as url:
         assert _read(url) == [(7,)]
 
 
 def test_a_number_taken_over_by_another_program_is_no_server(folder: Path) -> None:
-    with server.postgres(folder, durable=False) as url:
-        _write(url)
+    with server.postgres(folder, durable=False):
+        pass
     lines = [str(os.getpid()), str(folder), "1", "5432", str(folder), "", "", "ready"]
     (folder / "postgres" / "postmaster.pid").write_text("\n".join(lines) + "\n")
     with server.postgres(folder, durable=False) as url:
         assert server.pid(folder) != os.getpid()
-        assert _read(url) == [(7,)]
-
-
-def test_an_interrupted_making_of_the_cluster_is_done_again(folder: Path) -> None:
-    (folder / "postgres.new").mkdir()
-    (folder / "postgres.new" / "PG_VERSION").write_text("18\n")
-    with server.postgres(folder, durable=False) as url:
         _write(url)
 
 
-def test_a_path_too_long_for_a_socket_gets_a_short_one(folder: Path) -> None:
-    deep = folder / ("long" * 25)
+def test_a_path_too_long_for_a_socket_gets_a_short_one(bare: Path) -> None:
+    deep = put_cluster(bare / ("long" * 25))
     with server.postgres(deep, durable=False) as url:
         _write(url)
         short = Path(url.partition("host=")[2])
         assert short.is_dir()
-        assert not short.is_relative_to(folder)
+        assert not short.is_relative_to(bare)
     assert not short.exists()
-
-
-def test_a_folder_with_spaces_has_an_address_too(folder: Path) -> None:
-    with server.postgres(folder / "my data", durable=False) as url:
-        _write(url)
-        assert " " not in url
 
 
 @pytest.mark.parametrize("made", ["16", "99"], ids=["older", "newer"])
 def test_a_cluster_of_another_version_is_refused_and_dump_and_restore_named(
-    folder: Path, made: str
+    bare: Path, made: str
 ) -> None:
-    with server.postgres(folder, durable=False):
-        pass
-    (folder / "postgres" / "PG_VERSION").write_text(f"{made}\n")
+    cluster = bare / "postgres"
+    cluster.mkdir()
+    (cluster / "PG_VERSION").write_text(f"{made}\n")
+    account().give(cluster)
     with (
         pytest.raises(DataFolderUnusable) as refused,
-        server.postgres(folder, durable=False),
+        server.postgres(bare, durable=False),
     ):
         pass
     assert str(refused.value) == (
-        f"{folder / 'postgres'} was made by PostgreSQL {made}; this is {server.MAJOR}: dump it with"
+        f"{cluster} was made by PostgreSQL {made}; this is {server.MAJOR}: dump it with"
         " the Celeus that made it (`celeus database pg_dump`), and restore the dump into a new"
         " folder"
     )
 
 
-def test_a_file_in_the_folders_place_is_refused(folder: Path) -> None:
-    (folder / "file").touch()
+def test_a_file_in_the_folders_place_is_refused(bare: Path) -> None:
+    (bare / "file").touch()
     with (
         pytest.raises(DataFolderUnusable),
-        server.postgres(folder / "file" / "data", durable=False),
+        server.postgres(bare / "file" / "data", durable=False),
     ):
         pass
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs it under another user")
-def test_root_is_told_which_folder_cannot_be_passed_and_no_mode_changes(folder: Path) -> None:
-    closed = folder / "closed"
+def test_root_is_told_which_folder_cannot_be_passed_and_no_mode_changes(bare: Path) -> None:
+    closed = bare / "closed"
     closed.mkdir(mode=0o700)
     with (
         pytest.raises(DataFolderUnusable, match=f"who cannot enter {closed};"),
@@ -325,8 +323,8 @@ def test_root_is_told_which_folder_cannot_be_passed_and_no_mode_changes(folder: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_an_ordinary_user_runs_it_as_himself(folder: Path) -> None:
-    own = folder / "own"
+def test_an_ordinary_user_runs_it_as_himself(bare: Path) -> None:
+    own = bare / "own"
     own.mkdir()
     os.chown(own, 65534, 65534)
     done = subprocess.run(
