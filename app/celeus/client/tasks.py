@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
-from celeus.client.config import HEARTBEATS
+from celeus.client.config import HEARTBEATS, LEASE_SECONDS
 from celeus.client.label_loop import JudgeResult, Turn, Turns, new_worker, total
 from celeus.errors import Refusal
 
@@ -64,7 +64,7 @@ async def judge_together(
     verdict: Callable[[Any], Any],
 ) -> JudgeResult:
     """Let a function judge for all workers at once, and renew their leases meanwhile."""
-    lease = await client.run(calls.lease_seconds(workers[0].session))
+    lease = min(LEASE_SECONDS, await client.run(calls.lease_seconds(workers[0].session)))
     locks = [asyncio.Lock() for _ in workers]
 
     async def work(turns: Turns, lock: asyncio.Lock) -> None:
@@ -81,7 +81,7 @@ async def judge_together(
                 if not lock.locked():
                     async with lock:
                         with suppress(Refusal):
-                            await client.run(turns.keep())
+                            await client.run(turns.beat())
 
     heart = asyncio.create_task(renew())
     try:

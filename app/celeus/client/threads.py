@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
-from celeus.client.config import HEARTBEATS
+from celeus.client.config import HEARTBEATS, LEASE_SECONDS
 from celeus.client.label_loop import JudgeResult, Turn, Turns, new_worker, total
 from celeus.errors import Refusal
 
@@ -59,7 +59,7 @@ def judge_together(
     verdict: Callable[[Any], Any],
 ) -> JudgeResult:
     """Let a function judge for all workers at once, and renew their leases meanwhile."""
-    lease = client.run(calls.lease_seconds(workers[0].session))
+    lease = min(LEASE_SECONDS, client.run(calls.lease_seconds(workers[0].session)))
     locks = [threading.Lock() for _ in workers]
     stop = threading.Event()
 
@@ -104,6 +104,6 @@ def _renew(client: "Client", turns: Turns, lock: threading.Lock) -> None:
         try:
             # The worker itself meets a refusal with its next request
             with suppress(Refusal):
-                client.run(turns.keep())
+                client.run(turns.beat())
         finally:
             lock.release()
