@@ -1,7 +1,6 @@
 """Ask and tell: what one worker holds, and the one request a label that tells and asks."""
 
 import math
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -325,11 +324,6 @@ class Turns:
             self.state = "closed"
         else:
             raise problem
-
-
-def new_worker() -> str:
-    """A name that nobody else judges under."""
-    return f"py-{uuid.uuid4().hex[:12]}"
 
 
 def workers_of(

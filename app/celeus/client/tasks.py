@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
 from celeus.client.config import HEARTBEATS, LEASE_SECONDS
-from celeus.client.label_loop import JudgeResult, Turn, Turns, new_worker, total
+from celeus.client.label_loop import JudgeResult, Turn, Turns, total
+from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class WorkerNames:
     """Names for those who judge without giving one; a name is used again once it is free."""
 
     def __init__(self) -> None:
-        self._free: list[str] = []
+        self._free: list[WorkerName] = []
 
     @contextmanager
     def use(self, worker: str | None) -> Iterator[str]:
@@ -30,9 +31,9 @@ class WorkerNames:
         if worker:
             yield worker
             return
-        name = self._free.pop() if self._free else new_worker()
+        name = self._free.pop() if self._free else WorkerName()
         try:
-            yield name
+            yield name.text
         finally:
             self._free.append(name)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
 from celeus.client.config import HEARTBEATS, LEASE_SECONDS
-from celeus.client.label_loop import JudgeResult, Turn, Turns, new_worker, total
+from celeus.client.label_loop import JudgeResult, Turn, Turns, total
+from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ class WorkerNames:
     def use(self, worker: str | None) -> Iterator[str]:
         """Yield ``worker``, or where that is empty a name that no other thread judges under."""
         if not worker and not hasattr(self._local, "worker"):
-            self._local.worker = new_worker()
-        yield worker or self._local.worker
+            self._local.worker = WorkerName()
+        yield worker or self._local.worker.text
 
 
 def held(

@@ -1,0 +1,110 @@
+"""A call of a judge that hangs costs a label, in a service and in process, and no more."""
+
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import celeus
+from celeus import Client, Status, Turn
+from tests.client.pools import Exam, exam
+
+JUDGES = 8
+AHEAD = 3 * JUDGES
+"""Judged rounds that may be behind a stalled one: two for each judge wait, and one is under way."""
+
+
+def judged_with_a_hanging_call(
+    session: celeus.Session, losses: list[float]
+) -> tuple[Status, celeus.JudgeResult, Counter[int]]:
+    """Judge, with a call for the fifth draw that does not end before the session does."""
+    calls: Counter[int] = Counter()
+    stopped = threading.Event()
+
+    def verdict(item: Turn) -> float:
+        calls[item.index] += 1
+        if item.round == 5 and calls[item.index] == 1:
+            assert stopped.wait(60)
+            return 1.0 - losses[item.index]
+        return losses[item.index]
+
+    def seen(status: Status) -> None:
+        if status.stopped:
+            stopped.set()
+
+    done = session.judge(verdict, concurrency=JUDGES, seen=seen)
+    return session.status(), done, calls
+
+
+def check(status: Status, done: celeus.JudgeResult, calls: Counter[int]) -> None:
+    assert status.stopped
+    assert status.rounds.judged <= status.rounds.in_interval + AHEAD
+    assert done.labels == status.rounds.judged
+    assert calls.total() == done.labels + done.overtaken
+    assert done.overtaken == 1
+
+
+def test_a_hanging_call_of_a_service_costs_one_label(client: Client) -> None:
+    rows, losses = exam(600)
+    session = client.open_session(client.create_pool("exam", rows), precision=0.2)
+    check(*judged_with_a_hanging_call(session, losses))
+
+
+@pytest.mark.parametrize("target", ["pool", "population"])
+def test_a_hanging_call_in_process_costs_one_label(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows, losses = exam(600)
+    session = celeus.certify(rows, None, precision=0.2, target=target)
+    check(*judged_with_a_hanging_call(session, losses))
+
+
+def test_a_program_killed_at_its_60th_call_gets_its_draws_back(client: Client, known: Exam) -> None:
+    """Started again it makes the calls that are left, and not one more."""
+
+    class Killed(BaseException):
+        pass
+
+    calls: Counter[int] = Counter()
+
+    def dies(item: Turn) -> float:
+        if calls.total() >= 60:
+            raise Killed
+        calls[item.index] += 1
+        return known(item)
+
+    def goes_on(item: Turn) -> float:
+        calls[item.index] += 1
+        return known(item)
+
+    opened = client.open_session(known.pool, precision=0.2, resume="exam")
+    with pytest.raises(Killed):
+        opened.judge(dies, concurrency=JUDGES)
+    held = opened.status().rounds.pending
+    assert 0 < held <= JUDGES
+    del opened
+    session = client.open_session(known.pool, precision=0.2, resume="exam")
+    session.judge(goes_on, concurrency=JUDGES)
+    status = session.status()
+    assert status.stopped
+    assert set(calls.values()) == {1}
+    assert calls.total() == status.rounds.judged <= status.rounds.in_interval + AHEAD
+
+
+def test_a_session_is_resumed_by_name_until_it_is_closed(client: Client, known: Exam) -> None:
+    rows, _ = exam(200)
+    first = client.open_session(known.pool, precision=0.2, resume="exam (v2)")
+    same = client.create_pool("exam again", rows)
+    assert client.open_session(same, precision=0.2, resume="exam (v2)").id == first.id
+    assert client.open_session(known.pool, precision=0.2, resume="exam (v").id != first.id
+    with pytest.raises(celeus.Refusal, match=r"opened with precision 0\.2"):
+        client.open_session(known.pool, precision=0.1, resume="exam (v2)")
+    other = client.create_pool("another", rows[:50])
+    with pytest.raises(celeus.Refusal, match="opened with other items"):
+        client.open_session(other, precision=0.2, resume="exam (v2)")
+    first.close()
+    again = client.open_session(other, precision=0.2, resume="exam (v2)")
+    assert again.id != first.id
+    assert again.status().name == "exam (v2)"
