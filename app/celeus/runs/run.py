@@ -5,7 +5,6 @@ certificate are those that the service would have made of the same draws and jud
 """
 
 import secrets
-import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -43,6 +42,7 @@ from celeus.errors import (
     ObservationConflict,
     SessionClosed,
 )
+from celeus.runs.fair_lock import FairLock
 from celeus.runs.ledger_file import Contents, LedgerFile, spelled
 
 SEED_BYTES = 32
@@ -83,7 +83,7 @@ class Run:
         self._head = chain_start(self.session, bytes.fromhex(plan.digest))
         self._holders: dict[int, frozenset[str]] = {}
         self._late: dict[int, frozenset[str]] = {}
-        self._lock = threading.RLock()
+        self._lock = FairLock()
 
     @classmethod
     def open(
@@ -236,16 +236,7 @@ class Run:
     def status(self) -> dict[str, Any]:
         """Return the session's status, with the members of the service's status document."""
         with self._lock:
-            header = Header(
-                session=self.id,
-                pool=f"pool_{self.session.hex()}",
-                lifecycle=self.lifecycle,
-                revision=self.revision,
-                lease_seconds=NO_LEASE,
-                created_at=self._created_at,
-                ledger_head=self._head.hex(),
-            )
-            return status_document(header, self._state, self.upload.pool)
+            return self._status()
 
     def shows_answers(self, round_: int) -> bool:
         """Return whether the judge of a round sees answers without the systems' names."""
@@ -322,13 +313,25 @@ class Run:
         self._records.append(record)
         self._new.append(record)
 
+    def _status(self) -> dict[str, Any]:
+        header = Header(
+            session=self.id,
+            pool=f"pool_{self.session.hex()}",
+            lifecycle=self.lifecycle,
+            revision=self.revision,
+            lease_seconds=NO_LEASE,
+            created_at=self._created_at,
+            ledger_head=self._head.hex(),
+        )
+        return status_document(header, self._state, self.upload.pool)
+
     def _offer(self, worker: str, count: int) -> dict[str, Any]:
         word = session_state(self.lifecycle, self._state)
         draws: list[dict[str, Any]] = []
-        if word == "active":
+        if word == "active" or (not count and word != "closed"):
             handout = self._hand_out(worker, count)
             draws = [self._draw(round_) for round_ in handout.rounds]
-            if not draws:
+            if not draws and word == "active":
                 word = "all_leased" if handout.wait is None else "waiting"
         waits = RESPITE if word in {"all_leased", "waiting"} else None
         return {"state": word, "draws": draws, "retry_after": waits}
@@ -402,7 +405,7 @@ class Run:
             for it in judgements
         ]
         offer = self._offer(worker, count) if count else self._standing()
-        return {"session": self.status(), "receipts": receipts} | offer
+        return {"session": self._status(), "receipts": receipts} | offer
 
     def _standing(self) -> dict[str, Any]:
         word = session_state(self.lifecycle, self._state)
@@ -427,7 +430,7 @@ class Run:
             raise TypeError(message)
         detail = detail_of(judgement) | {"author": author, "reason": reason}
         self._append(Amendment(judgement.round, loss), detail)
-        return {"session": self.status()} | self._standing()
+        return {"session": self._status()} | self._standing()
 
     def _close(self) -> dict[str, Any]:
         if self.lifecycle != "closed":
@@ -439,7 +442,7 @@ class Run:
                 detail["stop_when_decided"] = stop
             self._append(Change(rule.precision, rule.budget, stop), detail)
             self.lifecycle = "closed"
-        return self.status()
+        return self._status()
 
     def _must_be_open(self) -> None:
         if self.lifecycle == "closed":
