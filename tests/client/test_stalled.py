@@ -1,5 +1,6 @@
 """A call of a judge that hangs costs a label, in a service and in process, and no more."""
 
+import asyncio
 import threading
 from collections import Counter
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 import celeus
 from celeus import Client, Status, Turn
 from tests.client.pools import Exam, exam
+from tests.keys import ADMIN
+from tests.servers import Service
 
 JUDGES = 8
 AHEAD = 3 * JUDGES
@@ -18,22 +21,20 @@ AHEAD = 3 * JUDGES
 def judged_with_a_hanging_call(
     session: celeus.Session, losses: list[float]
 ) -> tuple[Status, celeus.JudgeResult, Counter[int]]:
-    """Judge, with a call for the fifth draw that does not end before the session does."""
+    """Judge, with a call for the fifth draw that does not end before the judging has."""
     calls: Counter[int] = Counter()
-    stopped = threading.Event()
+    over = threading.Event()
 
     def verdict(item: Turn) -> float:
         calls[item.index] += 1
         if item.round == 5 and calls[item.index] == 1:
-            assert stopped.wait(60)
+            over.wait(60)
             return 1.0 - losses[item.index]
         return losses[item.index]
 
-    def seen(status: Status) -> None:
-        if status.stopped:
-            stopped.set()
-
-    done = session.judge(verdict, concurrency=JUDGES, seen=seen)
+    done = session.judge(verdict, concurrency=JUDGES)
+    assert not over.is_set()
+    over.set()
     return session.status(), done, calls
 
 
@@ -43,6 +44,7 @@ def check(status: Status, done: celeus.JudgeResult, calls: Counter[int]) -> None
     assert done.labels == status.rounds.judged
     assert calls.total() == done.labels + done.overtaken
     assert done.overtaken == 1
+    assert done.state == status.state
 
 
 def test_a_hanging_call_of_a_service_costs_one_label(client: Client) -> None:
@@ -59,6 +61,28 @@ def test_a_hanging_call_in_process_costs_one_label(
     rows, losses = exam(600)
     session = celeus.certify(rows, None, precision=0.2, target=target)
     check(*judged_with_a_hanging_call(session, losses))
+
+
+async def test_a_hanging_call_of_a_task_is_cancelled(service: Service) -> None:
+    rows, losses = exam(600)
+    calls: Counter[int] = Counter()
+    cancelled = []
+
+    async def verdict(item: Turn) -> float:
+        calls[item.index] += 1
+        if item.round == 5 and calls[item.index] == 1:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.append(item.index)
+                raise
+        return losses[item.index]
+
+    async with celeus.AsyncClient(service.url, ADMIN) as client:
+        session = await client.open_session(await client.create_pool("exam", rows), precision=0.2)
+        done = await session.judge(verdict, concurrency=JUDGES)
+        check(await session.status(), done, calls)
+    assert len(cancelled) == 1
 
 
 def test_a_program_killed_at_its_60th_call_gets_its_draws_back(client: Client, known: Exam) -> None:

@@ -185,7 +185,7 @@ class Turns:
         self.state = "active"
         self.rest = 0.0
         self.status: Mapping[str, Any] = {}
-        self.leaving = False
+        self.leaving = self.abandoned = False
         self.beats = 0
         self._asked = {"worker": worker} | ({} if lease is None else {"lease_seconds": lease})
         self.passed: set[int] = set()
@@ -247,6 +247,11 @@ class Turns:
         self.held = []
         yield from self._told(held, 0)
 
+    def abandon(self) -> None:
+        """Let go of what others have judged: what the judge says of it is not sent."""
+        self.overtaken += len(self.held)
+        self.held, self.abandoned = [], True
+
     def shown(self, held: list[Turn]) -> Any:  # noqa: ANN401 -- as the function of a judge takes it
         """Return what a judge is given: the item, or with a ``size`` a list of them."""
         return held if self.many else held[0]
@@ -261,6 +266,7 @@ class Turns:
         if not self.held:
             return False
         told = yield from self._next(0)
+        self.state = member(told, "state")
         rounds = {draw["round"] for draw in member(told, "draws")}
         return rounds >= {turn.round for turn in self.held}
 

@@ -10,7 +10,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
-from celeus.client.config import HEARTBEATS, LEASE_SECONDS
+from celeus.client.config import HEARTBEATS, LEASE_SECONDS, LOOK_SECONDS
 from celeus.client.label_loop import JudgeResult, Turn, Turns, total
 from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
@@ -64,7 +64,10 @@ async def judge_together(
     workers: list[Turns],
     verdict: Callable[[Any], Any],
 ) -> JudgeResult:
-    """Let a function judge for all workers at once, and renew their leases meanwhile."""
+    """Let a function judge for all workers at once, and renew their leases meanwhile.
+
+    A call whose item another judge has judged meanwhile is ended when all else is done.
+    """
     lease = min(LEASE_SECONDS, await client.run(calls.lease_seconds(workers[0].session)))
     locks = [asyncio.Lock() for _ in workers]
 
@@ -87,11 +90,37 @@ async def judge_together(
     heart = asyncio.create_task(renew())
     try:
         async with asyncio.TaskGroup() as group:
-            for turns, lock in zip(workers, locks, strict=True):
-                group.create_task(work(turns, lock))
+            pairs = zip(workers, locks, strict=True)
+            await _ended(client, {group.create_task(work(*pair)): pair for pair in pairs})
     except ExceptionGroup as failures:
         # What stopped one judge stops them all; it is told once
         raise failures.exceptions[0] from None
     finally:
         heart.cancel()
     return total(workers)
+
+
+async def _ended(
+    client: "AsyncClient", under_way: dict[asyncio.Task[None], tuple[Turns, asyncio.Lock]]
+) -> None:
+    """Wait for what is ``under_way``.
+
+    Once one worker has ended there is nothing more to judge, and those whose items others have
+    judged are cancelled.
+    """
+    most = len(under_way)
+    while under_way:
+        ended, going_on = await asyncio.wait(
+            under_way, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in ended:
+            del under_way[task]
+        if not ended and len(under_way) < most:
+            for task in going_on:
+                turns, lock = under_way[task]
+                if not lock.locked():
+                    async with lock:
+                        with suppress(Refusal):
+                            if turns.held and not await client.run(turns.keep()):
+                                turns.abandon()
+                                task.cancel()

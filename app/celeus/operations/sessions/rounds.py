@@ -445,7 +445,8 @@ def lease_draws(journal: Journal, wish: Wish) -> list[Lease]:
         if journal.blind:
             count = min(count, _share(journal.state, settings))
         return panel.hand_out(journal, wish.rater, wish.worker, count, settings)
-    if journal.record.archived or session_state(journal.lifecycle, journal.state) != "active":
+    state = session_state(journal.lifecycle, journal.state)
+    if journal.record.archived or not (state == "active" or (not wish.count and state != "closed")):
         return []
     draws = _open_draws(journal, wish.worker)
     unseen = None

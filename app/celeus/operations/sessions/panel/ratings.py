@@ -201,8 +201,9 @@ def hand_out(
     all that await the rater.
     """
     ratings, most = ratings_in(journal), settings.max_draws_per_worker
-    active = session_state(journal.lifecycle, journal.state) == "active"
-    if ratings is None or journal.record.archived or not active:
+    state = session_state(journal.lifecycle, journal.state)
+    open_ = state == "active" or (not count and state != "closed")
+    if ratings is None or journal.record.archived or not open_:
         return []
     turns = ratings.awaited_from(rater)[: min(count or most, most)]
     rounds = journal.state.rounds
