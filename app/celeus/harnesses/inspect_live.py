@@ -243,8 +243,8 @@ class Live:
             fresh = self.session.client.run(self._turns.roll(self.renew))
         if self._turns.overtaken > overtaken == 0:
             _log.warning(
-                "somebody else has judged samples of this run: of several processes on one session"
-                " each needs a worker= of its own"
+                "somebody else was first to judge samples of this run: they held up the others, or"
+                " several processes on one session have the same worker="
             )
         return fresh
 

@@ -236,6 +236,24 @@ async def test_people_may_take_five_times_as_long_as_others(
     assert (await asked(client, session, "bob", **person))["draws"][0]["round"] == 1
 
 
+async def test_a_browser_closed_at_once_does_not_stall_three_others(client: AsyncClient) -> None:
+    person: dict[str, Any] = {"lease_seconds": None}
+    session, says = await session_of(client, "pool")
+    await asked(client, session, "gone", count=2, **person)
+    offers = {name: await asked(client, session, name, count=2, **person) for name in "abc"}
+    for _ in range(40):
+        for name, offer in offers.items():
+            if not offer["draws"]:
+                continue
+            draw = offer["draws"][0]
+            offers[name] = await told(
+                client, session, name, draw["round"], next=2, **says(draw) | person
+            )
+    rounds = (await client.get(f"/v1/sessions/{session}")).json()["rounds"]
+    assert rounds["judged"] == 120
+    assert rounds["in_interval"] >= 120 - 24
+
+
 async def test_where_the_plan_fixes_the_rater_nobody_else_gets_the_draw(
     client: AsyncClient,
 ) -> None:
