@@ -1,14 +1,19 @@
 """A call of a judge that hangs costs a label, in a service and in process, and no more."""
 
 import asyncio
+import json
 import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import celeus
 from celeus import Client, Status, Turn
+from celeus.client.exchange import Answer, Flow, Request
+from celeus.client.label_loop import workers_of
 from tests.client.pools import Exam, exam
 from tests.keys import ADMIN
 from tests.servers import Service
@@ -61,6 +66,29 @@ def test_a_hanging_call_in_process_costs_one_label(
     rows, losses = exam(600)
     session = celeus.certify(rows, None, precision=0.2, target=target)
     check(*judged_with_a_hanging_call(session, losses))
+
+
+def test_a_function_renews_its_lease_twenty_times() -> None:
+    [turns] = workers_of("ses_" + 32 * "0", "ada", 1, None, None)
+    draw = {"round": 7, "item": {"index": 3, "id": "q3", "payload": None}, "expires_at": ""}
+    body = {"state": "active", "draws": [draw], "retry_after": None}
+    answer = Answer(200, {}, json.dumps(body).encode())
+
+    def sent(flow: Flow[Any]) -> list[Any]:
+        """What a flow sends, where each request gets the answer."""
+        bodies, told = [], None
+        with suppress(StopIteration):
+            while True:
+                request = flow.send(told)
+                assert isinstance(request, Request)
+                bodies.append(json.loads(request.body or b""))
+                told = answer
+        return bodies
+
+    asks = {"worker": "ada-1", "lease_seconds": 30}
+    assert sent(turns.step(lambda: True)) == [asks | {"count": 1}]
+    assert [sent(turns.beat()) for _ in range(20)] == [[asks | {"count": 0}]] * 20
+    assert sent(turns.beat()) == []
 
 
 async def test_a_hanging_call_of_a_task_is_cancelled(service: Service) -> None:

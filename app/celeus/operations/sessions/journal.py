@@ -17,6 +17,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificate.chain import KINDS, chain_head, chain_next
+from celeus.core.insights.status import session_state
 from celeus.core.ledger import (
     Amendment,
     Event,
@@ -308,6 +309,16 @@ def must_take_labels(journal: Journal) -> None:
     """Refuse a session that is closed or archived."""
     must_be_open(journal)
     must_not_be_archived(journal)
+
+
+def hands_out(journal: Journal, count: int) -> bool:
+    """Whether draws may be held: of an active session new ones, of others those held already.
+
+    The latter are asked for by a ``count`` of 0, and are nobody's once the session is closed.
+    """
+    state = session_state(journal.lifecycle, journal.state)
+    held = not count and state != "closed"
+    return not journal.record.archived and (state == "active" or held)
 
 
 def must_not_be_archived(journal: Journal) -> None:

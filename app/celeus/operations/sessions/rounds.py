@@ -41,6 +41,7 @@ from celeus.operations.sessions.journal import (
     BESIDE_KEY,
     Journal,
     Receipt,
+    hands_out,
     is_replay,
     must_not_be_archived,
     must_take_labels,
@@ -445,8 +446,7 @@ def lease_draws(journal: Journal, wish: Wish) -> list[Lease]:
         if journal.blind:
             count = min(count, _share(journal.state, settings))
         return panel.hand_out(journal, wish.rater, wish.worker, count, settings)
-    state = session_state(journal.lifecycle, journal.state)
-    if journal.record.archived or not (state == "active" or (not wish.count and state != "closed")):
+    if not hands_out(journal, wish.count):
         return []
     draws = _open_draws(journal, wish.worker)
     unseen = None

@@ -13,7 +13,6 @@ from typing import Any
 from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.insights.status import session_state
 from celeus.core.ledger import Observation, Rating, Unjudgeable
 from celeus.core.session.correction import Ahead
 from celeus.core.session.handout import is_capped
@@ -22,7 +21,7 @@ from celeus.core.session.panel import Outcome, Ratings
 from celeus.core.session.question import View
 from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
 from celeus.operations.sessions.blinding import predecessors
-from celeus.operations.sessions.journal import Journal, Receipt, must_take_labels
+from celeus.operations.sessions.journal import Journal, Receipt, hands_out, must_take_labels
 from celeus.operations.sessions.ledger import Lease, with_kinds
 from celeus.settings import Settings
 
@@ -201,9 +200,7 @@ def hand_out(
     all that await the rater.
     """
     ratings, most = ratings_in(journal), settings.max_draws_per_worker
-    state = session_state(journal.lifecycle, journal.state)
-    open_ = state == "active" or (not count and state != "closed")
-    if ratings is None or journal.record.archived or not open_:
+    if ratings is None or not hands_out(journal, count):
         return []
     turns = ratings.awaited_from(rater)[: min(count or most, most)]
     rounds = journal.state.rounds
