@@ -16,8 +16,9 @@ it is left out where the plan fixes who judges an item.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MOST_HOLDERS = 2
 """Judges that may hold one draw at a time."""
@@ -31,17 +32,16 @@ LONGEST_WAIT = 5.0
 """Seconds until a judge asks again who waits for the oldest draw."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenDraw:
+class OpenDraw(NamedTuple):
     """A draw that nobody has judged yet.
 
-    ``holders`` are those whose leases run, the last of them for ``left`` more seconds. ``seen``:
-    the asker was handed it before, by another name. ``passed``: nobody holds it, and the asker left
-    it to others a while ago.
+    ``holders`` are those whose leases run, the last of them for ``left`` more seconds, which counts
+    of the oldest draw alone. ``seen``: the asker was handed it before, by another name. ``passed``:
+    nobody holds it, and the asker left it to others a while ago.
     """
 
     round: int
-    holders: frozenset[Hashable] = frozenset()
+    holders: Collection[Hashable] = ()
     left: float = math.inf
     seen: bool = False
     passed: bool = False

@@ -475,16 +475,11 @@ def _open_draws(journal: Journal, worker: str) -> list[OpenDraw]:
     draws = []
     for round_, lease in sorted(journal.leases.items()):
         running = lease.holders(journal.now)
-        left = max((lease.ends[holder] - journal.now for holder in running), default=timedelta())
-        draws.append(
-            OpenDraw(
-                round_,
-                frozenset(running),
-                left.total_seconds(),
-                seen=round_ in seen,
-                passed=not running and _is_passed(journal, lease, worker),
-            )
-        )
+        passed = not running and _is_passed(journal, lease, worker)
+        draws.append(OpenDraw(round_, running, seen=round_ in seen, passed=passed))
+    if draws:
+        left = max(journal.leases[draws[0].round].ends.values()) - journal.now
+        draws[0] = draws[0]._replace(left=max(0.0, left.total_seconds()))
     return draws
 
 
