@@ -629,6 +629,7 @@ def upgrade() -> None:
             server_default=sa.text("'[]'::jsonb"),
             nullable=False,
         ),
+        sa.Column("beside", postgresql.JSONB(none_as_null=True, astext_type=sa.Text())),
         sa.ForeignKeyConstraint(
             ["session_id"], ["sessions.session_id"], name=op.f("leases_session_id_fkey")
         ),

@@ -244,9 +244,8 @@ def test_a_server_that_stops_and_starts_again_is_waited_for(
 
 @pytest.mark.nightly
 def test_what_another_has_judged_meanwhile_is_told_calmly(
-    server: Site, signed_in: SignedIn, complaints: Complaints
+    server: Site, signed_in: SignedIn
 ) -> None:
-    complaints.expect("409")
     session = session_of(server, texts(20))
     page = signed_in("label")
     visit(page, session)

@@ -8,7 +8,17 @@ import httpx2
 import pytest
 
 from celeus import AsyncClient, Client, Problem, Refusal, Unreachable
-from celeus.client.exchange import LONGEST_WAIT, TRIES, Answer, Flow, Lost, Pause, Request, sent
+from celeus.client.exchange import (
+    LONGEST_WAIT,
+    PATIENT_TRIES,
+    TRIES,
+    Answer,
+    Flow,
+    Lost,
+    Pause,
+    Request,
+    sent,
+)
 from tests.client.pools import Exam, Lossy, exam
 from tests.keys import ADMIN
 from tests.servers import Service
@@ -98,6 +108,17 @@ def test_five_tries_are_made_with_longer_and_longer_pauses() -> None:
         list(patient(sent(ASKED)))
     assert len(pauses) == TRIES - 1
     assert all(0.25 * 2**at <= one <= 0.5 * 2**at for at, one in enumerate(pauses))
+
+
+def test_who_judges_outlasts_a_restart_of_the_service() -> None:
+    away: list[Answer | Lost] = [Lost("gone"), answer(502), answer(503)] * 8
+    done, pauses = driven(sent(ASKED, patient=True), *away, answer(200))
+    assert done.status == 200
+    assert sum(pauses) > 60, "a service that starts may take a minute"
+    with pytest.raises(Unreachable, match="gone"):
+        driven(sent(ASKED, patient=True), *[Lost("gone")] * PATIENT_TRIES)
+    with pytest.raises(Problem, match="so it is"):
+        driven(sent(ASKED, patient=True), *[answer(500)] * TRIES)
 
 
 def answering(

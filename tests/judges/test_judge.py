@@ -36,10 +36,10 @@ def client(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client
         yield client
 
 
-def exam(client: Client, count: int = 60, **opening: float) -> Session:
+def exam(client: Client, count: int = 60, **opening: Any) -> Session:  # noqa: ANN401
     """A session of which every item is drawn."""
     pool = client.create_pool("exam", [item(number) for number in range(count)])
-    return client.open_session(pool, **{"precision": 0.001} | opening)
+    return client.open_session(pool, **{"precision": 0.001, **opening})
 
 
 def judged(run: Run, session: Session, at: Running, *options: object) -> Answer:

@@ -96,6 +96,28 @@ def test_closing_the_session_in_process_ends_the_judging() -> None:
     assert (done.state, done.labels) == ("closed", 0)
 
 
+@pytest.mark.parametrize("concurrency", [1, 8])
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (7.0, "exactly 0 or 1"),
+        (float("nan"), "a finite number"),
+        ("better", "left, tie or right"),
+        ("left", "preference"),
+        ({"faithful": 0.0}, "losses"),
+    ],
+    ids=["scale", "nan", "word", "preference", "losses"],
+)
+def test_a_refused_verdict_ends_the_judging_in_its_own_words(
+    verdict: object, said: str, concurrency: int
+) -> None:
+    def judge(item: celeus.Turn) -> object:
+        return verdict if item.round == 3 else 0.0
+
+    with pytest.raises(celeus.Refusal, match=said):
+        celeus.certify(exam()[0], judge, precision=0.2, concurrency=concurrency)
+
+
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_called_again_it_goes_on_and_judges_nothing_twice(concurrency: int) -> None:
     items, losses = exam()

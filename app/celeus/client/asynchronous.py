@@ -192,9 +192,23 @@ class AsyncClient:
         """
         return await self.run(calls.plan(pool, asked))
 
-    async def open_session(self, pool: Pool | str, **opening: Any) -> "AsyncSession":  # noqa: ANN401
-        """Open a session; ``opening`` has the members of docs/api.md, such as ``precision``."""
-        status = await self.run(calls.open_session(pool, opening))
+    async def open_session(
+        self,
+        pool: Pool | str,
+        *,
+        resume: str | None = None,
+        **opening: Any,  # noqa: ANN401 -- members of the contract
+    ) -> "AsyncSession":
+        """Open a session; ``opening`` has the members of docs/api.md, such as ``precision``.
+
+        With ``resume``, a name, return the session of that name if there is one that is not closed
+        or archived, so that a program started again goes on where it was. Refuses one of other
+        items or settings.
+        """
+        if resume is None:
+            status = await self.run(calls.open_session(pool, opening))
+        else:
+            status = await self.run(calls.resume_session(pool, resume, opening))
         return AsyncSession(self, status.id)
 
     async def push(self, file: str | os.PathLike[str]) -> "AsyncSession":
@@ -266,11 +280,11 @@ class AsyncSession:
     ) -> AsyncGenerator[Turn, None]:
         """Yield one item after the other, until nothing more is asked for.
 
-        Say `observe`, `label`, `prefer` or `unjudgeable` of each. ``worker`` names who judges: give
-        one that stays, and what was held when a program died comes back at once. Without one it is
-        made up for this object (and thread): an item that an exception kept from being judged comes
-        back to the next `draws`. Leave it early with `contextlib.aclosing`: what was said is sent
-        then.
+        Say `observe`, `label`, `prefer` or `unjudgeable` of each. ``worker`` names who judges.
+        Without one it is a name that this object (and thread) has for itself, and that a program
+        started again on this machine gets again: an item that an exception or a crash kept from
+        being judged comes back at once. Leave it early with `contextlib.aclosing`: what was said is
+        sent then.
         """
         with self._names.use(worker) as name:
             turns = Turns(self.id, name, wait_paused=wait_paused)

@@ -28,6 +28,8 @@ PLAN_SECONDS = 150.0
 """A service gives a plan up after two minutes."""
 PUSH_SECONDS = 600.0
 """A service computes a long run again before it answers."""
+MOST_SOUGHT = 200
+"""Characters by which a session is sought."""
 FILE_MEMBERS = {
     "score": {"name": "score_name", "better": "score_better"},
     "based_on": {
@@ -144,6 +146,34 @@ def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:
     """A new session on a sealed pool."""
     form = {"pool_id": id_of(pool), **opening}
     return read(Status, (yield from created(SESSIONS, form)))
+
+
+def resume_session(pool: Pool | str, name: str, opening: Mapping[str, Any]) -> Flow[Status]:
+    """The session of this name that is not closed, or a new one; refuses one that is different."""
+    query: dict[str, Any] = {"q": name[:MOST_SOUGHT]}
+    while True:
+        found, query["after"] = yield from page(Status, SESSIONS, query)
+        for status in found:
+            if status.name == name and status.state != "closed":
+                yield from _check_resumed(status, pool, opening)
+                return status
+        if query["after"] is None:
+            return (yield from open_session(pool, {**opening, "name": name}))
+
+
+def _check_resumed(status: Status, pool: Pool | str, opening: Mapping[str, Any]) -> Flow[None]:
+    """Refuse to go on with a session of other items, or with other settings."""
+    rule = "what the session was opened with, or another name"
+    if status.pool_id != id_of(pool):
+        theirs, ours = (yield from get_pool(status.pool_id)), (yield from get_pool(id_of(pool)))
+        if theirs.digest != ours.digest:
+            message = f"{status.id}, named {status.name}, was opened with other items"
+            raise InvalidValue(message, field="pool_id", rule=rule, value=id_of(pool))
+    for field, value in opening.items():
+        told = status.raw.get(field)
+        if isinstance(value, int | float | str) and field in status.raw and told != value:
+            message = f"{status.id}, named {status.name}, was opened with {field} {told}"
+            raise InvalidValue(message, field=field, rule=rule, value=value)
 
 
 def push(file: str | os.PathLike[str]) -> Flow[Status]:

@@ -17,6 +17,10 @@ from celeus.client.service import seconds
 from celeus.errors import InvalidValue
 
 TRIES = 5
+PATIENT_TRIES = 60
+"""Tries of who waits, for about five minutes, until a service is back."""
+AWAY = frozenset({502, 503, 504})
+"""What is answered, by itself or in its place, while a service starts or stops."""
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 60.0
@@ -91,15 +95,20 @@ Flow = Generator[Request | Pause, Told, T]
 """Sends requests and pauses, is told an answer for each request, and comes to a value."""
 
 
-def sent(request: Request, tries: int = TRIES) -> Flow[Answer]:
-    """The answer to a request, which is sent up to so many times; raises Problem, Unreachable."""
-    for attempt in range(1, tries + 1):
+def sent(request: Request, *, patient: bool = False) -> Flow[Answer]:
+    """The answer to a request, which is sent several times; raises Problem, Unreachable.
+
+    Who is ``patient`` outlasts a restart of the service.
+    """
+    attempt = 1
+    while True:
         told = yield request
         wait = pause_after(told, attempt)
-        if wait is None or attempt == tries:
-            break
+        away = not isinstance(told, Answer) or told.status in AWAY
+        if wait is None or attempt >= (PATIENT_TRIES if patient and away else TRIES):
+            return checked(told)
         yield Pause(wait)
-    return checked(told)
+        attempt += 1
 
 
 def checked(told: Told) -> Answer:
@@ -131,9 +140,11 @@ def get(path: str, **query: object) -> Flow[Any]:
     return (yield from sent(Request("GET", path, given))).document()
 
 
-def post(path: str, body: object = None, method: str = "POST") -> Flow[Any]:
-    """The answer to a request that may be repeated as it is."""
-    return (yield from sent(_with_body(method, path, body, {}))).document()
+def post(
+    path: str, body: object = None, method: str = "POST", *, patient: bool = False
+) -> Flow[Any]:
+    """The answer to a request that may be repeated as it is; ``patient`` is as in `sent`."""
+    return (yield from sent(_with_body(method, path, body, {}), patient=patient)).document()
 
 
 def created(path: str, body: object) -> Flow[Any]:

@@ -1,12 +1,12 @@
 """Ask and tell: what one worker holds, and the one request a label that tells and asks."""
 
 import math
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Protocol
 
+from celeus.client.config import LEASE_SECONDS
 from celeus.client.exchange import Flow, Pause, member, post
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
@@ -20,6 +20,10 @@ MOST_JUDGES = 64
 LONGEST_LOOK = 2.0
 """Seconds between two looks whether others have judged what they hold: the service says when the
 first of their leases ends, which may be long after the last of them has judged."""
+MOST_BEATS = 20
+"""Renewals while a judge thinks about the same items: one that hangs keeps them no longer."""
+NONE_LEFT = frozenset({"all_leased", "waiting"})
+"""States in which others have yet to judge what they hold."""
 PREFERENCES = frozenset({"left", "tie", "right"})
 """What a function says of two answers as it saw them: by `a` one may mean a system or a place."""
 NO_VERDICT = "the judge gave no verdict"
@@ -34,6 +38,8 @@ Seen = Callable[[Status], object]
 @dataclass(frozen=True, slots=True)
 class JudgeResult:
     """Counts of what a judge did: `overtaken` are the items that others judged first.
+
+    These labels were not needed: an item that holds up the others is handed to a second judge.
 
     `state` is the last one the service gave, such as `target_reached`.
     """
@@ -150,17 +156,19 @@ class Turns:
     """What one worker of a session holds: up to ``size`` items at once, without it one.
 
     They are told together by `step`, or each as it is judged by `roll`. Set ``leaving`` and it
-    waits for no items that others hold. ``seen`` is told where the session stands after each answer
-    that says so.
+    waits for no items that others hold. ``lease`` are the seconds that a program asks to hold them
+    for, which renews that; None leaves it to the session. ``seen`` is told where the session stands
+    after each answer that says so.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- how a worker judges, each by its name
         self,
         session: str,
         worker: str,
         size: int | None = None,
         *,
         wait_paused: bool = False,
+        lease: int | None = None,
         seen: Seen | None = None,
     ) -> None:
         self.many, size = size is not None, 1 if size is None else size
@@ -177,7 +185,9 @@ class Turns:
         self.state = "active"
         self.rest = 0.0
         self.status: Mapping[str, Any] = {}
-        self.leaving = False
+        self.leaving = self.abandoned = False
+        self.beats = 0
+        self._asked = {"worker": worker} | ({} if lease is None else {"lease_seconds": lease})
         self.passed: set[int] = set()
         self.labels = self.unjudgeable = self.overtaken = 0
 
@@ -190,13 +200,12 @@ class Turns:
                 raise InvalidValue(message, field="item", rule=rule)
         held, self.held = self.held, []
         told = yield from self._told(held, self.size)
+        self.beats = 0
         while True:
             if told is None:
                 if self.state == "closed":
                     return []
-                told = yield from post(
-                    f"{self.path}/next", {"worker": self.worker, "count": self.size}
-                )
+                told = yield from self._next(self.size)
             self.state = member(told, "state")
             self.held = [Turn(read(Draw, one), holder) for one in member(told, "draws")]
             if self.held and self.passed.issuperset(turn.round for turn in self.held):
@@ -210,16 +219,17 @@ class Turns:
     def roll(self, holder: Holder) -> Flow[list[Turn]]:
         """Tell what was said of some, and hold up to ``size``; the items that are new.
 
-        Others stay in work meanwhile. Where none come, ``state`` says why: `all_leased` is worth
-        asking again after ``rest`` seconds. ``status`` is where the session stood last.
+        Others stay in work meanwhile. Where none come, ``state`` says why: `all_leased` and
+        `waiting` are worth asking again after ``rest`` seconds. ``status`` is where the session
+        stood last.
         """
         said = [turn for turn in self.held if turn.said is not None]
         working = [turn for turn in self.held if turn.said is None]
         told = yield from self._told(said, self.size)
         self.held = working
+        self.beats = 0
         if told is None and self.state != "closed":
-            body = {"worker": self.worker, "count": self.size}
-            told = yield from post(f"{self.path}/next", body)
+            told = yield from self._next(self.size)
         if told is None:
             return []
         self.state = member(told, "state")
@@ -237,6 +247,11 @@ class Turns:
         self.held = []
         yield from self._told(held, 0)
 
+    def abandon(self) -> None:
+        """Let go of what others have judged: what the judge says of it is not sent."""
+        self.overtaken += len(self.held)
+        self.held, self.abandoned = [], True
+
     def shown(self, held: list[Turn]) -> Any:  # noqa: ANN401 -- as the function of a judge takes it
         """Return what a judge is given: the item, or with a ``size`` a list of them."""
         return held if self.many else held[0]
@@ -250,31 +265,43 @@ class Turns:
         """Renew the leases of what is held; whether all of it is still held."""
         if not self.held:
             return False
-        body = {"worker": self.worker, "count": len(self.held)}
-        told = yield from post(f"{self.path}/next", body)
+        told = yield from self._next(0)
+        self.state = member(told, "state")
         rounds = {draw["round"] for draw in member(told, "draws")}
         return rounds >= {turn.round for turn in self.held}
+
+    def beat(self) -> Flow[bool]:
+        """Renew the leases of what is held while the judge thinks, but not for ever."""
+        if self.beats >= MOST_BEATS:
+            return False
+        self.beats += 1
+        return (yield from self.keep())
+
+    def _next(self, count: int) -> Flow[Any]:
+        body = self._asked | {"count": count}
+        return (yield from post(f"{self.path}/next", body, patient=True))
 
     def _waits(self) -> bool:
         if self.leaving:
             return False
-        return self.state == "all_leased" or (self.state == "paused" and self.wait_paused)
+        return self.state in NONE_LEFT or (self.state == "paused" and self.wait_paused)
 
     def _told(self, held: list[Turn], following: int) -> Flow[dict[str, Any] | None]:
         """The answer to what was said; None where it has to be asked for the next items apart."""
         passed = [turn.round for turn in held if turn.said == PASSED]
         if passed:
             given = {"worker": self.worker, "rounds": passed, **PASSED}
-            yield from post(f"{self.path}/release", given)
+            yield from post(f"{self.path}/release", given, patient=True)
             self.passed.update(passed)
             held = [turn for turn in held if turn.said != PASSED]
         if not held:
             return None
         said = [{**turn.place, **(turn.said or {})} for turn in held]
-        body: dict[str, Any] = {"worker": self.worker, "next": following}
+        body: dict[str, Any] = self._asked | {"next": following}
         body |= said[0] if len(said) == 1 else {"observations": said}
         try:
-            told: dict[str, Any] = yield from post(f"{self.path}/observe", body)
+            path = f"{self.path}/observe"
+            told: dict[str, Any] = yield from post(path, body, patient=True)
         except Problem as problem:
             if problem.code in OVERTAKEN and len(held) > 1:
                 # All or none: which of them it is, shows one after the other
@@ -283,8 +310,15 @@ class Turns:
                 return None
             self._declined(problem)
             return None
-        self.labels += len(held)
-        self.unjudgeable += sum("unjudgeable" in one for one in said)
+        receipts = told.get("receipts") or [member(told, "receipt")]
+        kept = [
+            one
+            for one, receipt in zip(said, receipts, strict=True)
+            if not receipt.get("duplicate", False)
+        ]
+        self.overtaken += len(said) - len(kept)
+        self.labels += len(kept)
+        self.unjudgeable += sum("unjudgeable" in one for one in kept)
         if self.seen is not None and "estimate" in (session := member(told, "session")):
             self.seen(read(Status, session))
         return told
@@ -298,18 +332,15 @@ class Turns:
             raise problem
 
 
-def new_worker() -> str:
-    """A name that nobody else judges under."""
-    return f"py-{uuid.uuid4().hex[:12]}"
-
-
 def workers_of(
     session: str, name: str, concurrency: int, size: int | None, seen: Seen | None
 ) -> list[Turns]:
     """Return one worker for each judge, with numbered names."""
     check_concurrency(concurrency)
-    numbers = range(1, concurrency + 1)
-    return [Turns(session, f"{name}-{number}", size, seen=seen) for number in numbers]
+    return [
+        Turns(session, f"{name}-{number}", size, lease=LEASE_SECONDS, seen=seen)
+        for number in range(1, concurrency + 1)
+    ]
 
 
 def check_concurrency(concurrency: int) -> None:

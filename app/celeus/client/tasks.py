@@ -10,8 +10,9 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
-from celeus.client.config import HEARTBEATS
-from celeus.client.label_loop import JudgeResult, Turn, Turns, new_worker, total
+from celeus.client.config import HEARTBEATS, LEASE_SECONDS, LOOK_SECONDS
+from celeus.client.label_loop import JudgeResult, Turn, Turns, total
+from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class WorkerNames:
     """Names for those who judge without giving one; a name is used again once it is free."""
 
     def __init__(self) -> None:
-        self._free: list[str] = []
+        self._free: list[WorkerName] = []
 
     @contextmanager
     def use(self, worker: str | None) -> Iterator[str]:
@@ -30,9 +31,9 @@ class WorkerNames:
         if worker:
             yield worker
             return
-        name = self._free.pop() if self._free else new_worker()
+        name = self._free.pop() if self._free else WorkerName()
         try:
-            yield name
+            yield name.text
         finally:
             self._free.append(name)
 
@@ -63,8 +64,11 @@ async def judge_together(
     workers: list[Turns],
     verdict: Callable[[Any], Any],
 ) -> JudgeResult:
-    """Let a function judge for all workers at once, and renew their leases meanwhile."""
-    lease = await client.run(calls.lease_seconds(workers[0].session))
+    """Let a function judge for all workers at once, and renew their leases meanwhile.
+
+    A call whose item another judge has judged meanwhile is ended when all else is done.
+    """
+    lease = min(LEASE_SECONDS, await client.run(calls.lease_seconds(workers[0].session)))
     locks = [asyncio.Lock() for _ in workers]
 
     async def work(turns: Turns, lock: asyncio.Lock) -> None:
@@ -81,16 +85,42 @@ async def judge_together(
                 if not lock.locked():
                     async with lock:
                         with suppress(Refusal):
-                            await client.run(turns.keep())
+                            await client.run(turns.beat())
 
     heart = asyncio.create_task(renew())
     try:
         async with asyncio.TaskGroup() as group:
-            for turns, lock in zip(workers, locks, strict=True):
-                group.create_task(work(turns, lock))
+            pairs = zip(workers, locks, strict=True)
+            await _ended(client, {group.create_task(work(*pair)): pair for pair in pairs})
     except ExceptionGroup as failures:
         # What stopped one judge stops them all; it is told once
         raise failures.exceptions[0] from None
     finally:
         heart.cancel()
     return total(workers)
+
+
+async def _ended(
+    client: "AsyncClient", under_way: dict[asyncio.Task[None], tuple[Turns, asyncio.Lock]]
+) -> None:
+    """Wait for what is ``under_way``.
+
+    Once one worker has ended there is nothing more to judge, and those whose items others have
+    judged are cancelled.
+    """
+    most = len(under_way)
+    while under_way:
+        ended, going_on = await asyncio.wait(
+            under_way, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        for task in ended:
+            del under_way[task]
+        if not ended and len(under_way) < most:
+            for task in going_on:
+                turns, lock = under_way[task]
+                if not lock.locked():
+                    async with lock:
+                        with suppress(Refusal):
+                            if turns.held and not await client.run(turns.keep()):
+                                turns.abandon()
+                                task.cancel()

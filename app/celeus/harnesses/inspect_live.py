@@ -24,8 +24,8 @@ from inspect_ai.model import get_model
 
 from celeus.client import calls
 from celeus.client.blocking import Session
-from celeus.client.config import HEARTBEATS
-from celeus.client.label_loop import MOST_HELD, Turn, Turns
+from celeus.client.config import HEARTBEATS, LEASE_SECONDS
+from celeus.client.label_loop import MOST_HELD, NONE_LEFT, Turn, Turns
 from celeus.client.reading import read
 from celeus.client.results import Entry, Status
 from celeus.client.service import plain
@@ -36,7 +36,7 @@ from celeus.readers.rows import Wish, refused
 
 CALLED_OFF = ("CancelledError(", "Cancelled(")
 """Beginnings of the error of a sample that an operator has cancelled."""
-GOES_ON = frozenset({"active", "all_leased"})
+GOES_ON = NONE_LEFT | {"active"}
 """States of a session that is worth asking."""
 LOOK = 0.1
 """Seconds between two looks at what another task has brought."""
@@ -139,7 +139,7 @@ class Live:
         self._failed: list[Drawn] = []
         self._lock = threading.Lock()
         self._asking = anyio.Lock()
-        self._turns = Turns(session.id, worker, hold)
+        self._turns = Turns(session.id, worker, hold, lease=LEASE_SECONDS)
         self._begun = False
 
     @property
@@ -164,7 +164,7 @@ class Live:
                 return side.drained()
             working = any(self._working())
             called_off = any(one.abandoned for one in self._drawn.values())
-            if not working and (self._turns.state != "all_leased" or called_off):
+            if not working and (self._turns.state not in NONE_LEFT or called_off):
                 return None
             rest = LOOK if working else self._turns.rest
             await anyio.sleep(rest)
@@ -243,8 +243,8 @@ class Live:
             fresh = self.session.client.run(self._turns.roll(self.renew))
         if self._turns.overtaken > overtaken == 0:
             _log.warning(
-                "somebody else has judged samples of this run: of several processes on one session"
-                " each needs a worker= of its own"
+                "somebody else was first to judge samples of this run: they held up the others, or"
+                " several processes on one session have the same worker="
             )
         return fresh
 
@@ -252,6 +252,11 @@ class Live:
         """Renew the leases of the draws held."""
         with self._lock:
             return self.session.client.run(self._turns.keep())
+
+    def beat(self) -> None:
+        """Renew them while samples run, but not for ever."""
+        with self._lock:
+            self.session.client.run(self._turns.beat())
 
     def serves(self, turns: Turns) -> bool:
         """Return True if a run served from these turns is under way."""
@@ -267,7 +272,7 @@ class Live:
             models = [one.model or str(get_model()) for one in self.sides]
             worker = _named(f"{self._worker}{OF}{' and '.join(models)}")
             self._opened = self.status
-            self._turns = Turns(self.session.id, worker, self._hold)
+            self._turns = Turns(self.session.id, worker, self._hold, lease=LEASE_SECONDS)
             self._asking = anyio.Lock()
             self._drawn, self._failed = {}, []
             for one in self.sides:
@@ -327,7 +332,7 @@ def epochs_refused() -> InvalidValue:
 
 def _keep_alive(live: Live, turns: Turns) -> None:
     """Renew what a run holds while its samples take long, as long as there is such a run."""
-    lease, known = live.status.lease_seconds, weakref.ref(live)
+    lease, known = min(LEASE_SECONDS, live.status.lease_seconds), weakref.ref(live)
 
     def beat() -> None:
         while True:
@@ -337,7 +342,7 @@ def _keep_alive(live: Live, turns: Turns) -> None:
                 return
             with suppress(Refusal):
                 # The run itself meets it with its next request
-                served.renew()
+                served.beat()
             del served
 
     if lease:

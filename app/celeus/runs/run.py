@@ -5,9 +5,9 @@ certificate are those that the service would have made of the same draws and jud
 """
 
 import secrets
-import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -29,6 +29,7 @@ from celeus.core.pools.systems import PLACES
 from celeus.core.randomness import commitment
 from celeus.core.runs.run_file import FORMAT, PoolForm
 from celeus.core.session.correction import Checkpoints, advance, catch_up
+from celeus.core.session.handout import Handout, OpenDraw, hand_out
 from celeus.core.session.outcome import Judgement, detail_of, event_of
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.rounds import PENDING
@@ -41,6 +42,7 @@ from celeus.errors import (
     ObservationConflict,
     SessionClosed,
 )
+from celeus.runs.fair_lock import FairLock
 from celeus.runs.ledger_file import Contents, LedgerFile, spelled
 
 SEED_BYTES = 32
@@ -79,8 +81,9 @@ class Run:
         self._new: list[bytes] = []
         self._last: str | None = None
         self._head = chain_start(self.session, bytes.fromhex(plan.digest))
-        self._holders: dict[int, str] = {}
-        self._lock = threading.RLock()
+        self._holders: dict[int, frozenset[str]] = {}
+        self._late: dict[int, frozenset[str]] = {}
+        self._lock = FairLock()
 
     @classmethod
     def open(
@@ -233,16 +236,7 @@ class Run:
     def status(self) -> dict[str, Any]:
         """Return the session's status, with the members of the service's status document."""
         with self._lock:
-            header = Header(
-                session=self.id,
-                pool=f"pool_{self.session.hex()}",
-                lifecycle=self.lifecycle,
-                revision=self.revision,
-                lease_seconds=NO_LEASE,
-                created_at=self._created_at,
-                ledger_head=self._head.hex(),
-            )
-            return status_document(header, self._state, self.upload.pool)
+            return self._status()
 
     def shows_answers(self, round_: int) -> bool:
         """Return whether the judge of a round sees answers without the systems' names."""
@@ -253,7 +247,7 @@ class Run:
         return not answers or any(value is not None for value in answers)
 
     def next(self, worker: str, count: int) -> dict[str, Any]:
-        """Return up to ``count`` draws for a worker: its own, those without one, then new ones.
+        """Return up to ``count`` draws for a worker, as `celeus.core.session.handout` says.
 
         Draws held by a process that was killed have no worker.
         """
@@ -263,7 +257,8 @@ class Run:
     def observe(self, worker: str, judgements: Sequence[Judgement], count: int) -> dict[str, Any]:
         """Record all judgements or none, and return up to ``count`` next draws for the worker.
 
-        The same judgement again changes nothing; another one of the same round is refused.
+        The same judgement again changes nothing, nor does one of a round that another holder has
+        judged first; another one of the same round is refused.
         """
         with self._lock:
             return self._writing(lambda: self._judge(worker, judgements, count))
@@ -318,38 +313,55 @@ class Run:
         self._records.append(record)
         self._new.append(record)
 
+    def _status(self) -> dict[str, Any]:
+        header = Header(
+            session=self.id,
+            pool=f"pool_{self.session.hex()}",
+            lifecycle=self.lifecycle,
+            revision=self.revision,
+            lease_seconds=NO_LEASE,
+            created_at=self._created_at,
+            ledger_head=self._head.hex(),
+        )
+        return status_document(header, self._state, self.upload.pool)
+
     def _offer(self, worker: str, count: int) -> dict[str, Any]:
         word = session_state(self.lifecycle, self._state)
         draws: list[dict[str, Any]] = []
-        if word == "active":
-            rounds = self._held(worker, count)
-            draws = [self._draw(round_) for round_ in rounds]
-            if not draws:
-                word = "all_leased"
-        waits = RESPITE if word == "all_leased" else None
+        if word == "active" or (not count and word != "closed"):
+            handout = self._hand_out(worker, count)
+            draws = [self._draw(round_) for round_ in handout.rounds]
+            if not draws and word == "active":
+                word = "all_leased" if handout.wait is None else "waiting"
+        waits = RESPITE if word in {"all_leased", "waiting"} else None
         return {"state": word, "draws": draws, "retry_after": waits}
 
-    def _held(self, worker: str, count: int) -> list[int]:
-        """Return the rounds that a worker holds, new ones included."""
+    def _hand_out(self, worker: str, count: int) -> Handout:
+        """Return the rounds that a worker holds from now on, new ones drawn and included."""
         state = self._state
-        held = [round_ for round_, holder in self._holders.items() if holder == worker][:count]
-        if state.pending > len(self._holders):
-            left = (
-                round_
-                for round_ in range(state.folded + 1, state.drawn + 1)
-                if self._is_left(round_)
-            )
-            held += [round_ for round_, _ in zip(left, range(count - len(held)), strict=False)]
-        while len(held) < count and self._state.can_draw:
-            draw = self._state.propose()
-            placed = self._state.question.arrangement(draw.round, draw.item)
+        nobody: frozenset[str] = frozenset()
+        draws = [
+            OpenDraw(round_, self._holders.get(round_, nobody))
+            for round_ in range(state.rounds.ready + 1, state.drawn + 1)
+            if state.answer(round_) is PENDING
+        ]
+        handout = hand_out(
+            draws,
+            worker,
+            count,
+            judged=state.observed,
+            room=count if state.can_draw else 0,
+            front_first=not state.fixes_raters,
+        )
+        rounds = list(handout.rounds)
+        while len(rounds) < len(handout.rounds) + handout.new and state.can_draw:
+            draw = state.propose()
+            placed = state.question.arrangement(draw.round, draw.item)
             self._append(draw, {"worker": worker} | placed)
-            held.append(draw.round)
-        self._holders |= dict.fromkeys(held, worker)
-        return sorted(held)
-
-    def _is_left(self, round_: int) -> bool:
-        return round_ not in self._holders and self._state.answer(round_) is PENDING
+            rounds.append(draw.round)
+        for round_ in rounds:
+            self._holders[round_] = self._holders.get(round_, nobody) | {worker}
+        return replace(handout, rounds=tuple(rounds))
 
     def _draw(self, round_: int) -> dict[str, Any]:
         index = self._state.item(round_)
@@ -368,6 +380,8 @@ class Run:
         fresh: dict[int, int] = {}
         for place, (judgement, loss) in enumerate(zip(judgements, losses, strict=True)):
             round_ = judgement.round
+            if worker in self._late.get(round_, ()):
+                continue
             answer = losses[fresh[round_]] if round_ in fresh else self._state.answer(round_)
             if answer is PENDING:
                 self._must_be_open()
@@ -383,9 +397,15 @@ class Run:
             judgement = judgements[place]
             detail = detail_of(judgement) | {"worker": worker}
             self._append(event_of(judgement, losses[place]), detail)
-            self._holders.pop(judgement.round, None)
+            others = self._holders.pop(judgement.round, frozenset()) - {worker}
+            if others:
+                self._late[judgement.round] = others
+        receipts = [
+            {"round": it.round, "duplicate": worker in self._late.get(it.round, ())}
+            for it in judgements
+        ]
         offer = self._offer(worker, count) if count else self._standing()
-        return {"session": self.status()} | offer
+        return {"session": self._status(), "receipts": receipts} | offer
 
     def _standing(self) -> dict[str, Any]:
         word = session_state(self.lifecycle, self._state)
@@ -410,7 +430,7 @@ class Run:
             raise TypeError(message)
         detail = detail_of(judgement) | {"author": author, "reason": reason}
         self._append(Amendment(judgement.round, loss), detail)
-        return {"session": self.status()} | self._standing()
+        return {"session": self._status()} | self._standing()
 
     def _close(self) -> dict[str, Any]:
         if self.lifecycle != "closed":
@@ -422,7 +442,7 @@ class Run:
                 detail["stop_when_decided"] = stop
             self._append(Change(rule.precision, rule.budget, stop), detail)
             self.lifecycle = "closed"
-        return self.status()
+        return self._status()
 
     def _must_be_open(self) -> None:
         if self.lifecycle == "closed":

@@ -390,6 +390,8 @@ leases = Table(
     Column("keys", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Who passed it on to somebody else: key and worker.
     Column("passed", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
+    # Who was handed it before `worker` and may still judge it: key, worker, and the lease's end.
+    Column("beside", JSONB(none_as_null=True)),
 )
 
 labellers = Table(

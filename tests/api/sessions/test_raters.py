@@ -236,7 +236,10 @@ async def test_a_judgement_is_corrected_before_the_decision_and_not_after(
     first = await amended(client, session, round=1, loss=1, worker=one)
     assert first.status_code == 200, first.text
     again = await amended(client, session, round=1, loss=1, worker=one)
-    assert again.json()["receipt"] == first.json()["receipt"] | {"replayed": True}
+    assert again.json()["receipt"] == first.json()["receipt"] | {
+        "replayed": True,
+        "duplicate": False,
+    }
     found = await status(client, session)
     assert (found["rounds"]["judged"], found["raters"]["judgements"]) == (1, 2)
     assert (await rate(client, session, third, draw, loss=0)).status_code == 409

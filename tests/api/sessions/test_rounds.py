@@ -76,8 +76,8 @@ async def test_a_late_loss_is_taken_and_the_same_loss_again_gets_the_first_recei
     draw = (await drawn(client, session))["draws"][0]
     first = await judged(client, session, pool, draw)
     again = await judged(client, session, pool, draw, worker="bob")
-    assert first["receipt"] == {"round": 1, "sequence": 2, "replayed": False}
-    assert again["receipt"] == {"round": 1, "sequence": 2, "replayed": True}
+    assert first["receipt"] == {"round": 1, "sequence": 2, "replayed": False, "duplicate": False}
+    assert again["receipt"] == {"round": 1, "sequence": 2, "replayed": True, "duplicate": False}
     assert [event["kind"] for event in await ledger(client, session)] == ["draw", "observation"]
 
 

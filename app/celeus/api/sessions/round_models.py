@@ -56,7 +56,17 @@ Worker = Annotated[
 RoundNumber = Annotated[int, Field(ge=1, le=2**31 - 1), AS_WHOLE]
 Label = Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE]
 Held = Annotated[int, Field(ge=0, le=MOST_HELD), AS_WHOLE]
-Count = Annotated[int, Field(ge=1, le=MOST_HELD), AS_WHOLE]
+LeaseSeconds = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=604_800,
+        description="For how long to hold draws, at most the session's `lease_seconds`, which is"
+        " the default. A program asks for little, such as 30, and renews it while it thinks: what"
+        " it held when it died is soon somebody else's.",
+    ),
+    AS_WHOLE,
+]
 
 
 class NextRequest(BaseModel):
@@ -67,7 +77,12 @@ class NextRequest(BaseModel):
     )
 
     worker: Worker
-    count: Count = Field(1, description="How many draws to hold at most.")
+    count: Held = Field(
+        1,
+        description="How many draws to hold at most; 0 renews the leases of what the worker holds,"
+        " and gives it nothing more.",
+    )
+    lease_seconds: LeaseSeconds = None
 
 
 class ReleaseRequest(BaseModel):
@@ -257,6 +272,7 @@ class OneObservation(_Judged):
     next: Held = Field(
         0, description="How many draws to hold afterwards; 0, the default, takes no new one."
     )
+    lease_seconds: LeaseSeconds = None
 
 
 class ListedObservation(_Judged):
@@ -288,6 +304,7 @@ class ObservationList(BaseModel):
     next: Held = Field(
         0, description="How many draws to hold afterwards; 0, the default, takes no new one."
     )
+    lease_seconds: LeaseSeconds = None
 
 
 def _form(body: object) -> str:
@@ -401,8 +418,10 @@ class NextAnswer(BaseModel):
         }
     )
 
-    state: SessionState | Literal["all_leased"] = Field(
-        description="State of the session; `all_leased`: others hold all that is left to judge."
+    state: SessionState | Literal["all_leased", "waiting"] = Field(
+        description="State of the session; `all_leased`: others hold all that is left to judge;"
+        " `waiting`: so many judgements wait for the oldest draw, which others hold, that nothing"
+        " new is drawn."
     )
     draws: list[HeldDraw] = Field(
         description="All that the worker holds now, to be judged in any order."
@@ -411,7 +430,10 @@ class NextAnswer(BaseModel):
 
 
 class ReceiptModel(BaseModel):
-    """The judgement is kept; ``replayed`` when it was there before."""
+    """The judgement is kept; ``replayed`` when it was there before.
+
+    ``duplicate`` when it is not, since somebody who held the draw as well was first.
+    """
 
     round: int = Field(description="The round that was judged.")
     sequence: int | None = Field(
@@ -419,6 +441,10 @@ class ReceiptModel(BaseModel):
     )
     replayed: bool = Field(
         description="Whether the same judgement was kept before, so that nothing changed."
+    )
+    duplicate: bool = Field(
+        description="Whether another judge, who was handed the same draw, has judged it first: that"
+        " judgement counts, and this one is not kept."
     )
 
 
@@ -432,7 +458,12 @@ class ObserveAnswer(NextAnswer):
         json_schema_extra={
             "examples": [
                 {
-                    "receipt": {"round": 412, "sequence": 828, "replayed": False},
+                    "receipt": {
+                        "round": 412,
+                        "sequence": 828,
+                        "replayed": False,
+                        "duplicate": False,
+                    },
                     "session": SESSION,
                     "state": "active",
                     "draws": [DRAW],

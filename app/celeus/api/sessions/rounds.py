@@ -50,11 +50,16 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
     responses=responses(SessionNotFound, SessionArchived),
 )
 async def next_draws(context: Labels, session_id: SessionId, body: NextRequest) -> Response:
-    """Own unexpired draws first (their lease is renewed), then expired ones, then new ones.
+    """Own draws first (their lease is renewed), then expired ones, then new ones.
+
+    Where enough judgements wait for the oldest draw, it goes to a second judge before new ones are
+    drawn; of their answers the first counts, and the second gets a receipt with `duplicate`.
 
     The list ends early behind 4 MiB of payloads; the rest comes when these are judged.
     """
-    offer = await rounds.next_draws(context, session_id, body.worker, body.count)
+    offer = await rounds.next_draws(
+        context, session_id, body.worker, body.count, body.lease_seconds
+    )
     return _answer(_offered(offer))
 
 
@@ -107,16 +112,19 @@ async def observe(
     A key without scope `read` judges what was handed to it; of any other round it is told one thing
     only, `round_not_held`, whatever it says of it.
     """
-    if isinstance(body, OneObservation):
-        answer = await rounds.observe(
-            context, session_id, [body.judgement()], body.worker, body.next
-        )
-        receipts: dict[str, Any] = {"receipt": _receipts(answer, blind=caller.blind)[0]}
-    else:
-        judgements = [one.judgement() for one in body.observations]
-        answer = await rounds.observe(context, session_id, judgements, body.worker, body.next)
-        receipts = {"receipts": _receipts(answer, blind=caller.blind)}
-    return _answer(receipts | _shown(answer, blind=caller.blind))
+    one = isinstance(body, OneObservation)
+    said = [body] if isinstance(body, OneObservation) else body.observations
+    answer = await rounds.observe(
+        context,
+        session_id,
+        [judged.judgement() for judged in said],
+        body.worker,
+        body.next,
+        lease_seconds=body.lease_seconds,
+    )
+    receipts = _receipts(answer, blind=caller.blind)
+    given = {"receipt": receipts[0]} if one else {"receipts": receipts}
+    return _answer(given | _shown(answer, blind=caller.blind))
 
 
 @router.post(
@@ -176,6 +184,7 @@ def _receipts(answer: Answer, *, blind: bool) -> list[dict[str, Any]]:
             "round": receipt.round,
             "sequence": None if blind else receipt.sequence,
             "replayed": receipt.replayed,
+            "duplicate": receipt.duplicate,
         }
         for receipt in answer.receipts
     ]

@@ -105,6 +105,11 @@ class Session(Generic[Q]):
         return self.question.plan
 
     @property
+    def fixes_raters(self) -> bool:
+        """Whether the plan fixes who judges an item, so that nobody else may."""
+        return isinstance(self.plan, Plan) and self.plan.raters is not None
+
+    @property
     def drawable(self) -> int:
         """Items that may be drawn: all but those whose losses are known."""
         return self.question.plan.drawable

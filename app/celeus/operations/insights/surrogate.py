@@ -220,12 +220,18 @@ _WORKERS = with_kinds(
                          THEN ARRAY[:rating] ELSE ARRAY[:observation, :unjudgeable] END)
           AND (kind <> :rating OR NOT jsonb_exists(detail, 'author'))
         GROUP BY 1
+    ), holds AS MATERIALIZED (
+        SELECT round, hold.worker, hold.expires_at
+        FROM leases CROSS JOIN clock CROSS JOIN LATERAL (VALUES
+            (worker, expires_at), (beside->>1, CAST(beside->>2 AS timestamptz))
+        ) AS hold(worker, expires_at)
+        WHERE session_id = :session_id AND hold.expires_at > clock.at
     ), held AS (
         SELECT worker COLLATE "C" AS worker,
                json_agg(json_build_object('round', round, 'expires_at',
                     to_char(expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"'))
                     ORDER BY round) AS draws
-        FROM leases WHERE session_id = :session_id GROUP BY 1
+        FROM holds GROUP BY 1
     ), page AS (
         SELECT worker, coalesce(minute, 0) AS labels_minute, coalesce(hour, 0) AS labels_hour,
                to_char(last AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')
@@ -242,7 +248,7 @@ _WORKERS = with_kinds(
                        AND counted.before > 0)) AS since,
            (SELECT coalesce(sum(minute), 0)::int FROM recent) AS labels_minute,
            (SELECT coalesce(sum(hour), 0)::int FROM recent) AS labels_hour,
-           (SELECT count(*) FROM leases WHERE session_id = :session_id) AS draws,
+           (SELECT count(DISTINCT round) FROM holds) AS draws,
            (SELECT coalesce(json_agg(page), '[]') FROM page) AS data
     FROM clock CROSS JOIN counted
     """

@@ -17,6 +17,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificate.chain import KINDS, chain_head, chain_next
+from celeus.core.insights.status import session_state
 from celeus.core.ledger import (
     Amendment,
     Event,
@@ -36,7 +37,14 @@ from celeus.operations.runtime.session_record import SessionRecord, status_docum
 from celeus.operations.runtime.state_cache import CachedSession, Slot
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.operations.sessions.event_rows import Entry, event_from, record_from
-from celeus.operations.sessions.ledger import Lease, events_of, locked_rows, opening_row, rows_since
+from celeus.operations.sessions.ledger import (
+    Holder,
+    Lease,
+    events_of,
+    locked_rows,
+    opening_row,
+    rows_since,
+)
 from celeus.operations.webhooks.outbox import Standing
 from celeus.timings import DONE, FOLDED, timed
 
@@ -53,15 +61,21 @@ BETS_LOCKED = 10_000_000
 ATTEMPTS = 3
 MOST_PASSED = 16
 """Of those who passed a draw on: an earlier one may get it again."""
+BESIDE, BESIDE_KEY = "beside", "beside_key"
+"""Members of a judgement's detail: the worker that held its draw as well, and that worker's key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The judgement's place in the ledger; ``replayed`` if it was there before."""
+    """The judgement's place in the ledger; ``replayed`` if it was there before.
+
+    ``duplicate`` if another judge's was there before, which counts instead.
+    """
 
     round: int
     sequence: int
     replayed: bool
+    duplicate: bool = False
 
 
 @dataclass(slots=True)
@@ -70,10 +84,11 @@ class Journal:
 
     Several callers may append in turn (`take_over`). The present one has ``key_id`` and ``blind``,
     ``labelled`` are the rounds that it gave a label for (of a panel each of its raters),
-    ``item_indices`` the items that it is to be sent, and ``turns`` those of draws handed out to it
-    where the same is asked again. ``stood`` is how the session stood before, ``judged`` are the
-    rounds that all of them judged, ``wanted`` the items of each of those before, and ``tallies``
-    their labels by key.
+    ``item_indices`` the items that it is to be sent, ``turns`` those of draws handed out to it
+    where the same is asked again, and ``wait`` the seconds until it may ask again, where it gets
+    none until the oldest draw is judged. ``stood`` is how the session stood before, ``judged`` are
+    the rounds that all of them judged, ``wanted`` the items of each of those before, and
+    ``tallies`` their labels by key.
     """
 
     project_id: UUID
@@ -98,6 +113,7 @@ class Journal:
     judged: list[int] = field(default_factory=list)
     labelled: list[int] = field(default_factory=list)
     turns: dict[int, int] = field(default_factory=dict)
+    wait: float | None = None
     item_indices: list[int] = field(default_factory=list)
     wanted: list[list[int]] = field(default_factory=list)
     tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -124,6 +140,8 @@ class Journal:
         """
         if self.key_id is not None:
             detail = (detail or {}) | {"key": self.key_id}
+        if isinstance(event, Observation | JointObservation | Unjudgeable):
+            detail = self._beside(event.round, detail)
         self.slot.ahead = True
         self._tally(event)
         if isinstance(event, Amendment) and self.state.refolds(event):
@@ -139,6 +157,20 @@ class Journal:
             self.leases.pop(event.round, None)
         return entry
 
+    def _beside(self, round_: int, detail: dict[str, Any] | None) -> dict[str, Any] | None:
+        """The detail of a judgement, with who else holds its round and is to be told of it.
+
+        A blind key is one person's, whatever they call their windows.
+        """
+        lease, judge = self.leases.get(round_), (self.key, (detail or {}).get("worker"))
+        holders = [] if lease is None else lease.holders(self.now)
+        same = self.key if self.blind else None
+        others = [holder for holder in holders if holder != judge and holder[0] != same]
+        if not others:
+            return detail
+        key, worker = others[-1]
+        return (detail or {}) | {BESIDE: worker} | ({BESIDE_KEY: key} if key else {})
+
     def _tally(self, event: Event) -> None:
         """Note a label, before it is applied: a correction is none."""
         ratings = self.state.question.ratings
@@ -153,7 +185,7 @@ class Journal:
         """Let another caller append; what the one before did is kept for writing."""
         self.settle()
         self.key_id, self.blind = context.key_id, context.blind
-        self.turns = {}
+        self.turns, self.wait = {}, None
 
     def settle(self) -> None:
         """Keep for writing what the present caller did."""
@@ -180,24 +212,39 @@ class Journal:
         """The caller's key as leases name it."""
         return self.key_id or ""
 
-    def lease(self, round_: int, worker: str) -> Lease:
-        """Lease the draw of ``round_`` to ``worker`` of the caller's key from now on."""
-        earlier, passed = [], []
+    def lease(self, round_: int, worker: str, seconds: int | None = None) -> Lease:
+        """Lease the draw of ``round_`` to ``worker`` of the caller's key from now on.
+
+        For ``seconds``, but no longer than the session's leases. Who else holds it still does.
+        """
+        keys: list[str] = []
+        passed, beside = [], None
         if round_ in self.leases:
-            earlier, passed = self.leases[round_].keys, self.leases[round_].passed
-        keys = [key for key in earlier if key != self.key] + [self.key]
-        until = self.now + timedelta(seconds=self.record.lease_seconds)
-        lease = Lease(round_, worker, until, keys, passed)
+            before = self.leases[round_]
+            keys, passed = before.keys, before.passed
+            for holder in before.holders(self.now):
+                if holder != (self.key, worker):
+                    beside = (*holder, before.ends[holder].isoformat())
+        most = self.record.lease_seconds
+        until = self.now + timedelta(seconds=most if seconds is None else min(seconds, most))
+        keys = [key for key in keys if key != self.key] + [self.key]
+        lease = Lease(round_, worker, until, keys, passed, beside)
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
 
-    def release(self, round_: int, *, passed: bool = False) -> None:
-        """End the lease of ``round_`` now; who held it is remembered, and who ``passed`` it on."""
+    def release(self, round_: int, holders: Collection[Holder], *, passed: bool = False) -> None:
+        """End the leases of ``holders`` on ``round_`` now; who ``passed`` it on is remembered."""
         lease = self.leases[round_]
-        by = [one for one in lease.passed if tuple(one) != lease.holder]
-        by = [*by, [*lease.holder]][-MOST_PASSED:] if passed else lease.passed
-        ended = replace(lease, expires_at=self.now, passed=by)
+        by = lease.passed
+        if passed:
+            kept = [one for one in by if tuple(one) not in holders]
+            by = [*kept, *([*holder] for holder in holders)][-MOST_PASSED:]
+        ended = replace(lease, passed=by)
+        if lease.holder in holders:
+            ended.expires_at = self.now
+        if lease.beside is not None and lease.beside[:2] in holders:
+            ended.beside = (*lease.beside[:2], self.now.isoformat())
         self.leases[round_] = ended
         self.new_leases.append(ended)
 
@@ -260,6 +307,16 @@ def must_take_labels(journal: Journal) -> None:
     """Refuse a session that is closed or archived."""
     must_be_open(journal)
     must_not_be_archived(journal)
+
+
+def hands_out(journal: Journal, count: int) -> bool:
+    """Whether draws may be held: of an active session new ones, of others those held already.
+
+    The latter are asked for by a ``count`` of 0, and are nobody's once the session is closed.
+    """
+    state = session_state(journal.lifecycle, journal.state)
+    held = not count and state != "closed"
+    return not journal.record.archived and (state == "active" or held)
 
 
 def must_not_be_archived(journal: Journal) -> None:
@@ -380,8 +437,14 @@ def _journal(
         if event["kind"] == 0:
             now = event["at"]
         elif event["kind"] == -1:
+            keys, passed, beside = event["detail"]
             leases[event["round"]] = Lease(
-                event["round"], event["worker"], event["at"], *event["detail"]
+                event["round"],
+                event["worker"],
+                event["at"],
+                keys,
+                passed,
+                beside and (*beside,),
             )
     return Journal(
         project_id=context.project_id,

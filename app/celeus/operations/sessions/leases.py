@@ -26,14 +26,13 @@ async def release(
     """
     async with locked(context, session_id) as (journal, db):
         chosen = None if rounds is None else {journal.round_of(it) for it in rounds}
-        released = sorted(
-            lease.round
-            for lease in journal.leases.values()
-            if lease.expires_at > journal.now
-            and (worker is None or lease.holder == (journal.key, worker))
-            and (chosen is None or lease.round in chosen)
-        )
-        for round_ in released:
-            journal.release(round_, passed=passed)
+        released = []
+        for round_, lease in sorted(journal.leases.items()):
+            holders = lease.holders(journal.now)
+            if worker is not None:
+                holders = [holder for holder in holders if holder == (journal.key, worker)]
+            if holders and (chosen is None or round_ in chosen):
+                journal.release(round_, holders, passed=passed)
+                released.append(round_)
         await finish(db, journal)
         return [journal.shown(it) for it in released]

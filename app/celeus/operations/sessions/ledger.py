@@ -24,12 +24,17 @@ PAGE = 200
 MOST_EVENTS = 2**31 - 1
 
 
+Holder = tuple[str, str]
+"""Key and worker of a judge."""
+
+
 @dataclass(slots=True)
 class Lease:
     """A lease: who holds an unjudged draw, and until when (the database's clock).
 
     A worker's name counts within its key. ``keys`` are all that ever held the draw, the holder's
     last; a caller without a key is "". ``passed`` are those of whom each gave it to somebody else.
+    ``beside`` is who else holds it, of those who do for longer: key, worker, and the lease's end.
     """
 
     round: int
@@ -37,11 +42,27 @@ class Lease:
     expires_at: datetime
     keys: list[str]
     passed: list[list[str]] = field(default_factory=list)
+    beside: tuple[str, str, str] | None = None
 
     @property
-    def holder(self) -> tuple[str, str]:
-        """Key and worker."""
+    def holder(self) -> Holder:
+        """Key and worker of who asked for it last."""
         return (self.keys[-1], self.worker)
+
+    @property
+    def ends(self) -> dict[Holder, datetime]:
+        """When the lease of each holder ends, whether it runs or has ended."""
+        ends = {self.holder: self.expires_at}
+        if self.beside is not None:
+            key, worker, end = self.beside
+            ends[key, worker] = datetime.fromisoformat(end)
+        return ends
+
+    def holders(self, now: datetime) -> list[Holder]:
+        """Those whose leases run."""
+        if self.beside is None:
+            return [self.holder] if self.expires_at > now else []
+        return [holder for holder, end in self.ends.items() if end > now]
 
 
 def with_kinds(statement: str) -> TextClause:
@@ -191,7 +212,7 @@ _LOOK = """
            NULL::text AS worker
     UNION ALL
     SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL,
-           jsonb_build_array(keys, passed), worker
+           jsonb_build_array(keys, passed, beside), worker
     FROM leases WHERE session_id = %(session_id)s
     UNION ALL
     (SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, losses, detail, NULL

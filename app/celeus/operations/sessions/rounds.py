@@ -12,8 +12,10 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.status import session_state
+from celeus.core.ledger import JointObservation, Observation, Unjudgeable
 from celeus.core.pools.item import Item
 from celeus.core.session.correction import Ahead, mean_session
+from celeus.core.session.handout import LEAST_BEHIND, SLOW_TIMES, OpenDraw, hand_out
 from celeus.core.session.outcome import (
     Judgement,
     Loss,
@@ -36,14 +38,17 @@ from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.journal import (
+    BESIDE,
+    BESIDE_KEY,
     Journal,
     Receipt,
+    hands_out,
     is_replay,
     must_not_be_archived,
     must_take_labels,
 )
 from celeus.operations.sessions.labelling.comments import keep_comments
-from celeus.operations.sessions.ledger import Lease
+from celeus.operations.sessions.ledger import Lease, with_kinds
 from celeus.operations.sessions.panel import ratings as panel
 from celeus.settings import Settings
 
@@ -58,6 +63,28 @@ LEAST_SHARE = 2
 REPLAY_SECONDS = 0.5
 """How long a judgement waits until all rounds so far are bet on again."""
 REPLAY_RETRY_SECONDS = 2
+
+
+LONGEST_PROGRAM_LEASE = 30.0
+"""Seconds; who holds a draw for longer may be a person."""
+
+_Asked = tuple[str, int, int | None]
+"""A worker, how many draws it wants to hold, and for how many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How many draws ``worker`` wants to hold, and for how long; ``rater`` is who it is in a panel.
+
+    With ``front_first`` it may be handed the oldest open draw while somebody else holds it.
+    """
+
+    worker: str
+    count: int
+    lease_seconds: int | None
+    settings: Settings
+    rater: str | None = None
+    front_first: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,42 +108,55 @@ class Answer:
     offer: Offer
 
 
-async def next_draws(context: Context, session_id: UUID, worker: str, count: int) -> Offer:
-    """Lease draws to ``worker``: its own, then expired ones, then new ones.
+async def next_draws(
+    context: Context,
+    session_id: UUID,
+    worker: str,
+    count: int,
+    lease_seconds: int | None = None,
+) -> Offer:
+    """Lease draws to ``worker``, as `handout` says; with a ``count`` of 0 what it holds already.
 
-    Asking again gives the same draws and renews their lease. Refuses a session that is archived.
+    Asking again gives the same draws and renews their lease. A program asks for a lease of
+    ``lease_seconds``, and renews it; without them it is the session's. Refuses a session that is
+    archived.
     """
 
     async def work(journal: Journal, db: AsyncConnection) -> Answering[Offer]:
         must_not_be_archived(journal)
-        rater = await _rater(db, journal, worker)
-        leases = await journal.step(
-            count, lambda: lease_draws(journal, worker, count, context.settings, rater)
-        )
+        wish = await _wish(db, journal, (worker, count, lease_seconds), context.settings)
+        leases = await journal.step(count, lambda: lease_draws(journal, wish))
         hand = Hand.of(journal, leases)
         return lambda _, items: offer_of(journal, hand, items, want_draws=True)
 
     return await together(context, session_id, work)
 
 
-async def observe(
-    context: Context, session_id: UUID, judgements: Sequence[Judgement], worker: str, count: int
+async def observe(  # noqa: PLR0913 -- what a judge says and asks for, each by its name
+    context: Context,
+    session_id: UUID,
+    judgements: Sequence[Judgement],
+    worker: str,
+    count: int,
+    *,
+    lease_seconds: int | None = None,
 ) -> Answer:
     """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
-    The same judgement again gets the receipt of the first, and its comment stands. Refuses rounds
+    The same judgement again gets the receipt of the first, and its comment stands. Of two who held
+    a draw at once the first answer counts, and the second changes nothing. Refuses rounds
     never drawn, another judgement than the first, losses outside scale or bounds, a closed or
     archived session, and to a blind key rounds that it was not handed, in one way. Where all rounds
     so far are bet on again, which takes long, it refuses until that is done, and others go on
     meanwhile.
     """
     async with keeping_contradictions(context, session_id):
-        asked = judgements, worker, count
-        answer = await _observed(context, session_id, *asked)
+        asked = worker, count, lease_seconds
+        answer = await _observed(context, session_id, judgements, asked)
         if isinstance(answer, asyncio.Task):
             await asyncio.wait({answer}, timeout=REPLAY_SECONDS)
             if answer.done():
-                answer = await _observed(context, session_id, *asked)
+                answer = await _observed(context, session_id, judgements, asked)
     if isinstance(answer, asyncio.Task):
         raise Busy(
             "All rounds so far are being bet on again; send the judgement again.",
@@ -126,9 +166,10 @@ async def observe(
 
 
 async def _observed(
-    context: Context, session_id: UUID, judgements: Sequence[Judgement], worker: str, count: int
+    context: Context, session_id: UUID, judgements: Sequence[Judgement], asked: _Asked
 ) -> Answer | asyncio.Task[None]:
     """The answer; or who folds beside the session what takes long, and nothing is appended."""
+    worker, count, _ = asked
 
     async def work(journal: Journal, db: AsyncConnection) -> Answering[Answer | asyncio.Task[None]]:
         said = judgements
@@ -138,8 +179,10 @@ async def _observed(
                 check_blind(said)
         if journal.entries and _reads_what_is_new(journal, said):
             raise AfterOthers
-        rater = await _rater(db, journal, worker)
-        rated, fresh = await _looked_at(db, journal, said, rater)
+        wish = await _wish(db, journal, asked, context.settings, said)
+        duplicates = await _duplicates(db, journal, said, worker)
+        new = [it for it in said if it.round not in duplicates]
+        rated, fresh = await _looked_at(db, journal, new, wish.rater)
         ready = None
         if is_replay(journal.state, fresh):
             ready, folding = await _beside(journal, fresh)
@@ -151,15 +194,14 @@ async def _observed(
 
         def step() -> tuple[list[Receipt], list[Lease]]:
             if rated is None:
-                receipts = _take(journal, said, fresh, worker, ready)
+                taken = iter(_take(journal, new, fresh, worker, ready))
             else:
-                receipts = panel.take(journal, rated, worker, ready)
-            if not count:
-                return receipts, []
-            return receipts, lease_draws(journal, worker, count, context.settings, rater)
+                taken = iter(panel.take(journal, rated, worker, ready))
+            receipts = [duplicates.get(it.round) or next(taken) for it in said]
+            return receipts, lease_draws(journal, wish) if count else []
 
         receipts, leases = await journal.step(rounds, step)
-        await keep_comments(db, journal, said, worker, rater)
+        await keep_comments(db, journal, new, worker, wish.rater)
         hand = Hand.of(journal, leases)
         return lambda document, items: Answer(
             receipts, document, offer_of(journal, hand, items, want_draws=count > 0)
@@ -192,10 +234,76 @@ async def _looked_at(
     return None, _fresh(journal, judgements, said, unshown)
 
 
-async def _rater(db: AsyncConnection, journal: Journal, worker: str) -> str | None:
-    """The rater who asks, in a session with a panel."""
+async def _wish(
+    db: AsyncConnection,
+    journal: Journal,
+    asked: _Asked,
+    settings: Settings,
+    said: Sequence[Judgement] = (),
+) -> Wish:
+    """What the caller wants to hold after it has ``said`` this."""
+    worker, count, seconds = asked
     ratings = panel.ratings_in(journal)
-    return None if ratings is None else await panel.rater_of(db, journal, ratings, worker)
+    if ratings is not None:
+        rater = await panel.rater_of(db, journal, ratings, worker)
+        return Wish(worker, count, seconds, settings, rater, front_first=False)
+    again = not journal.state.fixes_raters and await _may_go_again(db, journal, seconds, said)
+    return Wish(worker, count, seconds, settings, front_first=again)
+
+
+async def _may_go_again(
+    db: AsyncConnection, journal: Journal, seconds: int | None, said: Sequence[Judgement]
+) -> bool:
+    """Whether the oldest open draw is out for long enough to be handed out a second time.
+
+    Where only programs are concerned it always is: the draws judged behind it say enough. People
+    may take their time: several times as long as half of all judgements took.
+    """
+    judged = {it.round for it in said}
+    front = min(journal.leases.keys() - judged, default=None)
+    if front is None or journal.state.observed + len(judged) - front + 1 < LEAST_BEHIND:
+        return True
+    left = (journal.leases[front].expires_at - journal.now).total_seconds()
+    if seconds is not None and left <= LONGEST_PROGRAM_LEASE:
+        return True
+    params = {"session_id": journal.session_id, "round": front, "now": journal.now}
+    row = (await db.execute(_AGE, params)).one()
+    return None not in row and row.age >= SLOW_TIMES * row.median
+
+
+async def _duplicates(
+    db: AsyncConnection, journal: Journal, judgements: Sequence[Judgement], worker: str
+) -> dict[int, Receipt]:
+    """Receipts for judgements of rounds that another holder of the same draw has judged first.
+
+    They name the judgement that counts. A blind key is one person's; for it the ledger is asked
+    whether or not a round is judged, which could be timed otherwise.
+    """
+    state, blind = journal.state, journal.blind
+    rounds = {it.round for it in judgements if 1 <= it.round <= state.drawn}
+    judged = {round_ for round_ in rounds if state.answer(round_) is not PENDING}
+    if not judged and not blind:
+        return {}
+    details = {
+        entry.event.round: entry.detail or {}
+        for entry in journal.entries
+        if isinstance(entry.event, Observation | JointObservation | Unjudgeable)
+    }
+    params = {"session_id": journal.session_id, "rounds": sorted(rounds)}
+    for row in await db.execute(_BESIDE, params):
+        details[row.round] = row.detail
+    held = {
+        round_: (detail.get(BESIDE_KEY, ""), detail[BESIDE])
+        for round_, detail in details.items()
+        if round_ in judged and BESIDE in detail
+    }
+    return {
+        round_: Receipt(
+            journal.shown(round_), state.answered_at(round_), replayed=False, duplicate=True
+        )
+        for round_, (key, beside) in held.items()
+        if key == journal.key and (blind or beside == worker)
+    }
 
 
 async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, asyncio.Task[None]]:
@@ -326,75 +434,76 @@ def _take(
     return receipts
 
 
-def lease_draws(
-    journal: Journal, worker: str, count: int, settings: Settings, rater: str | None = None
-) -> list[Lease]:
-    """Lease up to ``count`` draws to ``worker`` of the caller's key, in order of their rounds.
+def lease_draws(journal: Journal, wish: Wish) -> list[Lease]:
+    """Lease to the caller the draws it wishes to hold, in order of their rounds.
 
-    1. A ``rater`` of a panel gets the rounds in which it is their turn, which nobody else can take
-       over; with a blind key no more than the key's share.
-    2. Others keep the draws they hold, then get expired ones, then new ones. A blind key gets
-       rounds it has not seen only while its share is not used up.
-    3. Draws that the worker passed on are left to others unless there is nothing else.
+    A rater of a panel gets the rounds in which it is their turn, which nobody else can take over;
+    all others what `handout` says. A blind key gets rounds it has not seen only while its share is
+    not used up.
     """
-    if rater is not None:
+    settings = wish.settings
+    if wish.rater is not None:
+        count = wish.count
         if journal.blind:
             count = min(count, _share(journal.state, settings))
-        return panel.hand_out(journal, rater, worker, count, settings)
-    if journal.record.archived or session_state(journal.lifecycle, journal.state) != "active":
+        return panel.hand_out(journal, wish.rater, wish.worker, count, settings)
+    if not hands_out(journal, wish.count):
         return []
-    count = min(count, settings.max_draws_per_worker)
-    held, expired, passed = _leases_by_use(journal, worker)
-    held = held[:count]
-    seen = _seen_by(journal) if journal.blind else {lease.round for lease in held}
-    unseen = max(0, _share(journal.state, settings) - len(seen)) if journal.blind else count
-    leases: list[Lease] = []
-    for lease in held + expired:
-        if len(leases) < count and (unseen or lease.round in seen):
-            unseen -= lease.round not in seen
-            leases.append(journal.lease(lease.round, worker))
-    leases += _draw(journal, worker, min(count - len(leases), unseen), settings)
-    if not leases:
-        leases = [journal.lease(lease.round, worker) for lease in passed[:count]]
-    leases.sort(key=lambda lease: lease.round)
+    draws = _open_draws(journal, wish.worker)
+    unseen = None
+    if journal.blind:
+        seen = sum(draw.seen for draw in draws)
+        unseen = max(0, _share(journal.state, settings) - seen)
+    handout = hand_out(
+        draws,
+        (journal.key, wish.worker),
+        min(wish.count, settings.max_draws_per_worker),
+        judged=journal.state.observed,
+        room=_room(journal, settings),
+        unseen=unseen,
+        front_first=wish.front_first,
+    )
+    journal.wait = handout.wait
+    rounds = [*handout.rounds, *_draw(journal, wish.worker, handout.new)]
+    leases = [journal.lease(round_, wish.worker, wish.lease_seconds) for round_ in rounds]
     journal.item_indices = [journal.state.item(lease.round) for lease in leases]
     return leases
 
 
-def _leases_by_use(journal: Journal, worker: str) -> tuple[list[Lease], list[Lease], list[Lease]]:
-    """Return the worker's own leases, others' expired ones, and those the worker passed on.
-
-    Each list is in order of the rounds.
-    """
-    held: list[Lease] = []
-    expired: list[Lease] = []
-    passed: list[Lease] = []
-    for lease in sorted(journal.leases.values(), key=lambda lease: lease.round):
-        if lease.expires_at > journal.now:
-            if lease.holder == (journal.key, worker):
-                held.append(lease)
-        elif _is_passed(journal, lease, worker):
-            passed.append(lease)
-        else:
-            expired.append(lease)
-    return held, expired, passed
+def _open_draws(journal: Journal, worker: str) -> list[OpenDraw]:
+    """The draws that nobody has judged, as the caller is to be handed them."""
+    seen = _seen_by(journal) if journal.blind else set()
+    draws = []
+    for round_, lease in sorted(journal.leases.items()):
+        running = lease.holders(journal.now)
+        passed = not running and _is_passed(journal, lease, worker)
+        draws.append(OpenDraw(round_, running, seen=round_ in seen, passed=passed))
+    if draws:
+        left = max(journal.leases[draws[0].round].ends.values()) - journal.now
+        draws[0] = draws[0]._replace(left=max(0.0, left.total_seconds()))
+    return draws
 
 
-def _draw(journal: Journal, worker: str, count: int, settings: Settings) -> list[Lease]:
-    """Draw up to ``count`` new items, as long as no more are pending than may be.
+def _room(journal: Journal, settings: Settings) -> int:
+    """How many new draws may be made: no more are pending than may be.
 
     Blind keys together leave some of the pending draws to the other keys.
     """
     most = settings.max_draws_out
     if journal.blind:
         most -= most // LEFT_TO_OTHERS
-    leases: list[Lease] = []
-    while len(leases) < count and journal.state.pending < most and journal.state.can_draw:
+    return most - journal.state.pending if journal.state.can_draw else 0
+
+
+def _draw(journal: Journal, worker: str, count: int) -> list[int]:
+    """Draw up to ``count`` new items, and return their rounds."""
+    rounds: list[int] = []
+    while len(rounds) < count and journal.state.can_draw:
         draw = journal.state.propose()
         placed = journal.state.question.arrangement(draw.round, draw.item)
         journal.append(draw, {"worker": worker} | placed)
-        leases.append(journal.lease(draw.round, worker))
-    return leases
+        rounds.append(draw.round)
+    return rounds
 
 
 def _seen_by(journal: Journal) -> set[int]:
@@ -402,7 +511,7 @@ def _seen_by(journal: Journal) -> set[int]:
     return {
         lease.round
         for lease in journal.leases.values()
-        if (lease.expires_at > journal.now and lease.holder[0] == journal.key)
+        if any(key == journal.key for key, _ in lease.holders(journal.now))
         or any(key == journal.key for key, _ in lease.passed)
     }
 
@@ -442,12 +551,14 @@ class Hand:
     indices: list[int]
     turns: dict[int, int]
     blind: bool
+    wait: float | None
 
     @classmethod
     def of(cls, journal: Journal, leases: list[Lease]) -> Self:
         """Those of the journal's present caller."""
         numbers = [journal.shown(lease.round) for lease in leases]
-        return cls(leases, numbers, journal.item_indices, journal.turns, journal.blind)
+        indices, turns = journal.item_indices, journal.turns
+        return cls(leases, numbers, indices, turns, journal.blind, journal.wait)
 
 
 def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_draws: bool) -> Offer:
@@ -467,10 +578,39 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
         return Offer(state, draws, None)
     if hand.blind or panel.ratings_in(journal) is not None:
         return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.record.lease_seconds)))
-    waits = [(it.expires_at - journal.now).total_seconds() for it in journal.leases.values()]
+    if hand.wait is not None:
+        return Offer("waiting", [], max(1.0, math.ceil(hand.wait)))
+    waits = [
+        (max(lease.ends.values()) - journal.now).total_seconds()
+        for lease in journal.leases.values()
+    ]
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
 
 
+_AGE = with_kinds(
+    """
+    WITH latest AS (
+        SELECT round, at FROM events
+        WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
+        ORDER BY sequence DESC LIMIT 60
+    )
+    SELECT (SELECT extract(epoch FROM CAST(:now AS timestamptz) - at)::float8 FROM events
+            WHERE session_id = :session_id AND kind = :draw AND round = :round) AS age,
+           (SELECT percentile_cont(0.5) WITHIN GROUP (
+                ORDER BY extract(epoch FROM latest.at - drawn.at)::float8)
+            FROM latest JOIN events AS drawn
+                ON drawn.session_id = :session_id AND drawn.kind = :draw
+                AND drawn.round = latest.round) AS median
+    """
+)
+"""How long a draw is open, and how long half of the latest judgements took, in seconds."""
+_BESIDE = with_kinds(
+    """
+    SELECT round, detail FROM events
+    WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
+      AND round = ANY(:rounds) AND detail->>'beside' IS NOT NULL
+    """
+)
 _BARE = text(
     """
     SELECT index FROM items

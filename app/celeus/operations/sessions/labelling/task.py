@@ -199,7 +199,8 @@ _TASKS = text(
                )
                OR EXISTS (
                    SELECT FROM leases o WHERE o.session_id = s.session_id
-                   AND (o.expires_at <= now() OR o.keys->>-1 = :key_id)
+                   AND (greatest(o.expires_at, CAST(o.beside->>2 AS timestamptz)) <= now()
+                        OR :key_id IN (o.keys->>-1, o.beside->>0))
                )
            ) AS work
     FROM found JOIN sessions s USING (session_id) JOIN pools p USING (pool_id)

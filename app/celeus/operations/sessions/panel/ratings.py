@@ -13,15 +13,15 @@ from typing import Any
 from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.insights.status import session_state
 from celeus.core.ledger import Observation, Rating, Unjudgeable
 from celeus.core.session.correction import Ahead
+from celeus.core.session.handout import is_capped
 from celeus.core.session.outcome import Judgement, Loss, Said, detail_of, words_of
 from celeus.core.session.panel import Outcome, Ratings
 from celeus.core.session.question import View
 from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
 from celeus.operations.sessions.blinding import predecessors
-from celeus.operations.sessions.journal import Journal, Receipt, must_take_labels
+from celeus.operations.sessions.journal import Journal, Receipt, hands_out, must_take_labels
 from celeus.operations.sessions.ledger import Lease, with_kinds
 from celeus.settings import Settings
 
@@ -195,16 +195,19 @@ def hand_out(
 ) -> list[Lease]:
     """Give the rater up to ``count`` rounds in which it is their turn, in order of the rounds.
 
-    Draws new ones until there are so many, or as many are out as may be. Those where it is the turn
-    of others wait for these.
+    Draws new ones until there are so many, or as many are out as may be, or too many judged rounds
+    wait for the oldest. Those where it is the turn of others wait for these. With a ``count`` of 0
+    all that await the rater.
     """
-    ratings, count = ratings_in(journal), min(count, settings.max_draws_per_worker)
-    active = session_state(journal.lifecycle, journal.state) == "active"
-    if ratings is None or journal.record.archived or not active:
+    ratings, most = ratings_in(journal), settings.max_draws_per_worker
+    if ratings is None or not hands_out(journal, count):
         return []
-    turns = ratings.awaited_from(rater)[:count]
+    turns = ratings.awaited_from(rater)[: min(count or most, most)]
+    rounds = journal.state.rounds
+    behind = journal.state.observed - rounds.ready
     while (
-        len(turns) < count
+        len(turns) < min(count, most)
+        and not (rounds.ready < len(rounds) and is_capped(behind, len(ratings.panel)))
         and journal.state.pending < settings.max_draws_out
         and journal.state.can_draw
     ):

@@ -33,6 +33,8 @@ import { workerOf } from "./label/window.js";
 import { watch } from "./silence.js";
 
 const COUNT_MS = 30_000;
+/** What a label is told that came after another person's: it changes nothing. */
+const OVERTAKEN = { code: "round_not_held", detail: "" };
 /** What is given by several sliders. */
 const SEVERAL = new Set(["losses", "shown", "metrics"]);
 /** Letters that say something other than a judgement. */
@@ -72,14 +74,12 @@ let spoken = null;
 /** @param {LinkEvent} event */
 function heard(event) {
   if (event.what === "sent" && event.entry.kind === "observe") {
-    counted += 1;
-    if (event.answer.receipt?.replayed) recount();
+    const { entry, answer } = event;
+    if (answer.receipt?.duplicate) refused(entry, OVERTAKEN);
+    else counted += 1;
+    if (answer.receipt?.replayed) recount();
   }
-  if (event.what === "refused") {
-    const { entry, problem } = event;
-    refusal = { entry, problem };
-    if (entry.round === last?.draw.round) forget();
-  }
+  if (event.what === "refused") refused(event.entry, event.problem);
   if (event.what === "released") dropPassedOn();
   if (link.state === "closed" || link.archived) [current, revising] = [null, false];
   for (const draw of link.draws) {
@@ -87,6 +87,15 @@ function heard(event) {
     prepared.add(draw.round);
   }
   advance();
+}
+
+/**
+ * @param {Entry} entry
+ * @param {Refusal} problem
+ */
+function refused(entry, problem) {
+  refusal = { entry, problem };
+  if (entry.round === last?.draw.round) forget();
 }
 
 /** Drop the item shown if it was given back and has gone to somebody else. */

@@ -227,7 +227,7 @@ export class Link {
       this.readingMs = Math.max(0, ...this.draws.map(readingMs));
       if (this.released.size > 0) this.tell({ what: "released" });
       this.released.clear();
-      const busy = answer.state === "active" || answer.state === "all_leased";
+      const busy = ["active", "all_leased", "waiting"].includes(answer.state);
       const few = this.draws.length < HELD && busy;
       const wait = few ? Math.min((answer.retry_after ?? 1) * SECOND, OTHERS_MS) : this.beatMs;
       this.askAt = Date.now() + (busy ? wait : LOOK_AGAIN_MS);

@@ -19,6 +19,10 @@ const RESTS = {
     "Others have the remaining items",
     "Other people have the remaining items at the moment. The next one appears here by itself.",
   ],
+  waiting: [
+    "One moment",
+    "Another person has an item that the others wait for. The next one appears here by itself.",
+  ],
   paused: [
     "Paused",
     "The session is paused. Leave this page open: it continues by itself when the session resumes.",
@@ -78,7 +82,7 @@ export function showRest(state, line, rater, passing) {
   const rest = byId("rest");
   reveal(false);
   delete byId("item").dataset.round;
-  const busy = state === "active" || state === "all_leased";
+  const busy = ["active", "all_leased", "waiting"].includes(state);
   let told = line !== "up" && state !== "closed" ? AWAY : RESTS[state];
   if (line === "gone") told = GONE;
   if (busy && rater === false) told = NO_RATER;

@@ -1,0 +1,330 @@
+"""A draw whose judge hangs or has died stalls nobody, whatever kind of session it is of."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from fastapi import FastAPI
+from httpx import AsyncClient
+
+from tests.api.contract import client_with
+from tests.factories import KnownPool, known_pool, opened
+from tests.keys import bearer, key_in
+from tests.lineups import field
+from tests.pairs import pair
+from tests.tabled import sheet
+
+PROGRAM = {"lease_seconds": 30}
+KINDS = ("pool", "population", "comparison", "best", "table")
+
+Says = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+async def session_of(client: AsyncClient, kind: str, **more: object) -> tuple[str, Says]:
+    """A session of this kind that goes on to the last item, and what a judge says of a draw."""
+    made: Any
+    if kind in {"pool", "population"}:
+        made = await known_pool(client)
+        settings: dict[str, Any] = {} if kind == "pool" else {"target": "population"}
+    elif kind == "comparison":
+        made, settings = await pair(client, "losses", 200), {}
+    elif kind == "best":
+        made, settings = await field(client, "answers", 200, able=(0.5, 0.5)), {"best": True}
+    else:
+        made = await sheet(client, 200)
+        settings = {"precision": {"faithful": 0.01}}
+    session = await opened(client, KnownPool(made.id, []), **settings | more)
+
+    def says(draw: dict[str, Any]) -> dict[str, Any]:
+        index = draw["item"]["index"]
+        if kind in {"pool", "population"}:
+            return {"loss": made.losses[index]}
+        if kind == "table":
+            return {"losses": made.losses[index]}
+        said: dict[str, Any] = made.said(index)
+        return said
+
+    return session, says
+
+
+async def asked(client: AsyncClient, session: str, worker: str, **more: object) -> dict[str, Any]:
+    body = {"worker": worker, "count": 1} | PROGRAM | more
+    answer = await client.post(f"/v1/sessions/{session}/next", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def told(
+    client: AsyncClient, session: str, worker: str, round_: int, **said: object
+) -> dict[str, Any]:
+    body = {"worker": worker, "round": round_} | PROGRAM | said
+    answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def waiting(
+    client: AsyncClient, session: str, says: Says, count: int, **more: object
+) -> dict[str, Any]:
+    """The first draw, which `slow` holds, while ``count`` judged rounds of `ada` wait behind it."""
+    first: dict[str, Any] = (await asked(client, session, "slow", **more))["draws"][0]
+    offer = await asked(client, session, "ada", **more)
+    for at in range(count):
+        draw, goes_on = offer["draws"][0], at < count - 1
+        assert draw["round"] > 1
+        offer = await told(
+            client, session, "ada", draw["round"], next=int(goes_on), **says(draw) | more
+        )
+    return first
+
+
+async def ledger(client: AsyncClient, session: str) -> list[dict[str, Any]]:
+    answer = await client.get(f"/v1/sessions/{session}/ledger", params={"limit": 10_000})
+    events: list[dict[str, Any]] = answer.json()["data"]
+    return events
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_stalled_draw_goes_to_a_second_judge_whose_answer_counts(
+    client: AsyncClient, kind: str
+) -> None:
+    session, says = await session_of(client, kind)
+    first = await waiting(client, session, says, 8)
+    events = len(await ledger(client, session))
+    again = (await asked(client, session, "ada"))["draws"][0]
+    assert {name: it for name, it in again.items() if name != "expires_at"} == {
+        name: it for name, it in first.items() if name != "expires_at"
+    }
+    assert len(await ledger(client, session)) == events, "nothing is drawn"
+    assert (await asked(client, session, "bob"))["draws"][0]["round"] == 10, "two hold it"
+    counted = await told(client, session, "ada", 1, **says(first))
+    assert counted["receipt"]["duplicate"] is False
+    assert counted["session"]["rounds"]["in_interval"] == 9
+    events = len(await ledger(client, session))
+    for _ in range(2):
+        late = (
+            await told(client, session, "slow", 1, unjudgeable="too slow")
+            if kind != "best"
+            else await told(client, session, "slow", 1, **says(first))
+        )
+        assert late["receipt"] == {
+            "round": 1,
+            "sequence": counted["receipt"]["sequence"],
+            "replayed": False,
+            "duplicate": True,
+        }
+    assert len(await ledger(client, session)) == events, "the second answer is no event"
+
+
+async def test_a_duplicate_among_others_is_told_and_the_others_are_kept(
+    client: AsyncClient,
+) -> None:
+    session, says = await session_of(client, "pool")
+    first = await waiting(client, session, says, 8)
+    await asked(client, session, "ada")
+    await told(client, session, "ada", 1, **says(first))
+    draw = (await asked(client, session, "slow"))["draws"][0]
+    observations = [{"round": 1, "loss": 0.5}, {"round": draw["round"], **says(draw)}]
+    body: dict[str, Any] = {"worker": "slow", "observations": observations}
+    answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
+    assert [one["duplicate"] for one in answer.json()["receipts"]] == [True, False]
+    assert (await ledger(client, session))[-1]["round"] == draw["round"]
+
+
+async def test_who_held_nothing_of_it_is_refused_as_before(client: AsyncClient) -> None:
+    session, says = await session_of(client, "pool")
+    first = await waiting(client, session, says, 8)
+    await asked(client, session, "ada")
+    await told(client, session, "ada", 1, **says(first))
+    for worker in ("stranger", "ada"):
+        other = {"worker": worker, "round": 1, "loss": 1 - says(first)["loss"]}
+        answer = await client.post(f"/v1/sessions/{session}/observe", json=other)
+        assert (answer.status_code, answer.json()["code"]) == (409, "observation_conflict")
+
+
+async def test_too_few_waiting_rounds_hand_nothing_out_again(client: AsyncClient) -> None:
+    session, says = await session_of(client, "pool")
+    await waiting(client, session, says, 7)
+    assert (await asked(client, session, "ada"))["draws"][0]["round"] == 9
+
+
+async def test_a_program_started_again_gets_its_own_oldest_draw(client: AsyncClient) -> None:
+    session, says = await session_of(client, "pool")
+    await waiting(client, session, says, 7)
+    assert (await asked(client, session, "slow"))["draws"][0]["round"] == 1
+    assert (await asked(client, session, "slow"))["draws"][0]["round"] == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_nothing_is_drawn_while_64_rounds_wait(client: AsyncClient, kind: str) -> None:
+    session, says = await session_of(client, kind)
+    first = await waiting(client, session, says, 8)
+    assert (await asked(client, session, "hangs as well"))["draws"][0]["round"] == 1
+    offer = await asked(client, session, "ada")
+    for _ in range(56):
+        draw = offer["draws"][0]
+        offer = await told(client, session, "ada", draw["round"], next=1, **says(draw))
+    assert (offer["state"], offer["draws"], offer["retry_after"]) == ("waiting", [], 5)
+    assert offer["session"]["rounds"] | {"judged": 64, "waiting": 64} == offer["session"]["rounds"]
+    await told(client, session, "slow", 1, **says(first))
+    assert (await asked(client, session, "ada"))["draws"][0]["round"] == 66
+
+
+async def test_who_waits_is_told_of_the_end_of_the_lease(
+    client: AsyncClient, database_url: str
+) -> None:
+    session, says = await session_of(client, "pool")
+    await waiting(client, session, says, 8)
+    await asked(client, session, "hangs as well")
+    offer = await asked(client, session, "ada", count=56)
+    for draw in offer["draws"]:
+        await told(client, session, "ada", draw["round"], **says(draw))
+    with psycopg.connect(database_url) as db:
+        left = "to_json(now() + interval '1 second')"
+        db.execute(
+            "UPDATE leases SET expires_at = now() + interval '1.5 seconds',"
+            f" beside = jsonb_build_array(beside->0, beside->1, {left})"
+        )
+    assert (await asked(client, session, "ada"))["retry_after"] == 2
+
+
+async def test_renewing_takes_nothing_new(client: AsyncClient) -> None:
+    session, says = await session_of(client, "pool")
+    held = await asked(client, session, "ada", count=2)
+    renewed = await asked(client, session, "ada", count=0)
+    assert [it["round"] for it in renewed["draws"]] == [1, 2]
+    assert renewed["draws"][0]["expires_at"] > held["draws"][0]["expires_at"]
+    for draw in held["draws"]:
+        await told(client, session, "ada", draw["round"], **says(draw))
+    assert (await asked(client, session, "ada", count=0))["draws"] == []
+    assert len(await ledger(client, session)) == 4
+
+
+async def test_a_program_holds_a_draw_for_as_long_as_it_asks(
+    client: AsyncClient, database_url: str
+) -> None:
+    session, _ = await session_of(client, "pool", lease_seconds=60)
+    for worker, seconds in (("short", 30), ("long", 86_400), ("person", None)):
+        await asked(client, session, worker, lease_seconds=seconds)
+    with psycopg.connect(database_url) as db:
+        rows = db.execute(
+            "SELECT worker, extract(epoch FROM expires_at - at)::int FROM leases"
+            " JOIN events USING (session_id, round) WHERE session_id = %s ORDER BY round",
+            [session.removeprefix("ses_")],
+        ).fetchall()
+    assert rows == [("short", 30), ("long", 60), ("person", 60)]
+
+
+async def test_people_may_take_five_times_as_long_as_others(
+    client: AsyncClient, database_url: str
+) -> None:
+    person: dict[str, Any] = {"lease_seconds": None}
+    session, says = await session_of(client, "pool")
+    await waiting(client, session, says, 8, **person)
+    params = [session.removeprefix("ses_")]
+    earlier = "UPDATE events SET at = at - interval '{}' WHERE session_id = %s AND kind = 1 AND {}"
+    with psycopg.connect(database_url) as db:
+        db.execute(earlier.format("1 minute", "round > 1"), params)
+        db.execute(earlier.format("290 seconds", "round = 1"), params)
+    for worker, asks in (("ada", person), ("a program", PROGRAM)):
+        assert (await asked(client, session, worker, **asks))["draws"][0]["round"] > 1
+    with psycopg.connect(database_url) as db:
+        db.execute(earlier.format("20 seconds", "round = 1"), params)
+    assert (await asked(client, session, "bob", **person))["draws"][0]["round"] == 1
+
+
+async def test_a_browser_closed_at_once_does_not_stall_three_others(client: AsyncClient) -> None:
+    person: dict[str, Any] = {"lease_seconds": None}
+    session, says = await session_of(client, "pool")
+    await asked(client, session, "gone", count=2, **person)
+    offers = {name: await asked(client, session, name, count=2, **person) for name in "abc"}
+    for _ in range(40):
+        for name, offer in offers.items():
+            if not offer["draws"]:
+                continue
+            draw = offer["draws"][0]
+            offers[name] = await told(
+                client, session, name, draw["round"], next=2, **says(draw) | person
+            )
+    rounds = (await client.get(f"/v1/sessions/{session}")).json()["rounds"]
+    assert rounds["judged"] == 120
+    assert rounds["in_interval"] >= 120 - 24
+
+
+async def test_where_the_plan_fixes_the_rater_nobody_else_gets_the_draw(
+    client: AsyncClient,
+) -> None:
+    session, says = await session_of(client, "pool", raters="assigned")
+    await waiting(client, session, says, 20)
+    assert (await asked(client, session, "ada"))["draws"][0]["round"] == 22
+
+
+async def test_raters_of_a_panel_draw_no_more_while_64_rounds_wait(client: AsyncClient) -> None:
+    panel = ["ada", "bob", "away"]
+    rule = {"raters": "assigned", "protocol": "two_then_third", "panel": panel}
+    session, _ = await session_of(client, "pool", **rule)
+    rounds: dict[str, int] = {}
+    for _ in range(1000):
+        before = rounds
+        for rater in panel[:2]:
+            offer = await asked(client, session, rater, count=8)
+            for draw in offer["draws"]:
+                rounds = (await told(client, session, rater, draw["round"], loss=0))["session"][
+                    "rounds"
+                ]
+        if rounds == before:
+            break
+    assert 64 <= rounds["waiting"] <= 64 + 16
+
+
+async def test_a_blind_key_is_told_of_a_duplicate_and_of_no_more(
+    app: FastAPI, client: AsyncClient, database_url: str
+) -> None:
+    session, says = await session_of(client, "pool")
+    key = key_in(database_url, "label")
+    async with client_with(app, key) as blind:
+        mine = (await asked(blind, session, "eve"))["draws"][0]
+        offer = await asked(client, session, "ada")
+        for _ in range(8):
+            draw = offer["draws"][0]
+            offer = await told(client, session, "ada", draw["round"], next=1, **says(draw))
+        front = offer["draws"][0]
+        assert front["item"]["id"] == mine["item"]["id"]
+        await told(client, session, "ada", front["round"], **says(front))
+        late = await told(blind, session, "eve", mine["round"], loss=1 - says(front)["loss"])
+        assert late["receipt"] == {
+            "round": mine["round"],
+            "sequence": None,
+            "replayed": False,
+            "duplicate": True,
+        }
+    stranger = {"round": mine["round"], "loss": 0, "worker": "mallory"}
+    answer = await client.post(
+        f"/v1/sessions/{session}/observe",
+        json=stranger,
+        headers=bearer(key_in(database_url, "label")),
+    )
+    assert (answer.status_code, answer.json()["code"]) == (409, "round_not_held")
+
+
+async def test_workers_hold_what_their_leases_have_left(
+    client: AsyncClient, database_url: str
+) -> None:
+    session, says = await session_of(client, "pool")
+    await waiting(client, session, says, 8)
+    await asked(client, session, "ada", count=2)
+    path = f"/v1/sessions/{session}/workers"
+    found = (await client.get(path)).json()
+    held = {one["worker"]: [it["round"] for it in one["draws"]] for one in found["data"]}
+    assert held == {"ada": [1, 10], "slow": [1]}
+    assert found["draws"] == 2
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE leases SET expires_at = now() WHERE round = 10")
+        db.execute("UPDATE leases SET expires_at = now() WHERE round = 1")
+    found = (await client.get(path)).json()
+    held = {one["worker"]: [it["round"] for it in one["draws"]] for one in found["data"]}
+    assert held == {"ada": [], "slow": [1]}
+    assert found["draws"] == 1
