@@ -74,10 +74,10 @@ let spoken = null;
 /** @param {LinkEvent} event */
 function heard(event) {
   if (event.what === "sent" && event.entry.kind === "observe") {
-    const { entry, answer } = event;
-    if (answer.receipt?.duplicate) refused(entry, OVERTAKEN);
+    const { receipt } = event.answer;
+    if (receipt?.duplicate) refused(event.entry, OVERTAKEN);
     else counted += 1;
-    if (answer.receipt?.replayed) recount();
+    if (receipt?.replayed) recount();
   }
   if (event.what === "refused") refused(event.entry, event.problem);
   if (event.what === "released") dropPassedOn();
