@@ -7,6 +7,7 @@ a list, a mapping an object with any names, None null, and a ``Literal`` one of 
 
 import math
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
@@ -101,7 +102,8 @@ def number(
     value: object, where: str, lowest: float = -math.inf, highest: float = math.inf
 ) -> float:
     """A finite number within the limits."""
-    if not _is_number(value) or not math.isfinite(value):
+    # A whole number may be larger than any float
+    if not _is_number(value) or not abs(value) <= sys.float_info.max:
         raise Mismatch(where, value, "a number")
     if not lowest <= value <= highest:
         raise Mismatch(where, value, f"a number from {lowest:g} to {highest:g}")

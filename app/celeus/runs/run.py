@@ -185,7 +185,11 @@ class Run:
             plan = plan_from_values(header["plan"])
             seed = bytes.fromhex(header["seed"])
             run = cls(file, header, upload, plan)
-        except (KeyError, TypeError, ValueError, Invalid, Mismatch) as error:
+        except Mismatch as mismatch:
+            raise _broken(
+                file, f"{mismatch.where or 'its plan'} is not {mismatch.found}"
+            ) from mismatch
+        except (KeyError, TypeError, ValueError, Invalid) as error:
             raise _broken(file, f"its header or its items cannot be read ({error})") from error
         if plan.pool_digest != upload.pool.digest:
             raise _broken(file, "its items are not those of its plan")
