@@ -165,6 +165,11 @@ class Cache:
             self.wakes.wake(session_id)
             self._forget_later(key)
 
+    async def drop_status(self, session_id: str) -> None:
+        """Drop what is kept, so that the present status can take its place."""
+        if self._redis is not None and self._may_ask():
+            await self._ask(self._redis.unlink(_status_key(session_id)))
+
     async def forget_status(self, session_id: str) -> None:
         """Keep no status of a deleted session, nor one that comes late, and wake the waiters."""
         await self.put_status(session_id, _LAST, "deleted", b"")

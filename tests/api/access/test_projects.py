@@ -145,3 +145,5 @@ async def test_what_the_service_did_not_write_into_redis_is_not_read(
             kept.hset(key, "body", value)
             answer = await client.get(path)
             assert (answer.status_code, answer.json()) == (200, mine), value[:80]
+            # It is there again, and right
+            assert kept.hget(key, "body") == whole
