@@ -99,6 +99,7 @@ CORS_HEADERS = (
     "Authorization",
     "Content-Type",
     "Idempotency-Key",
+    "If-Match",
     "If-None-Match",
     "Last-Event-ID",
     "X-Request-ID",

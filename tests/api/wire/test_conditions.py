@@ -31,6 +31,29 @@ async def test_a_change_meant_for_another_state_is_refused_and_changes_nothing(
     assert (await client.patch(path, json={"tags": []}, headers={"If-Match": "*"})).is_success
 
 
+async def test_a_closed_session_is_filed_under_its_etag(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 30))
+    path = f"/v1/sessions/{session}"
+    assert (await client.patch(path, json={"state": "closed"})).is_success
+    for change in ({"tags": ["a"]}, {"archived": True}):
+        now = (await client.get(path)).headers["ETag"]
+        answer = await client.patch(path, json=change, headers={"If-Match": now})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["state"] == "closed"
+    now = (await client.get(path)).headers["ETag"]
+    late = await client.patch(path, json={"state": "active"}, headers={"If-Match": now})
+    assert (late.status_code, late.json()["code"]) == (409, "session_closed")
+
+
+async def test_instructions_are_not_changed_under_an_etag_that_says_nothing_of_them(
+    client: AsyncClient,
+) -> None:
+    session = await opened(client, await known_pool(client, 30))
+    change = {"instructions": "Look twice."}
+    answer = await client.patch(f"/v1/sessions/{session}", json=change, headers={"If-Match": "*"})
+    assert (answer.status_code, answer.json()["field"]) == (422, "If-Match")
+
+
 async def test_what_has_no_etag_is_changed_under_none(client: AsyncClient) -> None:
     pool = await known_pool(client, 30)
     path = f"/v1/pools/{pool.id}"

@@ -192,9 +192,8 @@ def _only_known_headers(request: Request, route: Dependant) -> None:
             field="Idempotency-Key",
             rule="a route whose documentation names the header",
         )
-    # What has no ETag has none of those named
     if "if-match" in unknown and request.headers["If-Match"].strip() != "*":
-        raise PreconditionFailed("What this route changes has no ETag; nothing was changed.")
+        raise PreconditionFailed("This route compares no ETags; nothing was changed.")
 
 
 def _header_names(dependant: Dependant) -> set[str]:

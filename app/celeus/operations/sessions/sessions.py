@@ -176,13 +176,14 @@ async def change_session(
             await announce(context.cache, context.project_id, session_id, document)
         return document
     async with locked(context, session_id) as (journal, db):
-        if meant is not None and not meant(version_of(journal.status())):
-            raise PreconditionFailed("The session has changed since; nothing was changed.")
+        if meant is not None:
+            _check_meant(meant, journal, changes)
         if not isinstance(changes.instructions, Unchanged):
             must_be_open(journal)
             said, pool_id = changes.instructions, journal.pool_id
             await keep_instructions(db, context, pool_id, session_id, said)
-        _change(journal, changes)
+        if others:
+            _change(journal, changes)
         document = journal.status()
         if journal.changed:
             await write(db, journal, document)
@@ -190,9 +191,21 @@ async def change_session(
         document |= stored
     if journal.changed or filed:
         await announce(context.cache, context.project_id, session_id, document)
-    if journal.lifecycle != "closed":
+    if not others or journal.lifecycle != "closed":
         return document
     return document | {"warnings": document["warnings"] + await uncertified(context, session_id)}
+
+
+def _check_meant(meant: Callable[[str], bool], journal: Journal, changes: Settings) -> None:
+    """Refuse a change that is meant for another version than the present one."""
+    if not isinstance(changes.instructions, Unchanged):
+        raise InvalidValue(
+            "The ETag of a session says nothing of its instructions.",
+            field="If-Match",
+            rule="no instructions beside it",
+        )
+    if not meant(version_of(journal.status())):
+        raise PreconditionFailed("The session has changed since; nothing was changed.")
 
 
 async def _file(
