@@ -190,8 +190,8 @@ _BURY = text(
 _ABOUT_SESSION = """d.webhook_id = w.webhook_id AND w.project_id = :project_id
             AND d.data ->> 'session' = 'ses_' || replace(CAST(:session_id AS text), '-', '')"""
 # The digests of certificates stay. What was to be told is not told any more, and what was told
-# keeps nothing but that it was, and when. An open link of an invitation that led to the session
-# leads to the start page.
+# keeps which session it was, its state, and when. An open link of an invitation that led to the
+# session leads to the start page.
 _CLEAR = [
     text("UPDATE certificates SET body = NULL WHERE session_id = :session_id"),
     text("DELETE FROM leases WHERE session_id = :session_id"),
@@ -212,8 +212,8 @@ _CLEAR = [
     text(
         f"""
         UPDATE deliveries d SET answer = NULL, note = NULL,
-            data = d.data - 'answers' || jsonb_build_object('name', NULL, 'words', '[]'::jsonb,
-                'sentence', 'The session was deleted.')
+            data = jsonb_build_object('session', d.data -> 'session', 'state', d.data -> 'state',
+                'stop_reason', d.data -> 'stop_reason', 'sentence', 'The session was deleted.')
         FROM webhooks w WHERE {_ABOUT_SESSION}
         """  # noqa: S608 -- our words
     ),
