@@ -223,11 +223,8 @@ class Database:
 
     async def writable(self) -> bool:
         """Return True if the database takes changes: it is no standby, nor set to read only."""
-        try:
-            async with self.transaction() as db:
-                said = await db.scalar(text("SELECT current_setting('transaction_read_only')"))
-        except (DatabaseUnavailable, Busy):
-            return False
+        async with self.transaction() as db:
+            said = await db.scalar(text("SELECT current_setting('transaction_read_only')"))
         return bool(said == "off")
 
     async def at_head(self) -> bool:
