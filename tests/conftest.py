@@ -7,7 +7,6 @@ import asyncio
 import gc
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
-from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -110,21 +109,33 @@ def lone_postgres_url() -> Iterator[str]:
         yield url
 
 
+LEFT = b"""
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE state = 'idle in transaction' AND state_change < now() - interval '0.9 seconds'
+"""
+
+
 def empty(db: psycopg.Connection) -> None:
     """Delete the rows of all tables.
 
     What a stopped server left under way may hold one table and want another: PostgreSQL refuses one
-    of the two, and after the other has ended there is nobody left to wait for.
+    of the two, and after the other has ended there is nobody left to wait for. A service of this
+    process, whose loop stands still between tests, may have a transaction open: it is ended.
     """
-    for _ in range(5):
-        with suppress(psycopg.errors.DeadlockDetected):
+    for _ in range(60):
+        try:
             db.execute(EMPTY)
-            return
+        except psycopg.errors.DeadlockDetected:
+            continue
+        except psycopg.errors.LockNotAvailable:
+            db.execute(LEFT)
+            continue
+        return
     db.execute(EMPTY)
 
 
 def _emptying(url: str) -> psycopg.Connection:
-    return psycopg.connect(url, autocommit=True, options="-c lock_timeout=60s")
+    return psycopg.connect(url, autocommit=True, options="-c lock_timeout=1s")
 
 
 @pytest.fixture(scope="session")
