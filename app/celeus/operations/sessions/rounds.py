@@ -115,7 +115,7 @@ async def next_draws(
     count: int,
     lease_seconds: int | None = None,
 ) -> Offer:
-    """Lease draws to ``worker``, as `handout` says; with a ``count`` of 0 what it holds already.
+    """Lease draws to ``worker``, as `handout` says; with a ``count`` of 0 those it has already.
 
     Asking again gives the same draws and renews their lease. A program asks for a lease of
     ``lease_seconds``, and renews it; without them it is the session's. Refuses a session that is
@@ -476,8 +476,9 @@ def _open_draws(journal: Journal, worker: str) -> list[OpenDraw]:
     draws = []
     for round_, lease in sorted(journal.leases.items()):
         running = lease.holders(journal.now)
-        passed = not running and _is_passed(journal, lease, worker)
-        draws.append(OpenDraw(round_, running, seen=round_ in seen, passed=passed))
+        ended = [] if running else [one for one in lease.ends if [*one] not in lease.passed]
+        passed = _is_passed(journal, lease, worker)
+        draws.append(OpenDraw(round_, running, ended=ended, seen=round_ in seen, passed=passed))
     if draws:
         left = max(journal.leases[draws[0].round].ends.values()) - journal.now
         draws[0] = draws[0]._replace(left=max(0.0, left.total_seconds()))
