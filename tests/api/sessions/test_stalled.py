@@ -8,6 +8,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
+from celeus.core.certificate.verify import verify
 from tests.api.contract import client_with
 from tests.factories import KnownPool, known_pool, opened
 from tests.keys import bearer, key_in
@@ -132,6 +133,23 @@ async def test_a_duplicate_among_others_is_told_and_the_others_are_kept(
     answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
     assert [one["duplicate"] for one in answer.json()["receipts"]] == [True, False]
     assert (await ledger(client, session))[-1]["round"] == draw["round"]
+
+
+async def test_all_who_hold_a_draw_are_told_where_a_third_judges_it_first(
+    client: AsyncClient, database_url: str
+) -> None:
+    session, says = await session_of(client, "pool")
+    first = await waiting(client, session, says, 8)
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE leases SET expires_at = now() WHERE round = 1")
+    for worker in ("ada", "bob"):
+        assert (await asked(client, session, worker))["draws"][0]["round"] == 1
+    await told(client, session, "slow", 1, **says(first))
+    for worker in ("ada", "bob"):
+        late = await told(client, session, worker, 1, loss=1 - says(first)["loss"])
+        assert late["receipt"]["duplicate"] is True
+    certificate = await client.get(f"/v1/sessions/{session}/certificate")
+    assert verify(certificate.content).valid
 
 
 async def test_who_held_nothing_of_it_is_refused_as_before(client: AsyncClient) -> None:

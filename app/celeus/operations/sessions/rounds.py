@@ -1,6 +1,7 @@
 """Draw the next items of a session, and observe their judgements."""
 
 import asyncio
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +40,6 @@ from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.journal import (
     BESIDE,
-    BESIDE_KEY,
     Journal,
     Receipt,
     hands_out,
@@ -292,17 +292,16 @@ async def _duplicates(
     params = {"session_id": journal.session_id, "rounds": sorted(rounds)}
     for row in await db.execute(_BESIDE, params):
         details[row.round] = row.detail
-    held = {
-        round_: (detail.get(BESIDE_KEY, ""), detail[BESIDE])
-        for round_, detail in details.items()
-        if round_ in judged and BESIDE in detail
-    }
     return {
         round_: Receipt(
             journal.shown(round_), state.answered_at(round_), replayed=False, duplicate=True
         )
-        for round_, (key, beside) in held.items()
-        if key == journal.key and (blind or beside == worker)
+        for round_, detail in details.items()
+        if round_ in judged
+        and any(
+            key == journal.key and (blind or beside == worker)
+            for key, beside in json.loads(detail.get(BESIDE, "[]"))
+        )
     }
 
 
