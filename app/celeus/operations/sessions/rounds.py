@@ -257,18 +257,28 @@ async def _may_go_again(
     """Whether the oldest open draw is out for long enough to be handed out a second time.
 
     Where only programs are concerned it always is: the draws judged behind it say enough. People
-    may take their time: several times as long as half of all judgements took.
+    may take their time: several times as long as half of the latest judgements took. For a blind
+    key the ledger is asked however many rounds wait, which could be timed otherwise.
     """
     judged = {it.round for it in said}
     front = min(journal.leases.keys() - judged, default=None)
+    times = await _times(db, journal, front or 0) if journal.blind else None
     if front is None or journal.state.observed + len(judged) - front + 1 < LEAST_BEHIND:
         return True
     left = (journal.leases[front].expires_at - journal.now).total_seconds()
     if seconds is not None and left <= LONGEST_PROGRAM_LEASE:
         return True
-    params = {"session_id": journal.session_id, "round": front, "now": journal.now}
-    row = (await db.execute(_AGE, params)).one()
-    return None not in row and row.age >= SLOW_TIMES * row.median
+    age, median = times or await _times(db, journal, front)
+    return age is not None and median is not None and age >= SLOW_TIMES * median
+
+
+async def _times(
+    db: AsyncConnection, journal: Journal, round_: int
+) -> tuple[float | None, float | None]:
+    """How long a draw is open, and how long half of the latest judgements took, in seconds."""
+    params = {"session_id": journal.session_id, "round": round_, "now": journal.now}
+    age, median = (await db.execute(_TIMES, params)).one()
+    return age, median
 
 
 async def _duplicates(
@@ -587,7 +597,7 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
 
 
-_AGE = with_kinds(
+_TIMES = with_kinds(
     """
     WITH latest AS (
         SELECT round, at FROM events
@@ -603,7 +613,6 @@ _AGE = with_kinds(
                 AND drawn.round = latest.round) AS median
     """
 )
-"""How long a draw is open, and how long half of the latest judgements took, in seconds."""
 _BESIDE = with_kinds(
     """
     SELECT round, detail FROM events
