@@ -8,9 +8,11 @@ import pytest
 from celeus.core.session.handout import Handout, OpenDraw, hand_out
 
 
-def held(*by: str, round_: int = 1, left: float = 30.0, **more: bool) -> OpenDraw:
+def held(
+    *by: str, round_: int = 1, left: float = 30.0, seen: bool = False, passed: bool = False
+) -> OpenDraw:
     """An open draw, held by these."""
-    return OpenDraw(round_, frozenset(by), left, **more)
+    return OpenDraw(round_, frozenset(by), left, seen=seen, passed=passed)
 
 
 def test_own_draws_come_first_then_free_ones_then_new_ones() -> None:
