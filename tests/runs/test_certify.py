@@ -75,6 +75,25 @@ def test_judges_wait_for_one_that_holds_the_last_item() -> None:
     assert session.status().rounds.judged == len(items) == len(calls)
 
 
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_what_a_judge_held_that_failed_goes_to_the_next(concurrency: int) -> None:
+    session = celeus.certify(exam()[0][:20], None, precision=0.01)
+
+    def dies(_: celeus.Turn) -> float:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        session.judge(dies, concurrency=concurrency)
+    for left in session.draws("left early"):
+        assert left.round == 1
+        break
+    stuck = threading.Timer(30, session.close)
+    stuck.start()
+    done = session.judge(lambda _: 0.0, concurrency=9 - concurrency, worker="another")
+    stuck.cancel()
+    assert done.labels == 20
+
+
 def test_a_judge_who_is_overtaken_in_process_goes_on() -> None:
     session = celeus.certify(exam()[0], None, precision=0.2)
     first, second = session.draws("ada"), session.draws("ada")

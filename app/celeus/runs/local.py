@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from celeus.client.blocking import Client, Session
 from celeus.client.calls import POOLS
 from celeus.client.exchange import Answer, Request
+from celeus.client.label_loop import JudgeResult, Seen, Turn, workers_of
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
 from celeus.core.session.outcome import Judgement, check_blind
@@ -150,9 +151,42 @@ class LocalClient(Client):
         return {"data": data, "next": data[-1]["round"] if len(rounds) > limit else None}
 
 
+class LocalSession(Session):
+    """A session of this process, where no lease ends: who stops judging leaves what they hold."""
+
+    def __init__(self, run: Run, key: Path) -> None:
+        super().__init__(LocalClient(run, key), run.id)
+        self._run = run
+
+    def draws(
+        self, worker: str | None = None, *, wait_paused: bool = False
+    ) -> Generator[Turn, None, None]:
+        """Yield one item after the other, as `Session.draws`."""
+        with self._names.use(worker) as name:
+            try:
+                yield from super().draws(name, wait_paused=wait_paused)
+            finally:
+                self._run.release([name])
+
+    def _judged(
+        self,
+        verdict: Callable[[Any], object],
+        worker: str | None,
+        concurrency: int,
+        size: int | None,
+        seen: Seen | None,
+    ) -> JudgeResult:
+        with self._names.use(worker) as name:
+            workers = workers_of(self.id, name, concurrency, size, seen)
+            try:
+                return super()._judged(verdict, name, concurrency, size, seen)
+            finally:
+                self._run.release([one.worker for one in workers])
+
+
 def session_of(run: Run, key: Path) -> Session:
     """Return the session in the form that `celeus.Client` gives for a service."""
-    return Session(LocalClient(run, key), run.id)
+    return LocalSession(run, key)
 
 
 def signing_key(file: Path) -> Ed25519PrivateKey:

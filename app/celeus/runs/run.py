@@ -6,7 +6,7 @@ certificate are those that the service would have made of the same draws and jud
 
 import secrets
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -266,6 +266,12 @@ class Run:
         """
         with self._lock:
             return self._writing(lambda: self._judge(worker, judgements, count))
+
+    def release(self, workers: Collection[str]) -> None:
+        """Leave what the workers hold to whoever asks next."""
+        with self._lock:
+            for round_, holders in self._holders.items():
+                self._holders[round_] = holders.difference(workers)
 
     def amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:
         """Correct the judgement of a round, and return the status afterwards."""

@@ -203,6 +203,23 @@ async def _tried(worlds: Worlds, wire: Wire, times: tuple[list[float], list[floa
     return f"{path} {one[0] if told else found[0].json()['code']}"
 
 
+async def test_how_many_rounds_wait_for_the_oldest_draw_shows_in_no_statement(
+    worlds: Worlds, wire: Wire
+) -> None:
+    path = f"/v1/sessions/{worlds.sessions[0]}"
+    await worlds.admin.post(f"{path}/next", json={"worker": "slow"})
+    await worlds.eve.post(f"{path}/next", json={"worker": "eve"})
+    statements = set()
+    for _ in range(9):
+        wire.statements()
+        await worlds.eve.post(f"{path}/next", json={"worker": "eve"})
+        statements.add(wire.statements())
+        draws = (await worlds.admin.post(f"{path}/next", json={"worker": "judge"})).json()["draws"]
+        said = {"round": draws[0]["round"], "worker": "judge", "loss": 0}
+        await worlds.admin.post(f"{path}/observe", json=said)
+    assert len(statements) == 1, statements
+
+
 async def test_a_label_keys_answers_depend_on_nothing_that_is_hidden_from_it(
     worlds: Worlds,
     wire: Wire,

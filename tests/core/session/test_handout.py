@@ -2,14 +2,17 @@
 
 import heapq
 
+import numpy as np
 import pytest
 
-from celeus.core.session.handout import Handout, OpenDraw, hand_out, is_capped
+from celeus.core.session.handout import Handout, OpenDraw, hand_out
 
 
-def held(*by: str, round_: int = 1, left: float = 30.0, **more: bool) -> OpenDraw:
+def held(
+    *by: str, round_: int = 1, left: float = 30.0, seen: bool = False, passed: bool = False
+) -> OpenDraw:
     """An open draw, held by these."""
-    return OpenDraw(round_, frozenset(by), left, **more)
+    return OpenDraw(round_, frozenset(by), left, seen=seen, passed=passed)
 
 
 def test_own_draws_come_first_then_free_ones_then_new_ones() -> None:
@@ -23,6 +26,15 @@ def test_own_draws_come_first_then_free_ones_then_new_ones() -> None:
 def test_a_count_of_nothing_is_what_is_held() -> None:
     draws = [held("bob"), held("ada", round_=2), held(round_=3), held("ada", round_=4)]
     assert hand_out(draws, "ada", 0, judged=99, room=9) == Handout((2, 4), 0)
+
+
+def test_a_judge_has_what_it_held_last_and_nobody_holds_since() -> None:
+    mine = OpenDraw(2, ended=("ada", "bob"))
+    draws = [OpenDraw(1, ended=["bob"]), mine, OpenDraw(3, ["bob"], ended=["ada"])]
+    assert hand_out(draws, "ada", 0, judged=0, room=9) == Handout((2,), 0)
+    assert hand_out(draws, "ada", 1, judged=0, room=9) == Handout((2,), 0)
+    assert hand_out(draws, "ada", 3, judged=0, room=9) == Handout((1, 2), 1)
+    assert hand_out(draws, "cleo", 0, judged=0, room=9) == Handout((), 0)
 
 
 @pytest.mark.parametrize(("leases", "least"), [(1, 8), (4, 8), (5, 10), (8, 16)])
@@ -60,8 +72,6 @@ def test_nothing_is_drawn_while_too_much_waits(leases: int, cap: int) -> None:
     assert drawn == Handout((), 1)
     waits = hand_out(draws, "ada", 1, judged=cap, room=9, front_first=False)
     assert waits == Handout((), 0, wait=3.5)
-    assert is_capped(cap, leases)
-    assert not is_capped(cap - 1, leases)
 
 
 def test_who_waits_asks_again_after_five_seconds_at_most() -> None:
@@ -79,6 +89,50 @@ def test_what_was_passed_on_comes_back_if_there_is_nothing_else() -> None:
     assert hand_out([passed], "ada", 1, judged=0, room=1) == Handout((), 1)
     assert hand_out([passed], "ada", 1, judged=0, room=0) == Handout((1,), 0)
     assert hand_out([passed], "ada", 1, judged=64, room=1) == Handout((1,), 0)
+
+
+def test_what_was_passed_on_to_a_holder_does_not_come_back_meanwhile() -> None:
+    passed = held("bob", passed=True)
+    assert hand_out([passed], "ada", 1, judged=20, room=50) == Handout((), 1)
+    assert hand_out([passed], "ada", 1, judged=20, room=0) == Handout((), 0)
+    assert hand_out([held("bob")], "ada", 1, judged=20, room=50) == Handout((1,), 0, again=1)
+
+
+def test_a_large_batch_that_hangs_goes_again_after_the_first_of_another() -> None:
+    draws = [held("hangs", round_=at) for at in range(1, 129)]
+    assert hand_out(draws, "ada", 128, judged=63, room=200) == Handout((), 128)
+    assert hand_out(draws, "ada", 128, judged=128, room=200) == Handout((1,), 127, again=1)
+    assert hand_out(draws, "ada", 128, judged=256, room=200) == Handout((1,), 0, again=1)
+    many = [held(f"judge-{at}", round_=at) for at in range(1, 41)]
+    assert hand_out(many, "ada", 1, judged=79, room=200) == Handout((), 1)
+    assert hand_out(many, "ada", 1, judged=80, room=200) == Handout((1,), 0, again=1)
+
+
+@pytest.mark.parametrize(("judges", "size"), [(2, 32), (2, 128), (8, 32), (16, 4)])
+def test_of_batches_few_are_judged_twice_and_nobody_waits(judges: int, size: int) -> None:
+    """A batch takes half to one and a half times as long: others wait behind the front for it."""
+    chance = np.random.default_rng(judges)
+    holders: dict[int, set[int]] = {}
+    judged: set[int] = set()
+    batches: dict[int, tuple[int, ...]] = dict.fromkeys(range(judges), ())
+    due = [(0.0, judge) for judge in range(judges)]
+    labels = drawn = waited = 0
+    for _ in range(60 * judges):
+        now, judge = heapq.heappop(due)
+        heapq.heappush(due, (now + chance.uniform(0.5, 1.5), judge))
+        labels += len(batches[judge])
+        judged.update(batches[judge])
+        holders = {one: by for one, by in holders.items() if one not in judged}
+        draws = [OpenDraw(one, frozenset(holders[one])) for one in sorted(holders)]
+        handout = hand_out(draws, judge, size, judged=len(judged), room=size)
+        new = tuple(range(drawn + 1, drawn + handout.new + 1))
+        drawn += handout.new
+        batches[judge] = handout.rounds + new
+        waited += not batches[judge]
+        for one in batches[judge]:
+            holders.setdefault(one, set()).add(judge)
+    assert labels <= 1.01 * len(judged)
+    assert not waited
 
 
 def test_a_share_bounds_what_the_asker_has_not_seen() -> None:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import KINDS, chain_head, chain_next
 from celeus.core.insights.status import session_state
 from celeus.core.ledger import (
@@ -61,8 +62,8 @@ BETS_LOCKED = 10_000_000
 ATTEMPTS = 3
 MOST_PASSED = 16
 """Of those who passed a draw on: an earlier one may get it again."""
-BESIDE, BESIDE_KEY = "beside", "beside_key"
-"""Members of a judgement's detail: the worker that held its draw as well, and that worker's key."""
+BESIDE = "beside"
+"""Member of a judgement's detail: key and worker of the others that held its draw, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +169,7 @@ class Journal:
         others = [holder for holder in holders if holder != judge and holder[0] != same]
         if not others:
             return detail
-        key, worker = others[-1]
-        return (detail or {}) | {BESIDE: worker} | ({BESIDE_KEY: key} if key else {})
+        return (detail or {}) | {BESIDE: canonical_json(others).decode()}
 
     def _tally(self, event: Event) -> None:
         """Note a label, before it is applied: a correction is none."""

@@ -1,6 +1,7 @@
 """Draw the next items of a session, and observe their judgements."""
 
 import asyncio
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +40,6 @@ from celeus.operations.sessions.contradictions import keeping_contradictions
 from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.journal import (
     BESIDE,
-    BESIDE_KEY,
     Journal,
     Receipt,
     hands_out,
@@ -115,7 +115,7 @@ async def next_draws(
     count: int,
     lease_seconds: int | None = None,
 ) -> Offer:
-    """Lease draws to ``worker``, as `handout` says; with a ``count`` of 0 what it holds already.
+    """Lease draws to ``worker``, as `handout` says; with a ``count`` of 0 those it has already.
 
     Asking again gives the same draws and renews their lease. A program asks for a lease of
     ``lease_seconds``, and renews it; without them it is the session's. Refuses a session that is
@@ -257,18 +257,28 @@ async def _may_go_again(
     """Whether the oldest open draw is out for long enough to be handed out a second time.
 
     Where only programs are concerned it always is: the draws judged behind it say enough. People
-    may take their time: several times as long as half of all judgements took.
+    may take their time: several times as long as half of the latest judgements took. For a blind
+    key the ledger is asked however many rounds wait, which could be timed otherwise.
     """
     judged = {it.round for it in said}
     front = min(journal.leases.keys() - judged, default=None)
+    times = await _times(db, journal, front or 0) if journal.blind else None
     if front is None or journal.state.observed + len(judged) - front + 1 < LEAST_BEHIND:
         return True
     left = (journal.leases[front].expires_at - journal.now).total_seconds()
     if seconds is not None and left <= LONGEST_PROGRAM_LEASE:
         return True
-    params = {"session_id": journal.session_id, "round": front, "now": journal.now}
-    row = (await db.execute(_AGE, params)).one()
-    return None not in row and row.age >= SLOW_TIMES * row.median
+    age, median = times or await _times(db, journal, front)
+    return age is not None and median is not None and age >= SLOW_TIMES * median
+
+
+async def _times(
+    db: AsyncConnection, journal: Journal, round_: int
+) -> tuple[float | None, float | None]:
+    """How long a draw is open, and how long half of the latest judgements took, in seconds."""
+    params = {"session_id": journal.session_id, "round": round_, "now": journal.now}
+    age, median = (await db.execute(_TIMES, params)).one()
+    return age, median
 
 
 async def _duplicates(
@@ -292,17 +302,16 @@ async def _duplicates(
     params = {"session_id": journal.session_id, "rounds": sorted(rounds)}
     for row in await db.execute(_BESIDE, params):
         details[row.round] = row.detail
-    held = {
-        round_: (detail.get(BESIDE_KEY, ""), detail[BESIDE])
-        for round_, detail in details.items()
-        if round_ in judged and BESIDE in detail
-    }
     return {
         round_: Receipt(
             journal.shown(round_), state.answered_at(round_), replayed=False, duplicate=True
         )
-        for round_, (key, beside) in held.items()
-        if key == journal.key and (blind or beside == worker)
+        for round_, detail in details.items()
+        if round_ in judged
+        and any(
+            key == journal.key and (blind or beside == worker)
+            for key, beside in json.loads(detail.get(BESIDE, "[]"))
+        )
     }
 
 
@@ -476,8 +485,9 @@ def _open_draws(journal: Journal, worker: str) -> list[OpenDraw]:
     draws = []
     for round_, lease in sorted(journal.leases.items()):
         running = lease.holders(journal.now)
-        passed = not running and _is_passed(journal, lease, worker)
-        draws.append(OpenDraw(round_, running, seen=round_ in seen, passed=passed))
+        ended = [] if running else [one for one in lease.ends if [*one] not in lease.passed]
+        passed = _is_passed(journal, lease, worker)
+        draws.append(OpenDraw(round_, running, ended=ended, seen=round_ in seen, passed=passed))
     if draws:
         left = max(journal.leases[draws[0].round].ends.values()) - journal.now
         draws[0] = draws[0]._replace(left=max(0.0, left.total_seconds()))
@@ -587,7 +597,7 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
 
 
-_AGE = with_kinds(
+_TIMES = with_kinds(
     """
     WITH latest AS (
         SELECT round, at FROM events
@@ -603,7 +613,6 @@ _AGE = with_kinds(
                 AND drawn.round = latest.round) AS median
     """
 )
-"""How long a draw is open, and how long half of the latest judgements took, in seconds."""
 _BESIDE = with_kinds(
     """
     SELECT round, detail FROM events

@@ -15,7 +15,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Observation, Rating, Unjudgeable
 from celeus.core.session.correction import Ahead
-from celeus.core.session.handout import is_capped
 from celeus.core.session.outcome import Judgement, Loss, Said, detail_of, words_of
 from celeus.core.session.panel import Outcome, Ratings
 from celeus.core.session.question import View
@@ -195,19 +194,16 @@ def hand_out(
 ) -> list[Lease]:
     """Give the rater up to ``count`` rounds in which it is their turn, in order of the rounds.
 
-    Draws new ones until there are so many, or as many are out as may be, or too many judged rounds
-    wait for the oldest. Those where it is the turn of others wait for these. With a ``count`` of 0
-    all that await the rater.
+    Draws new ones until there are so many, or as many are out as may be. Those where it is the turn
+    of others wait for these, and stop nobody: turns have no end. With a ``count`` of 0 all that
+    await the rater.
     """
     ratings, most = ratings_in(journal), settings.max_draws_per_worker
     if ratings is None or not hands_out(journal, count):
         return []
     turns = ratings.awaited_from(rater)[: min(count or most, most)]
-    rounds = journal.state.rounds
-    behind = journal.state.observed - rounds.ready
     while (
         len(turns) < min(count, most)
-        and not (rounds.ready < len(rounds) and is_capped(behind, len(ratings.panel)))
         and journal.state.pending < settings.max_draws_out
         and journal.state.can_draw
     ):
