@@ -11,9 +11,10 @@ import pytest
 
 import celeus
 from celeus import Client
-from celeus.bridges.loop import BridgeResult, asked_of, bridge
+from celeus.bridges.loop import BridgeResult, Verdict, asked_of, bridge
 from celeus.bridges.questions import Said, Task
 from celeus.client.blocking import Session
+from celeus.client.exchange import post
 from celeus.errors import InvalidValue
 from tests.bridges.desk import Desk, PowerCut
 from tests.client.pools import exam
@@ -192,7 +193,7 @@ def test_leases_are_renewed_while_people_think(client: Client) -> None:
 
 def session_next(client: Client, session: Session) -> list[Any]:
     path = f"/v1/sessions/{session.id}/next"
-    draws: list[Any] = client.request("POST", path, {"worker": "other", "count": 4})["draws"]
+    draws: list[Any] = client.run(post(path, {"worker": "other", "count": 4}))["draws"]
     return draws
 
 
@@ -212,6 +213,38 @@ def test_what_others_have_judged_meanwhile_is_overtaken_and_leaves_the_queue(
     assert (done.state, done.labels, done.overtaken) == ("budget_spent", 0, 1)
     assert {*desk.tasks} == {mark}
     assert task.mark == mark
+
+
+def test_a_change_of_what_another_judge_said_first_corrects_nothing(client: Client) -> None:
+    session = opened(client, precision=0.01, budget=20, lease_seconds=30)
+
+    def judge(task: Task) -> Said:
+        if not desk.verdicts:
+            program_judges(client, session, until=1)
+        elif not changed:
+            changed.append(mark := next(iter(desk.verdicts)))
+            desk.verdicts[mark] = Verdict({"unjudgeable": "withdrawn"}, "bea")
+        return truly(task)
+
+    changed: list[str] = []
+    desk = Desk(judge)
+    done = bridged(session, desk, hold=1)
+    assert changed == [f"{session.id}/1"]
+    assert ledger(session, "amendment") == []
+    (first,) = (entry for entry in ledger(session, "observation") if entry.round == 1)
+    assert first.detail["worker"] == "program"
+    own = [it for it in ledger(session, "observation") if it.detail["worker"] != "program"]
+    assert (done.labels, done.unjudgeable, done.overtaken) == (len(own), 0, 1)
+
+
+def program_judges(client: Client, session: Session, until: int) -> None:
+    """Have a program judge one draw after the other, wrongly, up to and with a round."""
+    path, form = f"/v1/sessions/{session.id}", {"worker": "program", "lease_seconds": 30}
+    round_ = None
+    while round_ != until:
+        (draw,) = client.run(post(f"{path}/next", {**form, "count": 1}))["draws"]
+        round_, loss = draw["round"], 1.0 - LOSSES[draw["item"]["index"]]
+        client.run(post(f"{path}/observe", {**form, "round": round_, "loss": loss}))
 
 
 def test_a_pause_keeps_the_queue_and_the_end_of_it_goes_on(client: Client) -> None:

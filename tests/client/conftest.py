@@ -1,6 +1,7 @@
 """Clients of a real service."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,12 @@ from celeus import Client
 from tests.client.pools import Exam, exam
 from tests.keys import ADMIN
 from tests.servers import Service
+
+
+@pytest.fixture(autouse=True)
+def _names_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judges of other tests at the same time take no names that a test gets again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """A call of a judge that hangs costs a label, in a service and in process, and no more."""
 
 import asyncio
+import gc
 import json
 import threading
 from collections import Counter
@@ -137,6 +138,8 @@ def test_a_program_killed_at_its_60th_call_gets_its_draws_back(client: Client, k
     held = opened.status().rounds.pending
     assert 0 < held <= JUDGES
     del opened
+    # The exception's frames hold it too
+    gc.collect()
     session = client.open_session(known.pool, precision=0.2, resume="exam")
     session.judge(goes_on, concurrency=JUDGES)
     status = session.status()
@@ -151,7 +154,7 @@ def test_a_session_is_resumed_by_name_until_it_is_closed(client: Client, known: 
     same = client.create_pool("exam again", rows)
     assert client.open_session(same, precision=0.2, resume="exam (v2)").id == first.id
     assert client.open_session(known.pool, precision=0.2, resume="exam (v").id != first.id
-    with pytest.raises(celeus.Refusal, match=r"opened with precision 0\.2"):
+    with pytest.raises(celeus.Refusal, match="opened with other settings"):
         client.open_session(known.pool, precision=0.1, resume="exam (v2)")
     other = client.create_pool("another", rows[:50])
     with pytest.raises(celeus.Refusal, match="opened with other items"):

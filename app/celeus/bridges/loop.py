@@ -130,6 +130,7 @@ class _Loop:
         self._put: set[str] = set()
         self._told: dict[int, Said] = {}
         self._settled: dict[int, Said] = {}
+        self._overtaken: set[int] = set()
         self._warned: set[str] = set()
 
     def turn(self) -> None:
@@ -200,7 +201,7 @@ class _Loop:
             round_ = int(mark.removeprefix(self._numbers))
             if verdict.said is None:
                 self._warn_once(f"{mark} in {self._queue.name}: {verdict.why}")
-            elif self._settled.get(round_) == verdict.said:
+            elif round_ in self._overtaken or self._settled.get(round_) == verdict.said:
                 continue
             elif round_ in self._told:
                 self._amend(round_, verdict)
@@ -226,18 +227,26 @@ class _Loop:
                 verdict = there[f"{self._numbers}{round_}"] or Verdict(words)
                 self._declined(round_, verdict, refusal)
             return
-        self._settled |= said
-        self._told |= said
-        self.done.labels += len(said)
-        self.done.unjudgeable += sum("unjudgeable" in words for words in said.values())
+        for (round_, words), receipt in zip(said.items(), member(told, "receipts"), strict=True):
+            if member(receipt, "duplicate"):
+                self._overtake(round_)
+                continue
+            self._settled[round_] = self._told[round_] = words
+            self.done.labels += 1
+            self.done.unjudgeable += "unjudgeable" in words
         self._take(told)
+
+    def _overtake(self, round_: int) -> None:
+        """Know that somebody else's judgement counts: what is said here changes nothing."""
+        self._overtaken.add(round_)
+        self.done.overtaken = len(self._overtaken)
 
     def _declined(self, round_: int, verdict: Verdict, refusal: Refusal) -> None:
         if refusal.code in OVERTAKEN:
             if self._is_own(round_):
                 self._amend(round_, verdict)
             else:
-                self.done.overtaken += 1
+                self._overtake(round_)
         elif refusal.code == "session_closed":
             self.done.state = "closed"
         else:

@@ -251,7 +251,7 @@ class AsyncSession:
         self.client = client
         self.id = session
         self._path = f"{calls.SESSIONS}/{session}"
-        self._names = WorkerNames()
+        self._names = WorkerNames(session)
 
     def __repr__(self) -> str:
         return f"AsyncSession({self.id!r})"

@@ -247,7 +247,7 @@ class Session:
         self.client = client
         self.id = session
         self._path = f"{calls.SESSIONS}/{session}"
-        self._names = WorkerNames()
+        self._names = WorkerNames(session)
 
     def __repr__(self) -> str:
         return f"Session({self.id!r})"

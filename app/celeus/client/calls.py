@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any, TypeVar
 
 from celeus.client.exchange import (
@@ -150,18 +151,31 @@ def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:
 
 def resume_session(pool: Pool | str, name: str, opening: Mapping[str, Any]) -> Flow[Status]:
     """The session of this name that is not closed, or a new one; refuses one that is different."""
+    given = json.loads(encoded(opening, "the opening"))
+    tag = _settings_tag(given)
     query: dict[str, Any] = {"q": name[:MOST_SOUGHT]}
     while True:
         found, query["after"] = yield from page(Status, SESSIONS, query)
         for status in found:
             if status.name == name and status.state != "closed":
-                yield from _check_resumed(status, pool, opening)
+                yield from _check_resumed(status, pool, tag)
                 return status
         if query["after"] is None:
-            return (yield from open_session(pool, {**opening, "name": name}))
+            tags = given.get("tags", [])
+            form = {**given, "name": name}
+            if isinstance(tags, list):
+                form["tags"] = [*tags, tag]
+            return (yield from open_session(pool, form))
 
 
-def _check_resumed(status: Status, pool: Pool | str, opening: Mapping[str, Any]) -> Flow[None]:
+def _settings_tag(given: Mapping[str, Any]) -> str:
+    """A tag that tells settings apart, whatever they are and however they are changed later."""
+    settings = {name: value for name, value in given.items() if name != "planned_labels"}
+    text = json.dumps(settings, sort_keys=True)
+    return f"settings-{sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _check_resumed(status: Status, pool: Pool | str, tag: str) -> Flow[None]:
     """Refuse to go on with a session of other items, or with other settings."""
     rule = "what the session was opened with, or another name"
     if status.pool_id != id_of(pool):
@@ -169,11 +183,12 @@ def _check_resumed(status: Status, pool: Pool | str, opening: Mapping[str, Any])
         if theirs.digest != ours.digest:
             message = f"{status.id}, named {status.name}, was opened with other items"
             raise InvalidValue(message, field="pool_id", rule=rule, value=id_of(pool))
-    for field, value in opening.items():
-        told = status.raw.get(field)
-        if isinstance(value, int | float | str) and field in status.raw and told != value:
-            message = f"{status.id}, named {status.name}, was opened with {field} {told}"
-            raise InvalidValue(message, field=field, rule=rule, value=value)
+    if tag not in status.tags:
+        message = (
+            f"{status.id}, named {status.name}, was opened with other settings, or without resume:"
+            f" it has no tag {tag}"
+        )
+        raise InvalidValue(message, field="resume", rule=rule, value=status.name)
 
 
 def push(file: str | os.PathLike[str]) -> Flow[Status]:

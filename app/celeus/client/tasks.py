@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class WorkerNames:
     """Names for those who judge without giving one; a name is used again once it is free."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: str) -> None:
+        self._session = session
         self._free: list[WorkerName] = []
 
     @contextmanager
@@ -31,7 +32,7 @@ class WorkerNames:
         if worker:
             yield worker
             return
-        name = self._free.pop() if self._free else WorkerName()
+        name = self._free.pop() if self._free else WorkerName(self._session)
         try:
             yield name.text
         finally:

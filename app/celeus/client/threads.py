@@ -25,14 +25,15 @@ _Pair = tuple[Turns, threading.Lock]
 class WorkerNames:
     """Names for those who judge without giving one; every thread keeps its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: str) -> None:
+        self._session = session
         self._local = threading.local()
 
     @contextmanager
     def use(self, worker: str | None) -> Iterator[str]:
         """Yield ``worker``, or where that is empty a name that no other thread judges under."""
         if not worker and not hasattr(self._local, "worker"):
-            self._local.worker = WorkerName()
+            self._local.worker = WorkerName(self._session)
         yield worker or self._local.worker.text
 
 

@@ -2,57 +2,81 @@
 
 import fcntl
 import os
+import re
+import socket
+import stat
 import uuid
 import weakref
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from hashlib import sha256
 from pathlib import Path
 
 MOST_NAMES = 1024
-"""Names that a folder keeps; further judges get one that is made up."""
+"""Secrets that a folder keeps; further judges get one that is made up."""
+_SECRET = re.compile(rb"[0-9a-f]{32}")
 
 
 class WorkerName:
-    """A name that nobody else judges under as long as this object is there.
+    """A name that nobody else judges a session under as long as this object is there.
 
-    It lies in a file, which is locked: when a program ends, however it does, the next one that
-    takes a name gets that one, and with it the draws that were held under it.
+    It comes from a secret in a file, which is locked: when a program ends, however it does, the
+    next one that takes a name gets that one, and with it the draws that were held under it. On
+    other hosts and in other sessions the same secret gives names that look unrelated.
     """
 
-    def __init__(self) -> None:
-        self.text = _made_up()
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._take()
+
+    @property
+    def text(self) -> str:
+        """The name; in a forked process a new one."""
+        if os.getpid() != self._pid:
+            # The parent's file, which stays locked by the parent
+            self._release()
+            self._take()
+        return self._text
+
+    def _take(self) -> None:
+        self._pid = os.getpid()
+        secret, held = uuid.uuid4().hex, ExitStack()
         # Where there is no such folder, as for users without a home, the name is a new one
         with suppress(OSError, RuntimeError):
-            lock = _free_file()
-            if lock is not None:
-                weakref.finalize(self, os.close, lock)
-                self.text = _name_in(lock)
+            secret = _free_secret(held) or secret
+        self._release = weakref.finalize(self, held.close)
+        named = f"{secret}\n{socket.gethostname()}\n{self._session}"
+        self._text = f"py-{sha256(named.encode()).hexdigest()[:12]}"
 
 
-def _free_file() -> int | None:
-    """The first file of the folder that nobody has locked, locked and open."""
+def _free_secret(held: ExitStack) -> str | None:
+    """The first secret of the folder whose file nobody has locked; ``held`` unlocks it."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(cache) / "celeus" / "workers"
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, MOST_NAMES + 1):
-        lock = os.open(folder / str(number), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-        else:
-            return lock
+            file = os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except OSError:
+            continue
+        with ExitStack() as opened:
+            opened.callback(os.close, file)
+            secret = _secret_in(file)
+            if secret is not None:
+                held.push(opened.pop_all())
+                return secret
     return None
 
 
-def _name_in(lock: int) -> str:
-    """The name in a locked file; a new file gets one."""
-    name = os.pread(lock, 64, 0).decode("ascii", "replace").strip()
-    if not name.isascii() or not name.startswith("py-"):
-        name = _made_up()
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, name.encode(), 0)
-    return name
-
-
-def _made_up() -> str:
-    return f"py-{uuid.uuid4().hex[:12]}"
+def _secret_in(file: int) -> str | None:
+    """The secret in a file of one's own, locked; an empty one gets one. None if it is not free."""
+    told = os.fstat(file)
+    if not stat.S_ISREG(told.st_mode) or told.st_uid != os.geteuid():
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None
+    if not os.pread(file, 1, 0):
+        os.pwrite(file, uuid.uuid4().hex.encode(), 0)
+    content = os.pread(file, 64, 0)
+    return content.decode() if _SECRET.fullmatch(content) else None
