@@ -1,7 +1,10 @@
 """Answers that do not come, come late, or come from somebody else."""
 
+import json
+import re
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -24,6 +27,7 @@ from tests.keys import ADMIN
 from tests.servers import Service
 
 ASKED = Request("POST", "/v1/x")
+CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
 
 def driven(flow: Flow[Answer], *told: Answer | Lost) -> tuple[Answer, list[float]]:
@@ -225,6 +229,30 @@ async def test_without_retry_a_request_is_sent_once_by_either_client() -> None:
         with pytest.raises(Problem, match="not now"):
             await other.pool("pool_1")
     assert [request.url.path for request in seen] == ["/version", "/version"]
+
+
+def test_a_request_has_a_key_where_its_answer_is_kept() -> None:
+    """A service refuses the key of a request whose answer it does not keep."""
+    kept = {}
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/version":
+            return httpx2.Response(200, json={"service": "celeus", "version": "0"})
+        kept[request.url.path] = "idempotency-key" in request.headers
+        return httpx2.Response(200, json={})
+
+    routes = {
+        re.sub(r"\{.*?\}", "x", path): methods["post"].get("parameters", [])
+        for path, methods in json.loads(CONTRACT.read_text())["paths"].items()
+        if "post" in methods
+    }
+    for client in answering(handler):
+        for path in routes:
+            client.request("POST", path, {})
+    assert kept == {
+        path: any(one.get("name") == "Idempotency-Key" for one in parameters)
+        for path, parameters in routes.items()
+    }
 
 
 @pytest.mark.parametrize("more", ["?key=secret", "#secret"])

@@ -6,6 +6,7 @@ kinds of client try again, page and judge by the same code.
 
 import json
 import random
+import re
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,10 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 60.0
 """Who asks to be left alone for longer is not asked again."""
+KEEPS_ANSWERS = re.compile(
+    r"/v1/(pools|pool-files|sessions|keys|invitations|pools/[^/?]+/items|sessions/[^/?]+/claims)(\?.*)?"
+)
+"""Paths of creations; elsewhere a service refuses an `Idempotency-Key`."""
 
 T = TypeVar("T")
 
