@@ -13,7 +13,7 @@ import pytest
 from celeus import AsyncClient, Client, Problem, Refusal, Unreachable
 from celeus.client.exchange import (
     LONGEST_WAIT,
-    PATIENT_TRIES,
+    PATIENCE_SECONDS,
     TRIES,
     Answer,
     Flow,
@@ -119,10 +119,31 @@ def test_who_judges_outlasts_a_restart_of_the_service() -> None:
     done, pauses = driven(sent(ASKED, patient=True), *away, answer(200))
     assert done.status == 200
     assert sum(pauses) > 60, "a service that starts may take a minute"
-    with pytest.raises(Unreachable, match="gone"):
-        driven(sent(ASKED, patient=True), *[Lost("gone")] * PATIENT_TRIES)
     with pytest.raises(Problem, match="so it is"):
         driven(sent(ASKED, patient=True), *[answer(500)] * TRIES)
+
+
+@pytest.mark.parametrize(
+    ("told", "took"),
+    [(Lost("gone"), 0.0), (Lost("no answer"), 60.0), (answer(503, retry_after="60"), 0.0)],
+    ids=["refused", "swallowed", "asked to wait"],
+)
+def test_who_judges_gives_up_five_minutes_after_the_first_failure(
+    told: Answer | Lost, took: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("celeus.client.exchange.monotonic", lambda: now)
+
+    def ask(flow: Flow[Answer]) -> None:
+        nonlocal now
+        step = next(flow)
+        while now < 10 * PATIENCE_SECONDS:
+            now += step.seconds if isinstance(step, Pause) else took
+            step = flow.send(None if isinstance(step, Pause) else told)
+
+    with pytest.raises((Unreachable, Problem)):
+        ask(sent(ASKED, patient=True))
+    assert PATIENCE_SECONDS - LONGEST_WAIT <= now - took <= PATIENCE_SECONDS + took
 
 
 def answering(

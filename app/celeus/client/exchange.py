@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from time import monotonic
 from typing import Any, TypeVar
 
 from celeus.client.refusals import Problem, Unanswered, Unreachable
@@ -18,8 +19,8 @@ from celeus.client.service import seconds
 from celeus.errors import InvalidValue
 
 TRIES = 5
-PATIENT_TRIES = 60
-"""Tries of who waits, for about five minutes, until a service is back."""
+PATIENCE_SECONDS = 300.0
+"""After the first failure, for which those who judge wait until a service is back."""
 AWAY = frozenset({502, 503, 504})
 """What is answered, by itself or in its place, while a service starts or stops."""
 FIRST_PAUSE = 0.5
@@ -106,14 +107,16 @@ def sent(request: Request, *, patient: bool = False) -> Flow[Answer]:
     Who is ``patient`` outlasts a restart of the service.
     """
     attempt = 1
-    while True:
-        told = yield request
-        wait = pause_after(told, attempt)
-        away = not isinstance(told, Answer) or told.status in AWAY
-        if wait is None or attempt >= (PATIENT_TRIES if patient and away else TRIES):
-            return checked(told)
+    told = yield request
+    until = monotonic() + PATIENCE_SECONDS
+    while (wait := pause_after(told, attempt)) is not None:
+        away = patient and (not isinstance(told, Answer) or told.status in AWAY)
+        if monotonic() + wait > until if away else attempt >= TRIES:
+            break
         yield Pause(wait)
         attempt += 1
+        told = yield request
+    return checked(told)
 
 
 def checked(told: Told) -> Answer:
