@@ -101,17 +101,17 @@ Flow = Generator[Request | Pause, Told, T]
 """Sends requests and pauses, is told an answer for each request, and comes to a value."""
 
 
-def sent(request: Request, *, patient: bool = False) -> Flow[Answer]:
+def sent(request: Request, *, patient: bool = False, tries: int = TRIES) -> Flow[Answer]:
     """The answer to a request, which is sent several times; raises Problem, Unreachable.
 
-    Who is ``patient`` outlasts a restart of the service.
+    Who is ``patient`` outlasts a restart of the service, in more ``tries``.
     """
     attempt = 1
     told = yield request
     until = monotonic() + PATIENCE_SECONDS
     while (wait := pause_after(told, attempt)) is not None:
         away = patient and (not isinstance(told, Answer) or told.status in AWAY)
-        if monotonic() + wait > until if away else attempt >= TRIES:
+        if monotonic() + wait > until if away else attempt >= tries:
             break
         yield Pause(wait)
         attempt += 1
@@ -149,10 +149,16 @@ def get(path: str, **query: object) -> Flow[Any]:
 
 
 def post(
-    path: str, body: object = None, method: str = "POST", *, patient: bool = False
+    path: str,
+    body: object = None,
+    method: str = "POST",
+    *,
+    patient: bool = False,
+    tries: int = TRIES,
 ) -> Flow[Any]:
-    """The answer to a request that may be repeated as it is; ``patient`` is as in `sent`."""
-    return (yield from sent(_with_body(method, path, body, {}), patient=patient)).document()
+    """The answer to a request that may be repeated as it is, sent as `sent` says."""
+    request = _with_body(method, path, body, {})
+    return (yield from sent(request, patient=patient, tries=tries)).document()
 
 
 def created(path: str, body: object) -> Flow[Any]:
