@@ -21,7 +21,7 @@ LONGEST_LOOK = 2.0
 """Seconds between two looks whether others have judged what they hold: the service says when the
 first of their leases ends, which may be long after the last of them has judged."""
 MOST_BEATS = 20
-"""Renewals in a row without a judgement told: a judge that hangs keeps its items no longer."""
+"""Renewals in a row in which nothing is told: a judge that hangs keeps its items no longer."""
 STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "closed"})
 """States in which no label is needed."""
 NONE_LEFT = frozenset({"all_leased", "waiting"})
