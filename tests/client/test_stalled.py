@@ -245,8 +245,12 @@ async def test_a_hanging_call_of_a_task_is_cancelled(service: Service) -> None:
     assert len(cancelled) == 1
 
 
-def test_a_program_killed_at_its_60th_call_gets_its_draws_back(client: Client, known: Exam) -> None:
+def test_a_program_killed_at_its_60th_call_gets_its_draws_back(
+    client: Client, known: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Started again it makes the calls that are left, and not one more."""
+    # Its name is free again, and no other test takes it
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     class Killed(BaseException):
         pass
