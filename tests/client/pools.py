@@ -66,3 +66,17 @@ class Lossy(httpx2.HTTPTransport):
         answer.read()
         answer.close()
         raise httpx2.ReadError("the line is dead", request=request)
+
+
+class Cut(httpx2.HTTPTransport):
+    """Reaches nobody once it is ``cut``; ``missed`` is set when somebody was to be reached."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cut, self.missed = threading.Event(), threading.Event()
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        if not self.cut.is_set():
+            return super().handle_request(request)
+        self.missed.set()
+        raise httpx2.ConnectError("the line is cut", request=request)

@@ -1,7 +1,10 @@
 """Answers that do not come, come late, or come from somebody else."""
 
+import json
+import re
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -10,7 +13,7 @@ import pytest
 from celeus import AsyncClient, Client, Problem, Refusal, Unreachable
 from celeus.client.exchange import (
     LONGEST_WAIT,
-    PATIENT_TRIES,
+    PATIENCE_SECONDS,
     TRIES,
     Answer,
     Flow,
@@ -24,6 +27,7 @@ from tests.keys import ADMIN
 from tests.servers import Service
 
 ASKED = Request("POST", "/v1/x")
+CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
 
 def driven(flow: Flow[Answer], *told: Answer | Lost) -> tuple[Answer, list[float]]:
@@ -115,10 +119,31 @@ def test_who_judges_outlasts_a_restart_of_the_service() -> None:
     done, pauses = driven(sent(ASKED, patient=True), *away, answer(200))
     assert done.status == 200
     assert sum(pauses) > 60, "a service that starts may take a minute"
-    with pytest.raises(Unreachable, match="gone"):
-        driven(sent(ASKED, patient=True), *[Lost("gone")] * PATIENT_TRIES)
     with pytest.raises(Problem, match="so it is"):
         driven(sent(ASKED, patient=True), *[answer(500)] * TRIES)
+
+
+@pytest.mark.parametrize(
+    ("told", "took"),
+    [(Lost("gone"), 0.0), (Lost("no answer"), 60.0), (answer(503, retry_after="60"), 0.0)],
+    ids=["refused", "swallowed", "asked to wait"],
+)
+def test_who_judges_gives_up_five_minutes_after_the_first_failure(
+    told: Answer | Lost, took: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("celeus.client.exchange.monotonic", lambda: now)
+
+    def ask(flow: Flow[Answer]) -> None:
+        nonlocal now
+        step = next(flow)
+        while now < 10 * PATIENCE_SECONDS:
+            now += step.seconds if isinstance(step, Pause) else took
+            step = flow.send(None if isinstance(step, Pause) else told)
+
+    with pytest.raises((Unreachable, Problem)):
+        ask(sent(ASKED, patient=True))
+    assert PATIENCE_SECONDS - LONGEST_WAIT <= now - took <= PATIENCE_SECONDS + took
 
 
 def answering(
@@ -225,6 +250,30 @@ async def test_without_retry_a_request_is_sent_once_by_either_client() -> None:
         with pytest.raises(Problem, match="not now"):
             await other.pool("pool_1")
     assert [request.url.path for request in seen] == ["/version", "/version"]
+
+
+def test_a_request_has_a_key_where_its_answer_is_kept() -> None:
+    """A service refuses the key of a request whose answer it does not keep."""
+    kept = {}
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/version":
+            return httpx2.Response(200, json={"service": "celeus", "version": "0"})
+        kept[request.url.path] = "idempotency-key" in request.headers
+        return httpx2.Response(200, json={})
+
+    routes = {
+        re.sub(r"\{.*?\}", "x", path): methods["post"].get("parameters", [])
+        for path, methods in json.loads(CONTRACT.read_text())["paths"].items()
+        if "post" in methods
+    }
+    for client in answering(handler):
+        for path in routes:
+            client.request("POST", path, {})
+    assert kept == {
+        path: any(one.get("name") == "Idempotency-Key" for one in parameters)
+        for path, parameters in routes.items()
+    }
 
 
 @pytest.mark.parametrize("more", ["?key=secret", "#secret"])

@@ -3,25 +3,39 @@
 import asyncio
 import gc
 import json
+import signal
 import threading
+import time
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 import celeus
-from celeus import Client, Status, Turn
-from celeus.client.exchange import Answer, Flow, Request
+from celeus import Client, Status, Turn, Unreachable
+from celeus.client.exchange import Answer, Flow, Lost, Request
 from celeus.client.label_loop import workers_of
-from tests.client.pools import Exam, exam
+from celeus.client.reading import read
+from celeus.client.results import Draw
+from tests.client.pools import Cut, Exam, exam
 from tests.keys import ADMIN
 from tests.servers import Service
 
 JUDGES = 8
 AHEAD = 3 * JUDGES
 """Judged rounds that may be behind a stalled one: two for each judge wait, and one is under way."""
+
+
+DRAW = {"round": 7, "item": {"index": 3, "id": "q3", "payload": None}, "expires_at": ""}
+LATE = 20
+"""The round whose call hangs while the target is met without it."""
+PROMPT = 15
+"""Seconds within which `judge` has ended, whatever hangs."""
 
 
 def judged_with_a_hanging_call(
@@ -71,8 +85,7 @@ def test_a_hanging_call_in_process_costs_one_label(
 
 def test_a_function_renews_its_lease_twenty_times() -> None:
     [turns] = workers_of("ses_" + 32 * "0", "ada", 1, None, None)
-    draw = {"round": 7, "item": {"index": 3, "id": "q3", "payload": None}, "expires_at": ""}
-    body = {"state": "active", "draws": [draw], "retry_after": None}
+    body = {"state": "active", "draws": [DRAW], "retry_after": None}
     answer = Answer(200, {}, json.dumps(body).encode())
 
     def sent(flow: Flow[Any]) -> list[Any]:
@@ -90,6 +103,125 @@ def test_a_function_renews_its_lease_twenty_times() -> None:
     assert sent(turns.step(lambda: True)) == [asks | {"count": 1}]
     assert [sent(turns.beat()) for _ in range(20)] == [[asks | {"count": 0}]] * 20
     assert sent(turns.beat()) == []
+
+
+def test_a_renewal_that_fails_is_not_repeated_before_the_next() -> None:
+    [turns] = workers_of("ses_" + 32 * "0", "ada", 1, None, None)
+    turns.held = [Turn(read(Draw, DRAW), lambda: True)]
+    beat = turns.beat()
+    assert isinstance(next(beat), Request)
+    with pytest.raises(Unreachable, match="gone"):
+        beat.send(Lost("gone"))
+
+
+def in_a_thread(
+    session: celeus.Session, verdict: Callable[[Turn], float], concurrency: int = JUDGES
+) -> Future[celeus.JudgeResult]:
+    """Judge in a thread, which does not keep the tests from ending."""
+    done = Future[celeus.JudgeResult]()
+
+    def judge() -> None:
+        try:
+            done.set_result(session.judge(verdict, concurrency=concurrency))
+        except RuntimeError as error:
+            done.set_exception(error)
+
+    threading.Thread(target=judge, daemon=True).start()
+    return done
+
+
+def meet(session: celeus.Session) -> None:
+    """Ask for no more precision than the rounds before `LATE` give, once they are judged."""
+    deadline = time.monotonic() + 60
+    while session.status().rounds.in_interval < LATE - 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    session.change(precision=0.95)
+    assert session.status().state == "target_reached"
+
+
+def test_a_late_call_that_hangs_is_let_go_of_once_the_target_is_met(
+    client: Client, known: Exam
+) -> None:
+    session = client.open_session(known.pool, precision=0.05)
+    met, over = threading.Event(), threading.Event()
+
+    def verdict(item: Turn) -> float:
+        if item.round >= LATE:
+            (over if item.round == LATE else met).wait(60)
+        return known(item)
+
+    done = in_a_thread(session, verdict)
+    meet(session)
+    met.set()
+    try:
+        found = done.result(PROMPT)
+    finally:
+        over.set()
+    status = session.status()
+    assert found.state == status.state == "target_reached"
+    assert (found.labels, found.overtaken) == (status.rounds.judged, 1)
+    assert status.rounds.pending == 1
+
+
+async def test_a_late_call_that_hangs_in_a_task_is_cancelled(
+    service: Service, client: Client, known: Exam
+) -> None:
+    session = client.open_session(known.pool, precision=0.05)
+    met = asyncio.Event()
+
+    async def verdict(item: Turn) -> float:
+        if item.round >= LATE:
+            await (asyncio.Event() if item.round == LATE else met).wait()
+        return known(item)
+
+    async with celeus.AsyncClient(service.url, ADMIN) as other:
+        judging = asyncio.create_task(other.session(session.id).judge(verdict, concurrency=JUDGES))
+        await asyncio.to_thread(meet, session)
+        met.set()
+        found = await asyncio.wait_for(judging, PROMPT)
+    status = session.status()
+    assert found.state == status.state == "target_reached"
+    assert (found.labels, found.overtaken) == (status.rounds.judged, 1)
+
+
+def test_an_interrupt_ends_the_judging_while_calls_hang(session: celeus.Session) -> None:
+    hanging, over = threading.Barrier(JUDGES), threading.Event()
+
+    def verdict(_: Turn) -> float:
+        if hanging.wait() == 0:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        over.wait()
+        return 0.0
+
+    too_late = threading.Timer(PROMPT, over.set)
+    too_late.start()
+    with pytest.raises(KeyboardInterrupt):
+        session.judge(verdict, concurrency=JUDGES)
+    assert not over.is_set()
+    too_late.cancel()
+    over.set()
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_failure_ends_the_judging_while_the_service_is_away(
+    concurrency: int, client: Client, service: Service, known: Exam
+) -> None:
+    session = client.open_session(known.pool, lease_seconds=1).id
+    line = Cut()
+    fails = threading.Lock()
+
+    def verdict(item: Turn) -> float:
+        line.cut.set()
+        assert line.missed.wait(60), "a renewal"
+        if fails.acquire(blocking=False):
+            raise RuntimeError("no such model")
+        return known(item)
+
+    with httpx2.Client(transport=line) as http, Client(service.url, ADMIN, http=http) as judge:
+        done = in_a_thread(judge.session(session), verdict, concurrency)
+        with pytest.raises(RuntimeError, match="no such model"):
+            done.result(PROMPT)
 
 
 async def test_a_hanging_call_of_a_task_is_cancelled(service: Service) -> None:
@@ -114,8 +246,12 @@ async def test_a_hanging_call_of_a_task_is_cancelled(service: Service) -> None:
     assert len(cancelled) == 1
 
 
-def test_a_program_killed_at_its_60th_call_gets_its_draws_back(client: Client, known: Exam) -> None:
+def test_a_program_killed_at_its_60th_call_gets_its_draws_back(
+    client: Client, known: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Started again it makes the calls that are left, and not one more."""
+    # Its name is free again, and no other test takes it
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     class Killed(BaseException):
         pass

@@ -18,6 +18,7 @@ from celeus.client import calls
 from celeus.client.config import LIMITS, REQUEST_SECONDS, Service
 from celeus.client.event_stream import Following
 from celeus.client.exchange import (
+    KEEPS_ANSWERS,
     Answer,
     Flow,
     Lost,
@@ -136,7 +137,9 @@ class Client:
         """Send a request of docs/api.md, such as to `/v1/claims`, and return the answer's JSON."""
         if method == "GET":
             return self.run(get(path, **query))
-        return self.run(created(path, body) if method == "POST" else post(path, body, method))
+        if method == "POST" and KEEPS_ANSWERS.fullmatch(path):
+            return self.run(created(path, body))
+        return self.run(post(path, body, method))
 
     def create_pool(
         self,

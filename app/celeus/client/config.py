@@ -16,8 +16,8 @@ LEASE_SECONDS = 30
 """For how long a function holds what it judges; while it thinks that is renewed."""
 HEARTBEATS = 3
 """How often in its time a lease is renewed while a judge thinks."""
-LOOK_SECONDS = 0.5
-"""Between two looks whether the last calls under way are still needed."""
+LAST_SECONDS = 5.0
+"""For how long calls under way are waited for when a session has stopped, or judging has failed."""
 LIMITS = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_CONNECTIONS)
 """A judge in every connection, and none is closed between two labels."""
 

@@ -6,10 +6,12 @@ kinds of client try again, page and judge by the same code.
 
 import json
 import random
+import re
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from time import monotonic
 from typing import Any, TypeVar
 
 from celeus.client.refusals import Problem, Unanswered, Unreachable
@@ -17,14 +19,18 @@ from celeus.client.service import seconds
 from celeus.errors import InvalidValue
 
 TRIES = 5
-PATIENT_TRIES = 60
-"""Tries of who waits, for about five minutes, until a service is back."""
+PATIENCE_SECONDS = 300.0
+"""After the first failure, for which those who judge wait until a service is back."""
 AWAY = frozenset({502, 503, 504})
 """What is answered, by itself or in its place, while a service starts or stops."""
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 60.0
 """Who asks to be left alone for longer is not asked again."""
+KEEPS_ANSWERS = re.compile(
+    r"/v1/(pools|pool-files|sessions|keys|invitations|pools/[^/?]+/items|sessions/[^/?]+/claims)(\?.*)?"
+)
+"""Paths of creations; elsewhere a service refuses an `Idempotency-Key`."""
 
 T = TypeVar("T")
 
@@ -95,20 +101,22 @@ Flow = Generator[Request | Pause, Told, T]
 """Sends requests and pauses, is told an answer for each request, and comes to a value."""
 
 
-def sent(request: Request, *, patient: bool = False) -> Flow[Answer]:
+def sent(request: Request, *, patient: bool = False, tries: int = TRIES) -> Flow[Answer]:
     """The answer to a request, which is sent several times; raises Problem, Unreachable.
 
-    Who is ``patient`` outlasts a restart of the service.
+    Who is ``patient`` outlasts a restart of the service, in more ``tries``.
     """
     attempt = 1
-    while True:
-        told = yield request
-        wait = pause_after(told, attempt)
-        away = not isinstance(told, Answer) or told.status in AWAY
-        if wait is None or attempt >= (PATIENT_TRIES if patient and away else TRIES):
-            return checked(told)
+    told = yield request
+    until = monotonic() + PATIENCE_SECONDS
+    while (wait := pause_after(told, attempt)) is not None:
+        away = patient and (not isinstance(told, Answer) or told.status in AWAY)
+        if monotonic() + wait > until if away else attempt >= tries:
+            break
         yield Pause(wait)
         attempt += 1
+        told = yield request
+    return checked(told)
 
 
 def checked(told: Told) -> Answer:
@@ -141,10 +149,16 @@ def get(path: str, **query: object) -> Flow[Any]:
 
 
 def post(
-    path: str, body: object = None, method: str = "POST", *, patient: bool = False
+    path: str,
+    body: object = None,
+    method: str = "POST",
+    *,
+    patient: bool = False,
+    tries: int = TRIES,
 ) -> Flow[Any]:
-    """The answer to a request that may be repeated as it is; ``patient`` is as in `sent`."""
-    return (yield from sent(_with_body(method, path, body, {}), patient=patient)).document()
+    """The answer to a request that may be repeated as it is, sent as `sent` says."""
+    request = _with_body(method, path, body, {})
+    return (yield from sent(request, patient=patient, tries=tries)).document()
 
 
 def created(path: str, body: object) -> Flow[Any]:

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any, Protocol
 
 from celeus.client.config import LEASE_SECONDS
-from celeus.client.exchange import Flow, Pause, member, post
+from celeus.client.exchange import TRIES, Flow, Pause, member, post
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
 from celeus.client.results import Draw, ShownAnswer, Status
@@ -21,7 +21,9 @@ LONGEST_LOOK = 2.0
 """Seconds between two looks whether others have judged what they hold: the service says when the
 first of their leases ends, which may be long after the last of them has judged."""
 MOST_BEATS = 20
-"""Renewals while a judge thinks about the same items: one that hangs keeps them no longer."""
+"""Renewals in a row in which nothing is told: a judge that hangs keeps its items no longer."""
+STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "closed"})
+"""States in which no label is needed."""
 NONE_LEFT = frozenset({"all_leased", "waiting"})
 """States in which others have yet to judge what they hold."""
 PREFERENCES = frozenset({"left", "tie", "right"})
@@ -37,9 +39,10 @@ Seen = Callable[[Status], object]
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult:
-    """Counts of what a judge did: `overtaken` are the items that others judged first.
+    """Counts of what a judge did: `overtaken` are the items whose labels were not needed.
 
-    These labels were not needed: an item that holds up the others is handed to a second judge.
+    Others judged them first, as an item that holds up the others is handed to a second judge, or
+    the session stopped, and the call did not end with it.
 
     `state` is the last one the service gave, such as `target_reached`.
     """
@@ -185,7 +188,7 @@ class Turns:
         self.state = "active"
         self.rest = 0.0
         self.status: Mapping[str, Any] = {}
-        self.leaving = self.abandoned = False
+        self.leaving = False
         self.beats = 0
         self._asked = {"worker": worker} | ({} if lease is None else {"lease_seconds": lease})
         self.passed: set[int] = set()
@@ -248,9 +251,9 @@ class Turns:
         yield from self._told(held, 0)
 
     def abandon(self) -> None:
-        """Let go of what others have judged: what the judge says of it is not sent."""
+        """Let go of what is held: what the judge says of it is not sent."""
         self.overtaken += len(self.held)
-        self.held, self.abandoned = [], True
+        self.held = []
 
     def shown(self, held: list[Turn]) -> Any:  # noqa: ANN401 -- as the function of a judge takes it
         """Return what a judge is given: the item, or with a ``size`` a list of them."""
@@ -261,25 +264,28 @@ class Turns:
         for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
             turn.take(verdict)
 
-    def keep(self) -> Flow[bool]:
+    def keep(self, *, patient: bool = True) -> Flow[bool]:
         """Renew the leases of what is held; whether all of it is still held."""
         if not self.held:
             return False
-        told = yield from self._next(0)
+        told = yield from self._next(0, patient=patient)
         self.state = member(told, "state")
         rounds = {draw["round"] for draw in member(told, "draws")}
         return rounds >= {turn.round for turn in self.held}
 
     def beat(self) -> Flow[bool]:
-        """Renew the leases of what is held while the judge thinks, but not for ever."""
+        """Renew the leases of what is held while the judge thinks, but not for ever.
+
+        What fails is not repeated: the next beat is that.
+        """
         if self.beats >= MOST_BEATS:
             return False
         self.beats += 1
-        return (yield from self.keep())
+        return (yield from self.keep(patient=False))
 
-    def _next(self, count: int) -> Flow[Any]:
-        body = self._asked | {"count": count}
-        return (yield from post(f"{self.path}/next", body, patient=True))
+    def _next(self, count: int, *, patient: bool = True) -> Flow[Any]:
+        body, tries = self._asked | {"count": count}, TRIES if patient else 1
+        return (yield from post(f"{self.path}/next", body, patient=patient, tries=tries))
 
     def _waits(self) -> bool:
         if self.leaving:
@@ -354,8 +360,9 @@ def check_concurrency(concurrency: int) -> None:
 
 def total(workers: Sequence[Turns]) -> JudgeResult:
     """What several workers did together."""
+    states = [one.state for one in workers]
     return JudgeResult(
-        state=workers[-1].state,
+        state=next((state for state in states if state in STOPPED), states[-1]),
         labels=sum(one.labels for one in workers),
         unjudgeable=sum(one.unjudgeable for one in workers),
         overtaken=sum(one.overtaken for one in workers),

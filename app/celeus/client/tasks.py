@@ -10,8 +10,8 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
-from celeus.client.config import HEARTBEATS, LEASE_SECONDS, LOOK_SECONDS
-from celeus.client.label_loop import JudgeResult, Turn, Turns, total
+from celeus.client.config import HEARTBEATS, LAST_SECONDS, LEASE_SECONDS
+from celeus.client.label_loop import STOPPED, JudgeResult, Turn, Turns, total
 from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
 
@@ -56,8 +56,9 @@ async def held(
             if not batch:
                 return
             yield batch
-    finally:
+    except GeneratorExit:
         await client.run(turns.finish())
+        raise
 
 
 async def judge_together(
@@ -67,7 +68,7 @@ async def judge_together(
 ) -> JudgeResult:
     """Let a function judge for all workers at once, and renew their leases meanwhile.
 
-    A call whose item another judge has judged meanwhile is ended when all else is done.
+    Calls under way when the session has stopped are soon cancelled.
     """
     lease = min(LEASE_SECONDS, await client.run(calls.lease_seconds(workers[0].session)))
     locks = [asyncio.Lock() for _ in workers]
@@ -92,7 +93,7 @@ async def judge_together(
     try:
         async with asyncio.TaskGroup() as group:
             pairs = zip(workers, locks, strict=True)
-            await _ended(client, {group.create_task(work(*pair)): pair for pair in pairs})
+            await _stopped({group.create_task(work(*pair)): pair[0] for pair in pairs})
     except ExceptionGroup as failures:
         # What stopped one judge stops them all; it is told once
         raise failures.exceptions[0] from None
@@ -101,27 +102,14 @@ async def judge_together(
     return total(workers)
 
 
-async def _ended(
-    client: "AsyncClient", under_way: dict[asyncio.Task[None], tuple[Turns, asyncio.Lock]]
-) -> None:
-    """Wait for what is ``under_way``.
-
-    Once one worker has ended there is nothing more to judge, and those whose items others have
-    judged are cancelled.
-    """
-    most = len(under_way)
-    while under_way:
-        ended, going_on = await asyncio.wait(
-            under_way, timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in ended:
-            del under_way[task]
-        if not ended and len(under_way) < most:
-            for task in going_on:
-                turns, lock = under_way[task]
-                if not lock.locked():
-                    async with lock:
-                        with suppress(Refusal):
-                            if turns.held and not await client.run(turns.keep()):
-                                turns.abandon()
-                                task.cancel()
+async def _stopped(under_way: dict[asyncio.Task[None], Turns]) -> None:
+    """Wait until the session has stopped, and cancel what has not ended soon after."""
+    going_on = set(under_way)
+    while going_on:
+        ended, going_on = await asyncio.wait(going_on, return_when=asyncio.FIRST_COMPLETED)
+        if going_on and any(under_way[task].state in STOPPED for task in ended):
+            _, going_on = await asyncio.wait(going_on, timeout=LAST_SECONDS)
+            break
+    for task in going_on:
+        under_way[task].abandon()
+        task.cancel()

@@ -11,15 +11,13 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
-from celeus.client.config import HEARTBEATS, LEASE_SECONDS, LOOK_SECONDS
-from celeus.client.label_loop import JudgeResult, Turn, Turns, total
+from celeus.client.config import HEARTBEATS, LAST_SECONDS, LEASE_SECONDS
+from celeus.client.label_loop import STOPPED, JudgeResult, Turn, Turns, total
 from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
 
 if TYPE_CHECKING:
     from celeus.client.blocking import Client
-
-_Pair = tuple[Turns, threading.Lock]
 
 
 class WorkerNames:
@@ -54,8 +52,9 @@ def held(
             if not batch:
                 return
             yield batch
-    finally:
+    except GeneratorExit:
         client.run(turns.finish())
+        raise
 
 
 def judge_together(
@@ -65,26 +64,24 @@ def judge_together(
 ) -> JudgeResult:
     """Let a function judge for all workers at once, and renew their leases meanwhile.
 
-    A call whose item another judge has judged meanwhile is not waited for when all else is done.
+    Calls under way when the session has stopped, or one has failed, are soon let go of.
     """
     lease = min(LEASE_SECONDS, client.run(calls.lease_seconds(workers[0].session)))
     locks = [threading.Lock() for _ in workers]
     stop = Event()
 
     def work(turns: Turns, lock: threading.Lock) -> None:
-        if stop.is_set():
-            # It ended before this thread began
-            return
         with closing(held(client, turns, lock)) as batches:
-            for batch in batches:
-                turns.take(batch, verdict(turns.shown(batch)))
-                if stop.is_set() or turns.abandoned:
-                    break
+            while not stop.is_set() and (batch := next(batches, None)):
+                # It may have come when nobody waited for it any more
+                if not stop.is_set():
+                    turns.take(batch, verdict(turns.shown(batch)))
 
     def renew() -> None:
         while not stop.wait(lease / HEARTBEATS):
             for turns, lock in zip(workers, locks, strict=True):
-                _renew(client, turns, lock)
+                if not stop.is_set():
+                    _renew(client, turns, lock)
 
     heart = threading.Thread(target=renew, daemon=True)
     heart.start()
@@ -92,38 +89,50 @@ def judge_together(
         if len(workers) == 1:
             # Here, where signals arrive, on which some scorers and models count
             work(workers[0], locks[0])
-            return total(workers)
-        _work_in_threads(client, list(zip(workers, locks, strict=True)), work, stop)
+        else:
+            _work_in_threads(dict(zip(workers, locks, strict=True)), work, stop)
         return total(workers)
     finally:
         stop.set()
-        heart.join()
+        heart.join(LAST_SECONDS)
 
 
 def _work_in_threads(
-    client: "Client", pairs: list[_Pair], work: Callable[[Turns, threading.Lock], None], stop: Event
+    workers: dict[Turns, threading.Lock],
+    work: Callable[[Turns, threading.Lock], None],
+    stop: Event,
 ) -> None:
-    """Have all workers work; raises what the first of them raised, once the others have ended."""
-    under_way = {_started(work, pair): pair for pair in pairs}
+    """Have all workers work; raises what the first of them raised."""
+    under_way = {_started(work, *worker): worker[0] for worker in workers.items()}
+    going_on = set(under_way)
     try:
-        for ended in _ended(client, under_way, len(pairs)):
-            ended.result()
+        while going_on:
+            ended, going_on = wait(going_on, return_when=FIRST_COMPLETED)
+            for future in ended:
+                future.result()
+            if any(under_way[future].state in STOPPED for future in ended):
+                break
     finally:
         stop.set()
-        for turns, _ in pairs:
+        for turns in workers:
             turns.leaving = True
         # What they are judging is still told
-        for _ in _ended(client, under_way, len(pairs)):
-            pass
+        ended, going_on = wait(going_on, LAST_SECONDS)
+        for future in going_on:
+            under_way[future].abandon()
+    for future in ended:
+        future.result()
 
 
-def _started(work: Callable[[Turns, threading.Lock], None], pair: _Pair) -> Future[None]:
+def _started(
+    work: Callable[[Turns, threading.Lock], None], turns: Turns, lock: threading.Lock
+) -> Future[None]:
     """Work in a thread, which does not keep the program from ending."""
     future = Future[None]()
 
     def run() -> None:
         try:
-            work(*pair)
+            work(turns, lock)
         except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
             future.set_exception(error)
         else:
@@ -131,38 +140,6 @@ def _started(work: Callable[[Turns, threading.Lock], None], pair: _Pair) -> Futu
 
     threading.Thread(target=run, daemon=True).start()
     return future
-
-
-def _ended(
-    client: "Client", under_way: dict[Future[None], _Pair], most: int
-) -> Iterator[Future[None]]:
-    """Yield and drop what is ``under_way`` as it ends, of ``most`` workers.
-
-    Once one of them has ended there is nothing more to judge, and those whose items others have
-    judged are not waited for.
-    """
-    while under_way:
-        ended, going_on = wait(under_way, LOOK_SECONDS, return_when=FIRST_COMPLETED)
-        for future in ended:
-            del under_way[future]
-            yield future
-        if not ended and len(under_way) < most:
-            for future in going_on:
-                if _is_overtaken(client, *under_way[future]):
-                    del under_way[future]
-
-
-def _is_overtaken(client: "Client", turns: Turns, lock: threading.Lock) -> bool:
-    """Whether others have judged what a worker is judging, which is let go of then."""
-    if not lock.acquire(blocking=False):
-        return False
-    try:
-        with suppress(Refusal):
-            if turns.held and not client.run(turns.keep()):
-                turns.abandon()
-        return turns.abandoned
-    finally:
-        lock.release()
 
 
 def _renew(client: "Client", turns: Turns, lock: threading.Lock) -> None:
