@@ -7,9 +7,9 @@ import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
-from tests.api.conftest import app, client, settings, signing_key_file
+from tests.api.conftest import app, client, open_app, settings, signing_key_file
 
-__all__ = ["app", "client", "settings", "signing_key_file"]
+__all__ = ["app", "client", "open_app", "settings", "signing_key_file"]
 
 NAVIGATION = {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Accept": "text/html"}
 

@@ -19,6 +19,9 @@ from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.receivers import Receiver, Request, receiving, status, until
 
+# Services that stay open would deliver these messages, too
+pytestmark = pytest.mark.own_app
+
 INSIDE = {"webhook_internal": "127.0.0.0/8", "webhook_http": True}
 
 
