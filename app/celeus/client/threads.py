@@ -108,9 +108,10 @@ def _work_in_threads(
     try:
         while going_on:
             ended, going_on = wait(going_on, return_when=FIRST_COMPLETED)
-            for future in ended:
-                future.result()
-            if any(under_way[future].state in STOPPED for future in ended):
+            stopped = any(under_way[future].state in STOPPED for future in ended)
+            while ended:
+                ended.pop().result()
+            if stopped:
                 break
     finally:
         stop.set()
@@ -120,6 +121,8 @@ def _work_in_threads(
         ended, going_on = wait(going_on, LAST_SECONDS)
         for future in going_on:
             under_way[future].abandon()
+        # A failure that kept itself would keep the session, and with it the judge's name
+        under_way.clear()
     for future in ended:
         future.result()
 
