@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from celeus.core.pools.strata import Strata
 from celeus.core.randomness import uniforms
-from celeus.core.sampling.proposals import draw_orders
+from celeus.core.sampling.proposals import Reach, Residuals, StratifiedProposal, draw_orders
 from celeus.core.sampling.sums import RunningSum
 from tests.core.worlds import mixture
 
+Floats = NDArray[np.float64]
 LEVEL = 1e-3
 
 
@@ -171,3 +174,34 @@ def test_a_draw_costs_the_same_in_a_large_pool() -> None:
         proposal.take(proposal.draw(float(coin))[0], round_)
     assert proposal._walked[False] < items
     assert proposal._walked[True] < items
+
+
+def stratified(beta: float) -> StratifiedProposal:
+    """The proposal on two strata of ten items each."""
+    code = np.repeat(np.array([0, 1], dtype=np.int16), 10)
+    size, base = np.array([10, 10]), np.array([0.5, 0.5])
+    return StratifiedProposal(Strata(code, size, base, np.zeros(2), np.ones(2)), b"seed", beta)
+
+
+MOMENT, MEAN = np.array([0.25, 0.01]), np.array([0.5, 0.5])
+
+
+def expected(share: float) -> Floats:
+    """The proposal with this share of uniform draws."""
+    return (1.0 - share) * np.array([0.5, 0.1]) / 6.0 + share / 20.0
+
+
+@pytest.mark.parametrize(("half", "share"), [(0.0, 0.5), (0.13, 0.65), (0.2, 0.8), (5.0, 1.0)])
+def test_draws_are_the_more_uniform_the_more_the_padding_counts(half: float, share: float) -> None:
+    q = stratified(0.5).strata_q(Residuals(MOMENT, Reach(MEAN, 1.0 - MEAN, half)))
+    assert q == pytest.approx(expected(share))
+    assert 10.0 * q.sum() == pytest.approx(1.0)
+
+
+def test_the_share_of_uniform_draws_is_at_least_that_of_the_policy() -> None:
+    residuals = Residuals(MOMENT, Reach(MEAN, 1.0 - MEAN, 0.0))
+    assert stratified(0.9).strata_q(residuals) == pytest.approx(expected(0.9))
+
+
+def test_without_a_reach_the_share_of_uniform_draws_is_that_of_the_policy() -> None:
+    assert stratified(0.5).strata_q(Residuals(MOMENT)) == pytest.approx(expected(0.5))

@@ -347,14 +347,14 @@ class TestStopping:
 
     def test_a_forecast_counts_the_labels_to_the_answers(self) -> None:
         truth = zero_one_truth(400)
-        claim = Claim(questions=(at_most(0.45),))
+        claim = Claim(questions=(at_most(0.4),))
         walk = open_walk(truth, policy_named("sharp"), claim)
-        walk.go(20)
+        walk.go(30)
         found = forecast(walk.state)
         walk_on = walk.branch()
         while walk_on.state.stop_reason is None:
             walk_on.go(1)
-        needed = walk_on.state.folded - 20
+        needed = walk_on.state.folded - 30
         assert walk_on.state.stop_reason is StopReason.DECIDED
         assert found is not None
         assert found.low <= needed <= found.high

@@ -5,6 +5,7 @@ probability 1 - alpha. Here it comes from e-processes: wealth that bets against 
 (docs/evidence/method.md#3-stakes-and-villes-inequality).
 """
 
+import math
 from typing import NamedTuple, Protocol
 
 from celeus.core.betting.signals import Range
@@ -83,6 +84,10 @@ class ConfidenceSequence(Protocol):
         """Point estimate, the midpoint of the two completions' estimates."""
 
     @property
+    def half(self) -> float:
+        """Half the width that the bets aim at, on the unit scale; NaN if they have no goal."""
+
+    @property
     def rounds_to_replay(self) -> int:
         """Number of past rounds that the coming one may have to bet on again."""
 
@@ -113,6 +118,11 @@ class PoolRiskSequence:
     def pool_interval(self) -> Interval:
         """Interval for the pool risk."""
         return self._intersection.interval
+
+    @property
+    def half(self) -> float:
+        """NaN: the bets have no goal."""
+        return math.nan
 
     @property
     def rounds_to_replay(self) -> int:

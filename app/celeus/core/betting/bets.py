@@ -53,6 +53,11 @@ class Goal:
     information: float
     accrued: History[float] = field(default_factory=lambda: History(0.0))
 
+    @property
+    def reached(self) -> bool:
+        """The rounds so far have the information that the half-width needs."""
+        return self.accrued.newest >= self.information
+
     def bet_scale(self, variance: float, basis: int) -> tuple[float, float]:
         """Return the factor of the inverse Mills ratio, and the largest bet.
 

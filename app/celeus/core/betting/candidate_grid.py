@@ -202,6 +202,12 @@ class LatticeSide:
         return first.information, first.accrued.newest, first.half
 
     @property
+    def half(self) -> float:
+        """D of the widest goal not reached, or of the last one."""
+        missing = (goal.half for goal in self._goals if not goal.reached)
+        return next(missing, self._goals[-1].half)
+
+    @property
     def _played(self) -> Floats:
         """Log stakes that determine the size of the bets."""
         return self._stake
@@ -330,6 +336,11 @@ class Lattice:
         """I* of the first goal, the smaller I of the two sides, and D."""
         (goal, plus, half), (_, minus, _) = (side.information for side in self.sides)
         return goal, min(plus, minus), half
+
+    @property
+    def half(self) -> float:
+        """Half the width that the bets aim at, of the side that has less information."""
+        return max(side.half for side in self.sides)
 
     def bets_per_round(self, steps: int, *, goals: int) -> int:
         """Return the bets of a round on a lattice of ``steps``, one per candidate and goal."""

@@ -39,6 +39,11 @@ class LatticeSequence(PoolRiskSequence):
         return self._moments.estimate
 
     @property
+    def half(self) -> float:
+        """Half the width that the bets aim at; of several goals the widest not reached."""
+        return self._lattice.half
+
+    @property
     def outlook(self) -> Outlook:
         """Information needed and accrued; with several goals, that of the widest."""
         goal, accrued, half = self._lattice.information

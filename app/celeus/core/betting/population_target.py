@@ -97,6 +97,11 @@ class PairSequence:
         return self._moments.estimate
 
     @property
+    def half(self) -> float:
+        """Half the precision, which the bets aim at."""
+        return self._half
+
+    @property
     def outlook(self) -> Outlook:
         """Information that the rows at the estimate need, and the information accrued."""
         goal = self._sides[0].goal_at(self._frame.unit(self.estimate), self._half)

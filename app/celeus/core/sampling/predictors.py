@@ -15,13 +15,19 @@ from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
 from celeus.core.sampling.calibration import Calibration
-from celeus.core.sampling.proposals import KNOWN, MixtureProposal
+from celeus.core.sampling.proposals import (
+    KNOWN,
+    LEAST_MOMENT,
+    NO_RESIDUALS,
+    MixtureProposal,
+    Reach,
+    Residuals,
+)
 from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
 
-LEAST_MOMENT = 0.001
 DIFFERENCE_MOMENT = 0.05
 """Second moment of a difference on the unit scale if it is not known which answers are equal."""
 
@@ -36,9 +42,8 @@ class Predictor(Protocol):
     def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not yet folded."""
 
-    @property
-    def residual_moments(self) -> Floats:
-        """Residual second moment of every stratum on the unit scale; empty without strata."""
+    def residuals(self, half: float) -> Residuals:
+        """Return the residuals to draw by, for bets that aim at half-width ``half``."""
 
     def recall(self, basis: int) -> None:
         """Use, for the coming round, the fit from its first ``basis`` rounds."""
@@ -77,10 +82,10 @@ class FixedPredictor:
         """Sum of the surrogates of the items not yet folded."""
         return self._left.value
 
-    @property
-    def residual_moments(self) -> Floats:
-        """Empty array: draws depend on scores alone."""
-        return np.empty(0)
+    def residuals(self, half: float) -> Residuals:
+        """Return none: draws depend on scores alone."""
+        del half
+        return NO_RESIDUALS
 
     def recall(self, basis: int) -> None:
         """Do nothing: these surrogates are not refitted."""
@@ -157,10 +162,11 @@ class CalibratedPredictor:
         sums = left.sum(), left @ self._fit.mean
         return float(self._lower * sums[0] + self._width * sums[1])
 
-    @property
-    def residual_moments(self) -> Floats:
-        """Residual second moment of every stratum."""
-        return self._calibration.fit.moment
+    def residuals(self, half: float) -> Residuals:
+        """Return the residuals after all folded rounds, for bets that aim at ``half``."""
+        mean, moment = self._calibration.fit
+        lower, upper = self._calibration.lower, self._calibration.upper
+        return Residuals(moment, Reach(mean - lower, upper - mean, half))
 
     @property
     def means(self) -> Floats:

@@ -16,7 +16,14 @@ With strata every item of stratum k, rem_k of them left, has the same probabilit
 
 with v the residual second moments predicted from folded losses (Neyman's allocation;
 docs/evidence/method.md#4-what-may-be-relearnt-strata-calibration-proposal): the coin chooses the
-stratum, and the item is the next one of that stratum's own random order. A draw costs O(K).
+stratum, and the item is the next one of that stratum's own random order. A draw costs O(K). Where v
+says little, unequal draws only widen the range of the signal. So beta is the one of the policy's
+own, 0.65, 0.8 and 1 (if larger) with the least
+
+    sum of rem_k max(v_k, 0.001) / (N^2 q_k) + (D / 3) (max m_k / (N q_k) + max (1 - m_k) / (N q_k))
+
+over strata with items left: the predicted variance and its padding on both sides, D half the width
+that the bets aim at, and the bounds stated of a stratum's losses in place of 0 and 1.
 
 With weights w an item of stratum k has the probability w_j q_k, rem_k and n are sums of weights
 left, and the order of a stratum is that of E_j / w_j (docs/evidence/method.md#16-weights).
@@ -38,8 +45,34 @@ Items = NDArray[np.int32]
 
 
 LOST_DIGITS = 1e-9
+LEAST_MOMENT = 0.001
+"""Least second moment in the predicted variance of a signal."""
+LARGER_SHARES = (0.65, 0.8, 1.0)
+"""Shares of uniform draws that may take the place of a smaller one."""
 KNOWN = -1
 """Value of ``drawn_in`` for an item whose loss is known and that is never drawn."""
+
+
+class Reach(NamedTuple):
+    """Largest fall and rise of a loss from its surrogate, by stratum; ``half`` is D."""
+
+    fall: Floats
+    rise: Floats
+    half: float
+
+
+class Residuals(NamedTuple):
+    """Residuals of the items left, as folded rounds predict them, by stratum on the unit scale.
+
+    ``moment`` is the second moment. Without ``reach`` the share of uniform draws is not chosen.
+    """
+
+    moment: Floats
+    reach: Reach | None = None
+
+
+NO_RESIDUALS = Residuals(np.empty(0))
+"""Value for proposals that draw by scores alone."""
 
 
 class ProposedDraw(NamedTuple):
@@ -51,7 +84,7 @@ class ProposedDraw(NamedTuple):
 
 
 class Proposal(Protocol):
-    """The distribution of the next draw, from scores, draws and residual moments.
+    """The distribution of the next draw, from scores, draws and predicted residuals.
 
     ``drawn_in`` holds the round of every item drawn, 0 for those left and KNOWN for those that are
     never drawn; shape [N].
@@ -59,13 +92,10 @@ class Proposal(Protocol):
 
     drawn_in: Items
 
-    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
-        """Return the next item without taking it; ``coin`` is uniform on (0, 1).
+    def choose(self, coin: float, residuals: Residuals) -> ProposedDraw:
+        """Return the next item without taking it; ``coin`` is uniform on (0, 1)."""
 
-        ``residual_moments`` is the residual second moment of every stratum after the folded rounds.
-        """
-
-    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+    def chance(self, item: int, residuals: Residuals) -> ProposedDraw:
         """Return an item left, with its current draw probabilities."""
 
     def take(self, item: int, round_: int) -> None:
@@ -128,14 +158,14 @@ class MixtureProposal:
         self._positive = int(orders.by_weight.size)
         self._walked = [0, 0]
 
-    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
-        """Return the next item and its probability; the moments are not used."""
-        del residual_moments
+    def choose(self, coin: float, residuals: Residuals) -> ProposedDraw:
+        """Return the next item and its probability; the residuals are not used."""
+        del residuals
         return ProposedDraw(*self.draw(coin))
 
-    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+    def chance(self, item: int, residuals: Residuals) -> ProposedDraw:
         """Return an item left, with its current draw probability."""
-        del residual_moments
+        del residuals
         return ProposedDraw(item, self.probability(item))
 
     def draw(self, coin: float) -> tuple[int, float]:
@@ -192,6 +222,29 @@ class MixtureProposal:
         return np.asarray(q, dtype=np.float64)
 
 
+def shares_from(beta: float) -> Floats:
+    """Return the shares of uniform draws to choose from, the least of which is ``beta``."""
+    return np.array([beta, *(share for share in LARGER_SHARES if share > beta)])
+
+
+def mixtures(beta: Floats, moment: Floats, left: Floats) -> Floats:
+    """Return q_k for every share of uniform draws, shape [shares, K]; ``left`` is rem."""
+    root, share = np.sqrt(moment), beta[:, None]
+    by_moment = root / float(left @ root)
+    return np.asarray((1.0 - share) * by_moment + share / float(left.sum()))
+
+
+def padded_variances(q: Floats, left: Floats, moment: Floats, reach: Reach, items: int) -> Floats:
+    """Return the predicted variance of the signal, padded on both sides, for each row of ``q``."""
+    present = left > 0.0
+    scaled = items * q[:, present]
+    spread = (left * np.maximum(moment, LEAST_MOMENT))[present]
+    variance = (spread / scaled).sum(axis=1) / items
+    fall = (reach.fall[present] / scaled).max(axis=1)
+    rise = (reach.rise[present] / scaled).max(axis=1)
+    return np.asarray(variance + reach.half / 3.0 * (fall + rise))
+
+
 class StratifiedProposal:
     """Strata drawn by their predicted residuals, mixed with uniform draws."""
 
@@ -199,7 +252,7 @@ class StratifiedProposal:
 
     def __init__(self, strata: Strata, seed: bytes, beta: float) -> None:
         self._strata = strata
-        self._beta = beta
+        self._beta = shares_from(beta)
         waiting = uniforms(seed, "uniform", strata.code.size)
         if strata.item_weight is not None:
             # Ascending in the uniform, so that equal weights have the order of none.
@@ -218,9 +271,9 @@ class StratifiedProposal:
         """Number of items left in every stratum, or the sum of their weights; shape [K]."""
         return self._left.weight
 
-    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
+    def choose(self, coin: float, residuals: Residuals) -> ProposedDraw:
         """Return the next item of the stratum that the coin selects, without taking it."""
-        return self.pick(coin, self.strata_q(residual_moments))
+        return self.pick(coin, self.strata_q(residuals))
 
     def pick(self, coin: float, q: Floats) -> ProposedDraw:
         """Return the next item for given probabilities ``q`` of an item per stratum, shape [K]."""
@@ -236,9 +289,9 @@ class StratifiedProposal:
         item = int(self._order[place])
         return ProposedDraw(item, self._strata.weight_of(item) * float(q[stratum]), q)
 
-    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+    def chance(self, item: int, residuals: Residuals) -> ProposedDraw:
         """Return an item left, with its current draw probabilities."""
-        q = self.strata_q(residual_moments)
+        q = self.strata_q(residuals)
         weight = self._strata.weight_of(item)
         return ProposedDraw(item, weight * float(q[self._strata.code[item]]), q)
 
@@ -250,8 +303,12 @@ class StratifiedProposal:
         self.drawn_in[item] = round_
         self._left.take(item)
 
-    def strata_q(self, residual_moments: Floats) -> Floats:
+    def strata_q(self, residuals: Residuals) -> Floats:
         """Return the probability of an item of weight 1 left in every stratum, shape [K]."""
-        root = np.sqrt(residual_moments)
-        share = (1.0 - self._beta) / float(self.left @ root)
-        return np.asarray(share * root + self._beta / float(self.left.sum()), dtype=np.float64)
+        moment, reach = residuals
+        beta = self._beta[:1] if reach is None else self._beta
+        q = mixtures(beta, moment, self.left)
+        if reach is None or beta.size == 1:
+            return np.asarray(q[0])
+        padded = padded_variances(q, self.left, moment, reach, self._strata.code.size)
+        return np.asarray(q[padded.argmin()])

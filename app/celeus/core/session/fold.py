@@ -33,6 +33,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Decisions, Verdict, rounding, undecided
 from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.sampling.predictors import Predictor
+from celeus.core.sampling.proposals import Residuals
 from celeus.core.sampling.remainder import Remainder
 from celeus.core.sampling.sums import RunningSum
 from celeus.core.session.points import Point, Points
@@ -144,6 +145,11 @@ class Fold:
     def pool_interval(self) -> Interval:
         """Interval for the pool risk."""
         return self.confidence_sequence.pool_interval
+
+    @property
+    def residuals(self) -> Residuals:
+        """Residuals of the items left, by which the next item is drawn."""
+        return self.predictor.residuals(self.confidence_sequence.half)
 
     @property
     def emptied(self) -> bool:

@@ -29,7 +29,7 @@ from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.strata import NOWHERE
-from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
+from celeus.core.sampling.proposals import ProposedDraw, Residuals, StratifiedProposal
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 from celeus.core.session.best.contrasts import Forecast, Totals
 from celeus.core.session.best.partition import Partition, focus_of
@@ -191,9 +191,9 @@ class Best(JointQuestion):
         return self.proposal.chance(item, self._priorities)
 
     @property
-    def _priorities(self) -> Floats:
+    def _priorities(self) -> Residuals:
         focus = focus_of(self.totals, self.race.standing, self.candidates.count)
-        return self.partition.priorities(focus)
+        return Residuals(self.partition.priorities(focus))
 
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""

@@ -9,8 +9,9 @@ not drawn of a cell, n of all, N those of the claim, q of a single item.
     V      sum of nu_c v^c
     q      (1 - beta) sqrt(V) / sum of rem sqrt(V) + beta / n
 
-s2 follows from q and q from s2: three times in turn. While groups want something, an atom is
-drawn first,
+s2 follows from q and q from s2: three times in turn. beta is then the one of ``sampling.proposals``
+with the least padded variance, where there are several metrics the least largest g times it. While
+groups want something, beta is that of the plan, and an atom is drawn first,
 
     need   g s2 of a group, the largest over its metrics, at most its items left
     Q      0.8 need / sum of need + 0.2 rem / n        a group's need shared by the items left in it
@@ -28,7 +29,14 @@ from numpy.typing import NDArray
 
 from celeus.core.betting.bets import OVERSHOOT, SOFTNESS
 from celeus.core.sampling.calibration import LEAST_MOMENT as TINY_MOMENT
-from celeus.core.sampling.predictors import LEAST_MOMENT
+from celeus.core.sampling.proposals import (
+    LEAST_MOMENT,
+    Reach,
+    mixtures,
+    padded_variances,
+    shares_from,
+)
+from celeus.core.session.table.table_calibration import Fits
 from celeus.core.session.table.table_cells import Cells
 from celeus.core.session.table.table_claims import ClaimState
 
@@ -46,13 +54,15 @@ class Wants:
     """What every claim still lacks; shapes [parts, C], part 0 being all items.
 
     ``member`` says which cells are in a part, ``atoms`` which atoms of a group, both as 0 and 1.
-    ``lack`` is g, 0 for a claim that has what it wants; ``whole`` parts want every item.
+    ``lack`` is g, 0 for a claim that has what it wants, ``half`` is D; ``whole`` parts want every
+    item.
     """
 
     member: Floats
     atoms: Floats
     items: Floats
     lack: Floats
+    half: Floats
     ratio: Floats
     whole: NDArray[np.bool_]
 
@@ -67,7 +77,8 @@ class Wants:
         shape = parts, metrics
         items = np.array([claim.plan.items for claim in claims], dtype=np.float64).reshape(shape)
         whole = np.zeros(parts, dtype=np.bool_)
-        wants = cls(member, atoms, items, np.zeros(shape), np.ones(shape), whole)
+        lack, half = np.zeros((2, *shape))
+        wants = cls(member, atoms, items, lack, half, np.ones(shape), whole)
         for at, claim in enumerate(claims):
             wants.update(at, (claim, claim.met))
         return wants
@@ -78,12 +89,15 @@ class Wants:
         self.lack[part, metric] = 0.0
         for claim, met in claims:
             outlook = claim.outlook
+            if outlook is not None and not self.lack[part, metric]:
+                self.half[part, metric] = claim.fold.confidence_sequence.half
             self.whole[part] = claim.claim.whole and claim.left > 0
             if outlook is None or not claim.claim.wants or met:
                 continue
             missing = max(OVERSHOOT * outlook.goal - outlook.accrued, SOFTNESS * outlook.goal)
             if missing > self.lack[part, metric]:
                 self.lack[part, metric] = missing
+                self.half[part, metric] = claim.fold.confidence_sequence.half
                 self.ratio[part, metric] = outlook.ratio
 
     def variances(self, left: Floats, open_: Floats, moment: Floats, q: Floats) -> Floats:
@@ -94,34 +108,45 @@ class Wants:
         return np.asarray(self.ratio * inverse * share / np.square(self.items))
 
 
-def allocate(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: float) -> Floats:
+def allocate(cells: Cells, wants: Wants, fits: Fits, left: Floats, beta: float) -> Floats:
     """The probability of a single item left in every cell, shape [cells].
 
-    ``moment`` are the second moments of all metrics, shape [C, cells]. Cells without items left
-    have one too, which nobody is drawn with.
+    Cells without items left have one too, which nobody is drawn with.
     """
-    moment = np.maximum(moment, TINY_MOMENT)
     groups = bool((wants.lack[1:] > 0.0).any() or wants.whole[1:].any())
+    fits = fits._replace(moment=np.maximum(fits.moment, TINY_MOMENT))
     if not groups:
-        return _together(cells, wants, moment, left, beta)
-    return _by_atoms(cells, wants, moment, left, beta)
+        return _together(cells, wants, fits, left, beta)
+    return _by_atoms(cells, wants, fits.moment, left, beta)
 
 
-def _together(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: float) -> Floats:
+def _together(cells: Cells, wants: Wants, fits: Fits, left: Floats, beta: float) -> Floats:
     """All items as one atom."""
+    moment, lack, least = fits.moment, wants.lack[0], np.array([beta])
     metrics = moment.shape[0]
-    nu = np.full(metrics, 1.0 / metrics)
     open_ = cells.open.astype(np.float64)
-    n = left.sum()
-    for turn in range(TURNS + 1):
-        root = np.sqrt(nu @ (moment * open_) if metrics > 1 else moment[0])
-        share = (1.0 - beta) / float(left @ root)
-        q = np.asarray(share * root + beta / n)
-        lack = wants.lack[0]
-        if metrics == 1 or turn == TURNS or not lack.any():
-            return q
+    mixed = np.asarray(moment[0] if metrics == 1 else (moment * open_).mean(axis=0))
+    for _ in range(TURNS if metrics > 1 and lack.any() else 0):
+        q = mixtures(least, mixed, left)[0]
         nu = _priorities(np.square(lack) * wants.variances(left, open_, moment, q)[0])
-    return q
+        mixed = np.asarray(nu @ (moment * open_))
+    q = mixtures(shares_from(beta), mixed, left)
+    return np.asarray(q[_costs(wants, fits, left * open_, q).argmin()])
+
+
+def _costs(wants: Wants, fits: Fits, left: Floats, q: Floats) -> Floats:
+    """The largest g times the padded variance of a metric, for each row of ``q``.
+
+    Where no claim wants anything the largest padded variance.
+    """
+    lack = wants.lack[0] if wants.lack[0].any() else np.ones(wants.lack.shape[1])
+    costs = np.zeros(q.shape[0])
+    for metric in np.flatnonzero(lack * left.any(axis=1)):
+        mean, half = fits.mean[metric], float(wants.half[0, metric])
+        reach, items = Reach(mean, 1.0 - mean, half), int(wants.items[0, metric])
+        padded = padded_variances(q, left[metric], fits.moment[metric], reach, items)
+        costs = np.maximum(costs, lack[metric] * padded)
+    return costs
 
 
 def _by_atoms(cells: Cells, wants: Wants, moment: Floats, left: Floats, beta: float) -> Floats:

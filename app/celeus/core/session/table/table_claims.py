@@ -21,7 +21,7 @@ from celeus.core.multiplicity.evidence import EvidenceSequence
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Question, all_decided, rounding
 from celeus.core.plans.table_plan import TableClaim
-from celeus.core.sampling.predictors import LEAST_MOMENT
+from celeus.core.sampling.proposals import LEAST_MOMENT, Residuals
 from celeus.core.session.fold import Fold, RoundOutcome, fold_round
 from celeus.core.session.table.table_calibration import Fits
 from celeus.core.session.table.table_cells import Cells
@@ -85,10 +85,10 @@ class ClaimPredictor:
         """Surrogate of every cell of the claim, on the unit scale."""
         return np.asarray(self._fits.mean[self._metric, self._where])
 
-    @property
-    def residual_moments(self) -> Floats:
-        """Residual second moment of every cell of the claim."""
-        return np.asarray(self._fits.moment[self._metric, self._where])
+    def residuals(self, half: float) -> Residuals:
+        """The residuals of the claim's cells; draws are allocated to all claims at once."""
+        del half
+        return Residuals(np.asarray(self._fits.moment[self._metric, self._where]))
 
     @property
     def surrogates_left(self) -> float:
@@ -115,7 +115,7 @@ class ClaimPredictor:
 
     def variance(self, draw: Draw) -> float:
         """The sum over cells of rem max(v, 0.001) / (N^2 q)."""
-        moment = np.maximum(self.residual_moments, LEAST_MOMENT)
+        moment = np.maximum(self._fits.moment[self._metric, self._where], LEAST_MOMENT)
         items = self._plan.items
         return float(self.left @ (moment / _strata_q(draw))) / (items * items)
 

@@ -316,8 +316,8 @@ class Table(JointQuestion):
 
     @property
     def _q(self) -> Floats:
-        moment, left = self._calibration.fits.moment, self.proposal.left
-        return allocate(self.cells, self._wants, moment, left, self.plan.beta)
+        fits, left = self._calibration.fits, self.proposal.left
+        return allocate(self.cells, self._wants, fits, left, self.plan.beta)
 
     def choose(self, coin: float) -> ProposedDraw:
         """The next item with its probabilities."""
