@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from celeus.core.betting.signals import Ends, Extremes, Range, exact_range, floor_range
+from celeus.core.history import Timing
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.sampling import predictors
 from celeus.core.sampling.proposals import MixtureProposal
@@ -67,7 +68,9 @@ def folded_by_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
         arrived = (place for place in range(len(rounds)) if rounds.is_judged(place))
         places = sorted(arrived, key=rounds.answered_at.__getitem__)
         for place in places[session.folded :]:
-            outcome = rounds.outcome(place)._replace(basis=session.folded)
+            outcome = rounds.outcome(place)
+            timing = Timing.in_order(session.folded, session.folded + 1)
+            outcome = outcome._replace(timing=timing)
             question.fold = fold_round(question.plan, question.fold, outcome)
         return session
 

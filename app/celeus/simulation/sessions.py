@@ -200,7 +200,7 @@ def simulate(  # noqa: PLR0913 -- a session, and how it is judged
 
 def strata_means(state: Session[Mean]) -> Floats:
     """The calibrated mean losses of the strata now, on the unit scale; shape [K]."""
-    predictor = state.question.fold.predictor
+    predictor = state.question.fold.predictor.after(())
     if not isinstance(predictor, CalibratedPredictor):
         raise TypeError(predictor)
     return predictor.means.copy()

@@ -41,6 +41,6 @@ def test_the_state_is_resumed_to_the_last_bit_without_its_seed(policy: str, targ
     assert again.counts == state.counts
     assert again.stopping == state.stopping
     assert (
-        again.question.fold.residuals.moment.tolist()
-        == state.question.fold.residuals.moment.tolist()
+        again.question.residuals(again.rounds).moment.tolist()
+        == state.question.residuals(state.rounds).moment.tolist()
     )

@@ -8,6 +8,7 @@ import pytest
 
 from celeus.core.betting.bets import Goal
 from celeus.core.betting.moments import Prediction
+from celeus.core.history import Timing
 from celeus.core.multiplicity.evidence import EvidenceSequence, OpenSide
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table_plan import TableClaim, TableWish
@@ -25,6 +26,7 @@ from tests.core.tables import branched, coming, table_of
 from tests.nightly import NIGHTLY
 
 SLACK = 1e-9
+FIRST = Timing(0, 0, 1)
 FOUR = vectors(2, 4)
 FIVE = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
 GUESSES = np.array([[0.9, 0.2], [0.1, 0.2], [0.9, 0.7], [0.1, 0.7], [0.5, 0.2]])
@@ -226,7 +228,7 @@ def test_a_stake_after_a_round_never_falls_in_the_stake_before_it(
         side = OpenSide(100, 0.05, goals, None)
         side._stake = np.full_like(side._stake, log_before + more)
         value = float(side._value[50])
-        side.update(Prediction(value - 0.5, value, 0.02, -1.0, 0), value + gain)
+        side.update(Prediction(value - 0.5, value, 0.02, -1.0, FIRST), value + gain)
         after_round.append(float(side._stake[0, 50]))
     assert after_round[0] < after_round[1]
 

@@ -54,7 +54,7 @@ def truth(
 def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
     proposal, round_ = walk.state.question.proposal, walk.state.drawn + 1
-    residuals = walk.state.question.fold.residuals
+    residuals = walk.state.question.residuals(walk.state.rounds)
     assert isinstance(proposal, StratifiedProposal | MixtureProposal)
     return [
         Draw(round_, item, made.q, 0, made.strata_q)

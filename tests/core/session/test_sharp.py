@@ -11,14 +11,18 @@ from celeus.core.betting.candidate_grid import LatticeSide
 from celeus.core.betting.moments import Prediction
 from celeus.core.betting.pair_cells import PairCells
 from celeus.core.betting.pair_rows import PairSide
+from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.betting.population_target import PairSequence
 from celeus.core.betting.signals import RangeLeft
+from celeus.core.history import NEVER, JudgedSum, Timing
 from celeus.core.insights.evidence_levels import resumed
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation
 from celeus.core.plans.pair_plan import PairPlan
 from celeus.core.plans.plan import Claim, check_precision, make_plan, plan_from
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
+from celeus.core.sampling.calibration import Calibration
+from celeus.core.sampling.proposals import Reach, Residuals, StratifiedProposal
 from celeus.core.session.correction import Checkpoints, Refold, correct
 from celeus.core.session.mean import Mean
 from celeus.core.session.rounds import Rounds
@@ -143,9 +147,9 @@ def test_the_order_in_which_losses_arrive_does_not_matter(claim: Claim) -> None:
 def test_a_draw_ahead_of_losses_has_its_probability_from_the_folded_ones() -> None:
     walk = opened(CLAIMS["pool"])
     walk.go(30)
-    spread = walk.state.question.fold.residuals.moment
+    spread = walk.state.question.residuals(walk.state.rounds).moment
     first, second = walk.draw(2)
-    assert walk.state.question.fold.residuals.moment is spread
+    assert np.array_equal(walk.state.question.residuals(walk.state.rounds).moment, spread)
     assert first.strata_q is not None
     assert second.strata_q is not None
     assert not np.array_equal(first.strata_q, second.strata_q)
@@ -206,7 +210,7 @@ class TestLatticeSide:
 
 
 def predicted(lower: float, basis: int) -> Prediction:
-    return Prediction(lower, 0.5, 1e-4, lower, basis)
+    return Prediction(lower, 0.5, 1e-4, lower, Timing.in_order(basis, basis + 1))
 
 
 class TestPairs:
@@ -401,3 +405,46 @@ class TestOpening:
         ):
             with pytest.raises(InvalidValue):
                 make_plan(claim, facts, policy_named(policy), "")
+
+
+def test_a_bet_rests_on_what_was_judged_at_its_draw_folded_or_not() -> None:
+    """Round 11 stays open while 20 others are drawn and judged."""
+    walk = opened(CLAIMS["pool"])
+    walk.go(10)
+    walk.draw()
+    for round_ in range(12, 32):
+        walk.draw()
+        walk.judge([round_])
+    assert walk.state.folded == 10
+    walk.judge([11])
+    points, draws = walk.state.question.points, [one.draw for one in walk.state.rounds]
+    proposal = walk.state.question.proposal
+    assert isinstance(proposal, StratifiedProposal)
+    strata = proposal._strata
+    plain = Calibration(strata.base, np.zeros(strata.count), np.ones(strata.count))
+    for place in [*range(10), *range(11, 30)]:
+        draw, weight = draws[place], 1.0 / ((300 - place) * draws[place].q)
+        loss, used = float(walk.truth.loss[draw.item]), points[place].plus.surrogate
+        plain.record(int(strata.code[draw.item]), loss, used, weight)
+    last = draws[30]
+    assert points[30].plus.surrogate == plain.fit.mean[strata.code[last.item]]
+    sequence = walk.state.question.fold.confidence_sequence
+    assert isinstance(sequence, LatticeSequence)
+    fit = plain.fit
+    reach = Reach(fit.mean, 1.0 - fit.mean, sequence.half)
+    found = StratifiedProposal(strata, SEED, 0.5)
+    for draw in draws[:30]:
+        found.take(draw.item, draw.round)
+    assert last.strata_q == pytest.approx(found.strata_q(Residuals(fit.moment, reach)))
+
+
+def test_information_is_that_of_the_rounds_judged_at_a_draw() -> None:
+    judged = JudgedSum()
+    judged.append(1.0, Timing(0, 0, 1))
+    judged.append(2.0, Timing(1, 1, 4))
+    judged.append(4.0, Timing(1, 1, 2))
+    assert judged.at(Timing(1, 2, 3)) == 5.0
+    assert judged.at(Timing(1, 3, 5)) == 5.0
+    judged.append(8.0, Timing(1, 2, NEVER))
+    assert judged.copy().at(Timing(3, 4, 6)) == judged.at(Timing(3, 4, 6)) == 7.0
+    assert judged.total == 15.0

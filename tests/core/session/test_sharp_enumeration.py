@@ -52,7 +52,7 @@ def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
     proposal = walk.state.question.proposal
     assert isinstance(proposal, StratifiedProposal)
-    q = proposal.strata_q(walk.state.question.fold.residuals)
+    q = proposal.strata_q(walk.state.question.residuals(walk.state.rounds))
     round_, code = walk.state.drawn + 1, proposal._strata.code
     return [Draw(round_, item, float(q[code[item]]), 0, q) for item in walk.left()]
 

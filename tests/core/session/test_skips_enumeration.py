@@ -78,7 +78,7 @@ class Game:
             kind = (*(float(one[item]) for one in columns), self.first_told.get(item))
             kinds.setdefault(kind, []).append(item)
         for items in kinds.values():
-            residuals = state.question.fold.residuals
+            residuals = state.question.residuals(state.rounds)
             item, q, strata_q = state.question.proposal.chance(items[0], residuals)
             yield len(items) * q, Draw(state.drawn + 1, item, q, state.sequence, strata_q)
 

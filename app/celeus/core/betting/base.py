@@ -9,6 +9,7 @@ import math
 from typing import NamedTuple, Protocol
 
 from celeus.core.betting.signals import Range
+from celeus.core.history import Timing
 from celeus.core.interval import Interval, RunningIntersection
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
@@ -31,15 +32,15 @@ class CompletionSignal(NamedTuple):
 class BettingRound(NamedTuple):
     """A round to bet on: its draw, and its signal in both completions of the pool.
 
-    ``basis`` is the number of rounds its bets use, those folded when it was drawn; ``reach`` are
-    the ranges of the two signals with every later round at its worst, so that all of it is fixed at
-    the draw. ``precision`` is the one in force at the draw. ``surrogates_left`` and ``variance``
-    are known before the loss (see ``Point``); the variance is NaN where the policy predicts none.
+    ``timing`` says which rounds its bets use; ``reach`` are the ranges of the two signals with the
+    rounds open at the draw at their worst, so that all of it is fixed at the draw. ``precision`` is
+    the one in force at the draw. ``surrogates_left`` and ``variance`` are known before the loss
+    (see ``Point``); the variance is NaN where the policy predicts none.
     ``last`` is true when pool or budget leave no further round.
     """
 
     draw: Draw
-    basis: int
+    timing: Timing
     reach: tuple[Range, Range]
     precision: float | None
     last: bool

@@ -3,7 +3,7 @@
 Notation, in a side's frame: D half the precision, s2 predicted variance of the coming signal, a
 the lower end of its range, mu its centre, lp the log stake log(level / 2 . wealth) of a candidate
 v, I the information of past rounds and I* its goal. All but lp is fixed when the item is drawn:
-past rounds are those folded then (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
+past rounds are those judged then (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 
     s2p   s2 + (D / 3) max(mu - a, 0)                                Bernstein's padding for skew
     I     sum of 1 / s2p over past rounds
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from celeus.core.betting.moments import Prediction
-from celeus.core.history import History
+from celeus.core.history import JudgedSum, Timing
 from celeus.core.mills import inverse_mills
 
 Floats = NDArray[np.float64]
@@ -55,21 +55,21 @@ class Goal:
 
     half: float
     information: float
-    accrued: History[float] = field(default_factory=lambda: History(0.0))
+    accrued: JudgedSum = field(default_factory=JudgedSum)
     share: float = 1.0
     unit: float = 1.0
 
     @property
     def reached(self) -> bool:
         """The rounds so far have the information that the half-width needs."""
-        return self.accrued.newest >= self.information
+        return self.accrued.total >= self.information
 
-    def bet_scale(self, variance: float, basis: int) -> tuple[float, float]:
+    def bet_scale(self, variance: float, timing: Timing) -> tuple[float, float]:
         """Return the factor of the inverse Mills ratio, and the largest bet.
 
-        ``variance`` is padded; the information is that of the first ``basis`` rounds.
+        ``variance`` is padded; the information is that of the rounds judged at the draw.
         """
-        goal, accrued = self.information, self.accrued.after(basis)
+        goal, accrued = self.information, self.accrued.at(timing)
         missing = max(OVERSHOOT * goal - accrued, SOFTNESS * max(goal, accrued))
         largest_bet = LARGEST_BET if accrued <= OVERSHOOT * goal else LARGEST_BET_PAST_GOAL
         return 1.0 / (variance * math.sqrt(missing)), largest_bet * self.half / variance

@@ -200,7 +200,7 @@ class LatticeSide:
     def information(self) -> tuple[float, float, float]:
         """I*, I and D of the first goal."""
         first = self._goals[0]
-        return first.information, first.accrued.newest, first.half
+        return first.information, first.accrued.total, first.half
 
     @property
     def half(self) -> float:
@@ -221,7 +221,7 @@ class LatticeSide:
             return
         variances = [padded(prediction, goal.half) for goal in self._goals]
         bet_scales = [
-            goal.bet_scale(variance, prediction.basis)
+            goal.bet_scale(variance, prediction.timing)
             for goal, variance in zip(self._goals, variances, strict=True)
         ]
         bet_scale = BetScale(*np.array(bet_scales).T[:, :, None])
@@ -234,7 +234,7 @@ class LatticeSide:
             raise WealthLost(message)
         self._stake += np.log1p(gain, out=gain)
         for goal, variance in zip(self._goals, variances, strict=True):
-            goal.accrued.append(goal.accrued.newest + 1.0 / variance)
+            goal.accrued.append(1.0 / variance, prediction.timing)
         self._drop_rejected()
 
     def restrict(self, lower: float, upper: float) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from celeus.core.betting.base import BettingRound
-from celeus.core.history import History
+from celeus.core.history import History, Timing
 from celeus.core.interval import Interval
 
 LEAST_RATIO = 0.3
@@ -48,7 +48,7 @@ def frames(scale: Interval) -> tuple[Frame, Frame]:
 
 
 class Prediction(NamedTuple):
-    """The coming signal as predicted at its draw, from the first ``basis`` rounds.
+    """The coming signal as predicted at its draw, from the rounds folded then.
 
     ``lower`` is its least value over all outcomes of the rounds open at the draw, ``centre`` its
     mean. ``floor`` is its least value now that these are judged: no risk lies below.
@@ -58,7 +58,7 @@ class Prediction(NamedTuple):
     centre: float
     variance: float
     floor: float
-    basis: int
+    timing: Timing
 
 
 class SignalMoments:
@@ -127,7 +127,7 @@ class TwoSidedMoments:
 
     def predict(self, betting_round: BettingRound) -> tuple[Prediction, Prediction]:
         """Return predictions of the round's two signals, which it does not read."""
-        basis, variance = betting_round.basis, betting_round.variance
+        timing, variance = betting_round.timing, betting_round.variance
         reach, mirrored = betting_round.reach
         # The minus side's lower end is the mirrored upper end.
         ends = (
@@ -135,7 +135,9 @@ class TwoSidedMoments:
             (mirrored.upper, betting_round.minus.signal_range.upper),
         )
         plus, minus = (
-            Prediction(frame.unit(most), *side.predict(basis, variance), frame.unit(end), basis)
+            Prediction(
+                frame.unit(most), *side.predict(timing.basis, variance), frame.unit(end), timing
+            )
             for frame, side, (most, end) in zip(self._frames, self._sides, ends, strict=True)
         )
         return plus, minus

@@ -23,7 +23,7 @@ from celeus.core.betting.bets import SOFTNESS, RowGoals, padded
 from celeus.core.betting.moments import Prediction
 from celeus.core.betting.pair_cells import PairCells, PairRound
 from celeus.core.growing_array import Table
-from celeus.core.history import History
+from celeus.core.history import JudgedSum
 from celeus.core.pause import pause
 from celeus.core.plans.pair_plan import PairPlan
 
@@ -68,7 +68,7 @@ class PairSide:
         self._least: Indices = np.maximum(reach, 0.0).astype(np.intp)
         self._goals = {half: RowGoals.of(1.0 / sigma**2)}
         self._records = Table(len(PairRound._fields))
-        self._accrued = History(0.0)
+        self._accrued = JudgedSum()
         self._next = 0
         self._lower = math.nan
         self._covered = 0
@@ -85,7 +85,7 @@ class PairSide:
     @property
     def accrued(self) -> float:
         """Information of the rounds so far."""
-        return self._accrued.newest
+        return self._accrued.total
 
     def goal_at(self, risk: float, half: float) -> float:
         """Return I* of a population risk, for bets at half-width ``half``."""
@@ -107,11 +107,11 @@ class PairSide:
     def update(self, prediction: Prediction, signal: float, half: float) -> None:
         """Bet on a signal with the present cells, and keep it for rows set up later."""
         variance = padded(prediction, half)
-        accrued = self._accrued.after(prediction.basis)
+        accrued = self._accrued.at(prediction.timing)
         lower, floor = prediction.lower, prediction.floor
         round_ = PairRound(lower, floor, variance, accrued, signal, half)
         self._records.append(round_)
-        self._accrued.append(self._accrued.newest + 1.0 / variance)
+        self._accrued.append(1.0 / variance, prediction.timing)
         if self.cells is not None:
             self.cells.update(round_, self._goals_of(half))
 
@@ -190,7 +190,7 @@ class PairSide:
         cell = np.repeat(begin, count) + within
         start, kappa = self._start[rows], self._kappa[rows]
         stakes = start + kappa * self._edge[cell], start + kappa * self._edge[cell + 1]
-        cells = PairCells(rows, cell, stakes, self._edge)
+        cells = PairCells(rows, cell, stakes, self._edge, self._kappa)
         cells.drop(stakes[0] >= 0.0)
         return cells
 

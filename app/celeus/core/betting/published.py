@@ -285,7 +285,7 @@ class CellSequence(PoolRiskSequence):
         if self._minus is self._plus and betting_round.minus is not betting_round.plus:
             self._minus = deepcopy(self._plus)
         above, below = betting_round.reach
-        basis = betting_round.basis
+        basis = betting_round.timing.basis
         plus = minus = self._side(self._plus, betting_round.plus, above, basis)
         if self._minus is not self._plus or below is not above:
             minus = self._side(self._minus, betting_round.minus, below, basis)

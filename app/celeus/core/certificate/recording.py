@@ -6,14 +6,16 @@ be seen from them alone; what can be seen is checked on the way: that a round's 
 signal for whatever loss the item might have had.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.betting.signals import Range, RangeLeft, check, signal
 from celeus.core.certificate.parsing import Mismatch
+from celeus.core.history import Timing
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.sampling.proposals import NO_RESIDUALS, ProposedDraw, Residuals
@@ -64,8 +66,13 @@ class RecordedPredictor:
         del half
         return NO_RESIDUALS
 
-    def recall(self, basis: int) -> None:
+    def recall(self, timing: Timing) -> None:
         """The record holds every round as it was fixed at its draw."""
+
+    def after(self, coming: Iterable[tuple[Draw, float | None, Timing]]) -> Self:
+        """The same: a record proposes no draws."""
+        del coming
+        return self
 
     def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item."""
@@ -100,9 +107,9 @@ class RecordedPredictor:
         variance = self._recorded.variance
         return float("nan") if variance is None else float(variance[draw.round - 1])
 
-    def record(self, draw: Draw, loss: float | None) -> None:
+    def record(self, draw: Draw, loss: float | None, timing: Timing) -> None:
         """On to the next round."""
-        del draw, loss
+        del draw, loss, timing
         self._round += 1
         self._asked = 0
 

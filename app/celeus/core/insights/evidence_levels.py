@@ -110,9 +110,6 @@ def _evidence(plan: Plan, scores: Scores, rounds: Rounds) -> EvidenceSequence:
 
     fold = Fold.before(plan, predictor, sequence_of, bounds, scores.item_weight)
     for place in range(len(rounds)):
-        outcome = rounds.outcome(place)
-        if not rounds.is_judged(place):
-            # Whoever shows the session may know more of the round than its interval does
-            outcome = outcome._replace(loss=None)
-        fold = fold_round(plan, fold, outcome)
+        # Open rounds too: whoever shows the session may know more of them than its interval does
+        fold = fold_round(plan, fold, rounds.outcome(place))
     return sequences[0]

@@ -1,16 +1,19 @@
 """Predictors: surrogate, range and variance of a draw, fixed at opening or recalibrated.
 
-Everything is predictable, computed from the rounds that were folded at the draw; a round's loss is
+Everything is predictable, computed from the rounds that were judged at the draw; a round's loss is
 a parameter of ``record`` only.
 """
 
-from typing import Protocol
+import copy
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.betting.signals import Extremes, Range, exact_range, floor_range, global_range
-from celeus.core.history import History
+from celeus.core.history import NEVER, Timing
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
@@ -45,8 +48,11 @@ class Predictor(Protocol):
     def residuals(self, half: float) -> Residuals:
         """Return the residuals to draw by, for bets that aim at half-width ``half``."""
 
-    def recall(self, basis: int) -> None:
-        """Use, for the coming round, the fit from its first ``basis`` rounds."""
+    def recall(self, timing: Timing) -> None:
+        """Use, for the coming round, the fit from the rounds judged at its draw."""
+
+    def after(self, coming: Iterable[tuple[Draw, float | None, Timing]]) -> Self:
+        """Return the predictor after all rounds judged by now; ``coming`` are those not folded."""
 
     def surrogate(self, draw: Draw) -> float:
         """Return the surrogate of the drawn item."""
@@ -57,7 +63,7 @@ class Predictor(Protocol):
     def variance(self, draw: Draw) -> float:
         """Return the predicted variance of the draw's signal on the unit scale."""
 
-    def record(self, draw: Draw, loss: float | None) -> None:
+    def record(self, draw: Draw, loss: float | None, timing: Timing) -> None:
         """Record a folded round; ``loss`` is None if it is unjudgeable."""
 
 
@@ -87,8 +93,13 @@ class FixedPredictor:
         del half
         return NO_RESIDUALS
 
-    def recall(self, basis: int) -> None:
+    def recall(self, timing: Timing) -> None:
         """Do nothing: these surrogates are not refitted."""
+
+    def after(self, coming: Iterable[tuple[Draw, float | None, Timing]]) -> Self:
+        """Return the predictor itself: draws depend on no loss."""
+        del coming
+        return self
 
     def surrogate(self, draw: Draw) -> float:
         """Return the surrogate of the drawn item."""
@@ -111,11 +122,25 @@ class FixedPredictor:
         del draw
         return float("nan")
 
-    def record(self, draw: Draw, loss: float | None) -> None:
+    def record(self, draw: Draw, loss: float | None, timing: Timing) -> None:
         """Remove the item from those left; its loss changes no surrogate."""
-        del loss
+        del loss, timing
         self._rounds += 1
         self._left.add(-self.surrogate(draw))
+
+
+LATEST = Timing(0, NEVER, NEVER)
+"""The timing of a draw made now."""
+
+
+class Label(NamedTuple):
+    """The loss of a folded round as calibration takes it; ``arrival`` as in its timing."""
+
+    arrival: int
+    stratum: int
+    loss: float
+    surrogate: float
+    weight: float
 
 
 class CalibratedPredictor:
@@ -130,10 +155,10 @@ class CalibratedPredictor:
         "_calibration",
         "_extremes",
         "_fit",
-        "_fits",
         "_items",
         "_left",
         "_lower",
+        "_pending",
         "_strata",
         "_width",
     )
@@ -151,7 +176,7 @@ class CalibratedPredictor:
         prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
         self._calibration = Calibration(strata.base, lower, upper, prior)
         self._fit = self._calibration.fit
-        self._fits = History(self._fit)
+        self._pending: list[Label] = []
         # An exact range does not use the extreme surrogates.
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
 
@@ -173,9 +198,26 @@ class CalibratedPredictor:
         """Surrogate of every stratum, on the unit scale."""
         return self._calibration.fit.mean
 
-    def recall(self, basis: int) -> None:
-        """Use, for the coming round, the fit from its first ``basis`` rounds."""
-        self._fit = self._fits.after(basis)
+    def recall(self, timing: Timing) -> None:
+        """Use, for the coming round, the fit from the rounds judged at its draw."""
+        self._learn(timing.arrived)
+
+    def after(self, coming: Iterable[tuple[Draw, float | None, Timing]]) -> Self:
+        """Return the predictor after all rounds judged by now; ``coming`` are those not folded."""
+        rounds = list(coming)
+        predictor = copy.deepcopy(self, {id(self._strata): self._strata}) if rounds else self
+        for draw, loss, timing in rounds:
+            predictor.recall(timing)
+            predictor.record(draw, loss, timing)
+        predictor.recall(LATEST)
+        return predictor
+
+    def _learn(self, arrived: int) -> None:
+        """Record the losses that were among the first ``arrived`` to arrive, in that order."""
+        while self._pending and self._pending[0].arrival <= arrived:
+            label = heappop(self._pending)
+            self._calibration.record(label.stratum, label.loss, label.surrogate, label.weight)
+        self._fit = self._calibration.fit
 
     def surrogate(self, draw: Draw) -> float:
         """Return the surrogate of the drawn item's stratum."""
@@ -196,17 +238,17 @@ class CalibratedPredictor:
         expected = self._left.weight @ (moment / _strata_q(draw))
         return float(expected) / (self._items * self._items)
 
-    def record(self, draw: Draw, loss: float | None) -> None:
-        """Remove the item from its stratum; a loss updates the fit."""
+    def record(self, draw: Draw, loss: float | None, timing: Timing) -> None:
+        """Remove the item from its stratum; a loss updates the fit of draws made after it came."""
         stratum = int(self._strata.code[draw.item])
         if loss is not None:
             unit = (loss - self._lower) / self._width
             item_weight = self._strata.weight_of(draw.item)
             weight = item_weight / (float(self._left.weight.sum()) * draw.q)
-            self._calibration.record(stratum, unit, float(self._fit.mean[stratum]), weight)
+            surrogate = float(self._fit.mean[stratum])
+            label = Label(timing.arrival, stratum, unit, surrogate, weight)
+            heappush(self._pending, label)
         self._left.take(draw.item)
-        self._fit = self._calibration.fit
-        self._fits.append(self._fit)
 
 
 def _strata_q(draw: Draw) -> Floats:

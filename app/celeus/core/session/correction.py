@@ -150,22 +150,34 @@ class Ahead:
         return known == [outcome.loss for outcome in coming]
 
     def enter(self, session: Session[Mean], event: Event) -> None:
-        """Enter a judgement; once all that were folded here are entered, take this fold over."""
+        """Enter a judgement; once all that were folded here are entered, take this fold over.
+
+        Not if they arrived in another order than here.
+        """
         session.enter(event)
         if session.rounds.ready >= self.fold.rounds:
-            session.question.fold = self.fold
+            if all(
+                session.rounds.timing(one.draw.round - 1) == one.timing for one in self._outcomes
+            ):
+                session.question.fold = self.fold
             session.fold()
 
 
 def _coming(session: Session[Mean], losses: Mapping[int, float | None]) -> list[RoundOutcome]:
-    """The rounds after the folded ones, up to the first without a loss."""
+    """The rounds after the folded ones, up to the first without a loss.
+
+    Judgements still to come are taken to arrive in the order of ``losses``.
+    """
     found: list[RoundOutcome] = []
+    coming = (round_ for round_ in losses if not session.rounds.is_judged(round_ - 1))
+    arrival = {round_: place for place, round_ in enumerate(coming, session.observed + 1)}
     for place in range(session.folded, session.drawn):
         outcome = session.rounds.outcome(place)
         if not session.rounds.is_judged(place):
             if place + 1 not in losses:
                 break
-            outcome = outcome._replace(loss=losses[place + 1])
+            timing = outcome.timing._replace(arrival=arrival[place + 1])
+            outcome = outcome._replace(loss=losses[place + 1], timing=timing)
         found.append(outcome)
     return found
 

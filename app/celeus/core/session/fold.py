@@ -5,8 +5,9 @@ easy items in first and bias the signal. Round t is folded from rounds before it
 the probability recorded at its draw. Two completions are kept: an unjudgeable item has the
 smallest loss in the ``plus`` one and the largest in the ``minus`` one.
 
-What a bet depends on is fixed at the draw: surrogates, predictions and information are those of the
-rounds folded then, and the range that caps it takes the rounds then out at their worst. So whoever
+What a bet depends on is fixed at the draw: surrogates and information are those of the rounds
+judged then, centre and scatter of the signals those of the rounds folded then, and the range that
+caps it takes the rounds then open at their worst. So whoever
 has seen items of later draws moves no bet on them by what he does with an earlier round
 (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 
@@ -15,7 +16,7 @@ bets on the two signals and keeps the interval.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from celeus.core.betting.base import BettingRound, CompletionSignal, ConfidenceSequence
 from celeus.core.betting.signals import Range, check, signal
-from celeus.core.history import History
+from celeus.core.history import JudgedSum, Timing
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.pause import pause
@@ -42,25 +43,14 @@ from celeus.core.session.points import Point, Points
 class RoundOutcome(NamedTuple):
     """A round ready to fold; ``loss`` is None when no judge could tell it.
 
-    ``precision`` and ``budget`` are those in force when the round was drawn, ``basis`` is how many
-    rounds were folded then.
+    ``precision`` and ``budget`` are those in force when the round was drawn.
     """
 
     draw: Draw
     loss: float | None
     precision: float | None
     budget: int
-    basis: int
-
-
-class Sums(NamedTuple):
-    """The sums of losses of the two completions, and of the items left weights and bounds."""
-
-    least: float
-    largest: float
-    left: float
-    rise: float
-    drop: float
+    timing: Timing
 
 
 @dataclass(slots=True)
@@ -70,7 +60,8 @@ class Fold:
     ``least`` and ``largest`` are the sums of losses of the two completions, known ones included;
     they lose no digits, since on a scale far from 0 many small errors would move the logical
     limits. With weights every loss counts by that of its item. ``remainder`` is what the others may
-    sum to. ``past`` holds how all of them were.
+    sum to. ``fall`` and ``rise`` are how far below and above those counted the losses of the rounds
+    may lie.
     ``decisions`` and ``verdict`` are those after the last folded round; in round 0 for what the
     known losses answer alone.
     """
@@ -80,7 +71,8 @@ class Fold:
     remainder: Remainder
     least: RunningSum
     largest: RunningSum
-    past: History[Sums]
+    fall: JudgedSum = field(default_factory=JudgedSum)
+    rise: JudgedSum = field(default_factory=JudgedSum)
     points: Points = field(default_factory=Points)
     decisions: Decisions = ()
     verdict: Verdict | None = None
@@ -107,8 +99,7 @@ class Fold:
             one, other = deepcopy(seen.least), deepcopy(seen.largest)
             remainder, known = deepcopy(seen.remainder), (one.value + other.value) / 2.0
         confidence_sequence = sequence_of((known + predictor.surrogates_left) / plan.items)
-        past = History(_sums(one, other, remainder))
-        fold = cls(predictor, confidence_sequence, remainder, one, other, past)
+        fold = cls(predictor, confidence_sequence, remainder, one, other)
         fold.verdict = None if plan.decide is None else Verdict(plan.decide)
         if plan.believed is not None or seen is not None:
             confidence_sequence.narrow(fold.limits(plan.items), last=False)
@@ -146,10 +137,13 @@ class Fold:
         """Interval for the pool risk."""
         return self.confidence_sequence.pool_interval
 
-    @property
-    def residuals(self) -> Residuals:
-        """Residuals of the items left, by which the next item is drawn."""
-        return self.predictor.residuals(self.confidence_sequence.half)
+    def residuals(self, coming: Iterable[RoundOutcome] = ()) -> Residuals:
+        """Residuals of the items left, by which the next one is drawn.
+
+        ``coming`` are the rounds that are drawn and not folded.
+        """
+        labels = ((outcome.draw, outcome.loss, outcome.timing) for outcome in coming)
+        return self.predictor.after(labels).residuals(self.confidence_sequence.half)
 
     @property
     def emptied(self) -> bool:
@@ -172,12 +166,14 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
         plan, fold, outcome, last=round_ >= min(plan.drawable, outcome.budget)
     )
     fold.confidence_sequence.update(betting_round)
-    fold.predictor.record(draw, outcome.loss)
-    weight = fold.remainder.weight_of(draw.item)
-    fold.least.add(weight * betting_round.plus.loss)
-    fold.largest.add(weight * betting_round.minus.loss)
+    fold.predictor.record(draw, outcome.loss, outcome.timing)
+    weight, limits = fold.remainder.weight_of(draw.item), fold.remainder.limits(draw.item)
+    least, largest = betting_round.plus.loss, betting_round.minus.loss
+    fold.least.add(weight * least)
+    fold.largest.add(weight * largest)
+    fold.fall.append(weight * (limits.lower - least), outcome.timing)
+    fold.rise.append(weight * (limits.upper - largest), outcome.timing)
     fold.remainder.take(draw.item)
-    fold.past.append(_sums(fold.least, fold.largest, fold.remainder))
     fold.confidence_sequence.narrow(fold.limits(plan.items), last=betting_round.last)
     variance = None if math.isnan(betting_round.variance) else betting_round.variance
     fold.points.append(
@@ -195,13 +191,9 @@ def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
     return fold
 
 
-def _sums(least: RunningSum, largest: RunningSum, left: Remainder) -> Sums:
-    return Sums(least.value, largest.value, left.weight.value, left.rise.value, left.drop.value)
-
-
 def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool) -> BettingRound:
-    draw, predictor, basis = outcome.draw, fold.predictor, outcome.basis
-    predictor.recall(basis)
+    draw, predictor, timing = outcome.draw, fold.predictor, outcome.timing
+    predictor.recall(timing)
     surrogate, surrogates_left = predictor.surrogate(draw), predictor.surrogates_left
     sides: list[CompletionSignal] = []
     own, weight = fold.remainder.limits(draw.item), fold.remainder.weight_of(draw.item)
@@ -220,8 +212,8 @@ def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool)
         sides.append(CompletionSignal(plug_in, signal_range, surrogate, loss, value))
     return BettingRound(
         draw=draw,
-        basis=basis,
-        reach=_reach(plan, fold, basis, sides),
+        timing=timing,
+        reach=_reach(plan, fold, timing, sides),
         precision=outcome.precision,
         last=last,
         surrogates_left=surrogates_left,
@@ -232,20 +224,15 @@ def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool)
 
 
 def _reach(
-    plan: Plan, fold: Fold, basis: int, sides: Sequence[CompletionSignal]
+    plan: Plan, fold: Fold, timing: Timing, sides: Sequence[CompletionSignal]
 ) -> tuple[Range, Range]:
-    """The ranges of both signals with the rounds after ``basis`` at their worst."""
+    """The ranges of both signals with the rounds open at the draw at their worst."""
     plus, minus = (side.signal_range for side in sides)
-    then, remainder = fold.past.after(basis), fold.remainder
-    if fold.rounds == basis or plan.policy.range == "global":
+    fall, rise = fold.fall.open(timing) / plan.items, fold.rise.open(timing) / plan.items
+    if plan.policy.range == "global":
         # No loss moves a global range.
         return plus, minus
-    out = then.left - remainder.weight.value
-    worst = out * plan.lower + (then.rise - remainder.rise.value)
-    best = out * plan.upper + (then.drop - remainder.drop.value)
-    lower = (then.least + worst - fold.least.value) / plan.items
-    upper = (then.largest + best - fold.largest.value) / plan.items
     return (
-        Range(plus.lower + lower, plus.upper + lower),
-        Range(minus.lower + upper, minus.upper + upper),
+        Range(plus.lower + fall, plus.upper + fall),
+        Range(minus.lower + rise, minus.upper + rise),
     )

@@ -26,7 +26,7 @@ from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.systems import PLACES, SIDES
-from celeus.core.sampling.proposals import Proposal, ProposedDraw
+from celeus.core.sampling.proposals import Proposal, ProposedDraw, Residuals
 from celeus.core.session.engine import Engine, engine_of
 from celeus.core.session.fold import Fold, fold_round
 from celeus.core.session.outcome import Judgement, Loss, single_loss
@@ -140,13 +140,19 @@ class Mean:
         """Bets that folding the next round may place, one a candidate and goal."""
         return self.fold.confidence_sequence.bets_per_round(rule.precision)
 
-    def choose(self, coin: float) -> ProposedDraw:
+    def choose(self, coin: float, rounds: Rounds) -> ProposedDraw:
         """The next item with its probabilities."""
-        return self.proposal.choose(coin, self.fold.residuals)
+        return self.proposal.choose(coin, self.residuals(rounds))
 
-    def chance(self, item: int) -> ProposedDraw:
+    def chance(self, item: int, rounds: Rounds) -> ProposedDraw:
         """An item left, with the probabilities that it would be drawn with now."""
-        return self.proposal.chance(item, self.fold.residuals)
+        return self.proposal.chance(item, self.residuals(rounds))
+
+    def residuals(self, rounds: Rounds) -> Residuals:
+        """Residuals of the items left after all ``rounds`` judged by now, folded or not."""
+        return self.fold.residuals(
+            rounds.outcome(place) for place in range(self.folded, len(rounds))
+        )
 
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""

@@ -3,7 +3,7 @@
 A session knows rounds, their order, corrections and the stopping rule; a question knows what is
 drawn, what a loss means and what is answered. For every round a session calls, in this order:
 
-1. ``choose(coin)``: the item to draw next and its probabilities. Changes nothing.
+1. ``choose(coin, rounds)``: the item to draw next and its probabilities. Changes nothing.
 2. ``take(draw)``: the draw is out; whatever its bet rests on is fixed here, before its loss. A
    question with several losses a round has folded all that is ready by then.
 3. ``accept(event, item)``: take what a judge said of the round, or refuse it, in any order.
@@ -151,10 +151,10 @@ class Question(Protocol):
     def bets_per_round(self, rule: StoppingRule) -> int:
         """Bets that folding the next round may place under ``rule``, about 50 ns each."""
 
-    def choose(self, coin: float) -> ProposedDraw:
-        """The next item with its probabilities; ``coin`` is uniform on (0, 1)."""
+    def choose(self, coin: float, rounds: Rounds) -> ProposedDraw:
+        """The next item with its probabilities, after ``rounds``; ``coin`` is uniform on (0, 1)."""
 
-    def chance(self, item: int) -> ProposedDraw:
+    def chance(self, item: int, rounds: Rounds) -> ProposedDraw:
         """An item left, with the probabilities that it would be drawn with now."""
 
     def take(self, draw: Draw) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.history import NEVER, Timing
 from celeus.core.ledger import Draw
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.session.fold import RoundOutcome
@@ -38,7 +39,19 @@ JudgedLosses = tuple[float | None, ...] | _Pending
 _UNJUDGED = math.nan
 _UNJUDGEABLE = math.inf
 
-_COLUMNS = ("item", "q", "strata_q", "seen", "basis", "rule", "loss", "answer", "answered_at")
+_COLUMNS = (
+    "item",
+    "q",
+    "strata_q",
+    "seen",
+    "basis",
+    "arrived",
+    "arrival",
+    "rule",
+    "loss",
+    "answer",
+    "answered_at",
+)
 
 
 class Round(NamedTuple):
@@ -62,12 +75,16 @@ class Rounds(Sequence[Round]):
     ``width`` is the number of losses in a judgement, None where it is one number: only rounds of
     one loss keep the probabilities of their strata, since only these are folded again. ``ready`` is
     how many rounds come before the first one that nobody has judged, and ``basis`` what it was when
-    a round was drawn: how many were folded then.
+    a round was drawn: how many were folded then. ``arrived`` is how many were judged then, and
+    ``arrival`` the place of a round's judgement in the order in which they arrived, 0 before it.
     """
 
     __slots__ = (
+        "_judged",
         "answer",
         "answered_at",
+        "arrival",
+        "arrived",
         "basis",
         "first",
         "item",
@@ -89,6 +106,9 @@ class Rounds(Sequence[Round]):
         self.q = array("d")
         self.seen = array("i")
         self.basis = array("i")
+        self.arrived = array("i")
+        self.arrival = array("i")
+        self._judged = 0
         self.ready = 0
         self.strata = 0
         self.strata_q = array("d")
@@ -147,6 +167,7 @@ class Rounds(Sequence[Round]):
         rounds.strata, rounds.rules = strata, list(rules)
         for name in _COLUMNS:
             getattr(rounds, name).frombytes(columns[name].tobytes())
+        rounds._judged = max(rounds.arrival, default=0)
         rounds._advance()
         return rounds
 
@@ -164,6 +185,8 @@ class Rounds(Sequence[Round]):
         self.q.append(draw.q)
         self.seen.append(draw.seen)
         self.basis.append(self.first - 1 + self.ready)
+        self.arrived.append(self._judged)
+        self.arrival.append(0)
         self.rule.append(len(self.rules) - 1)
         self.loss.extend([_UNJUDGED] * self._stride)
         self.answer.extend([_UNJUDGED] * self._stride)
@@ -178,6 +201,8 @@ class Rounds(Sequence[Round]):
         else:
             self._judge_jointly(place, loss)
         self.answered_at[place] = sequence
+        self._judged += 1
+        self.arrival[place] = self._judged
         self._advance()
 
     def _judge_jointly(self, place: int, loss: Loss) -> None:
@@ -227,12 +252,16 @@ class Rounds(Sequence[Round]):
         return Draw(self.first + place, item, q, seen, strata_q)
 
     def outcome(self, place: int) -> RoundOutcome:
-        """A judged round of one loss, ready to fold."""
+        """A round of one loss, ready to fold; one that is open counts as judged by nobody."""
         self._require_one_loss()
-        loss = self.loss[place]
+        loss = _known(self.loss[place]) if self.is_judged(place) else None
         rule = self.rules[self.rule[place]]
-        basis = self.basis[place]
-        return RoundOutcome(self.draw(place), _known(loss), rule.precision, rule.budget, basis)
+        draw, timing = self.draw(place), self.timing(place)
+        return RoundOutcome(draw, loss, rule.precision, rule.budget, timing)
+
+    def timing(self, place: int) -> Timing:
+        """When a round was drawn and judged."""
+        return Timing(self.basis[place], self.arrived[place], self.arrival[place] or NEVER)
 
     def unjudgeable(self, stop: int) -> int:
         """The number of the first ``stop`` rounds, of one loss each, that nobody could judge."""

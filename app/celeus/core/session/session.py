@@ -169,12 +169,12 @@ class Session(Generic[Q]):
             message = f"nothing left to draw after {self.drawn} draws"
             raise ValueError(message)
         round_ = self.drawn + 1
-        item, q, strata_q = self.question.choose(self.coins.of_round(round_))
+        item, q, strata_q = self.question.choose(self.coins.of_round(round_), self.rounds)
         return Draw(round_, item, q, self.sequence, strata_q)
 
     def chance(self, item: int) -> Draw:
         """The draw of an item left, with the probabilities that it would be made with now."""
-        _, q, strata_q = self.question.chance(item)
+        _, q, strata_q = self.question.chance(item, self.rounds)
         return Draw(self.drawn + 1, item, q, self.sequence, strata_q)
 
     def check_draw(self, draw: Draw, *, seeded: bool) -> None:

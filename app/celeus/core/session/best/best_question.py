@@ -182,12 +182,14 @@ class Best(JointQuestion):
         parted = self.candidates.items * (self.plan.width + pairs // COMPARED_IN_A_BET)
         return int(contrasts.left.size + (parted if self.race.standing.size > 2 else 0))
 
-    def choose(self, coin: float) -> ProposedDraw:
+    def choose(self, coin: float, rounds: Rounds) -> ProposedDraw:
         """The next item with its probabilities."""
+        del rounds
         return self.proposal.choose(coin, self._priorities)
 
-    def chance(self, item: int) -> ProposedDraw:
+    def chance(self, item: int, rounds: Rounds) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
+        del rounds
         return self.proposal.chance(item, self._priorities)
 
     @property

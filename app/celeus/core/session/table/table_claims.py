@@ -7,7 +7,8 @@ the two completions and the logical limits are those of ``sessions.fold``.
 
 import math
 from array import array
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from celeus.core.betting.base import BettingRound, ConfidenceSequence, Outlook, PoolRiskSequence
 from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.betting.signals import Extremes, Range, exact_range
+from celeus.core.history import Timing
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.multiplicity.evidence import EvidenceSequence
@@ -97,8 +99,13 @@ class ClaimPredictor:
         sums = left.sum(), left @ self.mean
         return float(self._plan.lower * sums[0] + self._plan.scale.width * sums[1])
 
-    def recall(self, basis: int) -> None:
+    def recall(self, timing: Timing) -> None:
         """Nothing to do: ``among`` has said what was known."""
+
+    def after(self, coming: Iterable[tuple[Draw, float | None, Timing]]) -> Self:
+        """The same: the table's calibration is that of all claims."""
+        del coming
+        return self
 
     def surrogate(self, draw: Draw) -> float:
         """Surrogate of the drawn item's cell."""
@@ -119,7 +126,7 @@ class ClaimPredictor:
         items = self._plan.items
         return float(self.left @ (moment / _strata_q(draw))) / (items * items)
 
-    def record(self, draw: Draw, loss: float | None) -> None:
+    def record(self, draw: Draw, loss: float | None, timing: Timing) -> None:
         """Nothing to do: the table counts, and fits anew, once for all claims."""
 
 
@@ -190,7 +197,8 @@ class ClaimState:
     def record(self, drawn: Drawn, loss: float | None, basis: int) -> None:
         """Fold a round that falls into the claim; ``loss`` is None when nobody could tell it."""
         draw = self._predictor.among(drawn)
-        outcome = RoundOutcome(draw, loss, self.plan.precision, self.plan.drawable, basis)
+        timing = Timing.in_order(basis, self.fold.rounds + 1)
+        outcome = RoundOutcome(draw, loss, self.plan.precision, self.plan.drawable, timing)
         self.fold = fold_round(self.plan, self.fold, outcome)
         self.rounds.append(draw.round)
 

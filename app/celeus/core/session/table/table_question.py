@@ -319,12 +319,14 @@ class Table(JointQuestion):
         fits, left = self._calibration.fits, self.proposal.left
         return allocate(self.cells, self._wants, fits, left, self.plan.beta)
 
-    def choose(self, coin: float) -> ProposedDraw:
+    def choose(self, coin: float, rounds: Rounds) -> ProposedDraw:
         """The next item with its probabilities."""
+        del rounds
         return self.proposal.pick(coin, self._q)
 
-    def chance(self, item: int) -> ProposedDraw:
+    def chance(self, item: int, rounds: Rounds) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
+        del rounds
         q = self._q
         return ProposedDraw(item, float(q[self.cells.strata.code[item]]), q)
 
