@@ -393,6 +393,7 @@ class Status(StatusMethods):
     lower: float | None
     upper: float | None
     width: float | None
+    provisional: dict[str, Any] | None
     score: Score | None
     sentence: str
     words: Words

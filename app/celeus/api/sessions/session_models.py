@@ -647,6 +647,19 @@ class Rounds(BaseModel):
     )
 
 
+class ProvisionalInterval(BaseModel):
+    """An interval from judgements that wait for open draws, each counted at its worst.
+
+    Valid like the interval itself; once the open draws are judged it is never wider.
+    """
+
+    lower: float = Field(description="Lower end.")
+    upper: float = Field(description="Upper end.")
+    width: float = Field(description="`upper` less `lower`.")
+    open: int = Field(description="Draws among these rounds that are not judged.")
+    round: int = Field(description="The last round in it.")
+
+
 class Forecast(BaseModel):
     """Labels left until the stop, if losses go on as they did; no part of the claim."""
 
@@ -728,6 +741,10 @@ class Session(BaseModel):
     lower: float | None = Field(description="Lower end of the interval after that round.")
     upper: float | None = Field(description="Upper end of the interval after that round.")
     width: float | None = Field(description="`upper` less `lower`.")
+    provisional: ProvisionalInterval | None = Field(
+        description="Beside the interval, where 32 judgements or more wait for a draw that is open;"
+        " null otherwise, and with very many open draws."
+    )
     score: ScoreInterval | None = Field(
         description="The interval by the name and in the direction that the pool declared; null"
         " where the best is sought, or a table of claims is made."

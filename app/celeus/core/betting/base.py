@@ -88,6 +88,9 @@ class ConfidenceSequence(Protocol):
     def half(self) -> float:
         """Half the width that the bets aim at, on the unit scale; NaN if they have no goal."""
 
+    def allow_open(self) -> None:
+        """Reject from now on only what is also rejected once rounds without a loss have theirs."""
+
     @property
     def rounds_to_replay(self) -> int:
         """Number of past rounds that the coming one may have to bet on again."""
@@ -124,6 +127,9 @@ class PoolRiskSequence:
     def half(self) -> float:
         """NaN: the bets have no goal."""
         return math.nan
+
+    def allow_open(self) -> None:
+        """Do nothing: a larger loss in place of a smaller one leaves no rejected candidate."""
 
     @property
     def rounds_to_replay(self) -> int:

@@ -51,6 +51,7 @@ class PairSide:
         "_least",
         "_lower",
         "_next",
+        "_open",
         "_plan",
         "_records",
         "_start",
@@ -72,6 +73,7 @@ class PairSide:
         self._next = 0
         self._lower = math.nan
         self._covered = 0
+        self._open = False
         self.first = 0
         self.cells: PairCells | None = None
 
@@ -86,6 +88,12 @@ class PairSide:
     def accrued(self) -> float:
         """Information of the rounds so far."""
         return self._accrued.total
+
+    def allow_open(self) -> None:
+        """Reject cells by U alone, present ones and those set up later."""
+        self._open = True
+        if self.cells is not None:
+            self.cells.by_bound = True
 
     def goal_at(self, risk: float, half: float) -> float:
         """Return I* of a population risk, for bets at half-width ``half``."""
@@ -191,6 +199,7 @@ class PairSide:
         start, kappa = self._start[rows], self._kappa[rows]
         stakes = start + kappa * self._edge[cell], start + kappa * self._edge[cell + 1]
         cells = PairCells(rows, cell, stakes, self._edge, self._kappa)
+        cells.by_bound = self._open
         cells.drop(stakes[0] >= 0.0)
         return cells
 

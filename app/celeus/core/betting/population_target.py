@@ -73,6 +73,11 @@ class PairSequence:
         """True if no row is left, or no candidate of the loose sequence."""
         return self._target.emptied or self._pool.emptied
 
+    def allow_open(self) -> None:
+        """Reject a pair cell from now on by U, which bounds the log stakes of both edges."""
+        for side in self._sides:
+            side.allow_open()
+
     @property
     def rounds_to_replay(self) -> int:
         """Number of all rounds so far; setting up a window of rows replays them."""

@@ -26,6 +26,8 @@ LOST = (
 MOST_NAMED = 5
 """Claims that a warning names; it counts the others."""
 
+WAITING: Final = 32
+"""Judgements behind an open draw from which on a provisional interval is shown."""
 NO_INTERVAL: Final[dict[str, Any]] = {
     "target": "pool",
     "policy": None,
@@ -35,6 +37,7 @@ NO_INTERVAL: Final[dict[str, Any]] = {
     "lower": None,
     "upper": None,
     "width": None,
+    "provisional": None,
     "score": None,
     "decisions": [],
     "verdict": None,
@@ -144,6 +147,17 @@ def _forecast(header: Header, session: Session[Mean]) -> dict[str, Any] | None:
     return asdict(found) | {"seconds_per_label": header.seconds_per_label}
 
 
+def _provisional(session: Session[Mean]) -> dict[str, Any] | None:
+    """The interval with open draws at their worst, once enough judgements wait for them."""
+    shown = session.waiting >= WAITING and session.stop_reason is None
+    found = session.question.provisional(session.rounds) if shown else None
+    if found is None:
+        return None
+    interval = found.interval
+    ends = {"lower": interval.lower, "upper": interval.upper, "width": interval.width}
+    return ends | {"open": found.open, "round": found.round}
+
+
 def _mean_words(session: Session[Mean], pool: Pool, document: dict[str, Any]) -> dict[str, Any]:
     """The sentence of a session of one mean, and the lines beside it."""
     skipped = session.rounds.unjudgeable(session.folded)
@@ -192,6 +206,7 @@ def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
         "lower": interval.lower,
         "upper": interval.upper,
         "width": interval.width,
+        "provisional": _provisional(session),
         "score": pool.measured.values(interval, question.estimate, plan.scale),
         "decisions": [decision.to_dict() for decision in question.decisions],
         "verdict": None if question.verdict is None else question.verdict.to_dict(),

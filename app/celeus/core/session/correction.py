@@ -7,12 +7,11 @@ top. For the same reason a correction leaves the rounds before it as they were: 
 last copy of the fold that does not hold it.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from celeus.core.ledger import Amendment, Event
-from celeus.core.session.engine import Engine
+from celeus.core.session.engine import Engine, copied_fold
 from celeus.core.session.fold import Fold, RoundOutcome, fold_round
 from celeus.core.session.mean import Mean
 from celeus.core.session.points import Points
@@ -47,7 +46,7 @@ class Checkpoints:
         """Copy a fold that has gone on for long enough since the last copy."""
         last = self.copies[-1][0] if self.copies else self._start
         if fold.rounds >= last + ROUNDS_BETWEEN_COPIES:
-            self._keep([(fold.rounds, _copied(engine, fold, Points()))])
+            self._keep([(fold.rounds, copied_fold(engine, fold, Points()))])
 
     def join(self, later: "Checkpoints") -> None:
         """Take over the copies of a fold that went on from one of these."""
@@ -62,20 +61,13 @@ class Checkpoints:
         engine = session.question.engine
         for rounds, fold in reversed(self.copies):
             if rounds < round_:
-                return _copied(engine, fold, session.question.points[:rounds])
+                return copied_fold(engine, fold, session.question.points[:rounds])
         return engine.fold()
 
     def _keep(self, copies: list[tuple[int, Fold]]) -> None:
         self.copies += copies
         while len(self.copies) > MOST_COPIES:
             del self.copies[:-1:2]
-
-
-def _copied(engine: Engine, fold: Fold, points: Points) -> Fold:
-    """A copy of the fold with other points; what never changes belongs to the engine."""
-    shared = (getattr(engine, name) for name in getattr(engine, "__slots__", ()))
-    memo: dict[int, object] = {id(part): part for part in shared}
-    return copy.deepcopy(fold, memo | {id(fold.points): points})
 
 
 class Refold:
@@ -133,7 +125,7 @@ class Ahead:
         self._plan = question.plan
         self._start = session.folded
         self._outcomes = _coming(session, losses)
-        self.fold = _copied(question.engine, question.fold, question.points[:])
+        self.fold = copied_fold(question.engine, question.fold, question.points[:])
 
     def follow(self) -> None:
         """Fold the rounds that are ready with these losses. Does not touch the session."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from celeus.core.interval import Interval
 from celeus.core.ledger import (
@@ -27,7 +27,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sampling.proposals import Proposal, ProposedDraw, Residuals
-from celeus.core.session.engine import Engine, engine_of
+from celeus.core.session.engine import Engine, copied_fold, engine_of
 from celeus.core.session.fold import Fold, fold_round
 from celeus.core.session.outcome import Judgement, Loss, single_loss
 from celeus.core.session.panel import Ratings
@@ -35,6 +35,33 @@ from celeus.core.session.points import Points
 from celeus.core.session.presentation_order import Sides
 from celeus.core.session.question import View
 from celeus.core.session.rounds import Rounds
+
+MOST_AHEAD = 512
+"""Most rounds from the oldest open draw on that are folded to show a provisional interval."""
+
+
+class Provisional(NamedTuple):
+    """The interval that counts open draws at their worst, on both sides.
+
+    Once they are judged the interval is never wider. ``open`` of the first ``round`` rounds are not
+    judged.
+    """
+
+    interval: Interval
+    open: int
+    round: int
+
+
+class AheadFold(NamedTuple):
+    """A fold that went on from ``base``, then of ``start`` rounds, with open draws as they were.
+
+    ``losses`` are those of the further rounds, as ``Rounds`` keeps them.
+    """
+
+    base: Fold
+    start: int
+    losses: bytes
+    fold: Fold
 
 
 @dataclass(slots=True)
@@ -50,6 +77,7 @@ class Mean:
     fold: Fold
     sides: Sides | None = None
     ratings: Ratings | None = None
+    ahead: AheadFold | None = None
 
     @classmethod
     def of(cls, plan: Plan, scores: Scores, seed: bytes) -> Self:
@@ -177,6 +205,37 @@ class Mean:
         """Fold the next round, which is judged."""
         self.fold = fold_round(self.plan, self.fold, rounds.outcome(self.folded))
 
+    def provisional(self, rounds: Rounds) -> Provisional | None:
+        """The interval from the rounds behind the first open draw, too.
+
+        None where none is judged, and where so many are open that they cannot narrow the interval.
+        """
+        judged = [place for place in range(self.folded, len(rounds)) if rounds.is_judged(place)]
+        if not judged or judged[-1] >= self.folded + MOST_AHEAD:
+            return None
+        count, half = judged[-1] + 1, self.fold.confidence_sequence.half
+        open_ = count - self.folded - len(judged)
+        if open_ > max(1.0, half * count / 2.0):
+            return None
+        fold = self._ahead(rounds)
+        for place in range(fold.rounds, count):
+            fold = fold_round(self.plan, fold, rounds.outcome(place))
+        self.ahead = AheadFold(self.fold, self.folded, _losses(rounds, self.folded, count), fold)
+        return Provisional(fold.interval, open_, count)
+
+    def _ahead(self, rounds: Rounds) -> Fold:
+        """The fold ahead as far as it still holds, or a copy of the fold."""
+        ahead, start = self.ahead, self.folded
+        if (
+            ahead is not None
+            and (ahead.base is self.fold and ahead.start == start)
+            and ahead.losses == _losses(rounds, start, ahead.fold.rounds)
+        ):
+            return ahead.fold
+        fold = copied_fold(self.engine, self.fold, self.points[:])
+        fold.confidence_sequence.allow_open()
+        return fold
+
     def restart(self) -> None:
         """Forget all folded rounds: one of them was corrected."""
         self.fold = self.engine.fold()
@@ -231,3 +290,7 @@ def ratings_of(plan: Plan, seed: bytes) -> Ratings | None:
     if plan.protocol is None:
         return None
     return Ratings(plan.protocol, plan.panel, seed or None)
+
+
+def _losses(rounds: Rounds, start: int, stop: int) -> bytes:
+    return rounds.loss[start:stop].tobytes()
