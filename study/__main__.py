@@ -58,13 +58,16 @@ def _write(one: "Study", out: Path, processes: int | None = None) -> None:
 
 
 @study.command()
-def labels(
+def labels(  # noqa: PLR0913, PLR0917 -- one parameter an option
     evaldata: EvalData,
     out: Out = OUT,
     seeds: Seeds = 24,
     processes: Processes = None,
     cell: Annotated[
         list[str] | None, typer.Option(help="Only these pools; may be repeated.")
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="Only these policies; may be repeated.")
     ] = None,
 ) -> None:
     """Labels to precision: all policies, pools, targets and precisions; resumable."""
@@ -74,7 +77,8 @@ def labels(
     from study.tables import labels as tables
 
     cells = choices(cell, (*CELLS, *WORLDS), "cell")
-    _write(tables.study(evaldata, seeds, cells), out, processes)
+    policies = choices(policy, (*tables.POLICIES, tables.NORMAL), "policy")
+    _write(tables.study(evaldata, seeds, cells, policies), out, processes)
 
 
 def _course(name: str) -> Callable[..., None]:

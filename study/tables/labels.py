@@ -43,11 +43,12 @@ FIELDS = ("labels", "stopped", "missed", "seconds")
 LEAST_VARIANCE = 1e-15
 
 
-def study(folder: Path, seeds: int, cells: Collection[str]) -> Study:
+def study(folder: Path, seeds: int, cells: Collection[str], policies: Collection[str]) -> Study:
     """The benchmark on these cells of ``folder``."""
     check = partial(_check, folder, cells)
     title, runs = "Labels to precision", counted(seeds, "seed")
-    return Study(series(folder), title, jobs(cells, seeds), runs, page, draw, check)
+    asked = jobs(cells, seeds, policies)
+    return Study(series(folder), title, asked, runs, page, draw, check)
 
 
 def _check(folder: Path, cells: Collection[str]) -> None:
@@ -56,10 +57,11 @@ def _check(folder: Path, cells: Collection[str]) -> None:
         _truth(folder, name)
 
 
-def jobs(cells: Collection[str], seeds: int) -> list[Values]:
+def jobs(
+    cells: Collection[str], seeds: int, policies: Collection[str] = (*POLICIES, NORMAL)
+) -> list[Values]:
     """Every session of the benchmark, the first seed of everything first."""
     sizes = [(name, precision) for name in cells for precision in FINER.get(name, PRECISIONS)]
-    policies = (*POLICIES, NORMAL)
     axes = {"run": range(seeds), "cell, precision": sizes, "target": TARGETS, "policy": policies}
     return grid(axes)
 
