@@ -503,7 +503,7 @@ def _fixed(body: Document) -> None:
         (_earlier_without_a_want, "claim.claims"),
         (_amid_draws, "ledger["),
         (_first_of_all, "ledger["),
-        (_higher_level, "].level"),
+        (_higher_level, "ledger["),
         (_other_share, ""),
         (_unsaid, "added"),
         (_sooner, "added"),

@@ -173,7 +173,7 @@ def test_what_is_drawn_out_of_coarse_sessions_is_near_what_fine_ones_take(
         found = points(plans, 0.0, {(0, 0): coarse})[-1]
         assert found.extrapolated
         off.append(np.log(found.labels.median / fine.labels))
-    assert abs(np.mean(off)) < 0.25
+    assert abs(np.mean(off)) < 0.4
 
 
 def test_an_outcome_survives_its_way_through_a_process() -> None:

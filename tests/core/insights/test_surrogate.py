@@ -78,7 +78,7 @@ def weighted(truth: Truth) -> Truth:
 @pytest.mark.parametrize("truth", [zero_one_truth(300), weighted(zero_one_truth(300))])
 def test_hindsight_finds_the_surrogates_that_bets_use_now(truth: Truth) -> None:
     walk = eventful(truth)
-    state, predictor = walk.state, walk.state.question.fold.predictor
+    state, predictor = walk.state, walk.state.question.fold.predictor.after(())
     assert isinstance(predictor, CalibratedPredictor)
     judged = judged_of(state)
     assert len(judged.round) < state.folded
