@@ -42,8 +42,8 @@ QUICK = [
 ]
 """Every world once, and every policy with each target; broken engines show in enough of them.
 
-Of these 18 cases, alpha taken for 0.5 shows in 10 with 24 sessions on 60 items, in no more with
-twice the items, and in 3 with half the sessions.
+Of these 18 cases, alpha taken for 0.5 shows in 10 with 24 sessions on 60 items, and in 3 with half
+the sessions.
 """
 
 

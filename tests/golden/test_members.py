@@ -1,4 +1,4 @@
-"""Every member is read: a value of another type, or one member more, is found at its very place."""
+"""Members are read: a value of another type, or one member more, is found at its very place."""
 
 import json
 from collections.abc import Iterator
