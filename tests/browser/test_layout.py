@@ -63,6 +63,7 @@ def world(running_site: tuple[Service, str]) -> Iterator[World]:
         yield World.made(site, address)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_fits_and_is_readable_in_all_widths_and_colours(
