@@ -53,6 +53,8 @@ NO_NUL = r"^[^\x00]*$"
 """Pattern of texts that are kept: the database cannot hold U+0000."""
 NAME = r"^[^\x00\u202a-\u202e\u2066-\u2069]*$"
 """Pattern of names, which stand beside other text and must not turn its direction."""
+CONDITIONS = frozenset({"idempotency-key", "if-match"})
+"""Headers that promise something; the others of a request are nobody's concern here."""
 
 # Dependencies are `async def` although they wait for nothing: others would cost a thread each.
 
@@ -168,8 +170,8 @@ def only_known(request: Request, route: Dependant) -> None:
     """
     if request.query_params:
         _only_known_query(request, route)
-    if request.method not in {"GET", "HEAD"}:
-        _only_known_headers(request, route)
+    if request.method not in {"GET", "HEAD"} and not CONDITIONS.isdisjoint(request.headers):
+        _only_known_conditions(request, route)
 
 
 def _only_known_query(request: Request, route: Dependant) -> None:
@@ -184,8 +186,8 @@ def _only_known_query(request: Request, route: Dependant) -> None:
             )
 
 
-def _only_known_headers(request: Request, route: Dependant) -> None:
-    unknown = set(request.headers) - _header_names(route)
+def _only_known_conditions(request: Request, route: Dependant) -> None:
+    unknown = CONDITIONS.intersection(request.headers) - _header_names(route)
     if "idempotency-key" in unknown:
         raise InvalidValue(
             "This route keeps no answers, so a repeated request is not recognised.",
