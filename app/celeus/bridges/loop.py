@@ -14,14 +14,12 @@ from celeus.bridges.questions import Question, Said, Task, question_of
 from celeus.bridges.tool import PASSING, SERVER_ERRORS, Away
 from celeus.client.blocking import Session
 from celeus.client.exchange import get, member, post
-from celeus.client.label_loop import MOST_HELD, OVERTAKEN
+from celeus.client.label_loop import MOST_HELD, OVERTAKEN, STOPPED
 from celeus.client.reading import read
 from celeus.client.refusals import Problem, Unreachable
 from celeus.client.results import Draw
 from celeus.errors import Conflict, Invalid, InvalidValue, Refusal
 
-STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "closed"})
-"""States in which a session asks for nothing more."""
 LONGEST_UNASKED = 10.0
 """Seconds after which the session is asked for its state, also while nobody judges."""
 RENEWALS = 3
