@@ -410,7 +410,12 @@ class AsyncSession:
     ) -> JudgeResult:
         with self._names.use(worker) as name:
             workers = workers_of(self.id, name, concurrency, size, seen)
-            return await judge_together(self.client, workers, verdict)
+            return await self._let_judge(workers, verdict)
+
+    async def _let_judge(
+        self, workers: list[Turns], verdict: Callable[[Any], object]
+    ) -> JudgeResult:
+        return await judge_together(self.client, workers, verdict)
 
 
 async def streamed(parts: Iterable[bytes]) -> AsyncIterator[bytes]:

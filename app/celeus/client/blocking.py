@@ -409,4 +409,7 @@ class Session:
     ) -> JudgeResult:
         with self._names.use(worker) as name:
             workers = workers_of(self.id, name, concurrency, size, seen)
-            return judge_together(self.client, workers, verdict)
+            return self._let_judge(workers, verdict)
+
+    def _let_judge(self, workers: list[Turns], verdict: Callable[[Any], object]) -> JudgeResult:
+        return judge_together(self.client, workers, verdict)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from celeus.client.blocking import Client, Session
 from celeus.client.calls import POOLS
 from celeus.client.exchange import Answer, Request
-from celeus.client.label_loop import JudgeResult, Seen, Turn, workers_of
+from celeus.client.label_loop import JudgeResult, Turn, Turns
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
 from celeus.core.session.outcome import Judgement, check_blind
@@ -168,20 +168,11 @@ class LocalSession(Session):
             finally:
                 self._run.release([name])
 
-    def _judged(
-        self,
-        verdict: Callable[[Any], object],
-        worker: str | None,
-        concurrency: int,
-        size: int | None,
-        seen: Seen | None,
-    ) -> JudgeResult:
-        with self._names.use(worker) as name:
-            workers = workers_of(self.id, name, concurrency, size, seen)
-            try:
-                return super()._judged(verdict, name, concurrency, size, seen)
-            finally:
-                self._run.release([one.worker for one in workers])
+    def _let_judge(self, workers: list[Turns], verdict: Callable[[Any], object]) -> JudgeResult:
+        try:
+            return super()._let_judge(workers, verdict)
+        finally:
+            self._run.release([turns.worker for turns in workers])
 
 
 def session_of(run: Run, key: Path) -> Session:
