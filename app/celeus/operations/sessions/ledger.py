@@ -60,8 +60,6 @@ class Lease:
 
     def holders(self, now: datetime) -> list[Holder]:
         """Those whose leases run."""
-        if self.beside is None:
-            return [self.holder] if self.expires_at > now else []
         return [holder for holder, end in self.ends.items() if end > now]
 
 
