@@ -51,22 +51,21 @@ async def session_of(client: AsyncClient, kind: str, **more: object) -> tuple[st
     return session, says
 
 
-async def asked(client: AsyncClient, session: str, worker: str, **more: object) -> dict[str, Any]:
-    body = {"worker": worker, "count": 1} | PROGRAM | more
-    answer = await client.post(f"/v1/sessions/{session}/next", json=body)
+async def sent(client: AsyncClient, session: str, what: str, **body: object) -> dict[str, Any]:
+    answer = await client.post(f"/v1/sessions/{session}/{what}", json=PROGRAM | body)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
+
+
+async def asked(client: AsyncClient, session: str, worker: str, **more: object) -> dict[str, Any]:
+    return await sent(client, session, "next", **{"worker": worker, "count": 1} | more)
 
 
 async def told(
     client: AsyncClient, session: str, worker: str, round_: int, **said: object
 ) -> dict[str, Any]:
-    body = {"worker": worker, "round": round_} | PROGRAM | said
-    answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await sent(client, session, "observe", worker=worker, round=round_, **said)
 
 
 async def waiting(
