@@ -97,11 +97,7 @@ def seen(page: Page, viewport: dict[str, int], scheme: Scheme) -> list[str]:
     sideways = int(page.evaluate(SIDEWAYS))
     found = [f"{sideways} pixels to scroll sideways"] if sideways > 0 else []
     found += [f"cut off: {element}" for element in page.evaluate(CUT_OFF)]
-    if barriers(page):
-        # Rows out of sight get new colours only when they come near it (content-visibility)
-        page.evaluate(DRAWN)
-        found += barriers(page)
-    return found
+    return found + barriers(page)
 
 
 def key_of(site: Site, shown: Shown) -> str:
