@@ -70,9 +70,11 @@ def labels(
     """Labels to precision: all policies, pools, targets and precisions; resumable."""
     from study.engine.checks import choices
     from study.pools.cells import CELLS
+    from study.pools.made_up import WORLDS
     from study.tables import labels as tables
 
-    _write(tables.study(evaldata, seeds, choices(cell, CELLS, "cell")), out, processes)
+    cells = choices(cell, (*CELLS, *WORLDS), "cell")
+    _write(tables.study(evaldata, seeds, cells), out, processes)
 
 
 def _course(name: str) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""The real pools of the label benchmark, as truths with the scores known beforehand.
+"""The pools of the label benchmark, as truths with the scores known beforehand.
 
 A folder holds per-item results of real models (``mmlu.npz``, ``mmlu_pro.npz``, ``imagenet.npz``);
 items stand in source order there and are shuffled with a fixed seed here.
@@ -7,6 +7,7 @@ items stand in source order there and are shuffled with a fixed seed here.
 from pathlib import Path
 
 from celeus.simulation.sessions import Truth
+from study.pools.made_up import WORLDS, world
 from study.pools.real import Source, shuffled, truth_of
 
 CELLS = {
@@ -20,7 +21,9 @@ CELLS = {
 
 
 def cell(name: str, folder: Path) -> Truth:
-    """The pool ``name`` from ``folder``; refuses a file that is no such pool."""
+    """The pool ``name``, a real one from ``folder``; refuses a file that is no such pool."""
+    if name in WORLDS:
+        return world(name)
     source = CELLS[name]
     truth = truth_of(folder, source)
     return shuffled(truth) if source.dataset == "mmlu" else truth

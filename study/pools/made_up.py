@@ -5,6 +5,14 @@ rare      few losses, 2 or 5 % of all, and surrogates that know them well
 graded    losses between 0 and 1, surrogates on another line
 guesses   surrogates of exactly 0 or 1, right for 60 to 95 % of the items
 constant  surrogates that say nothing
+
+Worlds are single pools of the label benchmark, with surrogates from good to useless:
+
+syn-good      surrogates near the risks of Bernoulli losses, correlation 0.75
+syn-noise     the same losses, surrogates that say nothing
+syn-reversed  the same losses, surrogates upside down, correlation -0.76
+syn-graded    losses between 0 and 1 that scatter little, surrogates of correlation 0.16
+syn-guesses   surrogates of 0 or 1 with mean losses of 0.11 and 0.20, 1 319 items
 """
 
 import numpy as np
@@ -15,6 +23,7 @@ from celeus.simulation.sessions import Truth, with_spread
 from study.pools.synthetic import World
 
 KINDS = ("groups", "rare", "graded", "guesses", "constant")
+WORLDS = ("syn-good", "syn-noise", "syn-reversed", "syn-graded", "syn-guesses")
 FEWEST, MOST = 300, 20_000
 """Items of a pool; their logarithm is uniform between these."""
 
@@ -41,4 +50,27 @@ def made_up(kind: str, seed: bytes) -> Truth:
         surrogate = np.where(chance < 0.6 + 0.35 * second, loss, ~loss)
     else:
         loss, surrogate = draw < 0.03 + 0.57 * first, np.full(items, 0.5)
+    return Truth(loss.astype(np.float64), with_spread(np.clip(surrogate, 0.0, 1.0)))
+
+
+def world(name: str) -> Truth:
+    """The pool of a world."""
+    items = 1319 if name == "syn-guesses" else 4000
+    chance, draw, other = (uniforms(name.encode(), use, items) for use in ("chance", "loss", "s"))
+    noise = ndtri(other)
+    if name == "syn-graded":
+        risk = betaincinv(2.0, 3.0, chance)
+        loss = np.clip(0.1 + 0.5 * risk + 0.15 * ndtri(draw), 0.0, 1.0)
+        surrogate = 0.2 + 0.15 * risk + 0.5 * betaincinv(2.0, 2.0, other)
+    elif name == "syn-guesses":
+        surrogate = np.where(other < 0.36, 1.0, 0.0)
+        loss = draw < np.where(surrogate == 1.0, 0.2, 0.11)
+    else:
+        risk = betaincinv(0.28, 0.4, chance)
+        loss = draw < risk
+        surrogate = {
+            "syn-good": risk + 0.1 * noise,
+            "syn-noise": betaincinv(1.0, 1.5, other),
+            "syn-reversed": 1.0 - risk + 0.05 * noise,
+        }[name]
     return Truth(loss.astype(np.float64), with_spread(np.clip(surrogate, 0.0, 1.0)))

@@ -1,4 +1,4 @@
-"""Count the labels each policy needs on real pools: the label benchmark.
+"""Count the labels each policy needs on real pools and made-up worlds: the label benchmark.
 
 A job is one session of one policy on one cell (``cells``); its runs differ by seed only. Beside
 the policies stands ``normal``: the labels after which a fixed-sample normal interval from the
@@ -51,7 +51,7 @@ def study(folder: Path, seeds: int, cells: Collection[str]) -> Study:
 
 
 def _check(folder: Path, cells: Collection[str]) -> None:
-    data_folder(folder, [CELLS[name].file for name in cells])
+    data_folder(folder, [CELLS[name].file for name in cells if name in CELLS])
     for name in cells:
         _truth(folder, name)
 
