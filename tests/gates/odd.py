@@ -79,7 +79,7 @@ def document(**changed: Any) -> bytes:  # noqa: ANN401 -- any member of a sessio
         "round": 40,
         "state": "active",
         "policy": "sharp",
-        "method_version": "celeus-2",
+        "method_version": "celeus-3",
         "revision": 1,
         "decisions": [{"side": "at_most", "threshold": 0.3, "answer": "yes", "round": 12}],
         "fixed": False,

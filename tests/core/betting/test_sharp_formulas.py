@@ -54,6 +54,7 @@ class Plain:
         self.signals: list[float] = []
         self.centres: list[float] = []
         self.predicted: list[float] = []
+        self.spreads: list[float] = []
 
     def fit(self, t: int) -> tuple[np.ndarray, np.ndarray]:
         """M and v of every stratum before round t (counted from 0)."""
@@ -62,19 +63,23 @@ class Plain:
         x = self.base[k]
         weight = np.array([1.0 / ((ITEMS - i) * draw.q) for i, draw in enumerate(self.draws[:t])])
         design = np.stack([np.ones(t), x], axis=1)
-        normal = design.T @ (weight[:, None] * design) + 10.0 * np.eye(2)
-        line = np.linalg.solve(normal, design.T @ (weight * loss) + np.array([0.0, 10.0]))
+        normal = design.T @ (weight[:, None] * design) + 3.0 * np.eye(2)
+        line = np.linalg.solve(normal, design.T @ (weight * loss) + np.array([0.75, 1.5]))
         g = np.clip(line[0] + line[1] * self.base, 0.005, 0.995)
         used = np.array([self.means[i][k[i]] for i in range(t)])
         m, v = np.empty(g.size), np.empty(g.size)
         r2 = float(((loss - used) ** 2).sum()) if t else 0.0
-        f = (r2 + 10.0) / (float((used * (1.0 - used)).sum()) + 10.0)
-        for one in range(g.size):
-            here = np.array(k) == one if t else np.zeros(0, dtype=bool)
+        f = (r2 + 3.0) / (sum(self.spreads) + 3.0)
+        strata = [np.array(k) == one if t else np.zeros(0, dtype=bool) for one in range(g.size)]
+        for one, here in enumerate(strata):
             m[one] = (16.0 * g[one] + loss[here].sum()) / (16.0 + here.sum())
-            mc = min(max(m[one], 0.04), 0.96)
+        mc = np.clip(m, 0.04, 0.96)
+        tempered = 0.5 + (mc - 0.5) * t / (t + 0.5)
+        spread = tempered * (1.0 - tempered)
+        for one, here in enumerate(strata):
             squares = ((loss[here] - used[here]) ** 2).sum()
-            v[one] = (40.0 * f * mc * (1.0 - mc) + squares) / (40.0 + here.sum())
+            v[one] = (40.0 * f * spread[one] + squares) / (40.0 + here.sum())
+        self.spreads.append(float(spread[self.code[self.draws[t].item]]))
         return m, v
 
     def left(self, t: int) -> np.ndarray:

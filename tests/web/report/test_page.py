@@ -151,7 +151,7 @@ async def test_a_manager_reads_the_claim_and_an_auditor_finds_the_certificate(
     assert certificate in final.text
     assert certificate not in interim.text
     key = (await client.get("/v1/certificates/key")).json()["public_key"]
-    for told in (session, pool.id, key, status["commitment"], "celeus verify", "celeus-2"):
+    for told in (session, pool.id, key, status["commitment"], "celeus verify", "celeus-3"):
         assert told in final.text
     left = 300 - count
     assert f"{left} of 300 items ({left / 3:.1f} %) were never judged" in final.text

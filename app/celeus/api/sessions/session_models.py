@@ -71,7 +71,7 @@ SESSION: JsonDict = {
     "alpha": 0.05,
     "policy": "sharp",
     "strategy": "A",
-    "method_version": "celeus-2",
+    "method_version": "celeus-3",
     "round": 412,
     "estimate": 0.163,
     "lower": 0.121,

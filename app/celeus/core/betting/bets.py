@@ -11,6 +11,9 @@ past rounds are those folded then (docs/evidence/method.md#8-rounds-that-nobody-
     lam   min( inverse_mills(0.9 min(1, e^lp)) / (s2p sqrt(max(1.1 I* - I, 0.05 max(I*, I)))),
                c D / s2p,  0.8 / (v - a) ),        c = 2.5 while I <= 1.1 I*, else 1.3
 
+A row of pairs (``pair_rows``) has c = 1.3 sqrt(1.1 I* / I) past its goal: its candidates may be
+nearer to the truth than D, and with larger bets their stakes would fall for good.
+
 This is the bet of the martingale P(the z-test rejects at information I* | so far) / level. The
 goal follows from the precision alone, so no horizon is guessed.
 """
@@ -109,11 +112,11 @@ class RowGoals(NamedTuple):
         missing *= variance
         largest_unit = half / variance
         before = self.overshoot >= accrued
-        count = np.count_nonzero(before)
-        if count in {0, before.size}:
-            largest_bet = np.array([LARGEST_BET if count else LARGEST_BET_PAST_GOAL])
+        if before.all():
+            largest_bet = np.array([LARGEST_BET])
         else:
-            largest_bet = np.where(before, LARGEST_BET, LARGEST_BET_PAST_GOAL)
+            past = LARGEST_BET_PAST_GOAL * np.sqrt(self.overshoot / np.maximum(accrued, TINY))
+            largest_bet = np.where(before, LARGEST_BET, past)
         return BetScale(1.0 / missing, largest_bet * largest_unit)
 
 

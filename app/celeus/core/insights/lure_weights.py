@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.pools.strata import NOWHERE, Strata
-from celeus.core.sampling.calibration import LEAST_SURROGATE, LINE_LABELS, RIDGE, Line
+from celeus.core.sampling.calibration import LEAST_SURROGATE, LINE_LABELS, Line
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -64,13 +64,12 @@ def refit(strata: Strata, judged: JudgedRounds) -> Floats:
         taken = np.append(0.0, np.cumsum(strata.item_weight[judged.drawn]))
         left = float(strata.item_weight[strata.code != NOWHERE].sum()) - taken[judged.round - 1]
         weight = strata.item_weight[judged.item] / (left * judged.q)
-    line = Line(
-        RIDGE + float(weight.sum()),
-        float(weight @ x),
-        RIDGE + float(weight @ (x * x)),
-        float(weight @ loss),
-        RIDGE + float(weight @ (x * loss)),
-    )
+    line = Line()
+    line.weight += float(weight.sum())
+    line.x += float(weight @ x)
+    line.xx += float(weight @ (x * x))
+    line.y += float(weight @ loss)
+    line.xy += float(weight @ (x * loss))
     labels, losses = (
         np.bincount(stratum, weights=one, minlength=strata.count)
         for one in (np.ones(loss.size), loss)

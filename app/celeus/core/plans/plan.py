@@ -53,7 +53,7 @@ FROM_ONE = 1e-12
 """Least distance of alpha from 1; ``LEAST_ALPHA`` is that from 0.
 
 Closer, quantiles of alpha lose their digits: as a float, 1 - alpha / 2 would equal 1."""
-METHOD_VERSION = "celeus-2"
+METHOD_VERSION = "celeus-3"
 CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
 LATTICE_PER_PRECISION = 200

@@ -5,14 +5,20 @@ See docs/evidence/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
 Notation, on the unit scale: x_k mean surrogate of stratum k, c_k its labels folded so far, l a
 loss, m the surrogate that its signal used, n items left before the draw, q its probability.
 
-    line   a + b x through the points (x, l), each weighted by 1 / (n q), ridge towards a = 0, b = 1
+    line   a + b x through the points (x, l), each weighted by 1 / (n q), ridge of 3 towards
+           a = 1/4, b = 1/2: the slope 1/2 through (1/2, 1/2)
     g_k    the line at x_k, cut to [0.005, 0.995]
     m_k    (16 g_k + sum of l in k) / (16 + c_k)               surrogate of every item left in k,
            within the bounds stated of its losses
-    f      (10 + sum of (l - m)^2) / (10 + sum of m (1 - m))
-    v_k    (40 f m_k (1 - m_k) + sum of (l - m)^2 in k) / (40 + c_k)     residual second moment
+    e_k    m' (1 - m'),  m' = 1/2 + (m_k - 1/2) c / (c + 1/2),  c all labels folded, m_k here cut to
+           [0.04, 0.96]
+    f      (3 + sum of (l - m)^2) / (3 + sum of e, each as it was before its label)
+    v_k    (40 f e_k + sum of (l - m)^2 in k) / (40 + c_k)     residual second moment
 
-Where a prior second moment e is given, it stands for m (1 - m) in both, and 40 e for 10.
+Where a prior second moment e is given, it stands for all e_k, and 40 e for 3.
+
+The ridge and m' insure against a poor surrogate: before there are labels it is believed by half,
+and the strata are taken to scatter alike.
 
 Both are functions of the folded past, so a signal keeps the pool risk as its mean whatever they
 say; how well they fit decides only how fast the interval narrows. Unjudgeable rounds are not here.
@@ -26,12 +32,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-RIDGE = 10.0
+RIDGE = 3.0
+RIDGE_INTERCEPT = 0.25
+RIDGE_SLOPE = 0.5
 LINE_LABELS = 16.0
 """Number of labels of a stratum that the line counts as."""
 LEAST_SURROGATE = 0.005
 SPREAD_LABELS = 40.0
-PRIOR_SPREAD = 10.0
+PRIOR_SPREAD = 3.0
+TEMPERING_LABELS = 0.5
+"""Number of labels at which the spread that follows from the surrogates is believed by half."""
 LEAST_MEAN = 0.04
 LEAST_MOMENT = 1e-12
 """Least second moment, for square roots and quotients; far below the shrunken moments."""
@@ -51,8 +61,8 @@ class Line:
     weight: float = RIDGE
     x: float = 0.0
     xx: float = RIDGE
-    y: float = 0.0
-    xy: float = RIDGE
+    y: float = RIDGE * RIDGE_INTERCEPT
+    xy: float = RIDGE * RIDGE_SLOPE
 
     def add(self, x: float, y: float, weight: float) -> None:
         """Add a point."""
@@ -75,7 +85,8 @@ class Calibration:
     """Sums of the folded labels of every stratum, and the fit; ``base`` holds x_k.
 
     ``lower`` and ``upper`` are bounds of the losses of a stratum, ``prior`` is the second moment of
-    residuals expected before any label (default: that of losses at the ends of the scale).
+    residuals expected before any label (default: that of losses at the ends of the scale), and
+    ``spread`` is e_k.
     """
 
     base: Floats
@@ -89,6 +100,7 @@ class Calibration:
     all_squares: float = 0.0
     all_spread: float = 0.0
     fit: Fit = field(init=False)
+    spread: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         self.labels = np.zeros(self.base.size)
@@ -110,7 +122,7 @@ class Calibration:
         self.losses[stratum] += loss - offset
         self.squares[stratum] += square
         self.all_squares += square
-        self.all_spread += surrogate * (1.0 - surrogate) if self.prior is None else self.prior
+        self.all_spread += float(self.spread[stratum])
         self.fit = self._fitted()
 
     def _fitted(self) -> Fit:
@@ -119,10 +131,18 @@ class Calibration:
         np.minimum(line, 1.0 - LEAST_SURROGATE, out=line)
         mean = (LINE_LABELS * line + self.losses) / (LINE_LABELS + self.labels)
         mean = np.minimum(np.maximum(mean, self.lower), self.upper)
-        inner = np.minimum(np.maximum(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
+        self.spread = self._expected_spread(mean)
         weight = PRIOR_SPREAD if self.prior is None else SPREAD_LABELS * self.prior
         factor = (self.all_squares + weight) / (self.all_spread + weight)
-        scale = SPREAD_LABELS * factor
-        prior = scale * inner * (1.0 - inner) if self.prior is None else scale * self.prior
+        prior = SPREAD_LABELS * factor * self.spread
         moment = np.maximum((prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT)
         return Fit(mean, moment)
+
+    def _expected_spread(self, mean: Floats) -> Floats:
+        """Return e_k: the second moment that losses at the ends of the scale would have."""
+        if self.prior is not None:
+            return np.full(mean.size, self.prior)
+        inner = np.minimum(np.maximum(mean, LEAST_MEAN), 1.0 - LEAST_MEAN)
+        labels = float(self.labels.sum())
+        tempered = 0.5 + (inner - 0.5) * (labels / (labels + TEMPERING_LABELS))
+        return np.asarray(tempered * (1.0 - tempered))

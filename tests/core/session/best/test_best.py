@@ -71,7 +71,7 @@ class PlainPair:
         self.m = [(16.0 * g + half[seen[s]].sum()) / (16.0 + count[s]) for s in strata]
         squares = [sum((half[j] - self.m[s]) ** 2 for j in seen[s]) for s in strata]
         spread = sum(count[s] * (0.25 - self.m[s] ** 2) for s in strata)
-        f = (10.0 + sum(squares)) / (10.0 + spread)
+        f = (3.0 + sum(squares)) / (3.0 + spread)
         inner = [0.25 - min(abs(one), 0.46) ** 2 for one in self.m]
         self.v = [(40.0 * f * inner[s] + squares[s]) / (40.0 + count[s]) for s in strata]
         self.p = half[judged].sum() + sum(self.left[s] * self.m[s] for s in strata)

@@ -6,7 +6,7 @@ differ has an e that is not 0: in stratum k, c_k such items have been judged, re
 
     g      sum of e / (20 + labels)                                    over all that were judged
     m_k    (16 g + sum of e in k) / (16 + c_k)                         surrogate of e
-    f      (10 + sum of (e - m)^2) / (10 + sum of (1/4 - m^2))
+    f      (3 + sum of (e - m)^2) / (3 + sum of (1/4 - m^2))
     v_k    (40 f (1/4 - m_k^2) + sum of (e - m)^2 in k) / (40 + c_k)
     P      (sum of e seen + sum of rem_k m_k) / N
     w      sum of rem_k max(v_k, 0.001) / (N^2 q_k)
@@ -14,7 +14,7 @@ differ has an e that is not 0: in stratum k, c_k such items have been judged, re
 
 The mean of S over the draw is the mean of e over the pool, since an item with the same answers adds
 nothing, whatever its probability. Where answers are not given, 0.05 stands for 1/4 - m^2 and 2 for
-10. What is said of a round before its loss comes from ``forecast``, which sees no loss of it.
+3. What is said of a round before its loss comes from ``forecast``, which sees no loss of it.
 """
 
 from dataclasses import dataclass

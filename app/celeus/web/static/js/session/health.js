@@ -107,7 +107,7 @@ function verdict({ labels, correlation, surrogate, loss, used }, words) {
         ? `${words.score}s and ${words.losses} agree somewhat`
         : correlation > -WEAK
           ? `${words.score}s say little about ${words.losses}`
-          : `${words.score}s are high where ${words.losses} are low`;
+          : `${words.score}s are high where ${words.losses} are low: they are upside down, and the session uses them that way`;
   const off =
     loss === null
       ? ""
