@@ -213,13 +213,14 @@ def test_no_choice_of_skips_gains_a_stake_of_a_claim_added_later() -> None:
         assert (worst(begun, [], case, 2)[-1] <= start * (1.0 + 1e-9)).all()
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.4, 4.0])
 @pytest.mark.parametrize("log_before", [-0.8, -0.6, -0.5, -0.4, -0.3, -0.2, 0.0, 0.5])
 @pytest.mark.parametrize("gain", [-0.4, 0.1, 2.0, 6.0, 60.0])
 def test_a_stake_after_a_round_never_falls_in_the_stake_before_it(
-    log_before: float, gain: float
+    log_before: float, gain: float, unit: float
 ) -> None:
     """So whoever skips a round, which lowers a stake, gains nothing by it later."""
-    goals = [Goal(0.1, 400.0)]
+    goals = [Goal(0.1, 400.0, unit=unit)]
     after_round = []
     for more in (0.0, 1e-3):
         side = OpenSide(100, 0.05, goals, None)

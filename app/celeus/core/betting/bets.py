@@ -50,11 +50,17 @@ def padded(prediction: Prediction, half: float) -> float:
 
 @dataclass(slots=True)
 class Goal:
-    """The information goal of a half-width, and the information accrued by rounds."""
+    """The information goal of a half-width, and the information accrued by rounds.
+
+    Of several goals each starts with its ``share`` of a candidate's stake. ``unit`` is the stake
+    that its bets take for 1.
+    """
 
     half: float
     information: float
     accrued: History[float] = field(default_factory=lambda: History(0.0))
+    share: float = 1.0
+    unit: float = 1.0
 
     def bet_scale(self, variance: float, basis: int) -> tuple[float, float]:
         """Return the factor of the inverse Mills ratio, and the largest bet.
@@ -157,7 +163,7 @@ def goals_for(
     if half is None:
         halves = [WIDEST_HALF * 0.5**j for j in range(GOALS_WITHOUT_PRECISION)]
     return [
-        Goal(width, information(half_factor * width, step, level))
+        Goal(width, information(half_factor * width, step, level), share=1.0 / len(halves))
         for width in halves
         if width is not None
     ]

@@ -43,7 +43,7 @@ that may be answered no this would leave 1/10 to most of the noes; they keep the
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -105,7 +105,8 @@ class ThresholdDesign:
         goals = goals_for(None, step, strong)
         drawable = self.items if self.drawable is None else self.drawable
         least = FINEST_GOAL * math.sqrt(drawable) / self.items
-        return [goal for goal in goals if goal.half >= least] or goals[:1]
+        reachable = [goal for goal in goals if goal.half >= least] or goals[:1]
+        return [replace(goal, share=1.0 / len(reachable)) for goal in reachable]
 
     def candidates(self, steps: int) -> tuple[CandidateGrid, CandidateGrid]:
         """Return the candidates of the plus and of the minus side, each in its frame."""
@@ -179,8 +180,8 @@ class LatticeSide:
         self._grid = initial.grid
         self._standing = np.arange(initial.grid.size)
         self._value: Floats = initial.grid / steps
-        start = math.log(level / (2.0 * len(goals))) + np.log(2.0 * initial.share)
-        self._stake: Floats = np.tile(start, (len(goals), 1))
+        start = math.log(level / 2.0) + np.log(2.0 * initial.share)
+        self._stake: Floats = start + _log_shares(goals)
         self._goals = goals
 
     @property
@@ -264,8 +265,7 @@ class LatticeSide:
             nearest = min(old, key=lambda previous: abs(math.log(previous.half / goal.half)))
             goal.accrued = nearest.accrued.copy()
         if len(old) != len(goals):
-            total = np.logaddexp.reduce(self._stake, axis=0) - math.log(len(goals))
-            self._stake = np.tile(total, (len(goals), 1))
+            self._stake = np.logaddexp.reduce(self._stake, axis=0) + _log_shares(goals)
         self._goals = goals
 
     def _drop_rejected(self) -> None:
@@ -286,6 +286,11 @@ class LatticeSide:
     def _take(self, which: NDArray[np.intp] | slice) -> None:
         """Keep the stakes of the candidates at these places; a place may occur twice."""
         self._stake = self._stake[:, which]
+
+
+def _log_shares(goals: list[Goal]) -> Floats:
+    """Return the logarithms of the goals' shares of a stake, shape [goals, 1]."""
+    return np.log([[goal.share] for goal in goals])
 
 
 class Lattice:

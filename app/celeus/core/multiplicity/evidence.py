@@ -5,6 +5,15 @@ betting, so that its current stake is alpha times an e-value, for any level aske
 level a a candidate is rejected while its stake is at least alpha / a. Only the current stake
 counts, since the largest e-value so far is not an e-value
 (docs/evidence/method.md#19-the-account-of-alpha).
+
+With a precision a candidate has several stakes, since levels asked for later are mostly below the
+plan's alpha. Stake j has the share b of the start and aims at the level alpha / d:
+
+    b, d    0.4, 1    0.4, 3    0.2, 20
+    bets    those of ``betting.bets`` with W_j / (b d) for the stake W_j, the information goal of
+            alpha, and D z(alpha / d) / z(alpha) for D, z(a) the normal quantile at 1 - a / 2
+
+The evidence is their sum: a mixture of martingales with weights fixed beforehand.
 """
 
 import math
@@ -12,6 +21,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from celeus.core.betting.bets import Goal
 from celeus.core.betting.candidate_grid import WHOLE, CandidateGrid, Lattice, LatticeSide
@@ -28,6 +38,8 @@ from celeus.core.plans.stopping import Question, rounding
 
 Floats = NDArray[np.float64]
 
+AIMS = ((0.4, 1.0), (0.4, 3.0), (0.2, 20.0))
+"""b and d of every stake of a candidate."""
 LEAST_LEVEL = 1e-100
 FIRST = math.log(0.5 / STAKE_FACTOR)
 """The log stake W up to which W times the inverse Mills ratio grows."""
@@ -64,7 +76,8 @@ class OpenSide(LatticeSide):
 
     @property
     def _played(self) -> Floats:
-        return np.where(self._stake <= FIRST, self._stake, np.interp(self._stake, *_sizes()))
+        stake = self._stake - np.log([[goal.unit] for goal in self._goals])
+        return np.where(stake <= FIRST, stake, np.interp(stake, *_sizes()))
 
     @property
     def _total(self) -> Floats:
@@ -110,6 +123,16 @@ class OpenLattice(Lattice):
     side = OpenSide
     sides: list[OpenSide]  # type: ignore[assignment]
 
+    def _goals(self, half: float | None) -> list[Goal]:
+        goals = super()._goals(half)
+        if half is None:
+            return goals
+        quantile = {d: float(ndtri(1.0 - self._level / (2.0 * d))) for _, d in AIMS}
+        return [
+            Goal(half * quantile[d] / quantile[1.0], goals[0].information, share=b, unit=b * d)
+            for b, d in AIMS
+        ]
+
     def hull_at(self, least: float) -> tuple[float, float] | None:
         """Return the interval where log stakes of at least ``least`` reject; None if empty."""
         lower, mirrored = (side.bound_at(least) for side in self.sides)
@@ -140,8 +163,9 @@ class EvidenceSequence(LatticeSequence):
         return plan.policy.has_goal and plan.bound.kind == "none"
 
     def bets_per_round(self, precision: float | None) -> int:
-        """Return the bets of a round: those of the interval, and as many again for the evidence."""
-        return 2 * super().bets_per_round(precision)
+        """Return the bets of a round: those of the interval, and those for the evidence."""
+        aims = 1 if precision is None else len(AIMS)
+        return (1 + aims) * super().bets_per_round(precision)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Intersect with the candidates not rejected and with the logical limits."""
