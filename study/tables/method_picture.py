@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
 from celeus.core.interval import Interval
-from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.strata import strata_of
 from celeus.core.randomness import uniforms
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session
-from celeus.simulation.sessions import Truth, seed_of, simulate, with_spread
+from celeus.simulation.sessions import Truth, seed_of, simulate, strata_means, with_spread
 
 Floats = NDArray[np.float64]
 
@@ -62,18 +61,13 @@ def sessions(truth: Truth, precision: float, run: int = 0) -> dict[str, Session[
 def groups(truth: Truth, state: Session[Mean]) -> Groups:
     """The draws of every stratum in a finished session of ``sharp``, and its surrogates."""
     strata = strata_of(truth.scores, Interval(truth.lower, truth.upper))
-    first = [int(np.argmax(strata.code == one)) for one in range(strata.count)]
-    means = [
-        state.question.fold.predictor.surrogate(Draw(round=1, item=item, q=1.0, seen=0))
-        for item in first
-    ]
     draws = np.bincount(strata.code[state.question.proposal.drawn_in > 0], minlength=strata.count)
     total = np.bincount(strata.code, weights=truth.loss)
     order = np.argsort(strata.base)
     return Groups(
         surrogate=strata.base[order],
         true_mean=(total / strata.size)[order],
-        recalibrated=np.array(means)[order],
+        recalibrated=strata_means(state)[order],
         drawn=(draws / strata.size)[order],
     )
 

@@ -10,7 +10,6 @@ from celeus.core.ledger import Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.randomness import commitment
-from celeus.core.session.fold import fold_round
 from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.simulation.sessions import Truth, ever_missed, seed_of
 from tests.claims.sessions import ALPHA, FURTHER_WORLDS, WORLDS
@@ -85,10 +84,10 @@ class _Session:
     def room(self, skipped: set[int]) -> float:
         """The least there was between the risk and an end of the interval."""
         fold = self.state.question.engine.fold()
-        for place in range(HELD):
-            outcome = self.state.rounds.outcome(place)
-            loss = None if place in skipped else self.truth.loss_of(outcome.draw.item)
-            fold = fold_round(self.plan, fold, outcome._replace(loss=loss))
+        fold.follow(self.plan, self.state.rounds)
+        for place, coming in enumerate(list(fold.knowledge.open.values())):
+            loss = None if place in skipped else self.truth.loss_of(coming.draw.item)
+            fold.fold_round(self.plan, coming, loss)
         ends = [point.interval for point in fold.points]
         return min(min(self.risk - one.lower, one.upper - self.risk) for one in ends)
 

@@ -12,7 +12,6 @@ from celeus.core.betting.signals import Ends, Extremes, Range, exact_range, floo
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.sampling import predictors
 from celeus.core.sampling.proposals import MixtureProposal
-from celeus.core.session.fold import fold_round
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session
 
@@ -66,9 +65,13 @@ def folded_by_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
         rounds, question = session.rounds, session.question
         arrived = (place for place in range(len(rounds)) if rounds.is_judged(place))
         places = sorted(arrived, key=rounds.answered_at.__getitem__)
+        fold = question.fold
         for place in places[session.folded :]:
-            outcome = rounds.outcome(place)._replace(basis=session.folded)
-            question.fold = fold_round(question.plan, question.fold, outcome)
+            rule = rounds.rule_of(place)
+            fold.draw(question.plan, rounds.draw(place), rule.precision, rule.budget)
+            loss = rounds.losses(place)[0]
+            fold.judge(place + 1, loss)
+            fold.fold_round(question.plan, fold.knowledge.open.popitem()[1], loss)
         return session
 
     monkeypatch.setattr(Session, "fold", fold_arrived)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from celeus.core.betting.bets import goals_for
+from celeus.core.betting.bets import Information, goals_for
 from celeus.core.betting.candidate_grid import (
     FINEST_GOAL,
     ONE_SIDED_SHARE,
@@ -21,10 +21,9 @@ from celeus.core.betting.candidate_grid import (
     ThresholdDesign,
     even_candidates,
 )
-from celeus.core.betting.moments import Prediction
+from celeus.core.betting.moments import Prediction, SideSignal
 from celeus.core.betting.pool_target import LatticeSequence, half_width, threshold_design
 from celeus.core.betting.population_target import PairSequence
-from celeus.core.history import History
 from celeus.core.interval import Interval
 from celeus.core.ledger import Change
 from celeus.core.plans.claim import Target
@@ -193,14 +192,14 @@ def test_a_finer_lattice_keeps_the_thresholds_and_their_stakes() -> None:
 
 
 def test_a_new_goal_goes_on_with_what_the_nearest_old_one_has_accrued() -> None:
-    old = goals_for(None, 1.0 / 400, 0.05)
-    for at, goal in enumerate(old):
-        goal.accrued = History(10.0 + at)
-    side = LatticeSide(400, 0.05, old)
-    new = goals_for(0.036, 1.0 / 400, 0.05)
-    side.retarget(new)
+    information = Information((tuple(goal.half for goal in goals_for(None, 1.0 / 400, 0.05)),))
+    sums = tuple(10.0 + at for at in range(6))
+    information.accrued = ((sums, sums),)
+    information.aim(())
+    assert information.accrued == ((sums, sums),), "no goals: those before go on"
+    information.aim(((0.036,),))
     # 0.036 is 1.39 times smaller than 0.05, and 1.44 times larger than 0.025.
-    assert [goal.accrued.newest for goal in new] == [11.0]
+    assert information.accrued == (((11.0,), (11.0,)),)
 
 
 def test_the_goal_for_the_pool_is_half_the_precision_less_what_the_step_takes() -> None:
@@ -252,7 +251,7 @@ def test_the_stakes_of_all_goals_start_as_the_share_of_alpha(
 
 def test_candidates_below_the_range_of_a_judged_signal_are_out() -> None:
     side = LatticeSide(400, 0.05, goals_for(0.1, 1.0 / 400, 0.05))
-    side.update(Prediction(0.1, 0.5, 0.2, floor=0.3, basis=0), 0.5)
+    side.update(Prediction(0.1, 0.5, 0.2), (0.0,), SideSignal(0.5, floor=0.3))
     assert side._value[0] == 0.3
     assert side.lower_bound == pytest.approx(0.3 - 1.0 / 400)
 

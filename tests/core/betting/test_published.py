@@ -24,15 +24,15 @@ def state_of(found: Wealth) -> list[list[float]]:
     return [part.tolist() for part in (found._lower, found._upper, found._above, found._below)]
 
 
-def side_bet(bettor: OwnVariance, bet: Bet, basis: int, value: float) -> SideBet:
-    return SideBet(bettor, bet, bet, basis, value)
+def side_bet(bettor: OwnVariance, bet: Bet, value: float) -> SideBet:
+    return SideBet(bettor.past, bet, bet, value)
 
 
 def play(found: Wealth, values: list[float], bet: Bet | None = None, start: int = 1) -> None:
     bettor = OwnVariance(0.0)
-    for basis, value in enumerate(values):
-        side = side_bet(bettor, bet or Bet(0.0, 1.0), basis, value)
-        found.bet(start + basis, side, side)
+    for round_, value in enumerate(values, start):
+        side = side_bet(bettor, bet or Bet(0.0, 1.0), value)
+        found.bet(round_, side, side)
         bettor.record(value, side.bet)
 
 

@@ -32,7 +32,7 @@ def test_every_candidate_estimates_the_variance_about_its_own_centre(origin: flo
         expected = np.sqrt(
             2.0 * math.log(2.0 / ALPHA1) / (variance * round_ * math.log(round_ + 1.0))
         )
-        assert bettor.fraction(CANDIDATES, ALPHA1, round_, round_ - 1) == pytest.approx(expected)
+        assert bettor.past.fraction(CANDIDATES, ALPHA1, round_) == pytest.approx(expected)
         bettor.record(value, bet)
         deviations += ((value - bet.offset) / bet.scale - bet.centre(CANDIDATES)) ** 2
 
@@ -45,7 +45,7 @@ def test_evalue_has_one_variance_for_all_candidates() -> None:
         expected = math.sqrt(
             2.0 * math.log(2.0 / ALPHA1) / (variance * round_ * math.log(round_ + 1.0))
         )
-        assert bettor.fraction(CANDIDATES, ALPHA1, round_, round_ - 1) == pytest.approx(expected)
+        assert bettor.past.fraction(CANDIDATES, ALPHA1, round_) == pytest.approx(expected)
         bettor.record(value, bet)
         scaled = (value - bet.offset) / bet.scale
         total += scaled
@@ -57,8 +57,8 @@ def test_the_variance_keeps_its_digits_far_from_zero() -> None:
     for value, bet in ROUNDS * 100:
         near.record(value, bet)
         far.record(value + 1e6, Bet(bet.offset + 1e6, bet.scale))
-    assert far.fraction(CANDIDATES + 1e6, ALPHA1, 301, 300) == pytest.approx(
-        near.fraction(CANDIDATES, ALPHA1, 301, 300), rel=1e-8
+    assert far.past.fraction(CANDIDATES + 1e6, ALPHA1, 301) == pytest.approx(
+        near.past.fraction(CANDIDATES, ALPHA1, 301), rel=1e-8
     )
 
 

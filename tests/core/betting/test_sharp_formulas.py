@@ -8,7 +8,6 @@ from scipy.stats import norm
 
 from celeus.core.betting.bets import Goal, RowGoals, goals_for
 from celeus.core.betting.pool_target import LatticeSequence
-from celeus.core.history import History
 from celeus.core.ledger import Draw
 from celeus.core.mills import inverse_mills
 from celeus.core.plans.pair_plan import PairPlan
@@ -194,7 +193,7 @@ def test_the_scale_of_a_bet_is_the_printed_one_before_and_past_its_goal(accrued:
         missing = max(1.1 * goal - accrued, 0.05 * max(goal, accrued))
         largest = (2.5 if accrued <= 1.1 * goal else 1.3) * half / variance
         expected = (1.0 / (variance * math.sqrt(missing)), largest)
-        scale = Goal(half, goal, History(accrued)).bet_scale(variance, basis=0)
+        scale = Goal(half, goal).bet_scale(variance, accrued)
         assert scale == pytest.approx(expected)
         one = rows.take(np.array([row]))
         assert (float(one.factor[0]), float(one.largest[0])) == pytest.approx(expected)

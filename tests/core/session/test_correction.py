@@ -9,7 +9,7 @@ from celeus.core.plans.plan import Claim, Plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.session import correction
 from celeus.core.session.correction import Checkpoints, Refold, catch_up, correct
-from celeus.core.session.fold import Fold, RoundOutcome, fold_round
+from celeus.core.session.fold import Fold, OpenRound
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session
 from tests.core.worlds import Walk, open_walk, zero_one_truth
@@ -21,9 +21,8 @@ CLAIMS = [Claim(precision=0.3), Claim(target="population", precision=0.3)]
 def refold(state: Session[Mean], event: Amendment, step: int = 13) -> Refold:
     """What is folded of ``state`` now, folded with the correction in a few steps."""
     ready = Refold(state, event, Checkpoints())
-    while ready.folded < state.folded:
-        stop = min(state.folded, ready.folded + step)
-        ready.follow(state.rounds[ready.folded : stop])
+    while (part := ready.coming(state, step)).order:
+        ready.follow(part)
     return ready
 
 
@@ -70,13 +69,25 @@ def test_a_fold_made_before_another_correction_is_not_taken() -> None:
     assert told(correct(walk.state, event, ready, Checkpoints())) == told(other.apply(event))
 
 
-def test_a_correction_of_a_round_not_folded_yet_folds_nothing_anew() -> None:
-    walk = open_walk(zero_one_truth(120, seed=3), policy_named("sharp"), CLAIMS[0])
+@pytest.mark.parametrize("claim", CLAIMS, ids=["pool", "population"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_correction_behind_an_open_round_is_as_if_judged_so(policy: str, claim: Claim) -> None:
+    """Draws were made with what it said before: a bet rests on it though it is not folded."""
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named(policy), claim)
     walk.go(40)
-    walk.draw(2)
+    walk.draw(3)
     walk.judge([42])
-    fold = walk.state.question.fold
-    assert correct(walk.state, Amendment(42, 1.0), None, Checkpoints()).question.fold is fold
+    walk.draw(2)
+    walk.judge([43, 44])
+    event = Amendment(42, 1.0 - float(walk.truth.loss[walk.state.rounds[41].draw.item]))
+    ready = refold(walk.state, event)
+    other = copy.deepcopy(walk.state)
+    one = Walk(walk.truth, walk.plan, correct(walk.state, event, ready, Checkpoints()))
+    two = Walk(walk.truth, walk.plan, other.apply(event))
+    for each in (one, two):
+        each.judge([41, 45])
+        each.go(5)
+    assert told(one.state) == told(two.state)
 
 
 @pytest.mark.parametrize("policy", ["celeus", "sharp"])
@@ -104,12 +115,13 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(correction, "MOST_COPIES", 8)
     rounds: list[int] = []
 
-    def noted(plan: Plan, before: Fold, outcome: RoundOutcome) -> Fold:
-        rounds.append(outcome.draw.round)
-        return fold_round(plan, before, outcome)
+    fold_round = Fold.fold_round
 
-    monkeypatch.setattr(correction, "fold_round", noted)
-    monkeypatch.setattr("celeus.core.session.mean.fold_round", noted)
+    def noted(self: Fold, plan: Plan, coming: OpenRound, loss: float | None) -> None:
+        rounds.append(coming.draw.round)
+        fold_round(self, plan, coming, loss)
+
+    monkeypatch.setattr(Fold, "fold_round", noted)
     return rounds
 
 
@@ -121,7 +133,7 @@ def noted(walk: Walk, rounds: int) -> Checkpoints:
         checkpoints.note(walk.state.question.engine, walk.state.question.fold)
         if round_ == rounds // 2:
             walk.enter(Amendment(round_, None))
-            checkpoints.forget(round_)
+            checkpoints.forget(walk.state.rounds, round_)
     return checkpoints
 
 
@@ -139,8 +151,8 @@ def test_a_correction_folds_what_lies_behind_the_checkpoint_before_it(
     expected = told(copy.deepcopy(walk.state).apply(event))
     ready = Refold(walk.state, event, checkpoints)
     folds.clear()
-    while ready.folded < walk.state.folded:
-        ready.follow(walk.state.rounds[ready.folded : ready.folded + 7])
+    while (part := ready.coming(walk.state, 7)).order:
+        ready.follow(part)
     assert folds == list(range(first, 61))
     folds.clear()
     in_place = copy.deepcopy((walk.state, checkpoints))

@@ -44,7 +44,6 @@ def test_rounds_of_another_width_are_others() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda rounds: rounds.outcome(0),
         lambda rounds: rounds.correct(0, 1.0),
         lambda rounds: rounds.differs(0, 1.0),
         lambda rounds: rounds.unjudgeable(1),

@@ -8,7 +8,7 @@ import pytest
 
 from celeus.core.betting.bets import goals_for
 from celeus.core.betting.candidate_grid import LatticeSide
-from celeus.core.betting.moments import Prediction
+from celeus.core.betting.moments import Prediction, SideSignal
 from celeus.core.betting.pair_cells import PairCells
 from celeus.core.betting.pair_rows import PairSide
 from celeus.core.betting.population_target import PairSequence
@@ -100,14 +100,15 @@ def test_draws_held_are_folded_alike_whoever_folds_them(claim: Claim, policy: st
     again = afresh(walk, walk.events)
     columns = Rounds.from_columns(kept.columns, kept.strata, kept.rules)
     resumed_state = resumed(walk.plan, walk.truth.scores, columns, walk.state.stopping)
-    assert max(place - basis for place, basis in enumerate(kept.basis)) >= 7
+    out = np.cumsum(np.sign(kept.order))
+    assert out.max() >= 8
     for other in (again, resumed_state):
         assert other.question.points == walk.state.question.points
         assert (other.rounds, other.question.interval) == (kept, walk.state.question.interval)
     event = Amendment(30, 1.0)
     ready = Refold(walk.state, event, Checkpoints())
-    for start in range(0, walk.state.folded, 10):
-        ready.follow(kept[start : min(start + 10, walk.state.folded)])
+    while (part := ready.coming(walk.state, 10)).order:
+        ready.follow(part)
     folded = correct(walk.state, event, ready, Checkpoints())
     assert folded.question.points == afresh(walk, [*walk.events, event]).question.points
 
@@ -205,8 +206,8 @@ class TestLatticeSide:
         assert np.exp(side._stake).sum(axis=0) == pytest.approx(before)
 
 
-def predicted(lower: float, basis: int) -> Prediction:
-    return Prediction(lower, 0.5, 1e-4, lower, basis)
+def bet_on(side: PairSide, lower: float) -> None:
+    side.update(Prediction(lower, 0.5, 1e-4), 0.0, SideSignal(0.45, lower), 0.2)
 
 
 class TestPairs:
@@ -221,11 +222,11 @@ class TestPairs:
         least = int(cells.cell.min())
         edge = side._edge
         inside = (edge[least] + edge[least + 1]) / 2.0
-        side.update(predicted(inside, 0), 0.45, 0.2)
+        bet_on(side, inside)
         assert int(cells.cell.min()) == least
-        side.update(predicted(edge[least + 1], 1), 0.45, 0.2)
+        bet_on(side, edge[least + 1])
         assert int(cells.cell.min()) == least
-        side.update(predicted(edge[least + 1] + 1e-6, 2), 0.45, 0.2)
+        bet_on(side, edge[least + 1] + 1e-6)
         assert int(cells.cell.min()) == least + 1
 
     def test_a_row_waits_for_pool_risks_below_its_cells(self) -> None:

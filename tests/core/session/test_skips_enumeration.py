@@ -21,7 +21,7 @@ from celeus.core.plans.plan import Claim, Plan, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.surrogates import Scores
-from celeus.core.session.fold import Fold, fold_round
+from celeus.core.session.fold import Fold
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
 from celeus.simulation.sessions import Truth, oracle_scores
@@ -84,12 +84,17 @@ class Game:
 
     def end(self, state: Session[Mean], skipped: tuple[bool, ...]) -> float:
         """What it is worth once all draws out are judged or skipped, and corrections made."""
-        fold, done = state.question.engine.fold(), state.drawn - len(skipped)
-        for place in range(state.drawn):
-            outcome = state.rounds.outcome(place)
-            skip = place >= done and skipped[place - done]
-            loss = None if skip else self.truth.loss_of(outcome.draw.item)
-            fold = fold_round(self.plan, fold, outcome._replace(loss=loss))
+        fold, rounds = state.question.engine.fold(), state.rounds[:]
+        done = state.drawn - len(skipped)
+        losses = [
+            None if place >= done and skipped[place - done] else self.truth.loss_of(item)
+            for place, item in enumerate(rounds.item)
+        ]
+        for place in np.flatnonzero(rounds.judged).tolist():
+            rounds.correct(place, losses[place])
+        fold.follow(self.plan, rounds)
+        for round_, coming in fold.knowledge.open.items():
+            fold.fold_round(self.plan, coming, losses[round_ - 1])
         return self.worth(fold)
 
 
@@ -278,7 +283,9 @@ def test_no_loss_and_no_correction_takes_a_whole_stake_of_draws_made_ahead(polic
         events += [draw, game.judged(draw)] if answered else [draw]
     state = game.state(events)
     for losses in itertools.product((plan.lower, plan.upper, None), repeat=5):
-        fold = state.question.engine.fold()
-        for place, loss in enumerate(losses):
-            fold = fold_round(plan, fold, state.rounds.outcome(place)._replace(loss=loss))
+        fold, rounds = state.question.engine.fold(), state.rounds[:]
+        rounds.correct(0, losses[0])
+        fold.follow(plan, rounds)
+        for round_, coming in fold.knowledge.open.items():
+            fold.fold_round(plan, coming, losses[round_ - 1])
         assert fold.interval.width >= 0.0

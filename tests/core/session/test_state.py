@@ -15,6 +15,7 @@ from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unju
 from celeus.core.plans.plan import Claim, Target
 from celeus.core.plans.policies import LEAST_BETA, Policy, policy_named
 from celeus.core.pools.surrogates import Scores
+from celeus.core.sampling.predictors import FixedPredictor
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean, judge_rounds
 from celeus.simulation.sessions import Truth
@@ -229,9 +230,9 @@ def test_another_seed_draws_other_items() -> None:
 @pytest.mark.parametrize("policy", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 def test_policies_without_scores_draw_evenly_and_ignore_the_surrogate(policy: Policy) -> None:
     walk = open_walk(small_truth(), policy)
-    guess = [
-        walk.state.question.fold.predictor.surrogate(Draw(1, item, 1.0, 0)) for item in range(7)
-    ]
+    predictor = walk.state.question.fold.predictor
+    assert isinstance(predictor, FixedPredictor)
+    guess = [predictor.surrogate(item) for item in range(7)]
     if not policy.uses_scores:
         assert [walk.mixture.probability(item) for item in range(7)] == [1.0 / 7.0] * 7
         assert guess == [0.0] * 7

@@ -17,7 +17,7 @@ from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.session import correction as refolding
 from celeus.core.session.correction import Checkpoints, Refold, catch_up
-from celeus.core.session.fold import Fold, RoundOutcome, fold_round
+from celeus.core.session.fold import Fold, OpenRound
 from celeus.core.session.mean import Mean
 from celeus.core.session.outcome import Judgement
 from celeus.core.session.points import Points
@@ -205,11 +205,13 @@ async def test_what_takes_long_is_folded_beside_the_event_loop(
     offer = await rounds.next_draws(two[0], session, "ada", at_once)
     threads: list[int] = []
 
-    def noted(plan: Plan, before: Fold, outcome: RoundOutcome) -> Fold:
-        threads.append(threading.get_ident())
-        return fold_round(plan, before, outcome)
+    fold_round = Fold.fold_round
 
-    monkeypatch.setattr("celeus.core.session.mean.fold_round", noted)
+    def noted(self: Fold, plan: Plan, coming: OpenRound, loss: float | None) -> None:
+        threads.append(threading.get_ident())
+        fold_round(self, plan, coming, loss)
+
+    monkeypatch.setattr(Fold, "fold_round", noted)
     told = [Judgement(draw["round"], loss=0.0) for draw in offer.draws]
     await rounds.observe(two[0], session, told, "ada", 0)
     assert len(threads) == at_once
@@ -245,12 +247,13 @@ async def test_a_correction_costs_what_it_changed_in_every_process(
     await judged(two[1], session, 64)
     folded: list[int] = []
 
-    def noted(plan: Plan, before: Fold, outcome: RoundOutcome) -> Fold:
-        folded.append(outcome.draw.round)
-        return fold_round(plan, before, outcome)
+    fold_round = Fold.fold_round
 
-    monkeypatch.setattr("celeus.core.session.mean.fold_round", noted)
-    monkeypatch.setattr("celeus.core.session.correction.fold_round", noted)
+    def noted(self: Fold, plan: Plan, coming: OpenRound, loss: float | None) -> None:
+        folded.append(coming.draw.round)
+        fold_round(self, plan, coming, loss)
+
+    monkeypatch.setattr(Fold, "fold_round", noted)
     for loss in (1.0, 0.0):
         await amend(two[1], session, correction(65, loss))
     assert folded == [*range(61, 66)] * 2

@@ -5,12 +5,17 @@ probability 1 - alpha. Here it comes from e-processes: wealth that bets against 
 (docs/evidence/method.md#3-stakes-and-villes-inequality).
 """
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from celeus.core.betting.signals import Range
 from celeus.core.interval import Interval, RunningIntersection
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
+
+Halves = tuple[float, ...]
+"""Half-widths that a lattice bets at, on the unit scale."""
+Accrued = tuple[tuple[float, ...], tuple[float, ...]]
+"""Information of the plus and the minus side of a lattice, for each of its half-widths."""
 
 
 class WealthLost(ArithmeticError):
@@ -27,23 +32,32 @@ class CompletionSignal(NamedTuple):
     signal: float
 
 
-class BettingRound(NamedTuple):
-    """A round to bet on: its draw, and its signal in both completions of the pool.
+class BetInputs(NamedTuple):
+    """Everything but the stakes that the bets on a round depend on, fixed at its draw.
 
-    ``basis`` is the number of rounds its bets use, those folded when it was drawn; ``reach`` are
-    the ranges of the two signals with every later round at its worst, so that all of it is fixed at
-    the draw. ``precision`` is the one in force at the draw. ``surrogates_left`` and ``variance``
-    are known before the loss (see ``Point``); the variance is NaN where the policy predicts none.
+    ``reach`` are the ranges of the two signals with every open round at its worst, ``variance`` is
+    the predicted one (NaN where the policy predicts none), ``precision`` the one in force.
+    ``predicted`` is what the rounds folded by then say of the signal, for each side (see
+    ``ConfidenceSequence.predict``); ``accrued`` is the information of all rounds judged by then,
+    for each lattice.
+    """
+
+    reach: tuple[Range, Range]
+    variance: float
+    precision: float | None
+    predicted: tuple[Any, Any]
+    accrued: tuple[Accrued, ...]
+
+
+class BettingRound(NamedTuple):
+    """A round to bet on: its draw, the inputs of its bets, and its signal in both completions.
+
     ``last`` is true when pool or budget leave no further round.
     """
 
     draw: Draw
-    basis: int
-    reach: tuple[Range, Range]
-    precision: float | None
+    inputs: BetInputs
     last: bool
-    surrogates_left: float
-    variance: float
     plus: CompletionSignal
     minus: CompletionSignal
 
@@ -92,6 +106,18 @@ class ConfidenceSequence(Protocol):
     def bets_per_round(self, precision: float | None) -> int:
         """Number of bets of a round drawn at ``precision``, one per candidate and goal."""
 
+    def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Any, Any]:
+        """What the folded rounds say of the signal of the next draw, for each side; immutable."""
+
+    def halves(self, precision: float | None) -> tuple[Halves, ...]:
+        """Half-widths of the bets of a round drawn at ``precision``, for each lattice.
+
+        Empty without information goals, or where those before go on.
+        """
+
+    def outlook(self, accrued: tuple[Accrued, ...]) -> Outlook | None:
+        """Information needed for the goal, and accrued; None without a goal."""
+
     def update(self, betting_round: BettingRound) -> None:
         """Bet on a round, with bets fixed at its draw."""
 
@@ -118,6 +144,21 @@ class PoolRiskSequence:
     def rounds_to_replay(self) -> int:
         """Always 0: every round is bet on once."""
         return 0
+
+    def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Any, Any]:
+        """Return nothing: no signal is bet on."""
+        del reach, variance
+        return None, None
+
+    def halves(self, precision: float | None) -> tuple[Halves, ...]:
+        """Return nothing: there is no goal."""
+        del precision
+        return ()
+
+    def outlook(self, accrued: tuple[Accrued, ...]) -> Outlook | None:
+        """Return None: there is no goal."""
+        del accrued
+        return None
 
     def replays_soon(self, precision: float | None, *, last: bool) -> bool:
         """Return false: every round is bet on once."""

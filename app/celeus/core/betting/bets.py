@@ -3,7 +3,8 @@
 Notation, in a side's frame: D half the precision, s2 predicted variance of the coming signal, a
 the lower end of its range, mu its centre, lp the log stake log(level / 2 . wealth) of a candidate
 v, I the information of past rounds and I* its goal. All but lp is fixed when the item is drawn:
-past rounds are those folded then (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
+mu and s2 come from the rounds folded then, I from all rounds judged then
+(docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 
     s2p   s2 + (D / 3) max(mu - a, 0)                                Bernstein's padding for skew
     I     sum of 1 / s2p over past rounds
@@ -19,15 +20,15 @@ goal follows from the precision alone, so no horizon is guessed.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from celeus.core.betting.base import Accrued, Halves
 from celeus.core.betting.moments import Prediction
-from celeus.core.history import History
 from celeus.core.mills import inverse_mills
 
 Floats = NDArray[np.float64]
@@ -48,9 +49,51 @@ def padded(prediction: Prediction, half: float) -> float:
     return prediction.variance + half / 3.0 * max(prediction.centre - prediction.lower, 0.0)
 
 
+class Information:
+    """I on both sides, for each half-width that each lattice bets at: that of the judged rounds.
+
+    ``accrued`` is immutable: a draw keeps it as it is.
+    """
+
+    __slots__ = ("_halves", "accrued")
+
+    def __init__(self, halves: tuple[Halves, ...]) -> None:
+        self._halves = halves
+        self.accrued: tuple[Accrued, ...] = tuple(
+            ((0.0,) * len(one), (0.0,) * len(one)) for one in halves
+        )
+
+    def aim(self, halves: tuple[Halves, ...]) -> None:
+        """Set the half-widths of later bets; each goes on from the old one nearest in width."""
+        if not halves or halves == self._halves:
+            return
+        lattices = zip(self._halves, self.accrued, halves, strict=True)
+        self.accrued = tuple(_nearest(*lattice) for lattice in lattices)
+        self._halves = halves
+
+    def add(self, predicted: tuple[Prediction, Prediction]) -> None:
+        """Add a judged round, by the predictions of its signals."""
+        self.accrued = tuple(
+            (_added(plus, predicted[0], halves), _added(minus, predicted[1], halves))
+            for (plus, minus), halves in zip(self.accrued, self._halves, strict=True)
+        )
+
+
+def _added(sums: tuple[float, ...], prediction: Prediction, halves: Halves) -> tuple[float, ...]:
+    both = zip(sums, halves, strict=True)
+    return tuple(total + 1.0 / padded(prediction, half) for total, half in both)
+
+
+def _nearest(old: Halves, accrued: Accrued, halves: Halves) -> Accrued:
+    """Return, for every new half-width, the sums of the nearest old one."""
+    places = [min(range(len(old)), key=lambda at: abs(math.log(old[at] / half))) for half in halves]
+    plus, minus = (tuple(sums[at] for at in places) for sums in accrued)
+    return plus, minus
+
+
 @dataclass(slots=True)
 class Goal:
-    """The information goal of a half-width, and the information accrued by rounds.
+    """The information goal of a half-width.
 
     Of several goals each starts with its ``share`` of a candidate's stake. ``unit`` is the stake
     that its bets take for 1.
@@ -58,16 +101,15 @@ class Goal:
 
     half: float
     information: float
-    accrued: History[float] = field(default_factory=lambda: History(0.0))
     share: float = 1.0
     unit: float = 1.0
 
-    def bet_scale(self, variance: float, basis: int) -> tuple[float, float]:
+    def bet_scale(self, variance: float, accrued: float) -> tuple[float, float]:
         """Return the factor of the inverse Mills ratio, and the largest bet.
 
-        ``variance`` is padded; the information is that of the first ``basis`` rounds.
+        ``variance`` is padded; ``accrued`` is I.
         """
-        goal, accrued = self.information, self.accrued.after(basis)
+        goal = self.information
         missing = max(OVERSHOOT * goal - accrued, SOFTNESS * max(goal, accrued))
         largest_bet = LARGEST_BET if accrued <= OVERSHOOT * goal else LARGEST_BET_PAST_GOAL
         return 1.0 / (variance * math.sqrt(missing)), largest_bet * self.half / variance

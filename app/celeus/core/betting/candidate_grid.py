@@ -49,9 +49,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.betting.base import WealthLost
+from celeus.core.betting.base import Accrued, Halves, WealthLost
 from celeus.core.betting.bets import BetScale, Goal, bet, cap, goals_for, padded
-from celeus.core.betting.moments import Prediction
+from celeus.core.betting.moments import Prediction, SideSignal
 
 Floats = NDArray[np.float64]
 Sides = dict[float, set[bool]]
@@ -197,38 +197,36 @@ class LatticeSide:
         return self._standing.size
 
     @property
-    def information(self) -> tuple[float, float, float]:
-        """I*, I and D of the first goal."""
-        first = self._goals[0]
-        return first.information, first.accrued.newest, first.half
+    def goal(self) -> Goal:
+        """The first goal."""
+        return self._goals[0]
 
     @property
     def _played(self) -> Floats:
         """Log stakes that determine the size of the bets."""
         return self._stake
 
-    def update(self, prediction: Prediction, signal: float) -> None:
-        """Bet on a signal and drop the candidates that it rejects."""
-        if self._standing.size and self._value[0] < prediction.floor:
-            self._slice(int(np.searchsorted(self._value, prediction.floor)), self._standing.size)
+    def update(
+        self, prediction: Prediction, accrued: tuple[float, ...], signal: SideSignal
+    ) -> None:
+        """Bet on a signal and drop the candidates that it rejects; ``accrued`` is I by goal."""
+        if self._standing.size and self._value[0] < signal.floor:
+            self._slice(int(np.searchsorted(self._value, signal.floor)), self._standing.size)
         if not self._standing.size:
             return
-        variances = [padded(prediction, goal.half) for goal in self._goals]
         bet_scales = [
-            goal.bet_scale(variance, prediction.basis)
-            for goal, variance in zip(self._goals, variances, strict=True)
+            goal.bet_scale(padded(prediction, goal.half), past)
+            for goal, past in zip(self._goals, accrued, strict=True)
         ]
         bet_scale = BetScale(*np.array(bet_scales).T[:, :, None])
         gain = bet(
             self._played, bet_scale, cap(self._value, prediction.lower, bet_scale.largest_bet)
         )
-        gain *= signal - self._value
+        gain *= signal.value - self._value
         if gain.min() <= -1.0:
-            message = f"a signal {signal!r} below its range {prediction.lower!r} took a whole stake"
+            message = f"{signal!r} below its range {prediction.lower!r} took a whole stake"
             raise WealthLost(message)
         self._stake += np.log1p(gain, out=gain)
-        for goal, variance in zip(self._goals, variances, strict=True):
-            goal.accrued.append(goal.accrued.newest + 1.0 / variance)
         self._drop_rejected()
 
     def restrict(self, lower: float, upper: float) -> None:
@@ -256,15 +254,8 @@ class LatticeSide:
         self._steps = steps
 
     def retarget(self, goals: list[Goal]) -> None:
-        """Set new goals for later bets; their stakes are divided again, with the same sum.
-
-        Each goal continues with the information accrued for the old one nearest in width.
-        """
-        old = self._goals
-        for goal in goals:
-            nearest = min(old, key=lambda previous: abs(math.log(previous.half / goal.half)))
-            goal.accrued = nearest.accrued.copy()
-        if len(old) != len(goals):
+        """Set new goals for later bets; their stakes are divided again, with the same sum."""
+        if len(self._goals) != len(goals):
             self._stake = np.logaddexp.reduce(self._stake, axis=0) + _log_shares(goals)
         self._goals = goals
 
@@ -331,10 +322,13 @@ class Lattice:
         return lower, 1.0 - mirrored
 
     @property
-    def information(self) -> tuple[float, float, float]:
-        """I* of the first goal, the smaller I of the two sides, and D."""
-        (goal, plus, half), (_, minus, _) = (side.information for side in self.sides)
-        return goal, min(plus, minus), half
+    def goal(self) -> Goal:
+        """The first goal of both sides."""
+        return self.sides[0].goal
+
+    def halves(self, half: float | None) -> Halves:
+        """Return the half-widths of the goals for a half-width of ``half``."""
+        return tuple(goal.half for goal in self._goals(half))
 
     def bets_per_round(self, steps: int, *, goals: int) -> int:
         """Return the bets of a round on a lattice of ``steps``, one per candidate and goal."""
@@ -342,11 +336,16 @@ class Lattice:
         return goals * finer * sum(side.candidates for side in self.sides)
 
     def update(
-        self, predictions: tuple[Prediction, Prediction], signals: tuple[float, float]
+        self,
+        predicted: tuple[Prediction, Prediction],
+        accrued: Accrued,
+        signals: tuple[SideSignal, SideSignal],
     ) -> None:
         """Bet on a round, each side in its own frame."""
-        for side, prediction, signal in zip(self.sides, predictions, signals, strict=True):
-            side.update(prediction, signal)
+        for side, prediction, sums, signal in zip(
+            self.sides, predicted, accrued, signals, strict=True
+        ):
+            side.update(prediction, sums, signal)
 
     def restrict(self, lower: float, upper: float) -> None:
         """Drop the candidates outside [lower, upper], except the nearest one beyond each end."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from celeus.core.betting.base import BettingRound
-from celeus.core.history import History
+from celeus.core.betting.signals import Range
 from celeus.core.interval import Interval
 
 LEAST_RATIO = 0.3
@@ -48,23 +48,31 @@ def frames(scale: Interval) -> tuple[Frame, Frame]:
 
 
 class Prediction(NamedTuple):
-    """The coming signal as predicted at its draw, from the first ``basis`` rounds.
+    """The coming signal in a side's frame, as predicted at its draw.
 
     ``lower`` is its least value over all outcomes of the rounds open at the draw, ``centre`` its
-    mean. ``floor`` is its least value now that these are judged: no risk lies below.
+    mean.
     """
 
     lower: float
     centre: float
     variance: float
+
+
+class SideSignal(NamedTuple):
+    """A signal in a side's frame.
+
+    ``floor`` is its least value given the losses before it: no risk lies below.
+    """
+
+    value: float
     floor: float
-    basis: int
 
 
 class SignalMoments:
     """Weighted mean and dispersion of one side's signals, to predict the next.
 
-    ``past`` holds mu and ratio; ``start`` stands in for mu before the first round.
+    ``past`` is mu and ratio; ``start`` stands in for mu before the first round.
     """
 
     __slots__ = ("_deviation", "_precision", "_rounds", "_weighted", "past")
@@ -74,17 +82,12 @@ class SignalMoments:
         self._weighted = 0.0
         self._precision = 0.0
         self._deviation = 0.0
-        self.past = History((_cut(start), 1.0))
-
-    def predict(self, basis: int, variance: float) -> tuple[float, float]:
-        """Return mu and s2 of a round drawn after ``basis`` rounds, with w = ``variance``."""
-        centre, ratio = self.past.after(basis)
-        return centre, ratio * variance
+        self.past = _cut(start), 1.0
 
     @property
     def information(self) -> float:
         """Sum of 1 / s2 over the rounds so far, at the newest ratio."""
-        return self._precision / self.past.newest[1]
+        return self._precision / self.past[1]
 
     def record(self, signal: float, centre: float, variance: float) -> None:
         """Record a round after its bets; ``centre`` is that of its prediction."""
@@ -93,7 +96,7 @@ class SignalMoments:
         self._precision += 1.0 / variance
         self._deviation += (signal - centre) ** 2 / variance
         ratio = (PRIOR_ROUNDS + self._deviation) / (PRIOR_ROUNDS + self._rounds)
-        self.past.append((_cut(self._weighted / self._precision), max(LEAST_RATIO, ratio)))
+        self.past = _cut(self._weighted / self._precision), max(LEAST_RATIO, ratio)
 
 
 def _cut(mean: float) -> float:
@@ -109,48 +112,45 @@ class TwoSidedMoments:
         self._frames = frames(scale)
         self._sides = [SignalMoments(frame.unit(start)) for frame in self._frames]
 
+    def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Prediction, Prediction]:
+        """Return predictions of both signals of the next draw, of predicted ``variance`` w."""
+        (above, below), (plus, minus) = self._frames, (side.past for side in self._sides)
+        # The minus side's lower end is the mirrored upper end.
+        return (
+            Prediction(above.unit(reach[0].lower), plus[0], plus[1] * variance),
+            Prediction(below.unit(reach[1].upper), minus[0], minus[1] * variance),
+        )
+
     @property
     def estimate(self) -> float:
         """Midpoint of the two sides' centres, on the loss scale."""
         both = zip(self._frames, self._sides, strict=True)
-        return sum(frame.value(side.past.newest[0]) for frame, side in both) / 2.0
+        return sum(frame.value(side.past[0]) for frame, side in both) / 2.0
 
     @property
     def ratio(self) -> float:
         """The larger of the two sides' ratios."""
-        return max(side.past.newest[1] for side in self._sides)
+        return max(side.past[1] for side in self._sides)
 
     @property
     def information(self) -> float:
         """The smaller of the two sides' sums of 1 / s2."""
         return min(side.information for side in self._sides)
 
-    def predict(self, betting_round: BettingRound) -> tuple[Prediction, Prediction]:
-        """Return predictions of the round's two signals, which it does not read."""
-        basis, variance = betting_round.basis, betting_round.variance
-        reach, mirrored = betting_round.reach
-        # The minus side's lower end is the mirrored upper end.
-        ends = (
-            (reach.lower, betting_round.plus.signal_range.lower),
-            (mirrored.upper, betting_round.minus.signal_range.upper),
-        )
-        plus, minus = (
-            Prediction(frame.unit(most), *side.predict(basis, variance), frame.unit(end), basis)
-            for frame, side, (most, end) in zip(self._frames, self._sides, ends, strict=True)
-        )
-        return plus, minus
-
-    def signals(self, betting_round: BettingRound) -> tuple[float, float]:
+    def signals(self, betting_round: BettingRound) -> tuple[SideSignal, SideSignal]:
         """Return the round's signals in the frames of the two sides."""
-        plus, minus = self._frames
-        return plus.unit(betting_round.plus.signal), minus.unit(betting_round.minus.signal)
+        (above, below), (plus, minus) = self._frames, betting_round[-2:]
+        return (
+            SideSignal(above.unit(plus.signal), above.unit(plus.signal_range.lower)),
+            SideSignal(below.unit(minus.signal), below.unit(minus.signal_range.upper)),
+        )
 
     def record(
         self,
         predictions: tuple[Prediction, Prediction],
-        signals: tuple[float, float],
+        signals: tuple[SideSignal, SideSignal],
         variance: float,
     ) -> None:
         """Record the signals after the bets on them."""
         for side, prediction, signal in zip(self._sides, predictions, signals, strict=True):
-            side.record(signal, prediction.centre, variance)
+            side.record(signal.value, prediction.centre, variance)

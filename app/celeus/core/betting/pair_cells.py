@@ -24,8 +24,9 @@ BLOCK = 8192
 class PairRound(NamedTuple):
     """A round as pairs bet on it, now or when they are set up, in a side's frame.
 
-    ``lower`` and ``floor`` are those of its prediction, ``variance`` is the padded one for bets at
-    half-width ``half``, ``accrued`` the information of the rounds folded when it was drawn.
+    ``lower`` is that of its prediction, ``floor`` that of its signal, ``variance`` is the padded
+    one for bets at half-width ``half``, ``accrued`` the information of the rounds judged at its
+    draw.
     """
 
     lower: float

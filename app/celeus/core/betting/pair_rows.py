@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.betting.bets import SOFTNESS, RowGoals, padded
-from celeus.core.betting.moments import Prediction
+from celeus.core.betting.moments import Prediction, SideSignal
 from celeus.core.betting.pair_cells import PairCells, PairRound
 from celeus.core.growing_array import Table
-from celeus.core.history import History
 from celeus.core.pause import pause
 from celeus.core.plans.pair_plan import PairPlan
 
@@ -43,7 +42,6 @@ class PairSide:
     """
 
     __slots__ = (
-        "_accrued",
         "_covered",
         "_edge",
         "_goals",
@@ -68,7 +66,6 @@ class PairSide:
         self._least: Indices = np.maximum(reach, 0.0).astype(np.intp)
         self._goals = {half: RowGoals.of(1.0 / sigma**2)}
         self._records = Table(len(PairRound._fields))
-        self._accrued = History(0.0)
         self._next = 0
         self._lower = math.nan
         self._covered = 0
@@ -81,11 +78,6 @@ class PairSide:
         if self.first > self._plan.steps:
             return None
         return max(self.first - 1, 0) / self._plan.steps
-
-    @property
-    def accrued(self) -> float:
-        """Information of the rounds so far."""
-        return self._accrued.newest
 
     def goal_at(self, risk: float, half: float) -> float:
         """Return I* of a population risk, for bets at half-width ``half``."""
@@ -104,14 +96,13 @@ class PairSide:
         standing = None if self.cells is None else self.cells.lowest_row
         return standing is None or standing >= self._next - WINDOW // 4
 
-    def update(self, prediction: Prediction, signal: float, half: float) -> None:
+    def update(
+        self, prediction: Prediction, accrued: float, signal: SideSignal, half: float
+    ) -> None:
         """Bet on a signal with the present cells, and keep it for rows set up later."""
         variance = padded(prediction, half)
-        accrued = self._accrued.after(prediction.basis)
-        lower, floor = prediction.lower, prediction.floor
-        round_ = PairRound(lower, floor, variance, accrued, signal, half)
+        round_ = PairRound(prediction.lower, signal.floor, variance, accrued, signal.value, half)
         self._records.append(round_)
-        self._accrued.append(self._accrued.newest + 1.0 / variance)
         if self.cells is not None:
             self.cells.update(round_, self._goals_of(half))
 

@@ -3,10 +3,17 @@
 See docs/evidence/method.md#6-target-pool.
 """
 
-from celeus.core.betting.base import BettingRound, Outlook, PoolRiskSequence
+from celeus.core.betting.base import (
+    Accrued,
+    BettingRound,
+    Halves,
+    Outlook,
+    PoolRiskSequence,
+)
 from celeus.core.betting.bets import GOALS_WITHOUT_PRECISION
 from celeus.core.betting.candidate_grid import Lattice, Threshold, ThresholdDesign
-from celeus.core.betting.moments import Frame, TwoSidedMoments, frames
+from celeus.core.betting.moments import Frame, Prediction, TwoSidedMoments, frames
+from celeus.core.betting.signals import Range
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan, lattice_steps
 from celeus.core.plans.stopping import rounding
@@ -38,12 +45,20 @@ class LatticeSequence(PoolRiskSequence):
         """Midpoint of the two completions' centres."""
         return self._moments.estimate
 
-    @property
-    def outlook(self) -> Outlook:
-        """Information needed and accrued; with several goals, that of the widest."""
-        goal, accrued, half = self._lattice.information
+    def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Prediction, Prediction]:
+        """Return predictions of both signals of the next draw."""
+        return self._moments.predict(reach, variance)
+
+    def halves(self, precision: float | None) -> tuple[Halves, ...]:
+        """Return the half-widths of the bets of a round drawn at ``precision``, by lattice."""
+        half = half_width(self._plan, precision)
+        return tuple(lattice.halves(half) for lattice in self._lattices)
+
+    def outlook(self, accrued: tuple[Accrued, ...]) -> Outlook:
+        """Return the information needed and accrued; with several goals, that of the widest."""
+        goal, least = self._lattice.goal, min(sums[0] for sums in accrued[0])
         moments = self._moments
-        return Outlook(goal, accrued, half, moments.information, moments.ratio)
+        return Outlook(goal.information, least, goal.half, moments.information, moments.ratio)
 
     def bets_per_round(self, precision: float | None) -> int:
         """Return the bets of a round drawn at ``precision``, one per candidate and goal."""
@@ -52,18 +67,16 @@ class LatticeSequence(PoolRiskSequence):
 
     def update(self, betting_round: BettingRound) -> None:
         """Bet on the round, then record its signals."""
-        if betting_round.precision != self._precision:
-            self._precision = betting_round.precision
-            steps = lattice_steps(self._plan, betting_round.precision)
+        inputs = betting_round.inputs
+        if inputs.precision != self._precision:
+            self._precision = inputs.precision
+            steps = lattice_steps(self._plan, inputs.precision)
             for lattice in self._lattices:
-                lattice.retarget(half_width(self._plan, betting_round.precision), steps)
-        predictions, signals = (
-            self._moments.predict(betting_round),
-            self._moments.signals(betting_round),
-        )
-        for lattice in self._lattices:
-            lattice.update(predictions, signals)
-        self._moments.record(predictions, signals, betting_round.variance)
+                lattice.retarget(half_width(self._plan, inputs.precision), steps)
+        predicted, signals = inputs.predicted, self._moments.signals(betting_round)
+        for lattice, accrued in zip(self._lattices, inputs.accrued, strict=True):
+            lattice.update(predicted, accrued, signals)
+        self._moments.record(predicted, signals, inputs.variance)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Intersect with the candidates not rejected and with the logical limits."""

@@ -7,11 +7,12 @@ the starting stakes alone.
 kappa, starts and lattice are those of the opening precision; a change moves only later goals.
 """
 
-from celeus.core.betting.base import BettingRound, Outlook
+from celeus.core.betting.base import Accrued, BettingRound, Halves, Outlook
 from celeus.core.betting.candidate_grid import Lattice
-from celeus.core.betting.moments import TwoSidedMoments, frames
+from celeus.core.betting.moments import Prediction, TwoSidedMoments, frames
 from celeus.core.betting.pair_rows import PairSide
 from celeus.core.betting.pool_target import lattice_interval, restrict
+from celeus.core.betting.signals import Range
 from celeus.core.interval import Interval, RunningIntersection
 from celeus.core.plans.pair_plan import PairPlan
 from celeus.core.plans.plan import Plan
@@ -82,7 +83,7 @@ class PairSequence:
         """Return true if within a few rounds pairs may start, or the rows set up may be out."""
         if self._started:
             return any(side.nearly_out for side in self._sides)
-        half = self._half if precision is None else precision / self._scale.width / 2.0
+        half = self._half if precision is None else self._half_of(precision)
         return last or self._pool.interval.width <= NEARLY * self._width_to_start(half)
 
     def bets_per_round(self, precision: float | None) -> int:
@@ -96,26 +97,33 @@ class PairSequence:
         """Midpoint of the two completions' centres."""
         return self._moments.estimate
 
-    @property
-    def outlook(self) -> Outlook:
-        """Information that the rows at the estimate need, and the information accrued."""
+    def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Prediction, Prediction]:
+        """Return predictions of both signals of the next draw."""
+        return self._moments.predict(reach, variance)
+
+    def halves(self, precision: float | None) -> tuple[Halves, ...]:
+        """Return the half-width of all bets of a round drawn at ``precision``."""
+        return () if precision is None else ((self._half_of(precision),),)
+
+    def outlook(self, accrued: tuple[Accrued, ...]) -> Outlook:
+        """Return the information that the rows at the estimate need, and the accrued one."""
         goal = self._sides[0].goal_at(self._frame.unit(self.estimate), self._half)
-        accrued = min(side.accrued for side in self._sides)
-        moments = self._moments
-        return Outlook(goal, accrued, self._half, moments.information, moments.ratio)
+        least, moments = min(sums[0] for sums in accrued[0]), self._moments
+        return Outlook(goal, least, self._half, moments.information, moments.ratio)
 
     def update(self, betting_round: BettingRound) -> None:
         """Bet on the round, or keep its signals for a later replay."""
-        if betting_round.precision != self._precision:
-            self._retarget(betting_round.precision)
-        predictions, signals = (
-            self._moments.predict(betting_round),
-            self._moments.signals(betting_round),
-        )
-        self._loose.update(predictions, signals)
-        for side, prediction, signal in zip(self._sides, predictions, signals, strict=True):
-            side.update(prediction, signal, self._half)
-        self._moments.record(predictions, signals, betting_round.variance)
+        inputs = betting_round.inputs
+        if inputs.precision != self._precision:
+            self._retarget(inputs.precision)
+        predicted, signals = inputs.predicted, self._moments.signals(betting_round)
+        accrued = inputs.accrued[0]
+        self._loose.update(predicted, accrued, signals)
+        for side, prediction, sums, signal in zip(
+            self._sides, predicted, accrued, signals, strict=True
+        ):
+            side.update(prediction, sums[0], signal, self._half)
+        self._moments.record(predicted, signals, inputs.variance)
 
     def narrow(self, limits: Interval, *, last: bool) -> None:
         """Narrow the loose interval, start the pairs once it is narrow, and find the rows left."""
@@ -134,8 +142,11 @@ class PairSequence:
         """Set the precision of later bets; without one the old goals stay."""
         self._precision = precision
         if precision is not None:
-            self._half = precision / self._scale.width / 2.0
+            self._half = self._half_of(precision)
             self._loose.retarget(self._half, self._steps)
+
+    def _half_of(self, precision: float) -> float:
+        return precision / self._scale.width / 2.0
 
     def _advance(self) -> None:
         for side, (lower, upper, most) in zip(self._sides, self._bounds(), strict=True):

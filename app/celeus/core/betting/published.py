@@ -27,6 +27,7 @@ from celeus.core.betting.published_bets import (
     Bet,
     Bettor,
     CommonVariance,
+    Fractions,
     OwnVariance,
     fraction_above,
     fraction_below,
@@ -39,16 +40,15 @@ Floats = NDArray[np.float64]
 
 
 class SideBet(NamedTuple):
-    """One completion's bettor, its bet on the coming round, and the signal it bets on.
+    """One completion's bet on the coming round, and the signal it bets on.
 
-    ``bet`` was fixed at the draw, when the first ``basis`` rounds were folded; ``known`` is the
-    same with the range that all earlier rounds leave, outside which no risk lies.
+    ``past`` and ``bet`` were fixed at the draw; ``known`` is the same with the range that all
+    earlier rounds leave, outside which no risk lies.
     """
 
-    bettor: Bettor
+    past: Fractions
     bet: Bet
     known: Bet
-    basis: int
     value: float
 
     @property
@@ -190,7 +190,7 @@ class Wealth:
         return Edges(centre[1:], fraction[1:]), Edges(centre[:-1], fraction[:-1])
 
     def _at(self, edge: Floats, round_: int, side: SideBet) -> Edges:
-        fraction = side.bettor.fraction(edge, self._level, round_, side.basis)
+        fraction = side.past.fraction(edge, self._level, round_)
         return Edges(side.bet.centre(edge), fraction)
 
     def split(self, cell: float) -> None:
@@ -265,6 +265,11 @@ class CellSequence(PoolRiskSequence):
         """Midpoint of the LURE estimates of the two completions."""
         return (self._plus.lure.value + self._minus.lure.value) / 2.0
 
+    def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Fractions, Fractions]:
+        """Return the fractions of either completion, from the folded rounds."""
+        del reach, variance
+        return self._plus.bettor.past, self._minus.bettor.past
+
     @property
     def scatter(self) -> float:
         """Sum of squares about the estimate of the numbers bet on, for the plus side."""
@@ -281,14 +286,14 @@ class CellSequence(PoolRiskSequence):
 
     def update(self, betting_round: BettingRound) -> None:
         """Bet on the round, then record its signals."""
-        self._refine(betting_round.precision)
+        inputs = betting_round.inputs
+        self._refine(inputs.precision)
         if self._minus is self._plus and betting_round.minus is not betting_round.plus:
             self._minus = deepcopy(self._plus)
-        above, below = betting_round.reach
-        basis = betting_round.basis
-        plus = minus = self._side(self._plus, betting_round.plus, above, basis)
-        if self._minus is not self._plus or below is not above:
-            minus = self._side(self._minus, betting_round.minus, below, basis)
+        (above, below), (past, other) = inputs.reach, inputs.predicted
+        plus = minus = self._side(past, betting_round.plus, above)
+        if self._minus is not self._plus or below != above:
+            minus = self._side(other, betting_round.minus, below)
         self.wealth.bet(betting_round.draw.round, plus, minus)
         self._record(self._plus, plus, betting_round.plus, betting_round.draw.q)
         if self._minus is not self._plus:
@@ -313,14 +318,10 @@ class CellSequence(PoolRiskSequence):
         side.bettor.record(side_bet.value, side_bet.known)
         side.lure.record(signal.loss - signal.surrogate, q)
 
-    def _side(
-        self, side: Completion, signal: CompletionSignal, reach: Range, basis: int
-    ) -> SideBet:
+    def _side(self, past: Fractions, signal: CompletionSignal, reach: Range) -> SideBet:
         """Return the bet on the signal, or in the authors' form of ``evalue`` on the raw loss."""
         if not self._plan.policy.recentred:
             bet = Bet(self._plan.lower, self._plan.scale.width)
-            return SideBet(side.bettor, bet, bet, basis, signal.loss)
-        known = bet = Bet(signal.signal_range.lower, signal.signal_range.width)
-        if reach is not signal.signal_range:
-            bet = Bet(reach.lower, reach.width)
-        return SideBet(side.bettor, bet, known, basis, signal.signal)
+            return SideBet(past, bet, bet, signal.loss)
+        known = Bet(signal.signal_range.lower, signal.signal_range.width)
+        return SideBet(past, Bet(reach.lower, reach.width), known, signal.signal)

@@ -7,9 +7,10 @@ by 1 - lam- (x - m).
     lam = sqrt(2 log(2 / alpha1) / (sig2(v) t log(t + 1)))       CELEUS, Rem. 3
     lam+ at most 1 / (m + c),  lam- at most 1 / (1 - m + c)
 
-Everything here is fixed when the round's item is drawn, by its range and the ``basis`` rounds that
-were folded then; what is seen in the round is a parameter of ``record`` only. sig2 is the mean over
-these rounds and the prior, t counts all rounds drawn: with nothing out both are those before.
+Everything here is fixed when the round's item is drawn, by its range and the rounds that were
+folded then (``past``); what is seen in the round is a parameter of ``record`` only. sig2 is the
+mean over these rounds and the prior, t counts all rounds drawn: with nothing out both are those
+before.
 """
 
 import math
@@ -17,8 +18,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from celeus.core.history import History
 
 Floats = NDArray[np.float64]
 
@@ -40,22 +39,53 @@ class Bet(NamedTuple):
         return np.asarray((candidates - self.offset) / self.scale)
 
 
+class Fractions(Protocol):
+    """The fractions that follow from some rounds; immutable."""
+
+    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> Floats | float:
+        """Return the uncapped fraction of every candidate in round ``round_``.
+
+        One number stands for all candidates alike.
+        """
+
+
 class Bettor(Protocol):
     """A betting strategy: fractions for the coming round from rounds before it."""
 
-    def fraction(
-        self, candidates: Floats, alpha1: float, round_: int, basis: int
-    ) -> Floats | float:
-        """Return the uncapped fraction of every candidate in round ``round_``.
-
-        Only the first ``basis`` rounds are used. One number stands for all candidates alike.
-        """
+    @property
+    def past(self) -> Fractions:
+        """Fractions from the rounds recorded so far."""
 
     def record(self, value: float, bet: Bet) -> None:
         """Record the signal of a round, after its bet."""
 
     def scatter(self, centre: float) -> float:
         """Return the sum of squares about candidate ``centre`` of the numbers bet on so far."""
+
+
+class Squares(NamedTuple):
+    """Three sums over ``rounds`` rounds, about ``origin``, for the variance about any candidate."""
+
+    origin: float
+    constant: float = 0.25
+    linear: float = 0.0
+    square: float = 0.0
+    rounds: int = 0
+
+    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> Floats:
+        """Return the fractions from the three sums."""
+        v = candidates - self.origin
+        spread: Floats = self.square * v
+        spread -= 2.0 * self.linear
+        spread *= v
+        spread += self.constant
+        # The mean over these rounds stands for all rounds drawn so far.
+        past = math.log(round_ + 1.0) * (round_ / (self.rounds + 1))
+        scale = 2.0 * math.log(2.0 / alpha1) / past
+        # Squares add nothing negative; the three sums may, by rounding.
+        np.maximum(spread, 0.25, out=spread)
+        np.divide(scale, spread, out=spread)
+        return np.sqrt(spread, out=spread)
 
 
 class OwnVariance:
@@ -68,73 +98,62 @@ class OwnVariance:
     of the losses: about 0 a scale far from it would lose its digits.
     """
 
-    __slots__ = ("_origin", "_sums")
+    __slots__ = ("past",)
 
     def __init__(self, origin: float) -> None:
-        self._origin = origin
-        self._sums = History((0.25, 0.0, 0.0))
-
-    def fraction(self, candidates: Floats, alpha1: float, round_: int, basis: int) -> Floats:
-        """Return the fractions from the sums of the first ``basis`` rounds."""
-        constant, linear, square = self._sums.after(basis)
-        v = candidates - self._origin
-        spread: Floats = square * v
-        spread -= 2.0 * linear
-        spread *= v
-        spread += constant
-        # The mean over the folded rounds stands for all rounds drawn so far.
-        past = math.log(round_ + 1.0) * (round_ / (basis + 1))
-        scale = 2.0 * math.log(2.0 / alpha1) / past
-        # Squares add nothing negative; the three sums may, by rounding.
-        np.maximum(spread, 0.25, out=spread)
-        np.divide(scale, spread, out=spread)
-        return np.sqrt(spread, out=spread)
+        self.past = Squares(origin)
 
     def record(self, value: float, bet: Bet) -> None:
         """Add the round's term to the three sums."""
-        constant, linear, square = self._sums.newest
+        origin, constant, linear, square, rounds = self.past
         weight = 1.0 / (bet.scale * bet.scale)
         square += weight
-        value -= self._origin
+        value -= origin
         linear += weight * value
         constant += weight * value * value
-        self._sums.append((constant, linear, square))
+        self.past = Squares(origin, constant, linear, square, rounds + 1)
 
     def scatter(self, centre: float) -> float:
         """Return the sum of squares about ``centre``, from the three sums."""
-        constant, linear, square = self._sums.newest
-        v = centre - self._origin
+        origin, constant, linear, square, _ = self.past
+        v = centre - origin
         return max((square * v - 2.0 * linear) * v + constant - 0.25, 0.0)
+
+
+class Deviations(NamedTuple):
+    """Sum of squares of ``rounds`` numbers about their running means."""
+
+    total: float = 0.0
+    rounds: int = 0
+
+    def fraction(self, candidates: Floats, alpha1: float, round_: int) -> float:
+        """Return one fraction for all candidates."""
+        del candidates
+        variance = max((0.25 + self.total) / (self.rounds + 1), LEAST_VARIANCE)
+        return math.sqrt(2.0 * math.log(2.0 / alpha1) / (variance * round_ * math.log(round_ + 1)))
 
 
 class CommonVariance:
     """Fractions of the ``evalue`` policy: one variance, of the scaled losses, for all."""
 
-    __slots__ = ("_deviations", "_rounds", "_total")
+    __slots__ = ("_total", "past")
 
     def __init__(self) -> None:
-        self._deviations = History(0.0)
-        self._rounds = 0
+        self.past = Deviations()
         self._total = 0.0
-
-    def fraction(self, candidates: Floats, alpha1: float, round_: int, basis: int) -> float:
-        """Return one fraction for all candidates, from the first ``basis`` rounds."""
-        del candidates
-        variance = max((0.25 + self._deviations.after(basis)) / (basis + 1), LEAST_VARIANCE)
-        return math.sqrt(2.0 * math.log(2.0 / alpha1) / (variance * round_ * math.log(round_ + 1)))
 
     def record(self, value: float, bet: Bet) -> None:
         """Update the mean, then add the deviation from it."""
         scaled = (value - bet.offset) / bet.scale
-        self._rounds += 1
+        rounds = self.past.rounds + 1
         self._total += scaled
-        mean = (0.5 + self._total) / (self._rounds + 1.0)
-        self._deviations.append(self._deviations.newest + (scaled - mean) ** 2)
+        mean = (0.5 + self._total) / (rounds + 1.0)
+        self.past = Deviations(self.past.total + (scaled - mean) ** 2, rounds)
 
     def scatter(self, centre: float) -> float:
         """Return the sum of squares about the running means; ``centre`` is not used."""
         del centre
-        return self._deviations.newest
+        return self.past.total
 
 
 def fraction_above(fraction: Floats | float, centre: Floats, c: float) -> Floats:

@@ -147,7 +147,7 @@ def position_of(session: AnySession, *, amended: bool) -> Position:
         claim=mean_claim(session, amended=amended),
         points=points,
         rounds=session.rounds[:],
-        surrogates=points[0].surrogates_left if points else fold.predictor.surrogates_left,
+        surrogates=points[0].surrogates_left if points else fold.surrogates_left,
     )
 
 

@@ -208,6 +208,15 @@ class Transcript:
         return self._judged.index(False) if False in self._judged else len(self._judged)
 
     @property
+    def outcomes(self) -> list[float | None]:
+        """The loss of every judged round, as corrected; None where nobody could tell it."""
+        losses: list[float | None] = [None] * len(self.draws)
+        for event in self.events:
+            if isinstance(event, Observation | Amendment):
+                losses[event.round - 1] = event.loss
+        return losses
+
+    @property
     def rule(self) -> StoppingRule:
         """Precision and budget in force for the next draw."""
         return self._rule or self.plan.stopping

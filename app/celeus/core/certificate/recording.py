@@ -6,7 +6,7 @@ be seen from them alone; what can be seen is checked on the way: that a round's 
 signal for whatever loss the item might have had.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,9 @@ from celeus.core.betting.signals import Range, RangeLeft, check, signal
 from celeus.core.ledger import Draw
 from celeus.core.plain import Mismatch
 from celeus.core.plans.plan import Plan
+from celeus.core.sampling.predictors import Expectation, Label
 from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.sampling.sums import RunningSum
 from celeus.core.session.engine import first_fold
 from celeus.core.session.fold import Fold
 
@@ -43,49 +45,63 @@ class FoldRecord:
 
 
 class RecordedPredictor:
-    """Surrogates as recorded, in the order of the rounds."""
+    """Surrogates as recorded, by round; ``losses`` are those of the folded rounds.
 
-    __slots__ = ("_asked", "_plan", "_recorded", "_round")
+    Of a round that is not folded nothing is recorded, and nothing depends on it.
+    """
 
-    def __init__(self, plan: Plan, recorded: FoldRecord) -> None:
+    __slots__ = ("_plan", "_plug_in", "_recorded")
+
+    def __init__(self, plan: Plan, recorded: FoldRecord, losses: Sequence[float | None]) -> None:
         self._plan = plan
         self._recorded = recorded
-        self._round = 1
-        self._asked = 0
+        # Ranges are recorded whole, and a range less the plug-in part is what a draw fixes.
+        self._plug_in: list[float] = []
+        observed = RunningSum(0.0 if plan.believed is None else plan.believed.total)
+        for left, loss in zip(recorded.surrogates_left.tolist(), losses, strict=True):
+            self._plug_in.append((observed.value + left) / plan.items)
+            observed.add(plan.lower if loss is None else loss)
 
     @property
     def surrogates_left(self) -> float:
-        """Sum of the surrogates of the items not folded."""
-        sums = self._recorded.surrogates_left
-        return float(sums[self._round - 1]) if sums.size else self._recorded.sum
+        """Sum of the surrogates of all items that may be drawn."""
+        return self._recorded.sum
 
     @property
     def residual_moments(self) -> Floats:
         """Empty: a record proposes no draws."""
         return np.empty(0)
 
-    def recall(self, basis: int) -> None:
-        """The record holds every round as it was fixed at its draw."""
+    def expect(self, draw: Draw) -> Expectation:
+        """The prediction of a draw, as recorded."""
+        at, recorded = draw.round - 1, self._recorded
+        if at >= len(self._plug_in):
+            nothing = float("nan")
+            return Expectation(nothing, nothing, Range(nothing, nothing))
+        moves = self._plan.policy.range != "global"
+        plug_in = self._plug_in[at] if moves else 0.0
+        variance = recorded.variance
+        return Expectation(
+            surrogate=float(recorded.surrogate[at]),
+            surrogates_left=float(recorded.surrogates_left[at]),
+            reach=Range(float(recorded.lower[at]) - plug_in, float(recorded.upper[at]) - plug_in),
+            variance=float("nan") if variance is None else float(variance[at]),
+            moves=moves,
+        )
 
-    def surrogate(self, draw: Draw) -> float:
-        """Surrogate of the drawn item."""
-        return float(self._recorded.surrogate[draw.round - 1])
-
-    def signal_range(self, draw: Draw, plug_in: float) -> Range:
-        """The recorded range; a second call in a round gives that of the second completion."""
+    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
+        """The recorded range; that of the second completion where its plug-in part is another."""
         at, recorded, plan = draw.round - 1, self._recorded, self._plan
         where = "rounds.range"
         recorded_range = Range(float(recorded.lower[at]), float(recorded.upper[at]))
-        if self._asked:
+        if plug_in != self._plug_in[at]:
             where = "rounds.other.range"
             second = recorded.other.get(draw.round)
             if second is None:
                 raise Mismatch(f"rounds.other, round {draw.round}", None, "a second plug-in part")
             recorded_range = second
-        self._asked += 1
-        surrogate = self.surrogate(draw)
         for loss in (plan.lower, plan.upper):
-            value = signal(plug_in, loss - surrogate, plan.items, draw.q)
+            value = signal(plug_in, loss - expected.surrogate, plan.items, draw.q)
             try:
                 check(value, recorded_range)
             except RangeLeft:
@@ -95,16 +111,8 @@ class RecordedPredictor:
                 raise Mismatch(place, claimed, rule) from None
         return recorded_range
 
-    def variance(self, draw: Draw) -> float:
-        """Predicted variance of the draw's signal, NaN when none was."""
-        variance = self._recorded.variance
-        return float("nan") if variance is None else float(variance[draw.round - 1])
-
-    def record(self, draw: Draw, loss: float | None) -> None:
-        """On to the next round."""
-        del draw, loss
-        self._round += 1
-        self._asked = 0
+    def learn(self, label: Label, loss: float) -> None:
+        """Nothing to do: every later draw is recorded too."""
 
 
 @dataclass(slots=True)
@@ -136,8 +144,9 @@ class RecordedEngine:
 
     plan: Plan
     recorded: FoldRecord
+    losses: Sequence[float | None]
     proposal: RecordedProposal = field(default_factory=RecordedProposal)
 
     def fold(self) -> Fold:
         """The fold before its first round."""
-        return first_fold(self.plan, RecordedPredictor(self.plan, self.recorded))
+        return first_fold(self.plan, RecordedPredictor(self.plan, self.recorded, self.losses))

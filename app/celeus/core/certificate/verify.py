@@ -440,7 +440,7 @@ class _Inspection:
             missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
             self.report.unchecked |= missing
             with self._checking("rounds"):
-                engine = RecordedEngine(plan, recorded)
+                engine = RecordedEngine(plan, recorded, transcript.outcomes[: transcript.folded])
                 session = Session.of(Mean.begun(plan, engine, seed or b""), b"")
                 self._rounds(session.replay(transcript.events), transcript)
             return session
@@ -458,7 +458,7 @@ class _Inspection:
         points = question.points
         q, seen = ([getattr(one, name) for one in transcript.draws] for name in ("q", "seen"))
         compare_rounds(document.rounds, rounds_of(points, q, seen), plan)
-        start = points[0].surrogates_left if points else question.fold.predictor.surrogates_left
+        start = points[0].surrogates_left if points else question.fold.surrogates_left
         close("surrogates", document.surrogates, start, plan, column="left")
 
     def _claim(self, session: Session[Mean], *, amended: bool) -> None:

@@ -24,7 +24,7 @@ from celeus.core.plans.stopping import (
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor
 from celeus.core.session.engine import strata_for
-from celeus.core.session.fold import Fold, fold_round
+from celeus.core.session.fold import Fold
 from celeus.core.session.mean import Mean
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.session import Session, begin_mean
@@ -109,10 +109,7 @@ def _evidence(plan: Plan, scores: Scores, rounds: Rounds) -> EvidenceSequence:
         return sequences[0]
 
     fold = Fold.before(plan, predictor, sequence_of, bounds, scores.item_weight)
-    for place in range(len(rounds)):
-        outcome = rounds.outcome(place)
-        if not rounds.is_judged(place):
-            # Whoever shows the session may know more of the round than its interval does
-            outcome = outcome._replace(loss=None)
-        fold = fold_round(plan, fold, outcome)
+    fold.follow(plan, rounds)
+    # Whoever shows the session may know more of the open rounds than its interval does
+    fold.settle(plan)
     return sequences[0]

@@ -26,8 +26,7 @@ from scipy.special import ndtri
 
 from celeus.core.betting.base import Outlook
 from celeus.core.betting.moments import LEAST_RATIO, PRIOR_ROUNDS
-from celeus.core.betting.pool_target import LatticeSequence, half_width
-from celeus.core.betting.population_target import PairSequence
+from celeus.core.betting.pool_target import half_width
 from celeus.core.betting.published import CellSequence
 from celeus.core.betting.published_bets import Stakes, expected_path
 from celeus.core.interval import Interval
@@ -274,10 +273,7 @@ class _Outset:
     @property
     def outlook(self) -> Outlook | None:
         """How far its sequence is from its goal; None where it has none."""
-        sequence = self._question.fold.confidence_sequence
-        if isinstance(sequence, LatticeSequence | PairSequence):
-            return sequence.outlook
-        return None
+        return self._question.fold.outlook
 
     def to_width(self, precision: float) -> Range:
         """Labels until the interval is as narrow as asked for."""

@@ -1,16 +1,15 @@
 """Predictors: surrogate, range and variance of a draw, fixed at opening or recalibrated.
 
-Everything is predictable, computed from the rounds that were folded at the draw; a round's loss is
-a parameter of ``record`` only.
+Everything that concerns a round is an ``Expectation`` made at its draw, from the labels judged by
+then; its own loss is a parameter of ``learn`` only.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.betting.signals import Extremes, Range, exact_range, floor_range, global_range
-from celeus.core.history import History
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
@@ -26,34 +25,59 @@ DIFFERENCE_MOMENT = 0.05
 """Second moment of a difference on the unit scale if it is not known which answers are equal."""
 
 
-class Predictor(Protocol):
-    """Surrogates after the folded prefix; all values on the loss scale.
+class Label(NamedTuple):
+    """Where the loss of a draw is learned from.
 
-    Between ``recall`` and ``record`` they are those of the coming round, fixed at its draw.
+    ``surrogate`` is that of its signal, on the unit scale, ``weight`` is 1 / (n q).
     """
+
+    stratum: int
+    surrogate: float
+    weight: float
+
+
+class Expectation(NamedTuple):
+    """The prediction of a draw, on the loss scale; fixed before its loss.
+
+    ``surrogates_left`` is the sum of the surrogates of the items not drawn before it. Its signal
+    lies in ``reach``, counted from the plug-in part if ``moves``. ``variance`` is the predicted one
+    on the unit scale, NaN where the policy predicts none. ``label`` is None where nothing is
+    learned from the loss.
+    """
+
+    surrogate: float
+    surrogates_left: float
+    reach: Range
+    variance: float = float("nan")
+    label: Label | None = None
+    moves: bool = True
+
+    def signal_range(self, plug_in: float) -> Range:
+        """Return the range of the signal with this plug-in part."""
+        if not self.moves:
+            return self.reach
+        return Range(plug_in + self.reach.lower, plug_in + self.reach.upper)
+
+
+class Predictor(Protocol):
+    """Surrogates of the items not drawn yet, from the labels judged so far."""
 
     @property
     def surrogates_left(self) -> float:
-        """Sum of the surrogates of the items not yet folded."""
+        """Sum of the surrogates of the items not drawn."""
 
     @property
     def residual_moments(self) -> Floats:
         """Residual second moment of every stratum on the unit scale; empty without strata."""
 
-    def recall(self, basis: int) -> None:
-        """Use, for the coming round, the fit from its first ``basis`` rounds."""
+    def expect(self, draw: Draw) -> Expectation:
+        """Return the prediction of the next draw, and remove its item from those left."""
 
-    def surrogate(self, draw: Draw) -> float:
-        """Return the surrogate of the drawn item."""
+    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
+        """Return the range of a round's signal, once its plug-in part is known."""
 
-    def signal_range(self, draw: Draw, plug_in: float) -> Range:
-        """Return the range of the draw's signal."""
-
-    def variance(self, draw: Draw) -> float:
-        """Return the predicted variance of the draw's signal on the unit scale."""
-
-    def record(self, draw: Draw, loss: float | None) -> None:
-        """Record a folded round; ``loss`` is None if it is unjudgeable."""
+    def learn(self, label: Label, loss: float) -> None:
+        """Refit the surrogates of later draws to the loss of a judged round."""
 
 
 class FixedPredictor:
@@ -74,7 +98,7 @@ class FixedPredictor:
 
     @property
     def surrogates_left(self) -> float:
-        """Sum of the surrogates of the items not yet folded."""
+        """Sum of the surrogates of the items not drawn."""
         return self._left.value
 
     @property
@@ -82,56 +106,46 @@ class FixedPredictor:
         """Empty array: draws depend on scores alone."""
         return np.empty(0)
 
-    def recall(self, basis: int) -> None:
-        """Do nothing: these surrogates are not refitted."""
+    def surrogate(self, item: int) -> float:
+        """Return the surrogate of an item."""
+        return float(self._surrogate[item])
 
-    def surrogate(self, draw: Draw) -> float:
-        """Return the surrogate of the drawn item."""
-        return float(self._surrogate[draw.item])
+    def expect(self, draw: Draw) -> Expectation:
+        """Return the prediction of the next draw, with a range of the kind the policy names."""
+        surrogate, left = self.surrogate(draw.item), self._left.value
+        moves = self._plan.policy.range != "global"
+        expected = Expectation(surrogate, left, self._reach(draw), moves=moves)
+        self._rounds += 1
+        self._left.add(-surrogate)
+        return expected
 
-    def signal_range(self, draw: Draw, plug_in: float) -> Range:
-        """Return the range of the kind that the policy names."""
+    def _reach(self, draw: Draw) -> Range:
         policy = self._plan.policy
         if policy.range == "global":
             return global_range(policy.beta, self._extremes)
         if policy.range == "exact":
             q = self._proposal.probabilities(draw.round)
             mask = q > 0.0
-            return exact_range(plug_in, self._surrogate[mask], q[mask], self._extremes)
+            return exact_range(0.0, self._surrogate[mask], q[mask], self._extremes)
         items_left = self._plan.drawable - self._rounds
-        return floor_range(plug_in, items_left, policy.beta, self._extremes)
+        return floor_range(0.0, items_left, policy.beta, self._extremes)
 
-    def variance(self, draw: Draw) -> float:
-        """Return NaN: the published bets estimate the variance from the signals."""
+    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
+        """Return the range of a round's signal."""
         del draw
-        return float("nan")
+        return expected.signal_range(plug_in)
 
-    def record(self, draw: Draw, loss: float | None) -> None:
-        """Remove the item from those left; its loss changes no surrogate."""
-        del loss
-        self._rounds += 1
-        self._left.add(-self.surrogate(draw))
+    def learn(self, label: Label, loss: float) -> None:
+        """Do nothing: these surrogates are not refitted."""
 
 
 class CalibratedPredictor:
-    """One surrogate for every item of a stratum, fitted to the labels known at the draw.
+    """One surrogate for every item of a stratum, fitted to the labels judged so far.
 
-    Probabilities are those recorded at the draw; the items left are those before the draw, which
-    for a draw made ahead of losses are the items not yet folded. Sums are by weight, where items
-    have any.
+    Probabilities are those recorded at the draw. Sums are by weight, where items have any.
     """
 
-    __slots__ = (
-        "_calibration",
-        "_extremes",
-        "_fit",
-        "_fits",
-        "_items",
-        "_left",
-        "_lower",
-        "_strata",
-        "_width",
-    )
+    __slots__ = ("_calibration", "_extremes", "_items", "_left", "_lower", "_strata", "_width")
 
     def __init__(self, plan: Plan, strata: Strata) -> None:
         self._items = plan.items
@@ -145,16 +159,14 @@ class CalibratedPredictor:
         # Unless equal answers are known, the two systems are taken to agree on most items.
         prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
         self._calibration = Calibration(strata.base, lower, upper, prior)
-        self._fit = self._calibration.fit
-        self._fits = History(self._fit)
         # An exact range does not use the extreme surrogates.
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
 
     @property
     def surrogates_left(self) -> float:
-        """Sum of the surrogates of the items not yet folded."""
+        """Sum of the surrogates of the items not drawn."""
         left = self._left.weight
-        sums = left.sum(), left @ self._fit.mean
+        sums = left.sum(), left @ self.means
         return float(self._lower * sums[0] + self._width * sums[1])
 
     @property
@@ -167,40 +179,45 @@ class CalibratedPredictor:
         """Surrogate of every stratum, on the unit scale."""
         return self._calibration.fit.mean
 
-    def recall(self, basis: int) -> None:
-        """Use, for the coming round, the fit from its first ``basis`` rounds."""
-        self._fit = self._fits.after(basis)
+    def expect(self, draw: Draw) -> Expectation:
+        """Return the prediction of the next draw, by the labels judged so far."""
+        stratum = int(self._strata.code[draw.item])
+        mean = float(self.means[stratum])
+        item_weight = self._strata.weight_of(draw.item)
+        expected = Expectation(
+            surrogate=self._lower + self._width * mean,
+            surrogates_left=self.surrogates_left,
+            reach=self._reach(draw),
+            variance=self._variance(draw),
+            label=Label(stratum, mean, item_weight / (float(self._left.weight.sum()) * draw.q)),
+        )
+        self._left.take(draw.item)
+        return expected
 
-    def surrogate(self, draw: Draw) -> float:
-        """Return the surrogate of the drawn item's stratum."""
-        return self._lower + self._width * float(self._fit.mean[self._strata.code[draw.item]])
-
-    def signal_range(self, draw: Draw, plug_in: float) -> Range:
-        """Return the exact range over strata with items left."""
-        surrogate = self._lower + self._width * self._fit.mean
+    def _reach(self, draw: Draw) -> Range:
+        """Return the exact range over strata with items left, less the plug-in part."""
+        surrogate = self._lower + self._width * self.means
         q, ends = _strata_q(draw), (self._strata.lower, self._strata.upper)
         mask = self._left.weight > 0.0
         if not mask.all():
             surrogate, q, ends = surrogate[mask], q[mask], (ends[0][mask], ends[1][mask])
-        return exact_range(plug_in, surrogate, q, self._extremes, ends)
+        return exact_range(0.0, surrogate, q, self._extremes, ends)
 
-    def variance(self, draw: Draw) -> float:
+    def _variance(self, draw: Draw) -> float:
         """Return the sum over strata of rem_k max(v_k, 0.001) / (N^2 q_k)."""
-        moment = np.maximum(self._fit.moment, LEAST_MOMENT)
+        moment = np.maximum(self.residual_moments, LEAST_MOMENT)
         expected = self._left.weight @ (moment / _strata_q(draw))
         return float(expected) / (self._items * self._items)
 
-    def record(self, draw: Draw, loss: float | None) -> None:
-        """Remove the item from its stratum; a loss updates the fit."""
-        stratum = int(self._strata.code[draw.item])
-        if loss is not None:
-            unit = (loss - self._lower) / self._width
-            item_weight = self._strata.weight_of(draw.item)
-            weight = item_weight / (float(self._left.weight.sum()) * draw.q)
-            self._calibration.record(stratum, unit, float(self._fit.mean[stratum]), weight)
-        self._left.take(draw.item)
-        self._fit = self._calibration.fit
-        self._fits.append(self._fit)
+    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
+        """Return the range of a round's signal."""
+        del draw
+        return expected.signal_range(plug_in)
+
+    def learn(self, label: Label, loss: float) -> None:
+        """Refit the strata to the loss of a judged round."""
+        unit = (loss - self._lower) / self._width
+        self._calibration.record(label.stratum, unit, label.surrogate, label.weight)
 
 
 def _strata_q(draw: Draw) -> Floats:

@@ -1,19 +1,24 @@
 """Correction: the fold of a session anew, most of it while the session goes on.
 
-The fold depends on the draws and their losses in order, and on nothing else of the state. What is
-folded beside the state, after a correction or with judgements to come, may therefore take its
-fold's place later, if nothing was corrected meanwhile; rounds that were judged since are folded on
-top. For the same reason a correction leaves the rounds before it as they were: it begins at the
-last copy of the fold that does not hold it.
+The fold depends on the draws and judgements in the order of the ledger, with the losses as they are
+now, and on nothing else of the state. What is folded beside the state after a correction may
+therefore take its fold's place later, if nothing was corrected meanwhile; what came since is taken
+in on top. For the same reason a correction leaves what was known before the judgement that it
+corrects as it was: it begins at the last copy of the fold that does not hold it.
+
+How a drawn round is folded depends on what was fixed at its draw and on the losses of the rounds up
+to it. So rounds may be folded beside the state with judgements to come, whatever is drawn or judged
+meanwhile.
 """
 
 import copy
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 from celeus.core.ledger import Amendment, Event
 from celeus.core.session.engine import Engine
-from celeus.core.session.fold import Fold, RoundOutcome, fold_round
+from celeus.core.session.fold import Fold, OpenRound
 from celeus.core.session.mean import Mean
 from celeus.core.session.points import Points
 from celeus.core.session.rounds import Rounds
@@ -53,15 +58,21 @@ class Checkpoints:
         """Take over the copies of a fold that went on from one of these."""
         self._keep(later.copies)
 
-    def forget(self, round_: int) -> None:
-        """Drop the copies that hold this round, which is corrected."""
-        self.copies = [one for one in self.copies if one[0] < round_]
+    def forget(self, rounds: Rounds, round_: int) -> None:
+        """Drop the copies that hold the judgement of this round, which is corrected."""
+        entry = rounds.entry_of(round_)
+        self.copies = [one for one in self.copies if one[1].knowledge.entries <= entry]
+
+    def rounds_before(self, rounds: Rounds, round_: int) -> int:
+        """Rounds folded in the last copy without the judgement of this one."""
+        entry = rounds.entry_of(round_)
+        return max((n for n, fold in self.copies if fold.knowledge.entries <= entry), default=0)
 
     def before(self, session: Session[Mean], round_: int) -> Fold:
-        """A fold of the first rounds of ``session``, as many as a copy holds without this one."""
-        engine = session.question.engine
+        """A fold of ``session`` from the last copy without the judgement of this round."""
+        engine, entry = session.question.engine, session.rounds.entry_of(round_)
         for rounds, fold in reversed(self.copies):
-            if rounds < round_:
+            if fold.knowledge.entries <= entry:
                 return _copied(engine, fold, session.question.points[:rounds])
         return engine.fold()
 
@@ -71,10 +82,10 @@ class Checkpoints:
             del self.copies[:-1:2]
 
 
-def _copied(engine: Engine, fold: Fold, points: Points) -> Fold:
+def _copied(engine: Engine, fold: Fold, points: Points, *shared: object) -> Fold:
     """A copy of the fold with other points; what never changes belongs to the engine."""
-    shared = (getattr(engine, name) for name in getattr(engine, "__slots__", ()))
-    memo: dict[int, object] = {id(part): part for part in shared}
+    parts = (getattr(engine, name) for name in getattr(engine, "__slots__", ()))
+    memo: dict[int, object] = {id(part): part for part in (*parts, *shared)}
     return copy.deepcopy(fold, memo | {id(fold.points): points})
 
 
@@ -99,19 +110,23 @@ class Refold:
         """Rounds folded so far."""
         return self.fold.rounds
 
+    def coming(self, session: Session[Mean], most: int) -> Rounds:
+        """A copy of the next draws and judgements of ``session``, at most ``most``, to follow."""
+        entries = self.fold.knowledge.entries
+        return session.rounds.excerpt(self.folded + 1, slice(entries, entries + most))
+
     def follow(self, part: Rounds) -> None:
-        """Fold the next rounds, all judged: a copy of the session's. Does not touch the session."""
-        for place in range(len(part)):
-            outcome = part.outcome(place)
-            if outcome.draw.round == self._event.round:
-                outcome = outcome._replace(loss=self._event.loss)
-            self.fold = fold_round(self._plan, self.fold, outcome)
-            self.checkpoints.note(self._engine, self.fold)
+        """Take in the ``coming`` draws and judgements. Does not touch the session."""
+        place = self._event.round - part.first
+        if 0 <= place < len(part):
+            part.correct(place, self._event.loss)
+        self.fold.follow(self._plan, part, start=self.fold.knowledge.entries)
+        self.checkpoints.note(self._engine, self.fold)
 
     def fits(self, session: Session[Mean]) -> bool:
-        """The rounds folded here are those of ``session``; called before its correction is applied.
+        """What was taken in here is in ``session`` too; called before its correction is applied.
 
-        Only a correction changes a round that was folded. The engine tells a session from
+        Only a correction changes what was taken in. The engine tells a session from
         itself rebuilt.
         """
         engine = session.question.engine
@@ -124,7 +139,7 @@ class Ahead:
     Making one copies the fold: a thread's work, like folding.
     """
 
-    __slots__ = ("_corrections", "_engine", "_outcomes", "_plan", "_start", "fold")
+    __slots__ = ("_coming", "_corrections", "_engine", "_plan", "_start", "fold")
 
     def __init__(self, session: Session[Mean], losses: Mapping[int, float | None]) -> None:
         question = session.question
@@ -132,22 +147,23 @@ class Ahead:
         self._corrections = session.corrections
         self._plan = question.plan
         self._start = session.folded
-        self._outcomes = _coming(session, losses)
-        self.fold = _copied(question.engine, question.fold, question.points[:])
+        self._coming = _coming(session, losses)
+        # What is known at draws goes on with the session; bets on drawn rounds do not use it
+        known = question.fold.knowledge
+        self.fold = _copied(question.engine, question.fold, question.points[:], known)
 
     def follow(self) -> None:
         """Fold the rounds that are ready with these losses. Does not touch the session."""
-        for outcome in self._outcomes:
-            self.fold = fold_round(self._plan, self.fold, outcome)
+        for coming, loss in self._coming:
+            self.fold.fold_round(self._plan, coming, loss)
 
     def fits(self, session: Session[Mean], losses: Mapping[int, float | None]) -> bool:
         """The rounds folded here are the next ones of ``session``, and these are their losses."""
         now = session.question.engine, session.corrections, session.folded
         if now != (self._engine, self._corrections, self._start):
             return False
-        known = [outcome.loss for outcome in self._outcomes]
-        coming = _coming(session, losses)[: len(known)]
-        return known == [outcome.loss for outcome in coming]
+        known = [loss for _, loss in self._coming]
+        return known == [loss for _, loss in _coming(session, losses)][: len(known)]
 
     def enter(self, session: Session[Mean], event: Event) -> None:
         """Enter a judgement; once all that were folded here are entered, take this fold over."""
@@ -157,17 +173,16 @@ class Ahead:
             session.fold()
 
 
-def _coming(session: Session[Mean], losses: Mapping[int, float | None]) -> list[RoundOutcome]:
-    """The rounds after the folded ones, up to the first without a loss."""
-    found: list[RoundOutcome] = []
-    for place in range(session.folded, session.drawn):
-        outcome = session.rounds.outcome(place)
-        if not session.rounds.is_judged(place):
-            if place + 1 not in losses:
-                break
-            outcome = outcome._replace(loss=losses[place + 1])
-        found.append(outcome)
-    return found
+def _coming(
+    session: Session[Mean], losses: Mapping[int, float | None]
+) -> list[tuple[OpenRound, float | None]]:
+    """The rounds after the folded ones with their losses, up to the first without one."""
+    known = session.question.fold.knowledge
+    losses = {**losses, **known.losses}
+    return [
+        (coming, losses[round_])
+        for round_, coming in takewhile(lambda one: one[0] in losses, known.open.items())
+    ]
 
 
 def correct(
@@ -228,7 +243,7 @@ def _return_to(
     session: Session[Mean], round_: int, fold: Fold | None, checkpoints: Checkpoints
 ) -> None:
     """Go back to a fold without ``round_``: the one given, or the last copy."""
-    checkpoints.forget(round_)
+    checkpoints.forget(session.rounds, round_)
     session.question.fold = checkpoints.before(session, round_) if fold is None else fold
     session.stale = False
 

@@ -1,88 +1,111 @@
-"""Folding one round: from a recorded draw and its loss to a narrower interval.
+"""Folding: from drawn rounds and their losses to a narrower interval.
 
-Rounds are folded in draw order, whenever their losses arrive: taking them by arrival would let
-easy items in first and bias the signal. Round t is folded from rounds before it only, with
-the probability recorded at its draw. Two completions are kept: an unjudgeable item has the
-smallest loss in the ``plus`` one and the largest in the ``minus`` one.
+Draws and judgements are taken in by the order of the ledger, rounds are folded in the order of
+their draws: taking them by arrival would let easy items in first and bias the signal. Two
+completions are kept: an unjudgeable item has the smallest loss in the ``plus`` one and the largest
+in the ``minus`` one.
 
-What a bet depends on is fixed at the draw: surrogates, predictions and information are those of the
-rounds folded then, and the range that caps it takes the rounds then out at their worst. So whoever
-has seen items of later draws moves no bet on them by what he does with an earlier round
-(docs/evidence/method.md#8-rounds-that-nobody-can-judge).
+Everything but the stakes that a bet depends on is fixed at the draw, in an ``OpenRound``, by code
+that has not seen its loss: surrogates and information come from all rounds judged by then, centre
+and scatter of the signals from those folded by then, and the range that caps the bet takes the
+rounds then open at their worst. So whoever has seen items of later draws moves no bet on them by
+what he does with an earlier round (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 
 Every policy shares this: the predictor gives a round's surrogate and range, the confidence sequence
 bets on the two signals and keeps the interval.
 """
 
 import math
-from collections.abc import Callable, Sequence
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.betting.base import BettingRound, CompletionSignal, ConfidenceSequence
-from celeus.core.betting.signals import Range, check, signal
-from celeus.core.history import History
+from celeus.core.betting.base import (
+    BetInputs,
+    BettingRound,
+    CompletionSignal,
+    ConfidenceSequence,
+    Outlook,
+)
+from celeus.core.betting.bets import Information
+from celeus.core.betting.signals import check, signal
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.pause import pause
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Decisions, Verdict, rounding, undecided
 from celeus.core.pools.loss_bounds import Bounds
-from celeus.core.sampling.predictors import Predictor
+from celeus.core.sampling.predictors import Expectation, Predictor
 from celeus.core.sampling.remainder import Remainder
 from celeus.core.sampling.sums import RunningSum
 from celeus.core.session.points import Point, Points
+from celeus.core.session.rounds import Rounds
 
 
-class RoundOutcome(NamedTuple):
-    """A round ready to fold; ``loss`` is None when no judge could tell it.
+class OpenRound(NamedTuple):
+    """A drawn round that is not folded: what was predicted of it, and what its bets depend on.
 
-    ``precision`` and ``budget`` are those in force when the round was drawn, ``basis`` is how many
-    rounds were folded then.
+    Made at its draw and never changed. ``weight`` is that of its item, ``limits`` are the bounds of
+    its loss; ``budget`` is the one in force.
     """
 
     draw: Draw
-    loss: float | None
-    precision: float | None
+    weight: float
+    limits: Interval
     budget: int
-    basis: int
+    expected: Expectation
+    inputs: BetInputs
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        """Return the round itself: no part of it changes."""
+        return self
 
 
-class Sums(NamedTuple):
-    """The sums of losses of the two completions, and of the items left weights and bounds."""
+@dataclass(slots=True)
+class Knowledge:
+    """All that is known at the next draw, judgements behind open rounds included.
 
-    least: float
-    largest: float
-    left: float
-    rise: float
-    drop: float
+    ``low`` and ``high`` are the sums of losses of the rounds drawn, the known ones included, with
+    every open round at its worst. ``open`` are the rounds that are not folded, by number, and
+    ``losses`` those of them that are judged. ``entries`` counts the draws and judgements taken in.
+    """
+
+    predictor: Predictor
+    information: Information
+    low: RunningSum
+    high: RunningSum
+    open: OrderedDict[int, OpenRound] = field(default_factory=OrderedDict)
+    losses: dict[int, float | None] = field(default_factory=dict)
+    entries: int = 0
 
 
 @dataclass(slots=True)
 class Fold:
-    """The folded prefix of a session: everything the interval depends on.
+    """A session's folded rounds, on which its interval rests, and what is known at the next draw.
 
     ``least`` and ``largest`` are the sums of losses of the two completions, known ones included;
     they lose no digits, since on a scale far from 0 many small errors would move the logical
     limits. With weights every loss counts by that of its item. ``remainder`` is what the others may
-    sum to. ``past`` holds how all of them were.
-    ``decisions`` and ``verdict`` are those after the last folded round; in round 0 for what the
-    known losses answer alone.
+    sum to. ``last`` is the number of the last folded round.
+    ``decisions`` and ``verdict`` are those after it; before the first one those that the known
+    losses give alone.
     """
 
-    predictor: Predictor
+    knowledge: Knowledge
     confidence_sequence: ConfidenceSequence
     remainder: Remainder
     least: RunningSum
     largest: RunningSum
-    past: History[Sums]
     points: Points = field(default_factory=Points)
     decisions: Decisions = ()
     verdict: Verdict | None = None
+    last: int = 0
 
     @classmethod
     def before(  # noqa: PLR0913, PLR0917 -- a fold, and what it may take over
@@ -106,8 +129,9 @@ class Fold:
             one, other = deepcopy(seen.least), deepcopy(seen.largest)
             remainder, known = deepcopy(seen.remainder), (one.value + other.value) / 2.0
         confidence_sequence = sequence_of((known + predictor.surrogates_left) / plan.items)
-        past = History(_sums(one, other, remainder))
-        fold = cls(predictor, confidence_sequence, remainder, one, other, past)
+        information = Information(confidence_sequence.halves(plan.precision))
+        knowledge = Knowledge(predictor, information, deepcopy(one), deepcopy(other))
+        fold = cls(knowledge, confidence_sequence, remainder, one, other)
         fold.verdict = None if plan.decide is None else Verdict(plan.decide)
         if plan.believed is not None or seen is not None:
             confidence_sequence.narrow(fold.limits(plan.items), last=False)
@@ -156,90 +180,142 @@ class Fold:
         interval = self.confidence_sequence.interval
         return min(max(self.confidence_sequence.estimate, interval.lower), interval.upper)
 
+    @property
+    def predictor(self) -> Predictor:
+        """Surrogates and residuals of the items not drawn, from all rounds judged."""
+        return self.knowledge.predictor
 
-def fold_round(plan: Plan, fold: Fold, outcome: RoundOutcome) -> Fold:
-    """Fold the next round. Consumes ``fold`` and returns it."""
-    pause()
-    draw = outcome.draw
-    round_ = fold.rounds + 1
-    betting_round = _betting_round(
-        plan, fold, outcome, last=round_ >= min(plan.drawable, outcome.budget)
-    )
-    fold.confidence_sequence.update(betting_round)
-    fold.predictor.record(draw, outcome.loss)
-    weight = fold.remainder.weight_of(draw.item)
-    fold.least.add(weight * betting_round.plus.loss)
-    fold.largest.add(weight * betting_round.minus.loss)
-    fold.remainder.take(draw.item)
-    fold.past.append(_sums(fold.least, fold.largest, fold.remainder))
-    fold.confidence_sequence.narrow(fold.limits(plan.items), last=betting_round.last)
-    variance = None if math.isnan(betting_round.variance) else betting_round.variance
-    fold.points.append(
-        Point(
-            round_,
-            fold.estimate,
-            fold.interval,
-            betting_round.surrogates_left,
-            variance,
-            betting_round.plus,
-            betting_round.minus,
+    @property
+    def surrogates_left(self) -> float:
+        """Sum of the surrogates of the items not folded."""
+        for coming in self.knowledge.open.values():
+            return coming.expected.surrogates_left
+        return self.predictor.surrogates_left
+
+    @property
+    def outlook(self) -> Outlook | None:
+        """Information that the interval lacks; None without a goal."""
+        return self.confidence_sequence.outlook(self.knowledge.information.accrued)
+
+    @property
+    def ready(self) -> bool:
+        """The round to be folded next is drawn and judged."""
+        known = self.knowledge
+        return bool(known.losses) and next(iter(known.open)) in known.losses
+
+    def follow(self, plan: Plan, rounds: Rounds, most: int = sys.maxsize, start: int = 0) -> None:
+        """Take in the draws and judgements of ``rounds``, and fold at most ``most`` rounds.
+
+        ``start`` entries of the ledger come before those of ``rounds``.
+        """
+        known, order = self.knowledge, rounds.order
+        while True:
+            while self.ready:
+                if not most:
+                    return
+                self.fold_next(plan)
+                most -= 1
+            at = known.entries - start
+            if at == len(order):
+                return
+            place = abs(order[at]) - rounds.first
+            if order[at] > 0:
+                rule = rounds.rule_of(place)
+                self.draw(plan, rounds.draw(place), rule.precision, rule.budget)
+            else:
+                self.judge(-order[at], rounds.losses(place)[0])
+            known.entries += 1
+
+    def draw(self, plan: Plan, draw: Draw, precision: float | None, budget: int) -> None:
+        """Fix what the bets on the next draw depend on. O(strata)."""
+        known, sequence = self.knowledge, self.confidence_sequence
+        # Without open rounds the sums are those of the fold, to the last digit.
+        low, high = (known.low, known.high) if known.open else (self.least, self.largest)
+        known.information.aim(sequence.halves(precision))
+        expected = known.predictor.expect(draw)
+        left, variance = expected.surrogates_left, expected.variance
+        reach = (
+            expected.signal_range((low.value + left) / plan.items),
+            expected.signal_range((high.value + left) / plan.items),
         )
-    )
-    fold.answer(plan)
-    return fold
+        predicted, accrued = sequence.predict(reach, variance), known.information.accrued
+        inputs = BetInputs(reach, variance, precision, predicted, accrued)
+        weight, limits = self.remainder.weight_of(draw.item), self.remainder.limits(draw.item)
+        known.low.add(weight * limits.lower)
+        known.high.add(weight * limits.upper)
+        drawn = replace(draw, strata_q=None)
+        known.open[draw.round] = OpenRound(drawn, weight, limits, budget, expected, inputs)
 
+    def judge(self, round_: int, loss: float | None) -> None:
+        """Learn from a judgement; ``loss`` is None if nobody could tell it. O(strata)."""
+        known = self.knowledge
+        judged = known.open[round_]
+        if loss is not None:
+            known.low.add(judged.weight * (loss - judged.limits.lower))
+            known.high.add(judged.weight * (loss - judged.limits.upper))
+            if judged.expected.label is not None:
+                known.predictor.learn(judged.expected.label, loss)
+        if known.information.accrued:
+            known.information.add(judged.inputs.predicted)
+        known.losses[round_] = loss
 
-def _sums(least: RunningSum, largest: RunningSum, left: Remainder) -> Sums:
-    return Sums(least.value, largest.value, left.weight.value, left.rise.value, left.drop.value)
+    def fold_next(self, plan: Plan) -> None:
+        """Fold the next round, which is judged; one that was folded beside is only let go."""
+        round_, coming = self.knowledge.open.popitem(last=False)
+        loss = self.knowledge.losses.pop(round_)
+        if round_ > self.last:
+            self.fold_round(plan, coming, loss)
 
+    def settle(self, plan: Plan) -> None:
+        """Fold all that is drawn, open rounds as judged by nobody; nothing is drawn after it."""
+        known = self.knowledge
+        for round_, coming in known.open.items():
+            self.fold_round(plan, coming, known.losses.get(round_))
 
-def _betting_round(plan: Plan, fold: Fold, outcome: RoundOutcome, *, last: bool) -> BettingRound:
-    draw, predictor, basis = outcome.draw, fold.predictor, outcome.basis
-    predictor.recall(basis)
-    surrogate, surrogates_left = predictor.surrogate(draw), predictor.surrogates_left
-    sides: list[CompletionSignal] = []
-    own, weight = fold.remainder.limits(draw.item), fold.remainder.weight_of(draw.item)
-    for observed, fill in ((fold.least, own.lower), (fold.largest, own.upper)):
-        plug_in = (observed.value + surrogates_left) / plan.items
-        loss = fill if outcome.loss is None else outcome.loss
-        if sides and plug_in == sides[0].plug_in:
-            if loss == sides[0].loss:
-                sides.append(sides[0])
-                continue
-            signal_range = sides[0].signal_range
-        else:
-            signal_range = predictor.signal_range(draw, plug_in)
-        value = signal(plug_in, weight * (loss - surrogate), plan.items, draw.q)
-        check(value, signal_range)
-        sides.append(CompletionSignal(plug_in, signal_range, surrogate, loss, value))
-    return BettingRound(
-        draw=draw,
-        basis=basis,
-        reach=_reach(plan, fold, basis, sides),
-        precision=outcome.precision,
-        last=last,
-        surrogates_left=surrogates_left,
-        variance=predictor.variance(draw),
-        plus=sides[0],
-        minus=sides[1],
-    )
+    def fold_round(self, plan: Plan, coming: OpenRound, loss: float | None) -> None:
+        """Fold a round as if its loss were this one. Touches nothing that is known at a draw."""
+        pause()
+        number = self.rounds + 1
+        last = number >= min(plan.drawable, coming.budget)
+        betting_round = self._betting_round(plan, coming, loss, last=last)
+        self.confidence_sequence.update(betting_round)
+        self.least.add(coming.weight * betting_round.plus.loss)
+        self.largest.add(coming.weight * betting_round.minus.loss)
+        self.remainder.take(coming.draw.item)
+        self.confidence_sequence.narrow(self.limits(plan.items), last=last)
+        variance = coming.expected.variance
+        self.points.append(
+            Point(
+                number,
+                self.estimate,
+                self.interval,
+                coming.expected.surrogates_left,
+                None if math.isnan(variance) else variance,
+                betting_round.plus,
+                betting_round.minus,
+            )
+        )
+        self.last = coming.draw.round
+        self.answer(plan)
 
-
-def _reach(
-    plan: Plan, fold: Fold, basis: int, sides: Sequence[CompletionSignal]
-) -> tuple[Range, Range]:
-    """The ranges of both signals with the rounds after ``basis`` at their worst."""
-    plus, minus = (side.signal_range for side in sides)
-    then, remainder = fold.past.after(basis), fold.remainder
-    if fold.rounds == basis or plan.policy.range == "global":
-        # No loss moves a global range.
-        return plus, minus
-    out = then.left - remainder.weight.value
-    worst = out * plan.lower + (then.rise - remainder.rise.value)
-    best = out * plan.upper + (then.drop - remainder.drop.value)
-    lower = (then.least + worst - fold.least.value) / plan.items
-    upper = (then.largest + best - fold.largest.value) / plan.items
-    return (
-        Range(plus.lower + lower, plus.upper + lower),
-        Range(minus.lower + upper, minus.upper + upper),
-    )
+    def _betting_round(
+        self, plan: Plan, coming: OpenRound, told: float | None, *, last: bool
+    ) -> BettingRound:
+        expected, predictor = coming.expected, self.predictor
+        surrogate = expected.surrogate
+        sides: list[CompletionSignal] = []
+        limits = coming.limits
+        for observed, fill in ((self.least, limits.lower), (self.largest, limits.upper)):
+            plug_in = (observed.value + expected.surrogates_left) / plan.items
+            loss = fill if told is None else told
+            if sides and plug_in == sides[0].plug_in:
+                if loss == sides[0].loss:
+                    sides.append(sides[0])
+                    continue
+                signal_range = sides[0].signal_range
+            else:
+                signal_range = predictor.signal_range(coming.draw, expected, plug_in)
+            value = signal(plug_in, coming.weight * (loss - surrogate), plan.items, coming.draw.q)
+            check(value, signal_range)
+            sides.append(CompletionSignal(plug_in, signal_range, surrogate, loss, value))
+        return BettingRound(coming.draw, coming.inputs, last, *sides)

@@ -28,7 +28,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.systems import PLACES, SIDES
 from celeus.core.sampling.proposals import Proposal, ProposedDraw
 from celeus.core.session.engine import Engine, engine_of
-from celeus.core.session.fold import Fold, fold_round
+from celeus.core.session.fold import Fold
 from celeus.core.session.outcome import Judgement, Loss, single_loss
 from celeus.core.session.panel import Ratings
 from celeus.core.session.points import Points
@@ -167,9 +167,13 @@ class Mean:
             raise ValueError(message)
         self.ratings.rate(event)
 
-    def fold_next(self, rounds: Rounds) -> None:
-        """Fold the next round, which is judged."""
-        self.fold = fold_round(self.plan, self.fold, rounds.outcome(self.folded))
+    def follow(self, rounds: Rounds, most: int) -> None:
+        """Take in draws and judgements in the order of the ledger, and fold what is ready."""
+        self.fold.follow(self.plan, rounds, most)
+
+    def holds(self, round_: int) -> bool:
+        """Whether the judgement of a round was taken in: folded, or waiting behind an open one."""
+        return round_ <= self.folded or round_ in self.fold.knowledge.losses
 
     def restart(self) -> None:
         """Forget all folded rounds: one of them was corrected."""

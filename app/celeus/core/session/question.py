@@ -7,7 +7,8 @@ drawn, what a loss means and what is answered. For every round a session calls, 
 2. ``take(draw)``: the draw is out; whatever its bet rests on is fixed here, before its loss. A
    question with several losses a round has folded all that is ready by then.
 3. ``accept(event, item)``: take what a judge said of the round, or refuse it, in any order.
-4. ``fold_next(rounds)``: fold the round, once it and all rounds drawn before it are judged.
+4. ``follow(rounds, most)``: take in what the ledger has since, and fold rounds, each once it and
+   all rounds drawn before it are judged.
 5. ``stop(rule, drawn)``: why the session ends, or None.
 """
 
@@ -84,6 +85,11 @@ class JointQuestion:
     def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
         """False: a round is bet on once."""
         del rule, last
+        return False
+
+    def holds(self, round_: int) -> bool:
+        """False: no judgement is corrected."""
+        del round_
         return False
 
     def restart(self) -> None:
@@ -166,8 +172,11 @@ class Question(Protocol):
     def enter(self, event: Rating | Addition) -> None:
         """Enter an event that no other question has; ValueError where this one has it not."""
 
-    def fold_next(self, rounds: Rounds) -> None:
-        """Fold round ``folded + 1``, which is judged."""
+    def follow(self, rounds: Rounds, most: int) -> None:
+        """Take in the draws and judgements not taken in yet, and fold at most ``most`` rounds."""
+
+    def holds(self, round_: int) -> bool:
+        """Whether the judgement of a round was taken in."""
 
     def restart(self) -> None:
         """Forget all folded rounds: one of them was corrected."""

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from celeus.core.ledger import Draw
 from celeus.core.plans.stopping import StoppingRule
-from celeus.core.session.fold import RoundOutcome
 from celeus.core.session.outcome import Loss, Losses
 
 
@@ -38,7 +37,7 @@ JudgedLosses = tuple[float | None, ...] | _Pending
 _UNJUDGED = math.nan
 _UNJUDGEABLE = math.inf
 
-_COLUMNS = ("item", "q", "strata_q", "seen", "basis", "rule", "loss", "answer", "answered_at")
+_COLUMNS = ("item", "q", "strata_q", "seen", "rule", "loss", "answer", "answered_at", "order")
 
 
 class Round(NamedTuple):
@@ -61,17 +60,17 @@ class Rounds(Sequence[Round]):
 
     ``width`` is the number of losses in a judgement, None where it is one number: only rounds of
     one loss keep the probabilities of their strata, since only these are folded again. ``ready`` is
-    how many rounds come before the first one that nobody has judged, and ``basis`` what it was when
-    a round was drawn: how many were folded then.
+    how many rounds come before the first one that nobody has judged. ``order`` has draws and first
+    judgements in the order of the ledger: t for the draw of round t, -t for its judgement.
     """
 
     __slots__ = (
         "answer",
         "answered_at",
-        "basis",
         "first",
         "item",
         "loss",
+        "order",
         "q",
         "ready",
         "rule",
@@ -88,7 +87,7 @@ class Rounds(Sequence[Round]):
         self.item = array("i")
         self.q = array("d")
         self.seen = array("i")
-        self.basis = array("i")
+        self.order = array("i")
         self.ready = 0
         self.strata = 0
         self.strata_q = array("d")
@@ -116,7 +115,7 @@ class Rounds(Sequence[Round]):
             raise IndexError(message)
         return Round(
             self.draw(place),
-            self.rules[self.rule[place]],
+            self.rule_of(place),
             self._judgement(self.loss, place),
             self.first_judgement(place),
             self.answered_at[place],
@@ -163,7 +162,7 @@ class Rounds(Sequence[Round]):
         self.item.append(draw.item)
         self.q.append(draw.q)
         self.seen.append(draw.seen)
-        self.basis.append(self.first - 1 + self.ready)
+        self.order.append(draw.round)
         self.rule.append(len(self.rules) - 1)
         self.loss.extend([_UNJUDGED] * self._stride)
         self.answer.extend([_UNJUDGED] * self._stride)
@@ -178,6 +177,7 @@ class Rounds(Sequence[Round]):
         else:
             self._judge_jointly(place, loss)
         self.answered_at[place] = sequence
+        self.order.append(-self.first - place)
         self._advance()
 
     def _judge_jointly(self, place: int, loss: Loss) -> None:
@@ -226,13 +226,21 @@ class Rounds(Sequence[Round]):
         item, q, seen = self.item[place], self.q[place], self.seen[place]
         return Draw(self.first + place, item, q, seen, strata_q)
 
-    def outcome(self, place: int) -> RoundOutcome:
-        """A judged round of one loss, ready to fold."""
-        self._require_one_loss()
-        loss = self.loss[place]
-        rule = self.rules[self.rule[place]]
-        basis = self.basis[place]
-        return RoundOutcome(self.draw(place), _known(loss), rule.precision, rule.budget, basis)
+    def entry_of(self, round_: int) -> int:
+        """The place in ``order`` of the judgement of a round."""
+        return self.order.index(-round_)
+
+    def rule_of(self, place: int) -> StoppingRule:
+        """The rule in force when a round was drawn."""
+        return self.rules[self.rule[place]]
+
+    def excerpt(self, first: int, entries: slice) -> Self:
+        """A copy of some draws and judgements in order, and of the rounds from ``first`` on."""
+        order = self.order[entries]
+        start, last = first - self.first, max(map(abs, order), default=0)
+        copied = self[start : max(last + 1 - self.first, start)]
+        copied.order = order
+        return copied
 
     def unjudgeable(self, stop: int) -> int:
         """The number of the first ``stop`` rounds, of one loss each, that nobody could judge."""
@@ -243,9 +251,12 @@ class Rounds(Sequence[Round]):
         copied = type(self)(self.first + start, self.width)
         copied.strata = self.strata
         copied.rules = list(self.rules)
-        for name in _COLUMNS:
+        for name in _COLUMNS[:-1]:
             stride = self._strides.get(name, 1)
             setattr(copied, name, getattr(self, name)[start * stride : stop * stride])
+        order = np.array(self.order)
+        place = np.abs(order) - self.first
+        copied.order.frombytes(order[(place >= start) & (place < stop)].tobytes())
         copied.ready = max(min(self.ready, stop) - start, 0)
         return copied
 

@@ -261,9 +261,7 @@ class Session(Generic[Q]):
         if self.stale:
             self.question.restart()
             self.stale = False
-        ready = self.rounds.ready - self.question.folded
-        for _ in range(min(ready, most)):
-            self.question.fold_next(self.rounds)
+        self.question.follow(self.rounds, most)
         return self
 
     def rounds_to_fold(self, judged: Collection[int]) -> int:
@@ -287,9 +285,9 @@ class Session(Generic[Q]):
         return self.question.replays_soon(coming, last=last)
 
     def refolds(self, event: Amendment) -> bool:
-        """Whether a correction changes what was folded: its round was, and had another loss."""
-        folded = self.question.correctable and event.round <= self.folded
-        return folded and self.rounds.differs(event.round - 1, event.loss)
+        """Whether a correction changes what was taken in: its round was, and had another loss."""
+        taken_in = self.question.correctable and self.question.holds(event.round)
+        return taken_in and self.rounds.differs(event.round - 1, event.loss)
 
     def _draw(self, draw: Draw) -> None:
         if draw.round != self.drawn + 1:

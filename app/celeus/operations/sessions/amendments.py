@@ -190,7 +190,7 @@ def _rounds(session: CachedSession, judgement: Judgement, ready: Refold | None) 
         return 0
     if ready is not None and ready.fits(state):
         return state.folded - ready.folded
-    return state.folded - max(one for one in (0, *session.checkpoints.rounds) if one < round_)
+    return state.folded - session.checkpoints.rounds_before(state.rounds, round_)
 
 
 async def _with_author(context: Context, correction: Correction, *, own_only: bool) -> Correction:
@@ -291,17 +291,15 @@ async def _refold_ahead(
             if state is None:
                 return None
             _must_be_blind(slot.session, judgement, blind=context.blind)
-            if judgement.round > state.folded or not state.refolds(
-                event := _event(slot.session, judgement)
-            ):
+            if not state.refolds(event := _event(slot.session, judgement)):
                 return None
             if ready is None:
                 with timed("fold"):
                     ready = await in_thread(Refold, state, event, slot.session.checkpoints)
             elif not ready.fits(state):
                 return None
-            part = state.rounds[ready.folded : min(state.folded, ready.folded + ROUNDS_AT_ONCE)]
-        if len(part) <= ROUNDS_FOLDED_INLINE:
+            part = ready.coming(state, 2 * ROUNDS_AT_ONCE)
+        if len(part.order) <= 2 * ROUNDS_FOLDED_INLINE:
             return ready if ready.folded else None
         # One part at a time of a key, in whatever sessions
         async with context.gates.corrections_of_keys.of(context.key_id or ""):

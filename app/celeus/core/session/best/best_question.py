@@ -220,10 +220,14 @@ class Best(JointQuestion):
         """Refuse it: there is no panel, and no further claim."""
         raise LedgerDiffers("ledger", event, "draw, losses or change")
 
-    def fold_next(self, rounds: Rounds) -> None:
-        """Fold the next round, which is judged."""
+    def follow(self, rounds: Rounds, most: int) -> None:
+        """Fold every judged round before the first unjudged one, at most ``most`` of them."""
+        for _ in range(min(rounds.ready - self.folded, most)):
+            self._fold(rounds.losses(self.folded))
+
+    def _fold(self, given: tuple[float | None, ...]) -> None:
         pause()
-        losses = self._unit(rounds.losses(self.folded))
+        losses = self._unit(given)
         draw, partition = self._out.popleft()
         if draw.strata_q is None:
             raise TypeError(draw)

@@ -21,8 +21,8 @@ from celeus.core.multiplicity.evidence import EvidenceSequence
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Question, all_decided, rounding
 from celeus.core.plans.table_plan import TableClaim
-from celeus.core.sampling.predictors import LEAST_MOMENT
-from celeus.core.session.fold import Fold, RoundOutcome, fold_round
+from celeus.core.sampling.predictors import LEAST_MOMENT, Expectation, Label
+from celeus.core.session.fold import Fold
 from celeus.core.session.table.table_calibration import Fits
 from celeus.core.session.table.table_cells import Cells
 
@@ -30,97 +30,97 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class Drawn(NamedTuple):
-    """A draw of the table, and what was known when it was made.
+class Known(NamedTuple):
+    """What the table knows at a draw: the items not drawn of every cell, and the fits."""
 
-    ``basis`` is how many rounds every claim had folded, by the claim's place.
-    """
+    left: Floats
+    fits: Fits
+
+
+class Drawn(NamedTuple):
+    """A draw of the table, the fits it was made with, and the places of claims betting on it."""
 
     draw: Draw
-    q: Floats
     fits: Fits
-    basis: dict[int, int]
+    claims: tuple[int, ...]
 
 
 class ClaimPredictor:
-    """The surrogates of a claim's cells, as they were when its coming round was drawn.
+    """The surrogates of a claim's cells, as the table knows them at a draw."""
 
-    ``left`` holds the items of every cell of the table that are not folded; its owner changes it.
-    """
+    __slots__ = ("_at", "_code", "_extremes", "_known", "_metric", "_plan", "_where")
 
-    __slots__ = ("_at", "_code", "_extremes", "_fits", "_left", "_metric", "_plan", "_where")
-
-    def __init__(self, plan: Plan, metric: int, where: Indices, cells: Cells, left: Floats) -> None:
+    def __init__(self, plan: Plan, metric: int, where: Indices, cells: Cells, known: Known) -> None:
         self._plan = plan
         self._metric = metric
         self._where = where
         self._code = cells.strata.code
         self._at = np.zeros(cells.count, dtype=np.intp)
         self._at[where] = np.arange(where.size)
-        self._left = left
-        self._fits = Fits(cells.base, cells.base)
+        self._known = known
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
 
-    def among(self, drawn: Drawn) -> Draw:
-        """The coming draw with its probabilities among the claim's cells, and its fits."""
-        self._fits = drawn.fits
-        q, draw = drawn.q, drawn.draw
+    def among(self, draw: Draw, known: Known) -> Draw:
+        """The next draw with its probabilities among the claim's cells."""
+        self._known = known
+        q = _strata_q(draw)
         if self._where.size == q.size:
             return draw
         q = q[self._where]
         share = float(self.left @ q)
         return Draw(draw.round, draw.item, draw.q / share, draw.seen, q / share)
 
-    def start(self, fits: Fits) -> None:
-        """The fits before the first round."""
-        self._fits = fits
-
     @property
     def left(self) -> Floats:
-        """Items not folded of every cell of the claim."""
-        return self._left[self._where]
+        """Items not drawn of every cell of the claim."""
+        return self._known.left[self._where]
 
     @property
     def mean(self) -> Floats:
         """Surrogate of every cell of the claim, on the unit scale."""
-        return np.asarray(self._fits.mean[self._metric, self._where])
+        return np.asarray(self._known.fits.mean[self._metric, self._where])
 
     @property
     def residual_moments(self) -> Floats:
         """Residual second moment of every cell of the claim."""
-        return np.asarray(self._fits.moment[self._metric, self._where])
+        return np.asarray(self._known.fits.moment[self._metric, self._where])
 
     @property
     def surrogates_left(self) -> float:
-        """Sum of the surrogates of the items not folded."""
+        """Sum of the surrogates of the items not drawn."""
         left = self.left
         sums = left.sum(), left @ self.mean
         return float(self._plan.lower * sums[0] + self._plan.scale.width * sums[1])
 
-    def recall(self, basis: int) -> None:
-        """Nothing to do: ``among`` has said what was known."""
-
-    def surrogate(self, draw: Draw) -> float:
-        """Surrogate of the drawn item's cell."""
-        cell = self._code[draw.item]
-        return self._plan.lower + self._plan.scale.width * float(
-            self._fits.mean[self._metric, cell]
+    def expect(self, draw: Draw) -> Expectation:
+        """The prediction of the next draw; the table counts its item."""
+        mean = float(self._known.fits.mean[self._metric, self._code[draw.item]])
+        return Expectation(
+            surrogate=self._plan.lower + self._plan.scale.width * mean,
+            surrogates_left=self.surrogates_left,
+            reach=self._reach(draw),
+            variance=self._variance(draw),
         )
 
-    def signal_range(self, draw: Draw, plug_in: float) -> Range:
-        """The exact range over cells with items left."""
+    def _reach(self, draw: Draw) -> Range:
+        """The exact range over cells with items left, less the plug-in part."""
         mask = self.left > 0.0
         surrogate = self._plan.lower + self._plan.scale.width * self.mean[mask]
-        return exact_range(plug_in, surrogate, _strata_q(draw)[mask], self._extremes)
+        return exact_range(0.0, surrogate, _strata_q(draw)[mask], self._extremes)
 
-    def variance(self, draw: Draw) -> float:
+    def _variance(self, draw: Draw) -> float:
         """The sum over cells of rem max(v, 0.001) / (N^2 q)."""
         moment = np.maximum(self.residual_moments, LEAST_MOMENT)
         items = self._plan.items
         return float(self.left @ (moment / _strata_q(draw))) / (items * items)
 
-    def record(self, draw: Draw, loss: float | None) -> None:
-        """Nothing to do: the table counts, and fits anew, once for all claims."""
+    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
+        """The range of a round's signal."""
+        del draw
+        return expected.signal_range(plug_in)
+
+    def learn(self, label: Label, loss: float) -> None:
+        """Nothing to do: the table fits anew, once for all claims."""
 
 
 def _strata_q(draw: Draw) -> Floats:
@@ -165,8 +165,7 @@ class ClaimState:
         metric: int,
         where: Indices,
         cells: Cells,
-        left: Floats,
-        fits: Fits,
+        known: Known,
         *,
         evidence: bool = False,
         seen: Fold | None = None,
@@ -176,8 +175,7 @@ class ClaimState:
         self.metric = metric
         self.cells = where
         self.rounds = array("i")
-        self._predictor = ClaimPredictor(plan, metric, where, cells, left)
-        self._predictor.start(fits)
+        self._predictor = ClaimPredictor(plan, metric, where, cells, known)
 
         def sequence(start: float) -> ConfidenceSequence:
             if claim.whole:
@@ -187,12 +185,16 @@ class ClaimState:
         self._before = 0 if seen is None else plan.drawable - seen.remainder.items
         self.fold = Fold.before(plan, self._predictor, sequence, None, seen=seen)
 
-    def record(self, drawn: Drawn, loss: float | None, basis: int) -> None:
-        """Fold a round that falls into the claim; ``loss`` is None when nobody could tell it."""
-        draw = self._predictor.among(drawn)
-        outcome = RoundOutcome(draw, loss, self.plan.precision, self.plan.drawable, basis)
-        self.fold = fold_round(self.plan, self.fold, outcome)
-        self.rounds.append(draw.round)
+    def draw(self, draw: Draw, known: Known) -> None:
+        """Fix the bets on a draw that falls into the claim."""
+        own = self._predictor.among(draw, known)
+        self.fold.draw(self.plan, own, self.plan.precision, self.plan.drawable)
+
+    def record(self, round_: int, loss: float | None) -> None:
+        """Fold the oldest round drawn; ``loss`` is None when nobody could tell it."""
+        self.fold.judge(round_, loss)
+        self.fold.fold_next(self.plan)
+        self.rounds.append(round_)
 
     def interval_at(self, level: float) -> Interval:
         """The interval of this moment at a level chosen now, where evidence is kept."""
@@ -242,5 +244,4 @@ class ClaimState:
     @property
     def outlook(self) -> Outlook | None:
         """What information it lacks; None for a claim that bets on none."""
-        sequence = self.fold.confidence_sequence
-        return sequence.outlook if isinstance(sequence, LatticeSequence) else None
+        return self.fold.outlook

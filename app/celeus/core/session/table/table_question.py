@@ -46,7 +46,7 @@ from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
 from celeus.core.session.table.table_calibration import TableCalibration
 from celeus.core.session.table.table_cells import Cells
-from celeus.core.session.table.table_claims import ClaimState, Drawn
+from celeus.core.session.table.table_claims import ClaimState, Drawn, Known
 from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
@@ -137,8 +137,7 @@ class Table(JointQuestion):
             metric = names.index(claim.metric)
             mask = self.cells.of_items(masks[claim.column, claim.value])
             where = np.flatnonzero(mask & self.cells.open[metric])
-            fits = self._calibration.fits
-            parts = metric, where, self.cells, self._left, fits
+            parts = metric, where, self.cells, self._known
             evidence = plan.keeps_evidence
             claims.append(ClaimState(claim, plan.of(claim), *parts, evidence=evidence))
         return claims
@@ -152,7 +151,7 @@ class Table(JointQuestion):
         own = self.check_addition(claim)
         at = self.plan.place_of(own)
         part = self.claims[at]
-        parts = part.metric, part.cells, self.cells, self._left, self._calibration.fits
+        parts = part.metric, part.cells, self.cells, self._known
         plan = self.plan.of(own)
         self.claims.append(ClaimState(own, plan, *parts, seen=part.fold))
         self.bets.append(self.claims[-1].bets)
@@ -315,6 +314,10 @@ class Table(JointQuestion):
         return StopReason.BUDGET_SPENT if self.folded >= rule.budget else None
 
     @property
+    def _known(self) -> Known:
+        return Known(self.proposal.left, self._calibration.fits)
+
+    @property
     def _q(self) -> Floats:
         moment, left = self._calibration.fits.moment, self.proposal.left
         return allocate(self.cells, self._wants, moment, left, self.plan.beta)
@@ -332,10 +335,11 @@ class Table(JointQuestion):
         """Enter the next draw of the ledger."""
         if draw.strata_q is None:
             raise LedgerDiffers("strata_q", None, "the probability of an item of each cell")
+        claims = tuple(self._of_cell[int(self.cells.strata.code[draw.item])])
+        for at in claims:
+            self.claims[at].draw(draw, self._known)
+        self._out.append(Drawn(draw, self._calibration.fits, claims))
         self.proposal.take(draw.item, draw.round)
-        cell = int(self.cells.strata.code[draw.item])
-        basis = {at: self.claims[at].fold.rounds for at in self._of_cell[cell]}
-        self._out.append(Drawn(draw, draw.strata_q, self._calibration.fits, basis))
 
     def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
         """Check the losses of all metrics."""
@@ -349,9 +353,10 @@ class Table(JointQuestion):
             raise LedgerDiffers("ledger", event, "draw, losses, change or claim")
         self.add(TableClaim.asked(event))
 
-    def fold_next(self, rounds: Rounds) -> None:
-        """Fold the next round, which is judged."""
-        self.fold(rounds.losses(self.folded))
+    def follow(self, rounds: Rounds, most: int) -> None:
+        """Fold every judged round before the first unjudged one, at most ``most`` of them."""
+        for _ in range(min(rounds.ready - self.folded, most)):
+            self.fold(rounds.losses(self.folded))
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """One answer: all claims have what was asked for."""
@@ -416,9 +421,9 @@ class Table(JointQuestion):
         draw = drawn.draw
         cell = int(self.cells.strata.code[draw.item])
         weight = 1.0 / (float(self._left.sum()) * draw.q)
-        for at, basis in drawn.basis.items():
+        for at in drawn.claims:
             claim = self.claims[at]
-            claim.record(drawn, losses[claim.metric], basis)
+            claim.record(draw.round, losses[claim.metric])
             self.bets[at] = claim.bets
         told = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
         told[~self.cells.open[:, cell]] = np.nan
@@ -426,10 +431,10 @@ class Table(JointQuestion):
         self._calibration.record(cell, unit, drawn.fits, weight)
         self._left[cell] -= 1.0
         self.folded += 1
-        proven = 0 if self._closure is None else self._prove(self._closure, drawn.basis)
-        for at in drawn.basis if not proven else range(len(self.claims)):
+        proven = 0 if self._closure is None else self._prove(self._closure, drawn.claims)
+        for at in drawn.claims if not proven else range(len(self.claims)):
             self._update_wants(self._slot(at))
-        self._note_met(drawn.basis if not proven else range(len(self.claims)))
+        self._note_met(drawn.claims if not proven else range(len(self.claims)))
 
     def _prove(self, closure: Closure, folded: Container[int]) -> int:
         """Answers yes that a round of the claims ``folded`` has given under ``closed``."""
