@@ -1,8 +1,12 @@
 """Cells of pairs in flat arrays, and the bets of all cells on a round (see ``pair_rows``).
 
 A cell is [v, v + step] in a row, and carries the log stakes of both edges, each below 0 until the
-cell is out. There are many cells and many rounds, so the values a round needs are kept beside each
-cell, and caps that cannot limit a bet are not computed.
+cell is out. Both bet what a log stake of U would, that of the upper edge less kappa step: the lower
+edge starts by so much lower and only gains on the upper one, so U is at most the log stake of
+either edge, and lower losses lower U as they lower the log stake of a single candidate
+(docs/evidence/method.md#8-rounds-that-nobody-can-judge). There are many cells and many rounds, so
+the values a round needs are kept beside each cell, and caps that cannot limit a bet are not
+computed.
 """
 
 from typing import NamedTuple
@@ -52,18 +56,19 @@ class CellIndex(NamedTuple):
 class CellRound(NamedTuple):
     """The bets of cells on one round; rows and cells count from the first ones present.
 
-    ``caps`` is the largest bet by cell, None if ``bet_scale.largest`` is smaller for every cell.
+    ``shift`` is kappa step by row. ``caps`` is the largest bet by cell, None if
+    ``bet_scale.largest`` is smaller for every cell.
     """
 
     signal: float
     bet_scale: BetScale
+    shift: Floats
     caps: Floats | None
     step: float
 
     def update(self, index: CellIndex, below: Floats, above: Floats) -> tuple[float, bool]:
         """Update the stakes of cells; return the least gain, and whether any cell is out."""
-        stake = below + above
-        stake *= 0.5
+        stake = above - self.shift.take(index.row)
         bet_scale = self.bet_scale.take(index.row)
         lam = bet(stake, bet_scale, None if self.caps is None else self.caps.take(index.cell))
         low = self.signal - index.edge
@@ -91,6 +96,7 @@ class PairCells:
         "_index",
         "_last",
         "_out",
+        "_shift",
         "_updates",
         "above",
         "below",
@@ -99,9 +105,16 @@ class PairCells:
     )
 
     def __init__(
-        self, row: Indices, cell: Indices, stakes: tuple[Floats, Floats], edge: Floats
+        self,
+        row: Indices,
+        cell: Indices,
+        stakes: tuple[Floats, Floats],
+        edge: Floats,
+        kappa: Floats,
     ) -> None:
+        """Make the cells; ``edge`` are all edges, ``kappa`` is that of all rows."""
         self._edge = edge
+        self._shift = kappa * float(edge[1])
         self._updates = 0
         self._set(row, cell, *stakes)
 
@@ -158,7 +171,8 @@ class PairCells:
     def _bet(self, round_: PairRound, bet_scale: BetScale) -> None:
         upper = self._edge[self._first + 1 : self._last + 2]
         caps = cap(upper, round_.lower, bet_scale.largest_bet)
-        cell_round = CellRound(round_.signal, bet_scale, caps, float(self._edge[1]))
+        shift = self._shift[self.row[0] : self.row[-1] + 1]
+        cell_round = CellRound(round_.signal, bet_scale, shift, caps, float(self._edge[1]))
         least = 0.0
         for start in range(0, self.row.size, BLOCK):
             part = slice(start, start + BLOCK)

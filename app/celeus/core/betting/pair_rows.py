@@ -181,7 +181,7 @@ class PairSide:
         cell = np.repeat(begin, count) + within
         start, kappa = self._start[rows], self._kappa[rows]
         stakes = start + kappa * self._edge[cell], start + kappa * self._edge[cell + 1]
-        cells = PairCells(rows, cell, stakes, self._edge)
+        cells = PairCells(rows, cell, stakes, self._edge, self._kappa)
         cells.drop(stakes[0] >= 0.0)
         return cells
 
