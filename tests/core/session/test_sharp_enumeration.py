@@ -75,11 +75,22 @@ def draws_ahead(walk: Walk) -> None:
     walk.draw(3)
 
 
+def judged_behind_open_rounds(walk: Walk) -> None:
+    """Later draws are made with what the judgements behind the open front said."""
+    walk.draw(2)
+    walk.judge([2])
+    walk.draw(2)
+    walk.judge([4])
+    walk.draw(1)
+    walk.judge([5])
+
+
 STAGES: dict[str, Callable[[Walk], None]] = {
     "untouched": lambda _: None,
     "midway": lambda walk: walk.go(3),
     "draws ahead": draws_ahead,
     "losses out of order": losses_out_of_order,
+    "judged behind open rounds": judged_behind_open_rounds,
     "near exhaustion": lambda walk: walk.go(6),
     "last item": lambda walk: walk.go(7),
 }
