@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from celeus.core.betting.bets import Goal
-from celeus.core.betting.moments import Prediction
+from celeus.core.betting.moments import Prediction, SideSignal
 from celeus.core.multiplicity.evidence import EvidenceSequence, OpenSide
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table_plan import TableClaim, TableWish
@@ -226,7 +226,7 @@ def test_a_stake_after_a_round_never_falls_in_the_stake_before_it(
         side = OpenSide(100, 0.05, goals, None)
         side._stake = np.full_like(side._stake, log_before + more)
         value = float(side._value[50])
-        side.update(Prediction(value - 0.5, value, 0.02, -1.0, 0), value + gain)
+        side.update(Prediction(value - 0.5, value, 0.02), (0.0,), SideSignal(value + gain, -1.0))
         after_round.append(float(side._stake[0, 50]))
     assert after_round[0] < after_round[1]
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from celeus.core.betting.candidate_grid import Lattice
-from celeus.core.betting.moments import Prediction
+from celeus.core.betting.moments import Prediction, SideSignal
 from celeus.core.insights.evidence_levels import intervals
 from celeus.core.multiplicity.evidence import OpenLattice
 from celeus.core.plans.claim import Claim
@@ -27,7 +27,7 @@ def test_a_candidate_starts_with_three_stakes_that_aim_at_lower_levels() -> None
         assert (goal.share, goal.unit) == pytest.approx((b, b * d))
     assert np.exp(side._stake[:, 7]) == pytest.approx(ALPHA / 2.0 * np.array([0.4, 0.4, 0.2]))
     assert side.log_wealth(0.5) == pytest.approx(0.0)
-    side.update(Prediction(0.0, 0.5, 0.02, 0.0, 0), 0.6)
+    side.update(Prediction(0.0, 0.5, 0.02), (0.0,) * 3, SideSignal(0.6, 0.0))
     played = side._stake[:, 50] - np.log([0.4, 1.2, 4.0])
     assert side._played[:, 50] == pytest.approx(played)
 
@@ -35,7 +35,7 @@ def test_a_candidate_starts_with_three_stakes_that_aim_at_lower_levels() -> None
 def test_a_precision_given_later_divides_the_stakes_again() -> None:
     lattice = OpenLattice(2000, ALPHA, None)
     side = lattice.sides[0]
-    side.update(Prediction(0.0, 0.5, 0.02, 0.0, 0), 0.6)
+    side.update(Prediction(0.0, 0.5, 0.02), (0.0,) * 6, SideSignal(0.6, 0.0))
     before = side._total
     lattice.retarget(0.05, 2000)
     assert side._total == pytest.approx(before)

@@ -77,7 +77,7 @@ class RecordedPredictor:
         at, recorded = draw.round - 1, self._recorded
         if at >= len(self._plug_in):
             nothing = float("nan")
-            return Expectation(nothing, nothing, Range(nothing, nothing))
+            return Expectation(nothing, recorded.sum, Range(nothing, nothing))
         moves = self._plan.policy.range != "global"
         plug_in = self._plug_in[at] if moves else 0.0
         variance = recorded.variance

@@ -2,7 +2,7 @@
 
 See docs/evidence/method.md#4-what-may-be-relearnt-strata-calibration-proposal.
 
-Notation, on the unit scale: x_k mean surrogate of stratum k, c_k its labels folded so far, l a
+Notation, on the unit scale: x_k mean surrogate of stratum k, c_k its labels judged so far, l a
 loss, m the surrogate that its signal used, n items left before the draw, q its probability.
 
     line   a + b x through the points (x, l), each weighted by 1 / (n q), ridge of 3 towards
@@ -10,7 +10,7 @@ loss, m the surrogate that its signal used, n items left before the draw, q its 
     g_k    the line at x_k, cut to [0.005, 0.995]
     m_k    (16 g_k + sum of l in k) / (16 + c_k)               surrogate of every item left in k,
            within the bounds stated of its losses
-    e_k    m' (1 - m'),  m' = 1/2 + (m_k - 1/2) c / (c + 1/2),  c all labels folded, m_k here cut to
+    e_k    m' (1 - m'),  m' = 1/2 + (m_k - 1/2) c / (c + 1/2),  c all labels judged, m_k here cut to
            [0.04, 0.96]
     f      (3 + sum of (l - m)^2) / (3 + sum of e, each as it was before its label)
     v_k    (40 f e_k + sum of (l - m)^2 in k) / (40 + c_k)     residual second moment
@@ -20,7 +20,7 @@ Where a prior second moment e is given, it stands for all e_k, and 40 e for 3.
 The ridge and m' insure against a poor surrogate: before there are labels it is believed by half,
 and the strata are taken to scatter alike.
 
-Both are functions of the folded past, so a signal keeps the pool risk as its mean whatever they
+Both are functions of judged labels, so a signal keeps the pool risk as its mean whatever they
 say; how well they fit decides only how fast the interval narrows. Unjudgeable rounds are not here.
 """
 
