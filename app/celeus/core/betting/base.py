@@ -96,6 +96,9 @@ class ConfidenceSequence(Protocol):
     def estimate(self) -> float:
         """Point estimate, the midpoint of the two completions' estimates."""
 
+    def count_open(self) -> None:
+        """From now on rounds without a loss may get one: reject only what is rejected then too."""
+
     @property
     def rounds_to_replay(self) -> int:
         """Number of past rounds that the coming one may have to bet on again."""
@@ -139,6 +142,9 @@ class PoolRiskSequence:
     def pool_interval(self) -> Interval:
         """Interval for the pool risk."""
         return self._intersection.interval
+
+    def count_open(self) -> None:
+        """Do nothing: a candidate rejected with open rounds at their worst is rejected without."""
 
     @property
     def rounds_to_replay(self) -> int:

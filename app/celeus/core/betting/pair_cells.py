@@ -57,7 +57,7 @@ class CellRound(NamedTuple):
     """The bets of cells on one round; rows and cells count from the first ones present.
 
     ``shift`` is kappa step by row. ``caps`` is the largest bet by cell, None if
-    ``bet_scale.largest`` is smaller for every cell.
+    ``bet_scale.largest`` is smaller for every cell. ``by_bound``: a cell is out by U alone.
     """
 
     signal: float
@@ -65,10 +65,12 @@ class CellRound(NamedTuple):
     shift: Floats
     caps: Floats | None
     step: float
+    by_bound: bool
 
     def update(self, index: CellIndex, below: Floats, above: Floats) -> tuple[float, bool]:
         """Update the stakes of cells; return the least gain, and whether any cell is out."""
-        stake = above - self.shift.take(index.row)
+        shift = self.shift.take(index.row)
+        stake = above - shift
         bet_scale = self.bet_scale.take(index.row)
         lam = bet(stake, bet_scale, None if self.caps is None else self.caps.take(index.cell))
         low = self.signal - index.edge
@@ -78,7 +80,7 @@ class CellRound(NamedTuple):
         worst = float(high.min())
         below += np.log1p(low, out=low)
         above += np.log1p(high, out=high) if worst > -1.0 else -np.inf
-        least = np.minimum(below, above, out=low)
+        least = above - shift if self.by_bound else np.minimum(below, above, out=low)
         if least.max() < 0.0:
             return worst, False
         out = least >= 0.0
@@ -100,6 +102,7 @@ class PairCells:
         "_updates",
         "above",
         "below",
+        "by_bound",
         "cell",
         "row",
     )
@@ -116,6 +119,7 @@ class PairCells:
         self._edge = edge
         self._shift = kappa * float(edge[1])
         self._updates = 0
+        self.by_bound = False
         self._set(row, cell, *stakes)
 
     @property
@@ -172,7 +176,8 @@ class PairCells:
         upper = self._edge[self._first + 1 : self._last + 2]
         caps = cap(upper, round_.lower, bet_scale.largest_bet)
         shift = self._shift[self.row[0] : self.row[-1] + 1]
-        cell_round = CellRound(round_.signal, bet_scale, shift, caps, float(self._edge[1]))
+        step = float(self._edge[1])
+        cell_round = CellRound(round_.signal, bet_scale, shift, caps, step, self.by_bound)
         least = 0.0
         for start in range(0, self.row.size, BLOCK):
             part = slice(start, start + BLOCK)

@@ -49,6 +49,7 @@ class PairSide:
         "_least",
         "_lower",
         "_next",
+        "_open",
         "_plan",
         "_records",
         "_start",
@@ -69,6 +70,7 @@ class PairSide:
         self._next = 0
         self._lower = math.nan
         self._covered = 0
+        self._open = False
         self.first = 0
         self.cells: PairCells | None = None
 
@@ -78,6 +80,12 @@ class PairSide:
         if self.first > self._plan.steps:
             return None
         return max(self.first - 1, 0) / self._plan.steps
+
+    def count_open(self) -> None:
+        """Let cells be out by U alone, present ones and those set up later."""
+        self._open = True
+        if self.cells is not None:
+            self.cells.by_bound = True
 
     def goal_at(self, risk: float, half: float) -> float:
         """Return I* of a population risk, for bets at half-width ``half``."""
@@ -182,6 +190,7 @@ class PairSide:
         start, kappa = self._start[rows], self._kappa[rows]
         stakes = start + kappa * self._edge[cell], start + kappa * self._edge[cell + 1]
         cells = PairCells(rows, cell, stakes, self._edge, self._kappa)
+        cells.by_bound = self._open
         cells.drop(stakes[0] >= 0.0)
         return cells
 

@@ -74,6 +74,11 @@ class PairSequence:
         """True if no row is left, or no candidate of the loose sequence."""
         return self._target.emptied or self._pool.emptied
 
+    def count_open(self) -> None:
+        """From now on a pair cell is out by U alone, which bounds the log stakes of both edges."""
+        for side in self._sides:
+            side.count_open()
+
     @property
     def rounds_to_replay(self) -> int:
         """Number of all rounds so far; setting up a window of rows replays them."""

@@ -11,13 +11,12 @@ to it. So rounds may be folded beside the state with judgements to come, whateve
 meanwhile.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import TypeVar
 
 from celeus.core.ledger import Amendment, Event
-from celeus.core.session.engine import Engine
+from celeus.core.session.engine import Engine, copied_fold
 from celeus.core.session.fold import Fold, OpenRound
 from celeus.core.session.mean import Mean
 from celeus.core.session.points import Points
@@ -52,7 +51,7 @@ class Checkpoints:
         """Copy a fold that has gone on for long enough since the last copy."""
         last = self.copies[-1][0] if self.copies else self._start
         if fold.rounds >= last + ROUNDS_BETWEEN_COPIES:
-            self._keep([(fold.rounds, _copied(engine, fold, Points()))])
+            self._keep([(fold.rounds, copied_fold(engine, fold, Points()))])
 
     def join(self, later: "Checkpoints") -> None:
         """Take over the copies of a fold that went on from one of these."""
@@ -73,20 +72,13 @@ class Checkpoints:
         engine, entry = session.question.engine, session.rounds.entry_of(round_)
         for rounds, fold in reversed(self.copies):
             if fold.knowledge.entries <= entry:
-                return _copied(engine, fold, session.question.points[:rounds])
+                return copied_fold(engine, fold, session.question.points[:rounds])
         return engine.fold()
 
     def _keep(self, copies: list[tuple[int, Fold]]) -> None:
         self.copies += copies
         while len(self.copies) > MOST_COPIES:
             del self.copies[:-1:2]
-
-
-def _copied(engine: Engine, fold: Fold, points: Points, *shared: object) -> Fold:
-    """A copy of the fold with other points; what never changes belongs to the engine."""
-    parts = (getattr(engine, name) for name in getattr(engine, "__slots__", ()))
-    memo: dict[int, object] = {id(part): part for part in (*parts, *shared)}
-    return copy.deepcopy(fold, memo | {id(fold.points): points})
 
 
 class Refold:
@@ -150,7 +142,7 @@ class Ahead:
         self._coming = _coming(session, losses)
         # What is known at draws goes on with the session; bets on drawn rounds do not use it
         known = question.fold.knowledge
-        self.fold = _copied(question.engine, question.fold, question.points[:], known)
+        self.fold = copied_fold(question.engine, question.fold, question.points[:], known)
 
     def follow(self) -> None:
         """Fold the rounds that are ready with these losses. Does not touch the session."""

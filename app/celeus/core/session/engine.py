@@ -1,5 +1,6 @@
 """Engines: the proposal, predictor and confidence sequence that a policy uses."""
 
+import copy
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +23,7 @@ from celeus.core.sampling.proposals import (
     draw_orders,
 )
 from celeus.core.session.fold import Fold
+from celeus.core.session.points import Points
 
 Floats = NDArray[np.float64]
 
@@ -113,3 +115,10 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
         surrogate = np.clip(surrogate, bounds.lower, bounds.upper)
     proposal = MixtureProposal(weight, draw_orders(weight, seed), policy.beta, known)
     return PublishedEngine(plan, proposal, surrogate, bounds)
+
+
+def copied_fold(engine: Engine, fold: Fold, points: Points, *shared: object) -> Fold:
+    """A copy of the fold with other points; what never changes belongs to the engine."""
+    parts = (getattr(engine, name) for name in getattr(engine, "__slots__", ()))
+    memo: dict[int, object] = {id(part): part for part in (*parts, *shared)}
+    return copy.deepcopy(fold, memo | {id(fold.points): points})

@@ -1,0 +1,90 @@
+"""What is out with open draws at their worst is out once they are judged, whatever is said."""
+
+import numpy as np
+import pytest
+
+from celeus.core.ledger import Change, Event, Observation, Unjudgeable
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.policies import policy_named
+from celeus.core.plans.stopping import Question
+from celeus.core.session import provisional as module
+from celeus.core.session.provisional import provisional
+from tests.core.worlds import Walk, open_walk, zero_one_truth
+from tests.nightly import NIGHTLY
+
+KINDS = {
+    "pool": ("sharp", Claim("pool", 0.3, 0.15)),
+    "without precision": ("sharp", Claim("pool", 0.3)),
+    "question": ("sharp", Claim("pool", 0.3, questions=(Question("at_most", 0.35),))),
+    "population": ("sharp", Claim("population", 0.3, 0.35)),
+    "celeus": ("celeus", Claim("pool", 0.3, 0.2)),
+    "evalue": ("evalue", Claim("pool", 0.3, 0.2)),
+}
+SEEDS = 40 if NIGHTLY else 4
+
+
+def stalling(walk: Walk, chance: np.random.Generator, most: int) -> list[tuple[int, float, float]]:
+    """A random session of draws ahead; its provisional intervals by round, and all is judged."""
+    shown, open_ = [], []
+    while walk.state.folded < walk.truth.loss.size:
+        if walk.state.can_draw and len(open_) < most and chance.random() < 0.6:
+            open_.append(walk.draw()[0].round)
+        elif open_:
+            round_ = open_.pop(int(chance.integers(len(open_)) if chance.random() < 0.8 else 0))
+            walk.judge([round_])
+        if chance.random() < 0.02:
+            walk.enter(Change(float(chance.choice([0.35, 0.4, 0.5])), walk.truth.loss.size))
+        found = provisional(walk.state)
+        if found is not None:
+            assert found.open == sum(one <= found.rounds for one in open_)
+            shown.append((found.rounds, found.interval.lower, found.interval.upper))
+    return shown
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_interval_is_never_wider_once_the_open_draws_are_judged(kind: str) -> None:
+    policy, claim = KINDS[kind]
+    narrower = 0
+    for seed in range(SEEDS):
+        chance = np.random.default_rng([seed, 8])
+        walk = open_walk(zero_one_truth(60, seed=seed), policy_named(policy), claim)
+        shown = stalling(walk, chance, int(chance.choice([2, 5, 9])))
+        points = walk.state.question.points
+        for rounds, lower, upper in shown:
+            full = points[rounds - 1].interval
+            assert lower - 1e-12 <= full.lower <= full.upper <= upper + 1e-12
+        narrower += len(shown)
+    assert narrower > 20 * SEEDS
+
+
+def test_it_is_narrower_than_the_interval_that_waits() -> None:
+    walk = open_walk(zero_one_truth(2000), policy_named("sharp"), Claim("pool", 0.05, 0.1))
+    walk.go(100)
+    before = walk.state.question.interval
+    assert provisional(walk.state) is None
+    walk.draw(1)
+    assert provisional(walk.state) is None
+    walk.go(100)
+    walk.draw(2)
+    assert walk.state.question.interval == before
+    found = provisional(walk.state)
+    assert found is not None
+    assert (found.rounds, found.open) == (201, 1)
+    assert found.interval.width < 0.8 * before.width
+    answers: list[Event] = [Observation(101, 0.0), Observation(101, 1.0), Unjudgeable(101)]
+    for answer in answers:
+        branch = walk.branch()
+        branch.enter(answer)
+        own = branch.state.question.interval
+        assert found.interval.lower <= own.lower <= own.upper <= found.interval.upper
+    assert branch.state.question.interval == found.interval, "as if nobody could judge it"
+
+
+def test_its_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_ROUNDS", 10)
+    walk = open_walk(zero_one_truth(200), policy_named("sharp"), Claim("pool", 0.05, 0.1))
+    walk.draw(1)
+    walk.go(9)
+    assert provisional(walk.state) is not None
+    walk.go(1)
+    assert provisional(walk.state) is None
