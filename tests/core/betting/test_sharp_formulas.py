@@ -240,8 +240,7 @@ def test_the_plan_of_pairs_is_the_printed_one(items: int) -> None:
         assert plan.start(found, one)[0] == pytest.approx(math.log(level / 2.0) - moment, rel=1e-6)
 
 
-def test_a_draw_without_the_probabilities_of_its_strata_is_not_folded() -> None:
+def test_a_draw_without_the_probabilities_of_its_strata_is_refused() -> None:
     walk = open_walk(graded(), SHARP, Claim("pool", ALPHA, PRECISION))
-    walk.enter(Draw(1, 0, 1.0 / ITEMS, 0))
     with pytest.raises(ValueError, match="without the probabilities of its strata"):
-        walk.judge()
+        walk.enter(Draw(1, 0, 1.0 / ITEMS, 0))
