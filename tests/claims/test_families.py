@@ -8,7 +8,7 @@ from tests.claims.families import ITEMS, LEVEL, misled
 from tests.claims.sessions import credible
 from tests.nightly import NIGHTLY
 
-FAMILIES = 1600 if NIGHTLY else 24
+FAMILIES = 1200 if NIGHTLY else 24
 
 
 def test_sessions_opened_until_one_is_shown_keep_the_level_of_the_project() -> None:
