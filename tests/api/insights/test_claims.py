@@ -167,6 +167,8 @@ async def test_a_session_for_the_population_is_shown_at_the_least_level(
         assert one["shown"]["level"] == pytest.approx(level)
         # Not within each other to the last cell: what is bet at the start follows from the level
         assert one["together"] != one["alone"]
+    assert "supposes that no loss of their pools was known" in told["promises"]["one"]
+    assert "supposes" not in (await claims(client, session=other))["promises"]["one"]
 
 
 async def test_a_session_that_stands_where_it_stood_is_not_bet_on_again(

@@ -102,6 +102,8 @@ async def claims(context: Context, family: Sequence[UUID], picked: Sequence[UUID
     held = _promises(project.level, len(shown))
     if pushed:
         held = held._replace(one=f"{held.one} {_elsewhere(pushed, len(family))}")
+    if any(one["target"] == "population" for one in documents):
+        held = held._replace(one=f"{held.one} {_UNSEEN}")
     return FamilyPage(project.level, project.asked, shown, documents, said, held)
 
 
@@ -289,6 +291,10 @@ def _elsewhere(pushed: int, count: int) -> str:
     )
 
 
+_UNSEEN = (
+    "Where sessions are for a population, all that is said here supposes that no loss of their"
+    " pools was known when they were opened."
+)
 _PROJECT = text("SELECT level, asked FROM projects WHERE project_id = :project_id")
 _PLACES = text(
     """
