@@ -64,6 +64,7 @@ def test_a_status_is_told_in_a_sentence(changed: dict[str, Any], words: str) -> 
     ("changed", "words"),
     [
         ({"rounds": {"in_interval": 0}}, "no labels yet"),
+        ({}, "all still in"),
         (
             {"standing": ["one", "three"]},
             "none better than the best of 2 still in, 95\u202f%",

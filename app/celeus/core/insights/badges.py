@@ -111,6 +111,8 @@ def _best(status: Mapping[str, Any]) -> Badge:
         return Badge(label, f"none better than {best['winner']}, {certain}", "blue")
     if status["rounds"]["in_interval"] == 0:
         return Badge(label, _NO_LABELS, "grey")
+    if len(best["standing"]) == len(best["systems"]) and status["stop_reason"] != "exhausted":
+        return Badge(label, "all still in", "blue")
     standing = count(len(best["standing"]))
     return Badge(label, f"none better than the best of {standing} still in, {certain}", "blue")
 
