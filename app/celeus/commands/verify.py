@@ -253,13 +253,15 @@ def _tabled(claim: dict[str, Any]) -> Iterator[str]:
 
 
 def _best(best: dict[str, object]) -> str:
-    """Return a line naming the best of several systems, or those that may be it."""
+    """Return a line naming a system that no other beats, or those that one such is among."""
     systems, standing = (best.get(name) for name in ("systems", "standing"))
     count = len(systems) if isinstance(systems, list) else "?"
     if best.get("winner") is not None:
-        return f"{best['winner']} is the best of {count} systems"
+        return f"{best['winner']} is at least as good as every other of {count} systems"
+    if isinstance(standing, list) and len(standing) == count:
+        return f"any of {count} systems may be the best"
     names = ", ".join(map(str, standing)) if isinstance(standing, list) else "?"
-    return f"the best of {count} systems is one of {names}"
+    return f"none of {count} systems is better than the best of {names}"
 
 
 def _reservations(claim: dict[str, object]) -> Iterator[str]:

@@ -167,7 +167,9 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
 ) -> Session:
-    """Judge answers of several systems to the same questions until one of them is the best.
+    """Judge answers of several systems to the same questions until one is left.
+
+    No other is better than that one, with probability 1 - ``alpha``; another one may be as good.
 
     ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
     given an item with the different answers as ``answers``, in an order drawn by item, and returns

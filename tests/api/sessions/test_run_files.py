@@ -14,6 +14,9 @@ from httpx import AsyncClient, Response
 
 from celeus.core.certificate.layout import OWN_PROCESS
 from celeus.core.certificate.verify import verify
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
+from celeus.core.plans.stopping import Question
 from celeus.core.pools.rows.growth import pool_of_rows
 from celeus.core.randomness import commitment
 from celeus.errors import InvalidValue, Refusal, RunTooCostly
@@ -113,6 +116,17 @@ async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, run_f
     assert one.json() == other.json()
     assert len((await client.get("/v1/sessions")).json()["data"]) == 1
     assert len((await client.get("/v1/pools")).json()["data"]) == 1
+
+
+async def test_a_pushed_run_with_a_question_has_one_place_in_its_project(
+    client: AsyncClient, tmp_path: Path
+) -> None:
+    claim = Claim(precision=0.2, questions=(Question("at_most", 0.9),))
+    data = exam(tmp_path / "asked.celeus", asked=SessionRequest(claim))
+    session = (await push(client, data)).json()["id"]
+    assert (await push(client, data)).status_code == 200
+    claims = (await client.get("/v1/claims", params={"session": session})).json()
+    assert (claims["opened"], claims["claims"][0]["place"]) == (1, 1)
 
 
 async def test_runs_on_the_same_items_share_their_pool(

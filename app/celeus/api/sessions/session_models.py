@@ -535,14 +535,14 @@ class RatersOut(BaseModel):
 class RankedSystem(BaseModel):
     """One of the systems among which the best is sought.
 
-    It is in as long as it may be the best. Intervals of differences are not claimed: only which
-    systems are in and which are out is, with probability 1 - alpha for a given best system.
+    Intervals of differences are not claimed, only that a given best system is in, with probability
+    1 - alpha: no system is better than the best of those in. One that is out may be as good.
     """
 
     name: str = Field(description="What the pool calls the system.")
     state: Literal["leading", "in", "out"] = Field(
-        description="`leading`: least estimated loss; `in`: may be the best; `out`: is not the"
-        " best."
+        description="`leading`: least estimated loss of those in; `in`: not ruled out; `out`: no"
+        " better than the best of those in."
     )
     round: int | None = Field(description="The round at which it was out.")
     stake: float = Field(
@@ -574,8 +574,8 @@ class BestPlaces(BaseModel):
 class Best(BaseModel):
     """Where the search for the best of several systems stands."""
 
-    winner: str | None = Field(description="The one system left: it is the best.")
-    standing: list[str] = Field(description="Systems that cannot be told apart so far.")
+    winner: str | None = Field(description="The one system left: at least as good as every other.")
+    standing: list[str] = Field(description="Those in: no system is better than the best of these.")
     systems: list[RankedSystem] = Field(description="All systems, as the pool names them.")
     places: BestPlaces | None = Field(
         None, description="How often which place won; null where a label is asked for."
@@ -775,7 +775,7 @@ class Session(BaseModel):
         description="What a panel of raters has said; null in sessions without one."
     )
     best: Best | None = Field(
-        description="Which of several systems is the best; null in other sessions."
+        description="Which of several systems are still in; null in other sessions."
     )
     table: TableOut | None = Field(
         description="Where a table of claims stands; null in other sessions."

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificate.chain import chain_start
 from celeus.core.runs.run_file import PoolForm
+from celeus.core.session.session import plan_from_values
 from celeus.errors import (
     LedgerBroken,
     RunTooCostly,
@@ -35,7 +36,7 @@ from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import minute
 from celeus.operations.sessions.ledger import head_of
-from celeus.operations.sessions.sessions import uncertified
+from celeus.operations.sessions.sessions import take_place, uncertified
 from celeus.store.database import raw_connection
 
 MODULE = "celeus.operations.runs.push_worker"
@@ -190,6 +191,8 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
             field="body",
             rule="a ledger as it was written",
         )
+    plan = plan_from_values(values["plan"])
+    await take_place(db, context.project_id, run.session_id, plan)
     return document
 
 

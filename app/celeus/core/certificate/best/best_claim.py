@@ -1,7 +1,8 @@
-"""The claim of a session that seeks the best of several systems: which may be best, and how sure.
+"""The claim of a session that seeks the best of several systems: none beats the best of those in.
 
 A given best system is among those that are in with probability 1 - alpha, at all rounds at once.
-Nothing else is claimed: no interval, and nothing of the order of the others.
+Of several best ones another may be out. Nothing else is claimed: no interval, and nothing of the
+order of the others.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The best of k systems: which systems may be best, by a race of one process each.
+"""The best of k systems: which systems are still in, by a race of one process each.
 
 A judgement gives the losses of all k systems. Rounds are folded in the order of their draws, each
 in the partition of the pool that it was made in, with the probabilities it was made with.
@@ -156,7 +156,7 @@ class Best(JointQuestion):
 
     @property
     def names_standing(self) -> list[str]:
-        """The systems that may be best, by name."""
+        """The systems still in, by name."""
         return [self.plan.systems[system] for system in self.race.standing]
 
     @property
