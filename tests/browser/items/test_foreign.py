@@ -16,16 +16,11 @@ from tests.browser.evaluations import barriers
 from tests.browser.foreign import Foreign, listening
 from tests.browser.items.test_chats import sound
 from tests.browser.labelling import press, session_of, visit
-from tests.browser.site import NARROW, Complaints, Site, at_night
+from tests.browser.site import DRAWN, NARROW, Complaints, Site, at_night
 from tests.browser.test_label_items import picture
 
 SignedIn = Callable[..., Page]
 PNG = base64.b64decode(picture().partition(",")[2])
-SETTLED = """async () => {
-    // Prefetched modules build what is shown; whatever loads has begun when the network is asked
-    const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
-    for (let frame = 0; frame < 3; frame += 1) await drawn();
-}"""
 
 
 @pytest.fixture
@@ -103,7 +98,7 @@ def seen(page: Page) -> None:
     """Return when the item is shown in full and everything it loads has come or failed."""
     for folded in page.locator("#item summary").all():
         folded.click()
-    page.evaluate(SETTLED)
+    page.evaluate(DRAWN)
     page.wait_for_load_state("networkidle")
 
 
