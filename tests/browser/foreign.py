@@ -72,7 +72,7 @@ def _certificate(folder: Path) -> Path:
     made = folder / "foreign.pem"
     command = [
         *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
-        *("-nodes", "-subj", "/CN=localhost", "-days", "30", "-keyout", made, "-out", "-"),
+        *("-nodes", "-subj", "/CN=localhost", "-days", "30", "-keyout", str(made), "-out", "-"),
     ]
     written = subprocess.run(command, check=True, capture_output=True).stdout
     with made.open("ab") as file:
