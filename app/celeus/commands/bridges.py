@@ -43,6 +43,13 @@ def label_studio(  # noqa: PLR0913 -- one parameter an option
         int | None,
         typer.Option(min=1, help="Number of a project of your own; default: one is made."),
     ] = None,
+    media_hosts: Annotated[
+        str,
+        typer.Option(
+            envvar="CELEUS_MEDIA_HOSTS",
+            help="Hosts whose pictures are shown, separated by spaces; others are links.",
+        ),
+    ] = "",
     hold: Hold = HOLD,
     every: Every = EVERY,
     url: Url = HERE,
@@ -53,7 +60,8 @@ def label_studio(  # noqa: PLR0913 -- one parameter an option
 
     token = secret("LABEL_STUDIO_API_KEY")
     with open_tool(tool_url, token) as tool, judged(session, url, api_key_file) as (at, question):
-        queue = LabelStudio(tool, session, question, project)
+        hosts = media_hosts.split()
+        queue = LabelStudio(tool, session, question, project, media_hosts=hosts)
         run(at, queue, f"{tool.url}/projects/{queue.project}", hold, every)
 
 

@@ -424,7 +424,7 @@ class NextAnswer(BaseModel):
         " new is drawn."
     )
     draws: list[HeldDraw] = Field(
-        description="All that the worker holds now, to be judged in any order."
+        description="All that the worker holds now, to be judged in any order; sorted by `round`."
     )
     retry_after: float | None = Field(description="Seconds until asking again may help.")
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any, Self
 from uuid import UUID
 
@@ -572,7 +573,11 @@ class Hand:
 
 
 def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_draws: bool) -> Offer:
-    """The draws with those of their items that there are, or why there are none."""
+    """The draws with those of their items that there are, or why there are none.
+
+    They are in the order of the numbers that the caller knows their rounds by: to a blind key no
+    order tells which were drawn before others, and so which are a panel's third votes.
+    """
     state, pool = session_state(journal.lifecycle, journal.state), journal.session.pool
     draws = [
         {
@@ -584,6 +589,7 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
         for index, lease, number in zip(hand.indices, hand.leases, hand.numbers, strict=False)
         if index in items
     ]
+    draws.sort(key=itemgetter("round"))
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
     if hand.blind or panel.ratings_in(journal) is not None:

@@ -192,7 +192,7 @@ def _settle(journal: Journal, round_: int, result: Outcome, ready: Ahead | None)
 def hand_out(
     journal: Journal, rater: str, worker: str, count: int, settings: Settings
 ) -> list[Lease]:
-    """Give the rater up to ``count`` rounds in which it is their turn, in order of the rounds.
+    """Give the rater up to ``count`` rounds in which it is their turn.
 
     Draws new ones until there are so many, or as many are out as may be. Those where it is the turn
     of others wait for these, and stop nobody: turns have no end. With a ``count`` of 0 all that
