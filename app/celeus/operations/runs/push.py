@@ -120,19 +120,18 @@ async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, 
     high, low = divmod(run.session_id.int & (1 << 62) - 1, 1 << 31)
     await db.execute(_TURN, {"high": high, "low": low})
     params = {"session_id": run.session_id}
-    row = (await db.execute(_THERE, params)).one_or_none()
+    there = (await db.execute(_THERE, params)).scalar_one_or_none()
     name = f"ses_{run.session_id.hex}"
-    if row is None and (await db.execute(_DELETED, params)).one_or_none() is not None:
+    if there is None and (await db.execute(_DELETED, params)).one_or_none() is not None:
         raise SessionDeleted(
             f"There was a session {name}, and it was deleted for good.",
             field="session",
             rule="the id of a session that was never deleted",
             value=name,
         )
-    if row is None:
+    if there is None:
         return None
-    head = bytes.fromhex(run.values["head"])
-    if row.project_id != project_id or bytes(row.ledger_head) != head:
+    if bytes(there).hex() != run.values["head"]:
         raise SessionDiffers(
             f"There is a session {name} already, and its ledger is another one.",
             field="session",
@@ -234,7 +233,7 @@ def _rewind(file: IO[bytes]) -> None:
 
 
 _TURN = text("SELECT pg_advisory_xact_lock(CAST(:high AS int), CAST(:low AS int))")
-_THERE = text("SELECT project_id, ledger_head FROM sessions WHERE session_id = :session_id")
+_THERE = text("SELECT ledger_head FROM sessions WHERE session_id = :session_id")
 _DELETED = text("SELECT session_id FROM tombstones WHERE session_id = :session_id")
 _POOL = text(
     """
