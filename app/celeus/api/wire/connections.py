@@ -7,6 +7,7 @@ that keeps nothing, and passes on what is within bounds, one request after the o
 """
 
 import asyncio
+import logging
 import resource
 import socket
 import time
@@ -65,6 +66,9 @@ PART_BYTES = 16 << 10
 OPEN = frozenset({"/healthz", "/readyz", "/version"})
 """Paths that need no key; they have turns of their own."""
 
+LOG_SECONDS, MOST_LOGGED = 60.0, 100
+"""Seconds in which malformed requests of one client are one line of the log, and the most lines."""
+
 MOST_KNOWN = 10_000
 """Keys and cookies whose project is remembered."""
 _OPEN_TO_ALL, _STRANGERS = "open", "strangers"
@@ -87,6 +91,7 @@ _END = b"\r\n\r\n"
 _SHOWN = {b"authorization", b"cookie", b"x-forwarded-for"}
 """Headers that tell whose a request is."""
 _STATE = "celeus.connection"
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
@@ -116,6 +121,8 @@ class Connections:
     lines: dict[Hashable, "_Line"] = field(default_factory=dict)
     asking: OrderedDict[Hashable, float] = field(default_factory=OrderedDict)
     known: OrderedDict[int, Hashable] = field(default_factory=OrderedDict)
+    logged: set[str | None] = field(default_factory=set)
+    logged_since: float = -inf
 
     def __call__(
         self,
@@ -203,6 +210,16 @@ class Connections:
         self.known.move_to_end(hash(shown))
         if len(self.known) > MOST_KNOWN:
             self.known.popitem(last=False)
+
+    def log_malformed(self, client: str | None, reason: str) -> None:
+        """Log a malformed request, unless the client has a line of these `LOG_SECONDS` already."""
+        now = asyncio.get_running_loop().time()
+        if now >= self.logged_since + LOG_SECONDS:
+            self.logged_since = now
+            self.logged.clear()
+        if client not in self.logged and len(self.logged) < MOST_LOGGED:
+            self.logged.add(client)
+            _logger.warning("malformed request from %s: %s", client, reason)
 
     def make_place(self, now: float) -> None:
         """Make place for a connection: end those that have been without a request for longest."""
@@ -509,6 +526,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._fault is not None or self._rest > MOST_REST:
             self._refuse()
         elif broken:
+            self._shared.log_malformed(self._client, "no HTTP")
             # It finds out for itself, and says so, if this is no HTTP
             self._protocol.data_received(bytes(self._head.content + part))
             self._transport.close()
@@ -552,6 +570,8 @@ class Connection(asyncio.BufferedProtocol):
             self._shared.leave_project(self._flow.project)
 
     def _refuse(self) -> None:
+        if self._fault is not None:
+            self._shared.log_malformed(self._client, self._fault[1])
         # Only where nothing but this can be meant: no other answer is under way, none was given
         expected = not self._in_head
         if self._fault is not None and self._unanswered == expected and not self._speaking:

@@ -25,6 +25,8 @@ TARGET = 2
 """Index of a request's target among the arguments of uvicorn's line."""
 MOST_TARGET = 500
 _SECRET = re.compile(r"^(/s/)[^/?]+")
+_CLIENT_FAULTS = ("Invalid HTTP request", "Unsupported upgrade request", "No supported WebSocket")
+"""Beginnings of uvicorn's lines about requests that are at fault."""
 PAUSE_SECONDS = 0.02
 """Seconds in which lines are collected to be written together."""
 FLUSH_SECONDS = 0.5
@@ -129,6 +131,18 @@ class ShortTarget(logging.Filter):
         return True
 
 
+class NoClientFaults(logging.Filter):
+    """Drops uvicorn's lines about requests that are at fault.
+
+    Anybody may send thousands of these: `celeus.api.wire.connections` logs one a minute. An upgrade
+    is passed over, as HTTP allows, and no library need be installed for it.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return False for such a line."""
+        return not str(record.msg).startswith(_CLIENT_FAULTS)
+
+
 class JsonLines(logging.Formatter):
     """Each record as one line of JSON, with the request that it belongs to."""
 
@@ -184,7 +198,9 @@ def log_config(level: str = "info", form: LogFormat = "auto") -> dict[str, Any]:
     # No line tells of these, and each record would look them up
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     config = deepcopy(LOGGING_CONFIG)
-    config["filters"] = {"request": {"()": WithRequest}, "target": {"()": ShortTarget}}
+    filters = {"request": WithRequest, "target": ShortTarget, "faults": NoClientFaults}
+    config["filters"] = {name: {"()": of} for name, of in filters.items()}
+    config["loggers"]["uvicorn.error"]["filters"] = ["faults"]
     for handler in config["handlers"].values():
         handler["class"] = f"{__name__}.{BackgroundHandler.__name__}"
         handler["filters"] = ["request"]
