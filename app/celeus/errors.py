@@ -366,7 +366,7 @@ class DataFolderBusy(Conflict):
 
 
 class PreconditionFailed(Outdated):
-    """The ETag in `If-Match` is not the present one; nothing was changed."""
+    """`If-Match` is not the present ETag, or a condition is not kept here; nothing was changed."""
 
 
 class BodyTooSlow(TooSlow):
