@@ -218,17 +218,19 @@ class Journal:
         For ``seconds``, but no longer than the session's leases. Who else holds it still does.
         """
         keys: list[str] = []
-        passed, beside = [], None
+        since, passed, beside = self.now, [], None
         if round_ in self.leases:
             before = self.leases[round_]
             keys, passed = before.keys, before.passed
+            if (self.key, worker) in before.ends:
+                since = before.since
             for holder in before.holders(self.now):
                 if holder != (self.key, worker):
                     beside = (*holder, before.ends[holder].isoformat())
         most = self.record.lease_seconds
         until = self.now + timedelta(seconds=most if seconds is None else min(seconds, most))
         keys = [key for key in keys if key != self.key] + [self.key]
-        lease = Lease(round_, worker, until, keys, passed, beside)
+        lease = Lease(round_, worker, until, since, keys, passed, beside)
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
@@ -437,11 +439,12 @@ def _journal(
         if event["kind"] == 0:
             now = event["at"]
         elif event["kind"] == -1:
-            keys, passed, beside = event["detail"]
+            since, keys, passed, beside = event["detail"]
             leases[event["round"]] = Lease(
                 event["round"],
                 event["worker"],
                 event["at"],
+                datetime.fromisoformat(since),
                 keys,
                 passed,
                 beside and (*beside,),

@@ -254,7 +254,7 @@ async def _wish(
 async def _may_go_again(
     db: AsyncConnection, journal: Journal, seconds: int | None, said: Sequence[Judgement]
 ) -> bool:
-    """Whether the oldest open draw is out for long enough to be handed out a second time.
+    """Return whether the holder of the oldest open draw has had it for too long.
 
     Where only programs are concerned it always is: the draws judged behind it say enough. People
     may take their time: several times as long as half of the latest judgements took. For a blind
@@ -262,23 +262,24 @@ async def _may_go_again(
     """
     judged = {it.round for it in said}
     front = min(journal.leases.keys() - judged, default=None)
-    times = await _times(db, journal, front or 0) if journal.blind else None
+    median = await _median(db, journal) if journal.blind else None
     if front is None or journal.state.observed + len(judged) - front + 1 < LEAST_BEHIND:
         return True
-    left = (journal.leases[front].expires_at - journal.now).total_seconds()
+    lease = journal.leases[front]
+    left = (lease.expires_at - journal.now).total_seconds()
     if seconds is not None and left <= LONGEST_PROGRAM_LEASE:
         return True
-    age, median = times or await _times(db, journal, front)
-    return age is not None and median is not None and age >= SLOW_TIMES * median
+    if not journal.blind:
+        median = await _median(db, journal)
+    age = (journal.now - lease.since).total_seconds()
+    return median is not None and age >= SLOW_TIMES * median
 
 
-async def _times(
-    db: AsyncConnection, journal: Journal, round_: int
-) -> tuple[float | None, float | None]:
-    """How long a draw is open, and how long half of the latest judgements took, in seconds."""
-    params = {"session_id": journal.session_id, "round": round_, "now": journal.now}
-    age, median = (await db.execute(_TIMES, params)).one()
-    return age, median
+async def _median(db: AsyncConnection, journal: Journal) -> float | None:
+    """Return the median time of the latest judgements since their draws, in seconds."""
+    params = {"session_id": journal.session_id}
+    median: float | None = (await db.execute(_MEDIAN, params)).scalar_one()
+    return median
 
 
 async def _duplicates(
@@ -597,20 +598,17 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
 
 
-_TIMES = with_kinds(
+_MEDIAN = with_kinds(
     """
     WITH latest AS (
         SELECT round, at FROM events
         WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
         ORDER BY sequence DESC LIMIT 60
     )
-    SELECT (SELECT extract(epoch FROM CAST(:now AS timestamptz) - at)::float8 FROM events
-            WHERE session_id = :session_id AND kind = :draw AND round = :round) AS age,
-           (SELECT percentile_cont(0.5) WITHIN GROUP (
-                ORDER BY extract(epoch FROM latest.at - drawn.at)::float8)
-            FROM latest JOIN events AS drawn
-                ON drawn.session_id = :session_id AND drawn.kind = :draw
-                AND drawn.round = latest.round) AS median
+    SELECT percentile_cont(0.5) WITHIN GROUP (
+        ORDER BY extract(epoch FROM latest.at - drawn.at)::float8)
+    FROM latest JOIN events AS drawn
+        ON drawn.session_id = :session_id AND drawn.kind = :draw AND drawn.round = latest.round
     """
 )
 _BESIDE = with_kinds(

@@ -216,7 +216,7 @@ def hand_out(
     if ratings.protocol == "consensus":
         journal.turns = dict(turns)
     journal.item_indices = [journal.state.item(round_) for round_, _ in turns]
-    return [Lease(round_, worker, until, [journal.key]) for round_, _ in turns]
+    return [Lease(round_, worker, until, journal.now, [journal.key]) for round_, _ in turns]
 
 
 async def said_before(
