@@ -53,7 +53,7 @@ class Lease:
 
     @property
     def ends(self) -> dict[Holder, datetime]:
-        """When the lease of each holder ends, whether it runs or has ended."""
+        """The end of each holder's lease, whether or not it has passed."""
         ends = {self.holder: self.expires_at}
         if self.beside is not None:
             key, worker, end = self.beside
@@ -61,7 +61,7 @@ class Lease:
         return ends
 
     def holders(self, now: datetime) -> list[Holder]:
-        """Those whose leases run."""
+        """Return the holders whose leases have not ended."""
         return [holder for holder, end in self.ends.items() if end > now]
 
 

@@ -53,20 +53,20 @@ from celeus.operations.sessions.panel import ratings as panel
 from celeus.settings import Settings
 
 BLIND_WAIT_SECONDS = 10.0
-"""When a blind key may ask again: the ends of the others' leases are not its business. When a
-rater may: turns have no end."""
+"""Seconds until a blind key asks again, which must not learn when others' leases end, or a rater,
+whose turns have no end."""
 LEFT_TO_OTHERS = 8
 """One of so many draws that may be out is left to keys that are not blind."""
 LEAST_SHARE = 2
 """Draws that any key may hold: the labelling page shows one and has the next at hand."""
 
 REPLAY_SECONDS = 0.5
-"""How long a judgement waits until all rounds so far are bet on again."""
+"""Longest time, in seconds, a judgement waits until all rounds so far are bet on again."""
 REPLAY_RETRY_SECONDS = 2
 
 
 LONGEST_PROGRAM_LEASE = 30.0
-"""Seconds; who holds a draw for longer may be a person."""
+"""Longest lease of a program, in seconds; the holder of a longer one may be a person."""
 
 _Asked = tuple[str, int, int | None]
 """A worker, how many draws it wants to hold, and for how many seconds."""
@@ -74,7 +74,7 @@ _Asked = tuple[str, int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How many draws ``worker`` wants to hold, and for how long; ``rater`` is who it is in a panel.
+    """Number of draws ``worker`` wants to hold, and for how long; ``rater`` is its name in a panel.
 
     With ``front_first`` it may be handed the oldest open draw while somebody else holds it.
     """
@@ -223,7 +223,7 @@ def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> boo
 async def _looked_at(
     db: AsyncConnection, journal: Journal, judgements: Sequence[Judgement], rater: str | None
 ) -> tuple[list[panel.RaterJudgement] | None, dict[int, Loss]]:
-    """What a rater of a panel says, and the losses of rounds not judged before; all is checked."""
+    """Check the judgements; return a rater's, and the losses of rounds not judged before."""
     ratings = panel.ratings_in(journal)
     if ratings is not None and rater is not None:
         return await panel.check_ratings(db, journal, ratings, judgements, rater)
@@ -241,7 +241,7 @@ async def _wish(
     settings: Settings,
     said: Sequence[Judgement] = (),
 ) -> Wish:
-    """What the caller wants to hold after it has ``said`` this."""
+    """Return the wish of the caller, which has ``said`` this."""
     worker, count, seconds = asked
     ratings = panel.ratings_in(journal)
     if ratings is not None:
@@ -336,7 +336,7 @@ async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, a
 async def _said_before(
     db: AsyncConnection, journal: Journal, rounds: Collection[int]
 ) -> dict[int, Said]:
-    """What the caller's key has said of those of the rounds that it judged.
+    """Return the words of the caller's key for those of the rounds that it judged.
 
     Refuses, all in one way, rounds that neither it nor a predecessor of it was ever handed, and
     those that somebody else has judged.
@@ -496,7 +496,7 @@ def _open_draws(journal: Journal, worker: str) -> list[OpenDraw]:
 
 
 def _room(journal: Journal, settings: Settings) -> int:
-    """How many new draws may be made: no more are pending than may be.
+    """Return the number of new draws that may be made within the limit on pending ones.
 
     Blind keys together leave some of the pending draws to the other keys.
     """

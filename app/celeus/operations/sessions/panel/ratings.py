@@ -41,7 +41,7 @@ class RaterJudgement:
 
 
 def ratings_in(journal: Journal) -> Ratings | None:
-    """What the panel of the session has said; None where it has none."""
+    """Return the ratings of the session's panel; None if it has no panel."""
     return journal.state.question.ratings
 
 
