@@ -51,7 +51,7 @@ _logger = logging.getLogger(__name__)
 
 
 LASTING = timedelta(days=1)
-"""How long an admin's key has to work to count as one that is left."""
+"""Least time an admin's key must still work to count as one that is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,10 @@ class MadeInvitation:
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """Which keys: those of people or of programs, those that work or that do not; None for all.
+    """Conditions that listed keys meet; None sets no condition.
 
-    ``pending``: nobody has signed in yet, and a link for it is open.
+    ``person``: of a person, not a program. ``usable``: it works. ``pending``: nobody has signed in
+    yet, and a link for it is open.
     """
 
     person: bool | None = None
@@ -315,7 +316,7 @@ async def _keep_an_admin(db: AsyncConnection, context: Context, before: KeyRecor
 
 
 def _admins(project_id: UUID) -> Select[tuple[bool]]:
-    """Whether an admin is left who gets in, by a key that still works tomorrow.
+    """Select whether an admin is left who gets in, by a key that still works tomorrow.
 
     Nobody knows the secret of a key that an invitation made: its holder has to be signed in, or
     to have come before and hold a link.
@@ -339,7 +340,7 @@ def _admins(project_id: UUID) -> Select[tuple[bool]]:
 
 
 def _wanted(key_id: str) -> Select[tuple[bool]]:
-    """Whether somebody signs in with a key, or may do so by another link."""
+    """Select whether somebody signs in with a key, or may do so by another link."""
     used = exists().where(keys.c.key_id == key_id, keys.c.last_used_at.is_not(None))
     return select(or_(used, exists().where(keys.c.key_id == key_id, _INVITED)))
 
@@ -394,4 +395,4 @@ _STATE = case(
     else_="expired",
 )
 _INVITED = exists().where(invitations.c.key_id == keys.c.key_id, _STATE == "open")
-"""Whether a link for the key is open."""
+"""True if a link for the key is open."""

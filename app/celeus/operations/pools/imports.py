@@ -54,7 +54,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How an import treats bad rows, and whether it stores anything."""
+    """Options of an import: skip bad rows; check without storing anything."""
 
     skip_bad_rows: bool = False
     dry_run: bool = False
@@ -164,7 +164,7 @@ def _slices(batches: Iterator[Rows]) -> Iterator[Rows]:
 
 
 async def _batch_work(work: Callable[..., T], *args: object) -> T:
-    """What ``work`` gives for a batch: in a thread, few at once, and without collections.
+    """Return ``work(*args)`` of a batch: in a thread, few at once, without garbage collection.
 
     Python runs one thread at a time, so that more would only keep the event loop waiting; a
     collection would stop all of them to look through millions of lists.

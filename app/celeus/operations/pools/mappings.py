@@ -11,7 +11,7 @@ from celeus.operations.runtime.context import Context
 from celeus.store.tables import mappings
 
 MOST_REMEMBERED = 50
-"""Of a project; those used longest ago are forgotten."""
+"""Most mappings of a project; those used longest ago are forgotten."""
 MOST_BYTES = 1 << 15
 
 

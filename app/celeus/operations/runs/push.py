@@ -52,7 +52,7 @@ class PushResult:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What was found in a file: the values of its session, and its rows for the database."""
+    """The contents of a checked file: the values of its session, and its rows for the database."""
 
     values: dict[str, Any]
     file: IO[bytes]
@@ -88,7 +88,7 @@ async def push(context: Context, file: IO[bytes]) -> PushResult:
 
 
 async def _checked(context: Context, at: datetime, files: list[IO[bytes]]) -> dict[str, Any]:
-    """What the child found in the first of the files; the rows are in the others then."""
+    """Return what the child found in the first of the files; it writes the rows into the others."""
     job = Frame(
         {
             "project": str(context.project_id),

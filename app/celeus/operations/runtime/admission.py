@@ -34,7 +34,7 @@ class Admission:
         self._part: Part = part
         self._queues: OrderedDict[Hashable, Waiting] = OrderedDict()
         self.waiting = 0
-        """How many wait now."""
+        """Number of requests that wait."""
 
     @asynccontextmanager
     async def of(self, project: Hashable) -> AsyncIterator[None]:

@@ -10,7 +10,7 @@ from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed
 MODULE = "celeus.operations.certificates.verify_worker"
 MOST_MEMORY_BYTES = 4 << 30
 PATIENCE = 2.0
-"""How long the process may take by the clock, in times of its processor time."""
+"""Longest wall time of the process, as a multiple of its processor time."""
 START_SECONDS = 10.0
 
 

@@ -43,7 +43,7 @@ Files = Sequence[IO[bytes]]
 Reason = Literal["time", "processor time", "memory", "answer", "status"]
 
 MOST_LOGGED_BYTES = 1 << 16
-"""Of what a child writes to its standard error; the rest is read and dropped."""
+"""Most bytes logged of a child's standard error; the rest is read and dropped."""
 NICENESS = 10
 """Judges who wait come first: of a busy processor a child gets a tenth of the service's share."""
 EXHAUSTED = 3

@@ -1,4 +1,4 @@
-"""Which addresses webhooks may lead to: public ones, and those inside that the operator names.
+"""Addresses webhooks may lead to: public ones, and internal ones that the operator names.
 
 A name is looked up once, and what was found is what is connected to: a name that leads elsewhere a
 moment later leads nowhere. Names are looked up by the machine's own resolver, so that decimal,
@@ -43,7 +43,7 @@ _SPECIAL: tuple[IPv4Network | IPv6Network, ...] = (
     IPv6Network("2001::/32"),
     IPv6Network("3fff::/20"),
 )
-"""What Python 3.11 calls global and is none of a server's addresses."""
+"""Networks that Python 3.11 calls global but in which no server has its address."""
 
 Address = IPv4Address | IPv6Address
 
@@ -68,7 +68,7 @@ def is_public(address: Address) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Where webhooks may lead: public addresses, and the hosts and networks inside that are named.
+    """Check of addresses: public ones pass, and the internal hosts and networks that are named.
 
     ``plain``: `http://` is let through, too.
     """

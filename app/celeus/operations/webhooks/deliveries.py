@@ -32,7 +32,7 @@ from celeus.store.database import Database
 AT_ONCE = 64
 """Messages under way in a process, each to another webhook."""
 AT_ONCE_OF_PROJECT = 8
-"""Of those, messages of one project: some places stay for the others."""
+"""Most messages of one project among those: some places stay for the others."""
 LEASE_SECONDS = 2 * SECONDS
 POLL_SECONDS = 1.0
 PATIENCE_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""What is sent: a message in the format of its receiver, signed as Standard Webhooks has it.
+"""Messages in the format of their receiver, signed as Standard Webhooks has it.
 
 https://www.standardwebhooks.com: HMAC-SHA256 over "id.timestamp.body" in the header
 `webhook-signature`, one signature for every secret that is in force.
@@ -38,7 +38,7 @@ _STOPPED: Mapping[str | None, str] = {
     "budget_spent": "has spent its budget of labels",
 }
 _MARKS = str.maketrans({one: f"\N{ZERO WIDTH SPACE}{one}" for one in "@["})
-"""What a chat would take for a mention or a link in a name that anybody may give."""
+"""Replacements of characters that a chat would take for a mention or a link in a name."""
 
 
 def new_secret() -> bytes:
