@@ -13,7 +13,7 @@ from celeus.readers.files import Source, under
 from celeus.readers.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
 
 _NUMBERED = re.compile(r"test_case_\d+")
-"""What a case without a name is called: by its place, which changes with the cases before it."""
+"""Names of cases without one: their place, which changes with the cases before them."""
 _NAME_LENGTH = 16
 
 
@@ -44,7 +44,7 @@ def _score(case: dict[str, Any], metric: str) -> dict[str, Any] | None:
 
 
 def _higher(source: Source, metric: str, scores: list[dict[str, Any] | None]) -> bool | None:
-    """Whether a case succeeds when it reaches the threshold; None where nothing tells."""
+    """Return True if a case succeeds by reaching the threshold; None if no case shows it."""
     up = down = True
     for one in scores:
         if one is not None and one.get("threshold") is not None:

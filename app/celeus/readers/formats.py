@@ -1,4 +1,4 @@
-"""Which reader reads a log, found by what is in it; and all logs of one import together."""
+"""Find the reader of a log by its contents, and read all logs of one import."""
 
 import json
 import os
@@ -36,7 +36,7 @@ FILES = {
     "helm": (helm.STATS,),
     "swebench": ("*.json",),
 }
-"""Which files of a folder are logs."""
+"""Patterns of the files in a folder that are logs, by tool."""
 _OF_HELM = frozenset({helm.STATS, helm.STATE, helm.SPEC})
 _MALFORMED = (
     *(AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError),

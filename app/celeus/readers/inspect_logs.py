@@ -20,7 +20,7 @@ START = "_journal/start.json"
 DRAWN_BY = "celeus"
 """Member of the metadata that names the session."""
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-"""What Inspect's own value_to_float makes of words: correct, partial, incorrect, no answer."""
+"""Values of words, as in Inspect's own value_to_float: correct, partial, incorrect, no answer."""
 _ATTACHMENT = re.compile(r"attachment://([0-9a-f]{32})")
 _USED = (
     *("id", "epoch", "input", "target", "choices", "scores", "output", "error"),
@@ -53,7 +53,7 @@ def read(source: Source, wish: Wish) -> Log:
 
 
 def is_drawn(source: Source) -> bool:
-    """Whether a session had the samples of a log run; also of a run that did not finish."""
+    """Return True if a session chose the samples of a log, finished or not."""
     with source.open() as file:
         packed = file.read(2) == b"PK"
         return _of_session(_head(Archive(source.name, file)) if packed else source.document())

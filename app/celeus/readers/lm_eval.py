@@ -43,7 +43,7 @@ class _Run:
         return cls(task_of(source), model_of(results) or path.parent.name or "model", results)
 
     def higher(self, metric: str) -> bool | None:
-        """Whether the results say that more is better."""
+        """Return True if the results say that more is better; None if they do not say."""
         said = self.results.get("higher_is_better", {}).get(self.task, {}).get(metric)
         return said if isinstance(said, bool) else None
 
@@ -94,7 +94,7 @@ def task_of(source: Source) -> str:
 
 
 def wanted(source: Source, wish: Wish) -> bool:
-    """Whether the log is of a task that is asked for."""
+    """Return True if the log is of a task that is asked for."""
     task = task_of(source)
     return not wish.tasks or any(fnmatch(task, one) for one in wish.tasks)
 
@@ -120,7 +120,7 @@ def read(source: Source, wish: Wish) -> Log:
 
 
 def several(wish: Wish) -> bool:
-    """Whether the items of several tasks are asked for, which bear the task in their names."""
+    """Return True if several tasks are asked for, whose items have the task in their names."""
     return len(wish.tasks) > 1 or any("*" in one for one in wish.tasks)
 
 
@@ -216,9 +216,9 @@ def _is_multiple(arguments: list[list[Any]], answers: list[Any]) -> bool:
 
 
 def _counts_likeliest(line: dict[str, Any]) -> bool:
-    """Whether `acc` says of a document that its likeliest choice is right, and nothing else.
+    """Return True if `acc` says only that the likeliest choice of a document is right.
 
-    Of some tasks it is a share of the probability, or of likelihoods that are adjusted first.
+    In some tasks it is a share of the probability, or uses likelihoods that are adjusted first.
     """
     score, answers = line.get("acc"), line.get("filtered_resps") or []
     if not isinstance(score, int | float) or not math.isfinite(score):

@@ -346,7 +346,7 @@ def _check_name(name: str) -> None:
 
 
 def copies(rows: Sequence[Row]) -> list[str]:
-    """Which models say the same everywhere, a line a pair: a copy knows what is held out."""
+    """Return a line for every pair of models with equal answers: a copy knows what is held out."""
     told: dict[str, dict[tuple[str, int], tuple[str | None, float | None]]] = {}
     for row in rows:
         told.setdefault(row.model, {})[row.id, row.repeat] = (row.said, row.loss)

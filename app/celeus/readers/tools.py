@@ -1,4 +1,4 @@
-"""Which tool wrote a document, by its members."""
+"""Find the tool that wrote a document by the document's members."""
 
 from collections.abc import Mapping
 

@@ -35,7 +35,7 @@ def messages_of(value: object) -> list[Message] | None:
 
 
 def is_tree(value: object) -> bool:
-    """Whether these are the messages of a chat by their ids, as in an export of ChatGPT."""
+    """Return True for the messages of a chat by their ids, as in an export of ChatGPT."""
     return isinstance(value, dict) and bool(value) and all(map(_is_node, value.values()))
 
 
@@ -93,7 +93,7 @@ def _message(one: dict[str, Any]) -> Message:
 
 
 def _is_text(content: object) -> bool:
-    """Whether the text of a content is all that it says."""
+    """Return True if a content has nothing but text."""
     if isinstance(content, list):
         return all(map(_is_text, content))
     if isinstance(content, dict):

@@ -214,7 +214,7 @@ def _is_picture(value: dict[str, Any]) -> bool:
 
 
 def is_messages(value: object) -> bool:
-    """Whether a value is a chat, in any form."""
+    """Return True if a value is a chat, in any form."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return False
     return is_chat(value) or messages_of(value) is not None

@@ -17,7 +17,7 @@ _CHAT = frozenset({"role", "content"})
 
 
 def is_json(head: bytes) -> bool:
-    """Whether a text that begins so may be JSON."""
+    """Return True if a text that begins with ``head`` may be JSON."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}
 
 
@@ -148,7 +148,7 @@ def _rows_in(found: Any) -> list[Any]:  # noqa: ANN401 -- any JSON
 
 
 def is_chat(value: object) -> bool:
-    """Whether this is a list of messages, each with who says what."""
+    """Return True for a list of messages, each with a speaker and a text."""
     return (
         isinstance(value, list)
         and bool(value)

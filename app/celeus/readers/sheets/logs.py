@@ -18,7 +18,7 @@ _LOWER = frozenset(
 
 
 def form_of(source: Source) -> str | None:
-    """Which tool wrote a log; None where none did."""
+    """Return the name of the tool that wrote a log; None if it is no log."""
     try:
         found = sniff(source)
     except InvalidValue:
