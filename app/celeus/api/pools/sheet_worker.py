@@ -32,7 +32,7 @@ Line = tuple[int, SheetRow]
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:
-    """What the file is, and then its rows, batch by batch; frames without rows while it is read."""
+    """Yield the form of the file, then its rows by batches, with empty frames while it is read."""
     reading = Reading(**job.values["reading"])
     limits = Limits(**job.values["limits"])
     try:

@@ -51,13 +51,14 @@ PLACES = 16
 """Requests under way of one client with one key: what they wait for may come for all at once. So
 many at most wait for a session together."""
 PLACES_BESIDE = 8
-"""Of one project, while another one asks as well."""
+"""Requests under way of one project, while another one asks as well."""
 PLACE_OF_PROJECT_SECONDS = 1.0
-"""How long at most it has one of those, if it has no answer before."""
+"""Longest time, in seconds, a request has one of those if it has no answer before."""
 ASKS_SECONDS = 1.0
-"""How long a project counts as asking after a request."""
+"""Seconds a project counts as asking after a request."""
 PLACE_SECONDS = 0.1
-"""How long a request may keep its place: a stream, or what waits for a lock, is in nobody's way."""
+"""Longest time, in seconds, a request has its place: a stream, or a wait for a lock, holds up no
+other."""
 READ_SECONDS = 0.002
 """Seconds of parsing in one turn of the event loop, and in one connection's turn."""
 PART_BYTES = 16 << 10
@@ -87,7 +88,7 @@ class Flow(NamedTuple):
 
 
 _END = b"\r\n\r\n"
-"""Of a head, and of a body in chunks."""
+"""End of a head, and of a body in chunks."""
 _SHOWN = {b"authorization", b"cookie", b"x-forwarded-for"}
 """Headers that tell whose a request is."""
 _STATE = "celeus.connection"
@@ -198,7 +199,7 @@ class Connections:
         return do()
 
     def _others_ask(self, project: Hashable) -> bool:
-        """Whether another project has asked for something lately; forgets those that have not."""
+        """Return True if another project has asked lately; forgets those that have not."""
         late = asyncio.get_running_loop().time() - ASKS_SECONDS
         while self.asking and next(iter(self.asking.values())) < late:
             self.asking.popitem(last=False)
@@ -467,7 +468,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.resume_reading()
 
     def _may_be_read(self) -> bool:
-        """Whether what has come belongs to a request that is under way, or to the next one."""
+        """Return True if received bytes may be parsed: no whole request waits for its answer."""
         if not self._come or self._to_begin or self.lost.is_set() or self._transport.is_closing():
             return False
         return not (self._whole and self._unanswered)
@@ -648,7 +649,7 @@ class Unread:
         self._deadline = inf
 
     def late(self, now: float, size: int) -> bool:
-        """Whether more had to be read by now of the answers, of which `size` bytes lie here."""
+        """Return True if the client reads too slowly; `size` bytes of its answers are unsent."""
         read = self.written - size
         if not size:
             self._began = None

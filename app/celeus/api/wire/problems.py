@@ -287,14 +287,14 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_items(answers: dict[str, Any]) -> None:
-    """Of a stream: the framework describes its events by a word that OpenAPI 3.1 does not have."""
+    """Remove the word for a stream's events, which the framework writes and OpenAPI 3.1 lacks."""
     for answer in answers.values():
         for content in answer.get("content", {}).values():
             content.pop("itemSchema", None)
 
 
 def _left_out(schema: dict[str, Any]) -> None:
-    """Of a parameter: it may be left out, but no text of a request is null."""
+    """Remove null from a parameter's types: it may be left out, but no text is null."""
     kept = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     if len(kept) == 1:
         del schema["anyOf"]
@@ -311,7 +311,7 @@ def _also(answers: dict[str, Any], *refusals: type[Refusal]) -> None:
 
 
 def _closed(needed: list[dict[str, list[str]]]) -> dict[str, Any]:
-    """What a route answers to those without a key, or without the scope it needs."""
+    """Return the answers to callers without a key, or without the scope that the route needs."""
     refusals: list[type[Refusal]] = [errors.Unauthenticated]
     if any(scope for one in needed for scope in one.values()):
         refusals.append(errors.ScopeMissing)
@@ -429,7 +429,7 @@ def _of_http(error: HTTPException) -> JSONResponse:
 
 
 def _methods(request: Request) -> str:
-    """What may be asked at the path of a request, as the contract tells it, if it does."""
+    """Return the methods of the request's path in the contract; empty if it is not there."""
     path = getattr(request.scope.get("route"), "path", None)
     known = {method.upper() for method in request.app.openapi()["paths"].get(path, ())}
     return ", ".join(sorted(known | {"HEAD"} if "GET" in known else known))
