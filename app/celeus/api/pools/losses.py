@@ -57,7 +57,7 @@ class LossIn(BaseModel):
 
 
 class ScoreIn(BaseModel):
-    """What people call the mean of the pool's losses, and whether more of it is better."""
+    """Name of the mean of the pool's losses, and whether more of it is better."""
 
     model_config = STRICT
 
@@ -168,7 +168,7 @@ def check_alone(metrics: object, **others: object) -> None:
 
 
 class ScoreOut(FromRecord):
-    """What the mean of the pool's losses is called, by default after the kind of loss."""
+    """Name of the mean of the pool's losses, by default after the kind of loss."""
 
     name: str = Field(description="Such as accuracy, or error rate.")
     better: Better = Field(description="Which direction is the good one.")

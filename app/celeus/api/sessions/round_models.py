@@ -121,7 +121,7 @@ class ReleaseRequest(BaseModel):
 
 
 class ReleaseAnswer(BaseModel):
-    """What others may take now."""
+    """The rounds given back, which others may take now."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"released": [412, 413]}]})
 
@@ -357,7 +357,7 @@ class AmendmentRequest(_Judged):
 
 
 class DrawnItem(BaseModel):
-    """What is to be judged."""
+    """The item to judge."""
 
     index: int = Field(description="Place of the item in its pool, from 0.")
     id: str = Field(description="The item's own id, as it was uploaded.")
