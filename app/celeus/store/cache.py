@@ -234,9 +234,9 @@ class Cache:
         while True:
             wanted = self.wakes.sessions
             if more := wanted - heard:
-                await channels.subscribe(*(_CHANNEL + one for one in more))
+                await channels.subscribe(*(_CHANNEL + session for session in more))
             if less := heard - wanted:
-                await channels.unsubscribe(*(_CHANNEL + one for one in less))
+                await channels.unsubscribe(*(_CHANNEL + session for session in less))
             heard = wanted
             # Python 3.11's `wait_for`, by which the client sends, may swallow a cancellation
             if (task := asyncio.current_task()) is not None and task.cancelling():

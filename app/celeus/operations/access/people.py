@@ -178,8 +178,8 @@ async def change_scopes(context: Context, key_id: str, scopes: Sequence[str]) ->
         await _keep_an_admin(db, context, before)
         record = await key_record(db, key_id)
     context.callers.forget_key(key_id)
-    told = " ".join(before.scopes), " ".join(record.scopes)
-    _log(context, "key %s had its scopes changed from %s to %s", key_id, *told)
+    logged = " ".join(before.scopes), " ".join(record.scopes)
+    _log(context, "key %s had its scopes changed from %s to %s", key_id, *logged)
     return record
 
 
@@ -246,8 +246,8 @@ async def invite_person(
             await _invitation(db, context, made.invitation_id), made.link("")
         )
         await keep(db, context, once, invitation)
-    told = made.invitation_id.hex, record.key_id, " ".join(record.scopes)
-    _log(context, "invitation inv_%s was made for key %s with %s", *told)
+    logged = made.invitation_id.hex, record.key_id, " ".join(record.scopes)
+    _log(context, "invitation inv_%s was made for key %s with %s", *logged)
     return invitation
 
 
@@ -287,8 +287,8 @@ async def _act(db: AsyncConnection, context: Context, granted: Collection[str]) 
     await db.execute(turn.with_for_update(key_share=True))
     if context.key_id is None:
         return
-    own = select(keys.c.scopes).where(keys.c.key_id == context.key_id, USABLE)
-    held = await db.scalar(own)
+    caller_scopes = select(keys.c.scopes).where(keys.c.key_id == context.key_id, USABLE)
+    held = await db.scalar(caller_scopes)
     if held is None:
         context.callers.forget_key(context.key_id)
         raise unauthenticated()
@@ -325,8 +325,8 @@ def _admins(project_id: UUID) -> Select[tuple[bool]]:
     signed_in = exists().where(
         browser_sessions.c.key_id == keys.c.key_id, browser_sessions.c.expires_at > func.now()
     )
-    own = invitations.c.key_id == keys.c.key_id
-    known = ~exists().where(own, invitations.c.made_key)
+    of_key = invitations.c.key_id == keys.c.key_id
+    known = ~exists().where(of_key, invitations.c.made_key)
     came_back = and_(keys.c.last_used_at.is_not(None), or_(_INVITED, known))
     return select(
         exists().where(
@@ -347,9 +347,9 @@ def _wanted(key_id: str) -> Select[tuple[bool]]:
 
 def _invitations(context: Context) -> Select[Any]:
     names = list(InvitationRecord.__dataclass_fields__)
-    told = [_STATE.label("state") if name == "state" else _COLUMNS[name] for name in names]
+    columns = [_STATE.label("state") if name == "state" else _COLUMNS[name] for name in names]
     return (
-        select(*told)
+        select(*columns)
         .join(keys, keys.c.key_id == invitations.c.key_id)
         .where(invitations.c.project_id == context.project_id)
     )

@@ -226,12 +226,17 @@ async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
 def _with_judged(earlier: Earlier, rows: str) -> Earlier:
     """With the judged rounds as the ledger ends, but for those that nobody could judge."""
     basis, pool = earlier.basis, earlier.pool
-    said = [LastJudgement(*row) for row in orjson.loads(rows)]
-    side = next((one for one in SIDES if one == basis.system), None)
+    judgements = [LastJudgement(*row) for row in orjson.loads(rows)]
+    side = next((side for side in SIDES if side == basis.system), None)
     if side is not None:
         pool = version_of(pool, side)
-        said = [one for row in said if (one := _of_side(row, side, pool)) is not None]
-    judged = [EarlierRound(one.round, one.item, one.loss, one.detail.get("label")) for one in said]
+        judgements = [
+            judgement for row in judgements if (judgement := _of_side(row, side, pool)) is not None
+        ]
+    judged = [
+        EarlierRound(judgement.round, judgement.item, judgement.loss, judgement.detail.get("label"))
+        for judgement in judgements
+    ]
     return replace(earlier, pool=pool, judged=judged)
 
 

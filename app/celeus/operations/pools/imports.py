@@ -107,7 +107,8 @@ async def import_rows(
             items_digest=growth.items_digest,
             columns=growth.columns,
             groups=list(growth.groups),
-            group_columns=[[name, list(it)] for name, it in growth.group_columns.items()] or None,
+            group_columns=[[name, list(codes)] for name, codes in growth.group_columns.items()]
+            or None,
             stated=growth.stated.to_dict(),
             classes=growth.shape.classes if growth.shape and growth.items else None,
         )
@@ -159,8 +160,8 @@ async def grow(
 def _slices(batches: Iterator[Rows]) -> Iterator[Rows]:
     """The same rows, few at a time."""
     for lines, rows in batches:
-        for at in range(0, len(rows), MOST_COMPARED):
-            yield lines[at : at + MOST_COMPARED], rows[at : at + MOST_COMPARED]
+        for start in range(0, len(rows), MOST_COMPARED):
+            yield lines[start : start + MOST_COMPARED], rows[start : start + MOST_COMPARED]
 
 
 async def _batch_work(work: Callable[..., T], *args: object) -> T:

@@ -72,27 +72,27 @@ async def push(context: Context, file: IO[bytes]) -> PushResult:
     refused.
     """
     async with context.transaction() as db:
-        at: datetime = (await db.execute(text("SELECT clock_timestamp()"))).scalar_one()
+        now: datetime = (await db.execute(text("SELECT clock_timestamp()"))).scalar_one()
     with ExitStack() as stack:
         events, trajectory = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         async with context.process(VerificationBusy):
-            values = await _checked(context, at, [file, events, trajectory])
+            values = await _checked(context, now, [file, events, trajectory])
         run = _Run(values, file, events, trajectory)
         async with context.gates.importing(context.key_id or ""), context.transaction() as db:
             known = await _known(db, context.project_id, run)
-            document = known or await _keep(context, db, run, at)
+            document = known or await _keep(context, db, run, now)
     # Also of one that was there: whoever kept it may have been killed before
     warnings = await uncertified(context, run.session_id)
     document |= {"warnings": document["warnings"] + warnings}
     return PushResult(document, created=known is None)
 
 
-async def _checked(context: Context, at: datetime, files: list[IO[bytes]]) -> dict[str, Any]:
+async def _checked(context: Context, now: datetime, files: list[IO[bytes]]) -> dict[str, Any]:
     """Return what the child found in the first of the files; it writes the rows into the others."""
     job = Frame(
         {
             "project": str(context.project_id),
-            "at": moment(at),
+            "at": moment(now),
             "max_items": context.settings.max_items,
             "lease_seconds": context.settings.lease_seconds_default,
         }
@@ -141,7 +141,7 @@ async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, 
     return await document_of(db, project_id, run.session_id)
 
 
-async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) -> dict[str, Any]:
+async def _keep(context: Context, db: AsyncConnection, run: _Run, now: datetime) -> dict[str, Any]:
     """Pool, session, ledger and trajectory, in the transaction of ``db``."""
     values = run.values
     pool_id = await _pool_id(context, db, run)
@@ -149,7 +149,7 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
     document: dict[str, Any] = values["status"] | {
         "pool_id": f"pool_{pool_id.hex}",
         "owner": owner,
-        "active_at": moment(minute(at)),
+        "active_at": moment(minute(now)),
     }
     digest = bytes.fromhex(values["plan_digest"])
     await db.execute(
@@ -172,9 +172,9 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
             "status": orjson.dumps(document).decode(),
             "head": bytes.fromhex(values["head"]),
             "origin": orjson.dumps(document["origin"]).decode(),
-            "now": at,
+            "now": now,
             "owner": owner,
-            "active_at": minute(at),
+            "active_at": minute(now),
             "words": words_of(None, owner, ()),
         },
     )

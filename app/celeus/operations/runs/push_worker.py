@@ -97,8 +97,8 @@ def _refuse(differs: Mismatch, opening: Opening | None) -> Never:
     """The refusal by the line of the file that is not as it has to be."""
     where, line = differs.where, "line 1"
     if where.startswith("ledger[") and opening is not None:
-        at, _, inner = where.removeprefix("ledger[").partition("]")
-        line = f"line {2 + opening.items + int(at)}"
+        index, _, inner = where.removeprefix("ledger[").partition("]")
+        line = f"line {2 + opening.items + int(index)}"
         where = inner.removeprefix(".").removeprefix(", ") or "the event"
     elif where == "ledger":
         line, where = "the ledger", "what it leads to"
@@ -125,7 +125,7 @@ def _event(record: dict[str, Any]) -> str:
         None if detail is None else orjson.dumps(detail).decode().replace("\\", "\\\\"),
         record["at"],
     )
-    return "\t".join(NUL if one is None else str(one) for one in values)
+    return "\t".join(NUL if value is None else str(value) for value in values)
 
 
 def _number(value: float | None) -> str:
@@ -134,9 +134,10 @@ def _number(value: float | None) -> str:
 
 def _trajectory(run: Run) -> Iterator[str]:
     """The points as rows of `trajectory`, without project and session."""
-    for point, at in zip(run.state.question.points, run.folded_at, strict=True):
+    for point, sequence in zip(run.state.question.points, run.folded_at, strict=True):
         interval = point.interval
-        yield f"{point.round}\t{at}\t{point.estimate!r}\t{interval.lower!r}\t{interval.upper!r}"
+        ends = f"{interval.lower!r}\t{interval.upper!r}"
+        yield f"{point.round}\t{sequence}\t{point.estimate!r}\t{ends}"
 
 
 def _status(run: Run, pool: Pool, job: Frame) -> dict[str, Any]:

@@ -34,7 +34,7 @@ async def report_on(
         {
             "seconds": bounds.processor_seconds,
             "trusted": None if trusted is None else trusted.hex(),
-            "noted": {str(at): head.hex() for at, head in (noted or {}).items()},
+            "noted": {str(sequence): head.hex() for sequence, head in (noted or {}).items()},
             "files": list(files),
         }
     )

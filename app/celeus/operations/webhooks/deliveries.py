@@ -116,8 +116,8 @@ class Deliveries:
 
     async def send(self, taken: DueMessage) -> Outcome:
         """Send a message that was taken, signed now."""
-        told = message(taken.event, taken.created_at, taken.data, self.address)
-        sent = body(told, taken.format)
+        content = message(taken.event, taken.created_at, taken.data, self.address)
+        sent = body(content, taken.format)
         signed = headers(taken.delivery_id, int(time.time()), sent, taken.keys)
         return await self.sender.send(taken.url, sent, signed)
 

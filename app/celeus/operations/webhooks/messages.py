@@ -37,7 +37,7 @@ _STOPPED: Mapping[str | None, str] = {
     "exhausted": "has no item left to judge",
     "budget_spent": "has spent its budget of labels",
 }
-_MARKS = str.maketrans({one: f"\N{ZERO WIDTH SPACE}{one}" for one in "@["})
+_MARKS = str.maketrans({mark: f"\N{ZERO WIDTH SPACE}{mark}" for mark in "@["})
 """Replacements of characters that a chat would take for a mention or a link in a name."""
 
 
@@ -88,7 +88,7 @@ def headers(id_: UUID, at: int, sent: bytes, keys: Sequence[bytes]) -> dict[str,
     return {
         "webhook-id": name,
         "webhook-timestamp": str(at),
-        "webhook-signature": " ".join(f"v1,{one}" for one in signatures),
+        "webhook-signature": " ".join(f"v1,{signature}" for signature in signatures),
     }
 
 

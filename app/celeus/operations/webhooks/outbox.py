@@ -93,11 +93,11 @@ def posted(messages: Sequence[Message], document: Mapping[str, Any]) -> str:
     if not messages:
         return "[]"
     subject = _subject(document)
-    told = [
+    rows = [
         {"event": event, "data": subject | data, "place": place}
         for place, (event, data) in enumerate(messages)
     ]
-    return orjson.dumps(told).decode()
+    return orjson.dumps(rows).decode()
 
 
 def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,9 +113,9 @@ def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
         "revision": document["revision"],
         "sentence": document["sentence"],
         "words": [
-            f"{one['question']} {one['answer']}."
-            for one in document["words"]["answers"]
-            if one["given"] != "undecided"
+            f"{answer['question']} {answer['answer']}."
+            for answer in document["words"]["answers"]
+            if answer["given"] != "undecided"
         ],
     }
 

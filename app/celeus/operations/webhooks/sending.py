@@ -188,8 +188,8 @@ async def _read(response: httpcore2.Response, head: list[Outcome]) -> Outcome:
     if 300 <= status < 400:
         note = "The receiver redirects, and redirects are not followed."
     retry_after = None
-    told = dict(response.headers) if status in {429, 503} else {}
-    wait = {name.lower(): value for name, value in told.items()}.get(b"retry-after", b"")
+    fields = dict(response.headers) if status in {429, 503} else {}
+    wait = {name.lower(): value for name, value in fields.items()}.get(b"retry-after", b"")
     if wait.isdigit():
         retry_after = min(float(wait), LONGEST_WAIT_SECONDS)
     head.append(Outcome(status, "", note, retry_after))
