@@ -65,8 +65,8 @@ def _rows(cells: Iterable[Cells], wish: Wish, name: str, model: str) -> Iterator
     for number, row in enumerate(cells, 1):
         place = f"row {number} of {name}"
         shown = {name: text_of(_cell(row, column)) for name, column in columns.payload.items()}
-        told = {it: shown.get(it) for it in ("question", "reference")}
-        check = digest_of(*told.values()) if any(told.values()) else ""
+        texts = {field: shown.get(field) for field in ("question", "reference")}
+        check = digest_of(*texts.values()) if any(texts.values()) else ""
         item = check[:_NAME_LENGTH] if columns.id is None else _name(row, columns.id, place)
         failed = columns.error is not None and bool(_cell(row, columns.error))
         yield Row(

@@ -43,7 +43,7 @@ def is_deep(value: object, levels: int = DEEPEST) -> bool:
     if not isinstance(value, dict | list | tuple):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(is_deep(one, levels - 1) for one in inner)
+    return levels == 0 or any(is_deep(member, levels - 1) for member in inner)
 
 
 def refused(detail: str, rule: str, value: object = None, field: str = "body") -> InvalidValue:
