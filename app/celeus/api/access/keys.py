@@ -112,8 +112,8 @@ class KeyMade(KeyOut):
 
 
 def _made(made: MadeKey, *, shown: bool) -> bytes:
-    told = KeyMade(**dict(KeyOut.model_validate(made.record)), key=made.token if shown else None)
-    return told.model_dump_json().encode()
+    answer = KeyMade(**dict(KeyOut.model_validate(made.record)), key=made.token if shown else None)
+    return answer.model_dump_json().encode()
 
 
 class KeyPage(BaseModel):

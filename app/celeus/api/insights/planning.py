@@ -330,7 +330,7 @@ async def plan_session(
         policies=None if body.policies is None else tuple(body.policies),
         strategy=body.strategy,
         risk=risks.pop(None, None),
-        risks={name: one for name, one in risks.items() if name is not None and one is not None},
+        risks={name: risk for name, risk in risks.items() if name is not None and risk is not None},
         table=body.table,
         runs=body.runs,
         seed=body.seed,

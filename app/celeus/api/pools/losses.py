@@ -102,7 +102,7 @@ LevelsIn = Annotated[list[LevelIn], Field(max_length=10 * MOST_LEVELS, descripti
 
 def levels_of(levels: list[LevelIn] | None) -> tuple[Level, ...]:
     """The levels in the core's words."""
-    return tuple(Level(one.name, one.grade, one.help) for one in levels or ())
+    return tuple(Level(level.name, level.grade, level.help) for level in levels or ())
 
 
 MetricName = Annotated[
@@ -140,10 +140,10 @@ MetricsIn = Annotated[
 def metrics_of(metrics: dict[str, MetricIn] | None) -> tuple[Metric, ...]:
     """The metrics in the core's words; refuses names that mean something else in a file."""
     made = []
-    for name, one in (metrics or {}).items():
+    for name, metric in (metrics or {}).items():
         check_metric_name(name)
-        scale = LossScale.of(one.kind, one.lower, one.upper)
-        score = None if one.score is None else one.score.of(scale, None)
+        scale = LossScale.of(metric.kind, metric.lower, metric.upper)
+        score = None if metric.score is None else metric.score.of(scale, None)
         made.append(Metric(name, scale, score))
     return tuple(made)
 

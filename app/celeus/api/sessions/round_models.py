@@ -223,8 +223,8 @@ class _Judged(BaseModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        said = (self.loss, self.label, self.losses, self.preference, self.unjudgeable)
-        if sum(given is not None for given in said) != 1:
+        members = (self.loss, self.label, self.losses, self.preference, self.unjudgeable)
+        if sum(given is not None for given in members) != 1:
             rule = f"exactly one of {SAYS}"
             raise InvalidValue(f"give {rule}", field="body", rule=rule)
         return self

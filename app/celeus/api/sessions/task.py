@@ -131,7 +131,7 @@ def answer_of(task: Task) -> TaskAnswer:
         "session": task,
         "name": task.name,
         "loss": None if task.metrics else _loss(task.scale),
-        "metrics": [{"name": it.name} | _loss(it.scale) for it in task.metrics] or None,
+        "metrics": [{"name": metric.name} | _loss(metric.scale) for metric in task.metrics] or None,
         "levels": _levels(task),
         "better": task.score.better if task.levels and task.score else None,
         "instructions": task.instructions,
@@ -155,8 +155,8 @@ def _levels(task: Task) -> list[dict[str, Any]] | None:
     if task.score is None or not task.levels:
         return None
     return [
-        one.to_dict() | {"loss": one.loss(task.scale, task.score)}
-        for one in sorted(task.levels, key=lambda one: one.grade)
+        level.to_dict() | {"loss": level.loss(task.scale, task.score)}
+        for level in sorted(task.levels, key=lambda level: level.grade)
     ]
 
 

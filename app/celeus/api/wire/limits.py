@@ -78,7 +78,8 @@ class _Room:
         now = asyncio.get_running_loop().time()
         before, since = self._held.get(body, (0, now))
         while self._bytes + size - before > MOST_HELD_BYTES:
-            oldest = next((one for one in self._held if one is not body and not one.complete), None)
+            others = (held for held in self._held if held is not body and not held.complete)
+            oldest = next(others, None)
             if oldest is None or now - self._held[oldest][1] < FAIR_SECONDS:
                 raise RefusedBody(
                     RateLimited(
