@@ -73,7 +73,7 @@ def _check_parquet(file: IO[bytes], limits: Limits) -> None:
 def _seen(sheet: Sheet, reading: Reading) -> tuple[Look, Iterator[Line | None]]:
     """Return the look at the sheet, and an iterator of its items."""
     kind = Kind(reading.lower, reading.upper, reading.two)
-    read_as = [*sheet.told]
+    read_as = [*sheet.read_as]
     if sheet.roles is None and reading.mapping is None:
         names = next((list(row) for _, row in sheet.rows() if not isinstance(row, BadRow)), [])
         if are_items(names):
