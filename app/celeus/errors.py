@@ -119,11 +119,11 @@ class NotFound(Refusal):
 
 
 class Conflict(Refusal):
-    """What is kept already forbids this."""
+    """The stored state does not allow this."""
 
 
 class Outdated(Refusal):
-    """What is kept is not what the caller saw."""
+    """The stored state is not the one that the caller saw."""
 
 
 class TooSlow(Refusal):
@@ -366,7 +366,7 @@ class DataFolderBusy(Conflict):
 
 
 class PreconditionFailed(Outdated):
-    """The ETag in `If-Match` is not the present one; nothing was changed."""
+    """`If-Match` is not the present ETag, or a condition is not kept here; nothing was changed."""
 
 
 class BodyTooSlow(TooSlow):

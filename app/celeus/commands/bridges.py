@@ -59,10 +59,13 @@ def label_studio(  # noqa: PLR0913 -- one parameter an option
     from celeus.bridges.label_studio import LabelStudio, open_tool
 
     token = secret("LABEL_STUDIO_API_KEY")
-    with open_tool(tool_url, token) as tool, judged(session, url, api_key_file) as (at, question):
+    with (
+        open_tool(tool_url, token) as tool,
+        judged(session, url, api_key_file) as (served, question),
+    ):
         hosts = media_hosts.split()
         queue = LabelStudio(tool, session, question, project, media_hosts=hosts)
-        run(at, queue, f"{tool.url}/projects/{queue.project}", hold, every)
+        run(served, queue, f"{tool.url}/projects/{queue.project}", hold, every)
 
 
 @bridges.command()
@@ -77,9 +80,9 @@ def mlflow(
     """A review queue of MLflow 3.14 or later, at MLFLOW_TRACKING_URI; with MLflow installed."""
     from celeus.bridges.mlflow_queues import ReviewQueue
 
-    with judged(session, url, api_key_file) as (at, question):
+    with judged(session, url, api_key_file) as (served, question):
         queue = ReviewQueue(session, question)
-        run(at, queue, f"experiment {queue.experiment}", hold, every)
+        run(served, queue, f"experiment {queue.experiment}", hold, every)
 
 
 @bridges.command()
@@ -98,9 +101,12 @@ def langfuse(  # noqa: PLR0913 -- one parameter an option
     from celeus.bridges.langfuse import AnnotationQueue, open_tool
 
     pair = secret("LANGFUSE_PUBLIC_KEY"), secret("LANGFUSE_SECRET_KEY")
-    with open_tool(tool_url, *pair) as tool, judged(session, url, api_key_file) as (at, question):
+    with (
+        open_tool(tool_url, *pair) as tool,
+        judged(session, url, api_key_file) as (served, question),
+    ):
         queue = AnnotationQueue(tool, session, question)
-        run(at, queue, f"{tool.url}, queue {queue.id}", hold, every)
+        run(served, queue, f"{tool.url}, queue {queue.id}", hold, every)
 
 
 @bridges.command()
@@ -125,10 +131,10 @@ def langsmith(  # noqa: PLR0913 -- one parameter an option
     key = secret("LANGSMITH_API_KEY")
     with (
         open_tool(tool_url, key, workspace) as tool,
-        judged(session, url, api_key_file) as (at, question),
+        judged(session, url, api_key_file) as (served, question),
     ):
         queue = AnnotationQueue(tool, session, question)
-        run(at, queue, f"queue {queue.id}", hold, every)
+        run(served, queue, f"queue {queue.id}", hold, every)
 
 
 @bridges.command()
@@ -150,9 +156,9 @@ def argilla(  # noqa: PLR0913 -- one parameter an option
     from celeus.bridges.argilla import Dataset, open_tool
 
     key = secret("ARGILLA_API_KEY")
-    with open_tool(tool_url, key) as tool, judged(session, url, api_key_file) as (at, question):
+    with open_tool(tool_url, key) as tool, judged(session, url, api_key_file) as (served, question):
         queue = Dataset(tool, session, question, workspace)
-        run(at, queue, f"{tool.url}/dataset/{queue.id}/annotation-mode", hold, every)
+        run(served, queue, f"{tool.url}/dataset/{queue.id}/annotation-mode", hold, every)
 
 
 def secret(name: str) -> str:
@@ -175,8 +181,8 @@ def judged(
 
     check_session(session)
     with Client(url, key_of(api_key_file)) as client:
-        at = client.session(session)
-        yield at, asked_of(at)
+        served = client.session(session)
+        yield served, asked_of(served)
 
 
 def run(session: "Session", queue: "Queue", place: str, hold: int, every: float) -> None:

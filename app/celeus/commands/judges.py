@@ -255,7 +255,8 @@ def _case(turn: "Turn") -> "Case":
     shown = turn.answers
     if turn.left is not None and turn.right is not None:
         shown = (turn.left, turn.right)
-    return Case(turn.id, turn.payload, tuple(Answer(one.answer, one.payload) for one in shown))
+    answers = tuple(Answer(answer.answer, answer.payload) for answer in shown)
+    return Case(turn.id, turn.payload, answers)
 
 
 def _say(turn: "Turn", opinion: "Opinion") -> None:

@@ -167,7 +167,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     from celeus.readers.rows import Wish
 
     settings = Settings(
-        tuple(one.strip() for one in tasks.split(",") if one.strip()),
+        tuple(name.strip() for name in tasks.split(",") if name.strip()),
         model,
         model_args,
         num_fewshot,
@@ -186,7 +186,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     goal = Goal(precision, margin, ALPHA if alpha is None else alpha, budget)
     wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
-    _run([Documents(one, wish) for one in models], machine, wanted)
+    _run([Documents(name, wish) for name in models], machine, wanted)
 
 
 def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> None:
@@ -212,7 +212,7 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> No
             detail = f"{wanted.folder} cannot be made: {error.strerror}"
             raise InvalidValue(detail, field="output_path") from error
         name = test.digest(wanted.session or asdict(wanted.goal))
-        file, kept = (wanted.folder / f"{it}_{name}.jsonl" for it in ("session", "documents"))
+        file, kept = (wanted.folder / f"{kind}_{name}.jsonl" for kind in ("session", "documents"))
         with _nothing_left(kept, file):
             session = served or stack.enter_context(_opened(test, wanted.goal, file))
             _certify(test, session, wanted, kept)
@@ -282,15 +282,15 @@ def _opened(test: "Test", goal: "Goal", file: Path) -> "Iterator[Session]":
 
 def _build(models: "list[Documents]", machine: "Machine", *, model: bool) -> None:
     """Load the models where they are needed, and have all requests built."""
-    for one in models:
-        if model or one.settings.apply_chat_template:
-            one.start(machine)
+    for documents in models:
+        if model or documents.settings.apply_chat_template:
+            documents.start(machine)
         began = time.monotonic()
-        one.build()
+        documents.build()
         took = time.monotonic() - began
-        settings = one.settings
+        settings = documents.settings
         typer.echo(
-            f"{settings.name}: all requests of {len(one.rows)} documents of"
+            f"{settings.name}: all requests of {len(documents.rows)} documents of"
             f" {', '.join(settings.tasks)} built in {took:.1f} s"
         )
 
@@ -303,10 +303,10 @@ def _guessed(models: "list[Documents]", logs: list[Path]) -> "JoinedItems | None
 
     if not logs:
         return None
-    first, names = models[0], {one.settings.name for one in models}
+    first, names = models[0], {documents.settings.name for documents in models}
     found = read("lm-eval", sources("lm-eval", logs), first.wish)
-    own = Log("this run", first.rows, first.shared)
-    for line in differences([own, *found]):
+    this_run = Log("this run", first.rows, first.shared)
+    for line in differences([this_run, *found]):
         typer.echo(f"celeus: {line}", err=True)
     # What this very command wrote would make another session of it when it is called again
     rows = [row for row in rows_of(found) if not (row.drawn and row.model in names)]

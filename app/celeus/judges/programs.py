@@ -55,15 +55,15 @@ class Program:
 
     def __call__(self, case: Case) -> Opinion:
         """Judge a case; refuses an answer of the program that is no judgement of it."""
-        told = _told(case)
-        key = key_of("program", self._command, told)
+        request = _told(case)
+        key = key_of("program", self._command, request)
         kept = self._verdicts.get(key)
         if kept is None:
-            line = self._answer(json.dumps(told, ensure_ascii=False))
+            line = self._answer(json.dumps(request, ensure_ascii=False))
             # Read before it is kept: rubbish would be rubbish for ever
-            said = _document(self._name, line)
-            _opinion(self._name, said, case)
-            kept = self._verdicts.keep(key, said)
+            answer = _document(self._name, line)
+            _opinion(self._name, answer, case)
+            kept = self._verdicts.keep(key, answer)
         return _opinion(self._name, kept, case)
 
     @property
@@ -122,26 +122,26 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def _told(case: Case) -> dict[str, Any]:
-    shown = [{"answer": one.answer, "payload": one.payload} for one in case.answers]
-    told = {"id": case.id, "payload": case.payload}
+    shown = [{"answer": answer.answer, "payload": answer.payload} for answer in case.answers]
+    request = {"id": case.id, "payload": case.payload}
     if len(shown) == 2:
-        return told | {"left": shown[0], "right": shown[1]}
-    return told | ({"answers": shown} if shown else {})
+        return request | {"left": shown[0], "right": shown[1]}
+    return request | ({"answers": shown} if shown else {})
 
 
 def _document(name: str, line: str) -> dict[str, Any]:
     try:
-        said = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        document = None
+    if not isinstance(document, dict):
         raise _rubbish(name, line.strip())
-    return said
+    return document
 
 
-def _opinion(name: str, said: Mapping[str, Any], case: Case) -> Opinion:
-    reason = printable(str(said.get("reason", "")))[:MOST_LETTERS]
-    match said:
+def _opinion(name: str, answer: Mapping[str, Any], case: Case) -> Opinion:
+    reason = printable(str(answer.get("reason", "")))[:MOST_LETTERS]
+    match answer:
         case {"unjudgeable": why}:
             return Opinion(reason=printable(str(why))[:MOST_LETTERS] or NO_VERDICT)
         case {"loss": loss} if _is_number(loss) and not case.answers:
@@ -154,10 +154,10 @@ def _opinion(name: str, said: Mapping[str, Any], case: Case) -> Opinion:
             guess = (PREFERENCES[side],)
             return Opinion(preference=side, guesses=guess, soft=(False,), reason=reason)
         case _:
-            raise _rubbish(name, said)
+            raise _rubbish(name, answer)
     if not losses or not all(map(_is_number, losses)):
-        raise _rubbish(name, said)
-    known = tuple(float(one) for one in losses)
+        raise _rubbish(name, answer)
+    known = tuple(float(loss) for loss in losses)
     return Opinion(losses=known, guesses=known, soft=(False,) * len(known), reason=reason)
 
 
@@ -165,7 +165,9 @@ def _is_number(value: object) -> bool:
     return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
 
 
-def _rubbish(name: str, said: object) -> InvalidValue:
+def _rubbish(name: str, answer: object) -> InvalidValue:
     rule = 'write a line such as {"loss": 0} or {"unjudgeable": "why"}'
-    detail = f"{name} says {shortened(said)}, which is no judgement of this item: it has to {rule}"
+    detail = (
+        f"{name} says {shortened(answer)}, which is no judgement of this item: it has to {rule}"
+    )
     return InvalidValue(detail, field="program")

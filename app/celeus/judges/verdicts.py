@@ -46,22 +46,22 @@ class Verdicts:
         """Return the verdict kept under a key, None if there is none."""
         return self._known.get(key)
 
-    def keep(self, key: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    def keep(self, key: str, verdict: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a verdict unless the key has one; return the first verdict under the key."""
         with self._lock:
             if key not in self._known:
-                line = json.dumps({"key": key, "said": said}, ensure_ascii=False)
+                line = json.dumps({"key": key, "said": verdict}, ensure_ascii=False)
                 self._file.write(line.encode(errors="backslashreplace") + b"\n")
-                self._known[key] = dict(said)
+                self._known[key] = dict(verdict)
             return self._known[key]
 
     def _read(self, line: bytes) -> None:
         if not line.strip():
             return
         try:
-            told = json.loads(line)
-            key, said = told["key"], told["said"]
-            self._known.setdefault(str(key), dict(said))
+            record = json.loads(line)
+            key, verdict = record["key"], record["said"]
+            self._known.setdefault(str(key), dict(verdict))
         except (ValueError, KeyError, TypeError, RecursionError):
             if line.startswith(b'{"key"'):
                 return

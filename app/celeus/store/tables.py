@@ -392,6 +392,8 @@ leases = Table(
     _many_rows_project(),
     Column("worker", Text, nullable=False),
     Column("expires_at", DateTime(timezone=True), nullable=False),
+    # When the draw was handed to somebody who did not have it; renewing keeps it.
+    Column("since", DateTime(timezone=True), nullable=False, server_default=func.now()),
     # Every key that the draw was handed to, who holds it last.
     Column("keys", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Who passed it on to somebody else: key and worker.

@@ -37,7 +37,7 @@ router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
 
 class SideOut(BaseModel):
-    """What one of two systems answered, as a judge sees it."""
+    """The answer of one of two systems, as a judge sees it."""
 
     answer: str | None = Field(
         description="The answer as text; null where there is only a payload."
@@ -71,7 +71,7 @@ class ItemPage(BaseModel):
 
 
 class ImportOut(FromRecord):
-    """What an import did, or with `dry_run` would have done."""
+    """The result of an import, or with `dry_run` of its check."""
 
     pool: PoolOut = Field(description="The pool afterwards, or as it is where nothing was kept.")
     added: int = Field(description="Rows that became items, or would have.")
@@ -180,7 +180,7 @@ def item_members(item: Item) -> dict[str, Any]:
     | {200: {"content": {"application/octet-stream": {}}, "description": "A NumPy archive."}},
 )
 async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
-    """What a verifier needs: every column, names and digests, what the pool states as JSON."""
+    """The file that a verifier needs: columns, names, digests, and the pool's facts as JSON."""
     record, pool = await pools.columns(context, pool_id)
     file = await to_thread.run_sync(archive_of, pool)
     name = f"{pool_wire(record.pool_id)}.npz"

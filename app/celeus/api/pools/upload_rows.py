@@ -257,7 +257,9 @@ def csv_row(layout: Layout, cells: list[str]) -> object:
         rule = f"{layout.width} cells, as in the header"
         return MalformedRow(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
     texts = layout.texts
-    row = layout.row([cell or ("" if at in texts else None) for at, cell in enumerate(cells)])
+    row = layout.row(
+        [cell or ("" if column in texts else None) for column, cell in enumerate(cells)]
+    )
     for name in _READERS.keys() & row:
         row[name] = _READERS[name](row[name])
     if isinstance(row.get("known"), dict):

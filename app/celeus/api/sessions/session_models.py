@@ -396,7 +396,7 @@ class ClaimsIn(ClaimIn):
 
 
 class PlannedLabels(BaseModel):
-    """How many labels a plan made before the opening said that the session would take."""
+    """The number of labels that a plan made before the opening foresaw."""
 
     model_config = ConfigDict(**STRICT)
 
@@ -470,7 +470,7 @@ class ScoreInterval(BaseModel):
 
 
 class Scale(BaseModel):
-    """Where every loss lies."""
+    """The range of every loss."""
 
     lower: float = Field(description="The least loss there can be.")
     upper: float = Field(description="The largest loss there can be.")
@@ -484,7 +484,7 @@ class ComparedSystems(BaseModel):
 
 
 class PreferredSides(BaseModel):
-    """How often which side had the smaller loss, over all judged rounds; no claim rests on it.
+    """Counts of the side with the smaller loss, over all judged rounds; no claim rests on them.
 
     Which answer stands on the left is drawn for every round: where one side wins far more often, it
     is the judges that lean to it.
@@ -520,7 +520,7 @@ class AwaitedRater(BaseModel):
 
 
 class RatersOut(BaseModel):
-    """What the raters of a panel have said, and how far they agree; no claim rests on it."""
+    """The raters of a panel, and how far they agree; no claim rests on it."""
 
     protocol: Protocol = Field(description="How several judgements of an item become one loss.")
     panel: list[AwaitedRater] = Field(description="Every rater who may be asked.")
@@ -672,7 +672,7 @@ class AnswerWords(BaseModel):
 
 
 class Words(BaseModel):
-    """What stands beside the sentence, for people; pages and report show it as it is."""
+    """Words beside the sentence, for people; pages and report show them as they are."""
 
     answers: list[AnswerWords] = Field(description="The verdict first, then the questions asked.")
     progress: str = Field(
@@ -690,14 +690,14 @@ class Words(BaseModel):
 
 
 class Origin(BaseModel):
-    """Where a session ran that did not run here; its pusher had its seed and its file meanwhile."""
+    """The origin of a session that ran elsewhere: whoever pushed it had its seed and its file."""
 
     kind: Literal["pushed"] = Field(description="The one way there is so far.")
     at: Time = Field(description="When it came, by this service's clock.")
 
 
 class Session(BaseModel):
-    """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
+    """The status of a session. The interval is based on `rounds.in_interval` of its rounds."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [SESSION]})
 

@@ -183,8 +183,8 @@ def _run(data_dir: Any, work: "Callable[[Context], Awaitable[T]]") -> T:  # noqa
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:
         require_head(url)
-        own = settings.model_copy(update={"database_url": url, "redis_url": None})
-        return asyncio.run(in_context(own))
+        alone = settings.model_copy(update={"database_url": url, "redis_url": None})
+        return asyncio.run(in_context(alone))
 
 
 def _tell(key: "MadeKey", *, quiet: bool) -> None:
@@ -221,8 +221,8 @@ def _tell_link(invitation: "Invitation", address: str) -> None:
 
 
 def _row(record: "KeyRecord") -> dict[str, Any]:
-    def moment(at: datetime | None) -> str | None:
-        return None if at is None else at.isoformat(timespec="seconds")
+    def moment(time: datetime | None) -> str | None:
+        return None if time is None else time.isoformat(timespec="seconds")
 
     return {
         "id": record.key_id,

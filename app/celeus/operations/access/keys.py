@@ -48,7 +48,7 @@ class KeyRecord:
     revoked_at: datetime | None
     replaced_by: str | None
     person: bool
-    """Whether somebody was invited with it, or has signed in with it."""
+    """True if a person was invited with it, or has signed in with it."""
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:

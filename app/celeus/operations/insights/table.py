@@ -121,7 +121,7 @@ class _Told(NamedTuple):
 
 
 def _found(state: Session[Table], part: Part, most: int, after: int) -> list[_Told]:
-    """What is told of the first items of a part behind ``after``."""
+    """Return the losses of at most ``most`` items of a part after item ``after``."""
     wanted = _wanted(state, part)
     wanted[: after + 1] = False
     indices = np.flatnonzero(wanted)[:most].tolist()

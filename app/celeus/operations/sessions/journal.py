@@ -61,7 +61,7 @@ BETS_LOCKED = 10_000_000
 """Bets folded while the session is locked, about half a second: tables place thousands a round."""
 ATTEMPTS = 3
 MOST_PASSED = 16
-"""Of those who passed a draw on: an earlier one may get it again."""
+"""Most holders remembered as having passed a draw on; earlier ones may get it again."""
 BESIDE = "beside"
 """Member of a judgement's detail: key and worker of the others that held its draw, as JSON."""
 
@@ -197,9 +197,9 @@ class Journal:
         self.item_indices, self.labelled = [], []
 
     async def step(self, rounds: int, append: Callable[[], T]) -> T:
-        """What ``append`` returns; it appends events that have ``rounds`` rounds drawn or played.
+        """Call ``append``, whose events draw or fold ``rounds`` rounds, and return what it returns.
 
-        Many are played in a thread, which goes on changing the state if we are cancelled.
+        Many rounds are folded in a thread, which continues even if this task is cancelled.
         """
         with timed("fold"):
             if is_short(self.state, rounds):
@@ -218,17 +218,19 @@ class Journal:
         For ``seconds``, but no longer than the session's leases. Who else holds it still does.
         """
         keys: list[str] = []
-        passed, beside = [], None
+        since, passed, beside = self.now, [], None
         if round_ in self.leases:
             before = self.leases[round_]
             keys, passed = before.keys, before.passed
+            if (self.key, worker) in before.ends:
+                since = before.since
             for holder in before.holders(self.now):
                 if holder != (self.key, worker):
                     beside = (*holder, before.ends[holder].isoformat())
         most = self.record.lease_seconds
         until = self.now + timedelta(seconds=most if seconds is None else min(seconds, most))
         keys = [key for key in keys if key != self.key] + [self.key]
-        lease = Lease(round_, worker, until, keys, passed, beside)
+        lease = Lease(round_, worker, until, since, keys, passed, beside)
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
@@ -264,7 +266,7 @@ class Journal:
 
     @property
     def standing_leases(self) -> list[Lease]:
-        """Of the new leases the last of each round, without rounds that somebody then judged."""
+        """The last new lease of each round that is still unjudged."""
         rounds = dict.fromkeys(lease.round for lease in self.new_leases)
         return [self.leases[round_] for round_ in rounds if round_ in self.leases]
 
@@ -310,9 +312,9 @@ def must_take_labels(journal: Journal) -> None:
 
 
 def hands_out(journal: Journal, count: int) -> bool:
-    """Whether draws may be held: of an active session new ones, of others those held already.
+    """Return True if the session leases draws: new ones only while it is active.
 
-    The latter are asked for by a ``count`` of 0, and are nobody's once the session is closed.
+    With a ``count`` of 0 a holder renews the draws it has, until the session is closed.
     """
     state = session_state(journal.lifecycle, journal.state)
     held = not count and state != "closed"
@@ -437,11 +439,12 @@ def _journal(
         if event["kind"] == 0:
             now = event["at"]
         elif event["kind"] == -1:
-            keys, passed, beside = event["detail"]
+            since, keys, passed, beside = event["detail"]
             leases[event["round"]] = Lease(
                 event["round"],
                 event["worker"],
                 event["at"],
+                datetime.fromisoformat(since),
                 keys,
                 passed,
                 beside and (*beside,),
@@ -469,7 +472,7 @@ def _journal(
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What other processes wrote, up to the chain's ``head``, and whether there is ``more``."""
+    """Events of other processes up to the chain's ``head``; ``more`` if there are later ones."""
 
     missed: list[Event]
     head: bytes | None
@@ -479,7 +482,7 @@ class _News:
 async def _news(
     session: CachedSession, row: dict[str, Any], rows: list[dict[str, Any]]
 ) -> _News | None:
-    """What the ledger has beyond the state; None where it does not continue the state's events.
+    """Return the events after the state's last one; None if the ledger does not continue the state.
 
     After a restore it may be shorter, or have grown again with other events than those.
     """

@@ -44,7 +44,7 @@ SEED_BYTES = 32
 
 
 class Unchanged(Enum):
-    """What a change leaves as it is, where every text and None have a meaning."""
+    """The value of a field that a change leaves as it is; None and texts have other meanings."""
 
     UNCHANGED = "unchanged"
 

@@ -33,12 +33,12 @@ EVENTS_AT_ONCE = 2_000
 PARTS_OF_A_PAGE = 50
 """After so many a page ends, though it may hold fewer than were asked for."""
 PLACES = ("left", "right")
-"""Where the answers of two systems stand before their judge."""
+"""The places in which a judge sees the answers of two systems."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelFilter:
-    """Which judgements are asked for; None, and False, leave nothing out.
+    """Conditions that exported judgements meet; None and False set no condition.
 
     ``above``: a loss above this one. ``person``: the name of a key, worker or rater.
     ``column`` and ``value`` are those of a group; without a column it is the pool's one group.
@@ -56,7 +56,7 @@ class LabelFilter:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What the judgements of a session have in common, up to event ``until`` of its ledger.
+    """The facts shared by all judgements of a session, up to event ``until`` of its ledger.
 
     ``names`` are those of the losses where a judgement has several, ``groups`` the values of every
     group column by code, ``weighted`` whether items have weights.
@@ -106,7 +106,7 @@ class Labels:
 
 
 async def labels_of(context: Context, session_id: UUID) -> Labels:
-    """What is known of a session's judgements before they are read."""
+    """Return the facts shared by all judgements of a session, without the judgements."""
     params = {"session_id": session_id, "project_id": context.project_id}
     async with context.transaction() as db:
         row = (await db.execute(_SESSION, params)).one_or_none()
@@ -170,7 +170,7 @@ async def payloads(
 
 
 async def round_history(context: Context, session_id: UUID, round_: int) -> dict[str, Any]:
-    """What happened in a round: its item, its draw, and every event of it with its comments."""
+    """Return a round's item, its draw, and all its events with their comments."""
     labels = await labels_of(context, session_id)
     params = {"session_id": session_id, "round": round_}
     async with context.transaction() as db:
@@ -308,10 +308,10 @@ def _said(
     detail: Mapping[str, Any],
     left: str | None,
 ) -> dict[str, Any]:
-    """What was judged: the loss that counts, and what the judge said where that is another thing.
+    """Return the loss that counts, and the judge's own words where they differ from it.
 
-    Of several systems or metrics ``losses`` are by name; of two those that were given. ``left`` of
-    two systems stood on the left, and is told in place of that.
+    For several systems or metrics, ``losses`` is by name. ``left`` is the one of two systems whose
+    answer stood on the left: it turns words about places into words about systems.
     """
     by_place = dict(zip(PLACES, ("a", "b") if left == "a" else ("b", "a"), strict=True))
     named: dict[str, float | None] | None = None

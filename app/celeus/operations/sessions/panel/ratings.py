@@ -41,7 +41,7 @@ class RaterJudgement:
 
 
 def ratings_in(journal: Journal) -> Ratings | None:
-    """What the panel of the session has said; None where it has none."""
+    """Return the ratings of the session's panel; None if it has no panel."""
     return journal.state.question.ratings
 
 
@@ -216,7 +216,7 @@ def hand_out(
     if ratings.protocol == "consensus":
         journal.turns = dict(turns)
     journal.item_indices = [journal.state.item(round_) for round_, _ in turns]
-    return [Lease(round_, worker, until, [journal.key]) for round_, _ in turns]
+    return [Lease(round_, worker, until, journal.now, [journal.key]) for round_, _ in turns]
 
 
 async def said_before(
