@@ -229,6 +229,30 @@ def test_two_systems_are_compared_by_preference(folder: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
+def test_the_judge_of_several_systems_gets_the_answers_that_were_put_in() -> None:
+    right, wrong = ({f"q{at}": f"{word} {at}" for at in range(60)} for word in ("yes", "no"))
+
+    def judge(item: celeus.Turn) -> list[float]:
+        return [float(answer != f"yes {item.id[1:]}") for answer in item.answers]
+
+    status = celeus.best({"new": right, "old": wrong}, judge).status()
+    assert status.raw["best"]["winner"] == "new"
+
+
+def test_the_judge_of_two_systems_gets_the_answers_that_were_put_in() -> None:
+    def judge(item: celeus.Turn) -> str:
+        right = {"good": 1, "bad": 2, "same": 3}
+        assert item.left is not None
+        assert item.right is not None
+        assert item.left != item.right
+        assert item.left.split()[0] in right
+        return "left" if item.left == f"good {item.id[1:]}" else "right"
+
+    verdict = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05).status().verdict
+    assert verdict is not None
+    assert verdict.answer == "a_at_least_as_good"
+
+
 @pytest.mark.parametrize("loss", ["zero_one", (0.0, 1.0)])
 def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float]) -> None:
     def judge(item: celeus.Turn) -> dict[str, float]:
