@@ -1,5 +1,6 @@
 """`celeus judge`: a model or a program is the truth of a session at a real service."""
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -244,3 +245,31 @@ def test_any_program_judges(client: Client, run: Run) -> None:
     answer = run("judge", "--session", session.id, "--program", command)
     assert answer.status == 0, answer.err
     assert "40 labels now, 4 of them unjudgeable" in answer.out
+
+
+class Terminal(io.StringIO):
+    """Somebody at a keyboard."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_all_is_judged_only_where_somebody_says_so(
+    client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("judge.py").write_text(PROGRAM)
+    session = exam(client, 6, precision=None)
+    command = ("judge", "--session", session.id, "--program", f"{sys.executable} judge.py")
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    answer = run(*command)
+    assert answer.status == 1
+    assert "all 6 items would be judged: give" in answer.err
+    assert "or --all" in answer.err
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    answer = run(*command)
+    assert (answer.status, "go on? [y/N]" in answer.err) == (1, True)
+    assert session.status().rounds.judged == 0
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    assert "6 labels now" in run(*command).out
+    other = exam(client, 6, precision=None)
+    assert "6 labels now" in run(*command[:2], other.id, *command[3:], "--all").out

@@ -277,7 +277,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.certify([{"id": "a", "surrogate": float("nan")}], None),
         "row 1, 'a', cannot be written as JSON",
     ),
-    "an id": (lambda: celeus.certify([{"id": 7}], None), "line 1: id must be"),
+    "an id": (lambda: celeus.certify([{"id": 7}], None, budget="all"), "line 1: id must be"),
     "no items": (lambda: celeus.certify([], None), "there are no items"),
     "no judge": (lambda: celeus.certify(exam()[0], 3), "judge must be a function"),  # type: ignore[arg-type]
     "nobody": (lambda: celeus.certify(exam()[0], print, concurrency=0), "concurrency must be"),
@@ -291,9 +291,12 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "one end": (lambda: celeus.certify(exam()[0], None, loss=(1,)), "loss must be"),  # type: ignore[arg-type]
     "score": (lambda: celeus.certify(exam()[0], None, score="accuracy"), "score must be"),  # type: ignore[arg-type]
-    "a folder": (lambda: celeus.certify(exam()[0], None, file="."), "cannot be opened"),
-    "no folder": (lambda: celeus.certify(exam()[0], None, file="no/a.jsonl"), "no such folder"),
-    "no key": (lambda: celeus.certify(exam()[0], None, key="no/key.pem"), "cannot sign"),
+    "a folder": (lambda: celeus.certify(exam()[0], None, budget=9, file="."), "cannot be opened"),
+    "no folder": (
+        lambda: celeus.certify(exam()[0], None, budget=9, file="no/a.jsonl"),
+        "no such folder",
+    ),
+    "no key": (lambda: celeus.certify(exam()[0], None, budget=9, key="no/key.pem"), "cannot sign"),
     "twice": (
         lambda: celeus.compare([{"id": "a"}, {"id": "a"}], {"a": "x"}, None),
         "'a' is there twice",
@@ -326,6 +329,19 @@ def test_what_cannot_be_certified_is_refused_and_leaves_nothing(folder: Path, ca
     assert not [one for one in folder.rglob("*") if one.is_file()]
 
 
+def test_all_is_judged_only_where_somebody_says_so(folder: Path) -> None:
+    items, losses = exam()
+    judge: Callable[[celeus.Turn], object] = lambda item: losses[item.id]  # noqa: E731
+    for given in ({}, {"precision": None}, {"precision": {}, "groups": ["topic"]}):
+        with pytest.raises(celeus.Refusal, match=r'before all 600 items .* or budget="all"'):
+            celeus.certify(items, judge, **given)
+    with pytest.raises(celeus.Refusal, match=r"before all 300 items .* margin, budget; or"):
+        celeus.compare(answers("good"), answers("bad"), by_word)
+    assert not list(folder.iterdir())
+    status = celeus.certify(items[:20], judge, budget="all").status()
+    assert status.rounds.judged == 20
+
+
 def test_items_may_lie_in_a_file(folder: Path) -> None:
     items, losses = exam()
     (folder / "exam.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in items))
@@ -355,13 +371,13 @@ def test_numbers_may_be_those_of_numpy() -> None:
 @pytest.mark.parametrize("loss", [float("nan"), np.array([1.0, 0.0]), {1.0}, 1j])
 def test_a_loss_that_is_no_number_is_refused_with_the_name_of_its_item(loss: object) -> None:
     with pytest.raises(celeus.Refusal, match="a loss of 'q0' must be a finite number"):
-        celeus.certify([{"id": "q0"}], lambda _: loss)
+        celeus.certify([{"id": "q0"}], lambda _: loss, budget="all")
 
 
 def test_a_key_that_is_none_is_refused_before_anything_is_judged(folder: Path) -> None:
     (folder / "key.pem").write_text("")
     with pytest.raises(celeus.Refusal, match="cannot sign certificates"):
-        celeus.certify(exam()[0], lambda _: pytest.fail("judged"), key="key.pem")
+        celeus.certify(exam()[0], lambda _: pytest.fail("judged"), budget=9, key="key.pem")
 
 
 @pytest.mark.parametrize(("loss", "verdict"), [("preference", "a"), ("zero_one", {"a": 0, "b": 1})])
@@ -417,7 +433,7 @@ def test_metrics_and_groups_are_claimed_together(folder: Path) -> None:
 def test_what_several_metrics_cannot_have_is_refused(
     folder: Path, said: str, settings: dict[str, Any]
 ) -> None:
-    metrics = {"metrics": {"faithful": "zero_one", "stars": (0, 4)}}
+    metrics = {"metrics": {"faithful": "zero_one", "stars": (0, 4)}, "budget": "all"}
     with pytest.raises(celeus.Refusal, match=said):
         celeus.certify([{"id": "a"}], None, **metrics | settings)
     assert not [one for one in folder.rglob("*") if one.is_file()]

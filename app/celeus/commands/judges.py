@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url
+from celeus.commands.options import HERE, All, LabelKeyFile, SessionId, Url, confirm_all
 from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.client.blocking import Session
     from celeus.client.label_loop import Turn
+    from celeus.client.results import Status
     from celeus.judges.cases import Case, Judge, Opinion
     from celeus.judges.endpoint import Endpoint
 
@@ -108,6 +109,7 @@ def judge(  # noqa: PLR0913 -- one parameter an option
         str | None,
         typer.Option(help="A name that stays: what a killed run held comes back to it at once."),
     ] = None,
+    all_: All = False,
     url: Url = HERE,
     api_key_file: LabelKeyFile = None,
 ) -> None:
@@ -137,6 +139,10 @@ def judge(  # noqa: PLR0913 -- one parameter an option
                 raise
 
         judged = client.session(session)
+        status = status_of(judged)
+        if status is not None and _is_endless(status):
+            what = f"without a precision or a question all {status.budget} items would be judged"
+            confirm_all(what, "the session a precision or a budget", all_=all_)
         try:
             done = judged.judge(told, concurrency=concurrency, worker=worker)
         except Refusal:
@@ -192,17 +198,31 @@ def guess(  # noqa: PLR0913 -- one parameter an option
         )
 
 
-def where(session: "Session") -> str:
-    """The session's own sentence; nothing for a key that is not to see it."""
+def status_of(session: "Session") -> "Status | None":
+    """Return the session's status; None for a key that is not to see it."""
     from celeus.client.refusals import Problem
 
     try:
-        sentence = session.status().sentence or ""
+        return session.status()
     except Problem as problem:
         if problem.code != "scope_missing":
             raise
-        return ""
+        return None
+
+
+def where(session: "Session") -> str:
+    """The session's own sentence; nothing for a key that is not to see it."""
+    status = status_of(session)
+    sentence = "" if status is None else status.sentence
     return f"{sentence.rstrip('.')} " if sentence else ""
+
+
+def _is_endless(status: "Status") -> bool:
+    """Return True if the session stops only when all its items are judged."""
+    asked = (status.precision, status.verdict, status.best, *status.decisions)
+    wanted = (status.table or {"wanted": 0})["wanted"]
+    most = status.items - status.known
+    return all(one is None for one in asked) and not wanted and status.budget >= most
 
 
 @contextmanager

@@ -32,6 +32,8 @@ FOLDER = Path(".celeus")
 LINES = frozenset({".jsonl", ".ndjson"})
 
 Row = Mapping[str, Any]
+Budget = int | Literal["all"] | None
+"""Most items to judge; `all` for a session that need not stop before."""
 Judge = Callable[[Turn], object]
 """Function from an item to its loss; for two answers `left`, `tie` or `right`, or two losses."""
 
@@ -51,7 +53,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     score: tuple[str, Better] | None = None,
     target: str = "pool",
     alpha: float = 0.05,
-    budget: int | None = None,
+    budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
     name: str = "items",
@@ -63,8 +65,10 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``items``: a frame, a Dataset, dicts with ``id``, ``payload`` and perhaps ``surrogate``, or a
     file of JSON lines. ``judge`` is given an item and returns its loss; without one nothing is
     judged yet, and `session.draws()` asks. ``precision`` is the width of the interval to stop at;
-    ``at_most`` and ``at_least`` are questions whose answers stop it as well. ``loss`` is the kind,
-    or the ends of a bounded one; ``score`` what its mean is called, as `("accuracy", "higher")`.
+    ``at_most`` and ``at_least`` are questions whose answers stop it as well, ``budget`` the most
+    items to judge; `budget="all"` has all of them judged where nothing else is to stop it.
+    ``loss`` is the kind, or the ends of a bounded one; ``score`` what its mean is called, as
+    `("accuracy", "higher")`.
     ``name`` is what the pool is called: items of another name have a session of their own.
 
     Where a judge gives several losses, ``metrics`` has the kind or the ends of each by name in
@@ -104,12 +108,13 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
             for side, threshold in sides.items()
             if threshold is not None
         ),
-        budget=_whole(budget, "budget"),
+        budget=_budget(budget),
         fixed=fixed,
     )
     form = PoolForm(name, scale, score=named, metrics=measured)
     request = SessionRequest(claim, table=table)
-    return _judged(form, _rows(items), request, judge, RunFiles(file, key, concurrency))
+    stops = {"precision": precision, "group_precision": group_precision, **sides, "budget": budget}
+    return _judged(form, _rows(items), request, judge, RunFiles(file, key, concurrency), stops)
 
 
 def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -122,7 +127,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     loss: str | tuple[float, float] = "preference",
     names: tuple[str, str] = ("a", "b"),
     alpha: float = 0.05,
-    budget: int | None = None,
+    budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
     file: str | os.PathLike[str] | None = None,
@@ -147,12 +152,14 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
         finite(alpha, "alpha", "alpha"),
         _number(precision, "precision"),
         decide=_number(margin, "margin"),
-        budget=_whole(budget, "budget"),
+        budget=_budget(budget),
         fixed=fixed,
     )
     form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
     rows = _pairs(_answers(a), _answers(b), names)
-    return _judged(form, rows, SessionRequest(claim), judge, RunFiles(file, key, concurrency))
+    stops = {"precision": precision, "margin": margin, "budget": budget}
+    files = RunFiles(file, key, concurrency)
+    return _judged(form, rows, SessionRequest(claim), judge, files, stops)
 
 
 def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -161,7 +168,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     *,
     loss: str | tuple[float, float] = "zero_one",
     alpha: float = 0.05,
-    budget: int | None = None,
+    budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
     file: str | os.PathLike[str] | None = None,
@@ -175,9 +182,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     """
     scale = _scale(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), "exact")
-    claim = Claim(
-        "pool", finite(alpha, "alpha", "alpha"), budget=_whole(budget, "budget"), fixed=fixed
-    )
+    claim = Claim("pool", finite(alpha, "alpha", "alpha"), budget=_budget(budget), fixed=fixed)
     form = PoolForm(f"the best of {len(systems)}", scale, lineup)
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
@@ -193,17 +198,20 @@ class RunFiles:
     concurrency: int
 
 
-def _judged(
+def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` were given
     form: PoolForm,
     rows: Sequence[Row],
     request: SessionRequest,
     judge: Judge | None,
     files: RunFiles,
+    stops: Mapping[str, object] | None = None,
 ) -> Session:
+    """Return the session, judged; ``stops`` are the settings of which one has to be given."""
     if not rows:
         raise InvalidValue("there are no items", field="items", rule="at least one item")
     _check_judge(judge)
     check_concurrency(files.concurrency)
+    _check_stop(len(rows), stops)
     file = _file_of(form, rows, request) if files.file is None else Path(files.file)
     key = files.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
@@ -367,11 +375,21 @@ def _number(value: object, name: str) -> float | None:
     return None if value is None else finite(value, name, name)
 
 
-def _whole(value: object, name: str) -> int | None:
-    number = _number(value, name)
-    if number is None:
+def _budget(value: object) -> int | None:
+    if value is None or value == "all":
         return None
+    number = finite(value, "budget", "budget")
     if not number.is_integer():
-        rule = "a whole number"
-        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=number)
+        rule = 'a whole number, or "all"'
+        raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=number)
     return int(number)
+
+
+def _check_stop(items: int, stops: Mapping[str, object] | None) -> None:
+    """Refuse a session that would judge all items without anybody having said so."""
+    if stops is not None and all(stop is None or stop == {} for stop in stops.values()):
+        rule = f'{", ".join(stops)}; or budget="all" to judge all'
+        message = (
+            f"nothing would stop this session before all {items} items are judged: give {rule}"
+        )
+        raise InvalidValue(message, field="precision", rule=rule)
