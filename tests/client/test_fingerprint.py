@@ -108,8 +108,8 @@ def test_a_judge_that_has_judged_is_not_called_another_one() -> None:
     before = fingerprint(judge)
     for _ in range(5000):
         judge(None)
-    assert before.against(str(before)) == "same"
-    assert fingerprint(judge).against(str(before)) == "unknown"
+    assert before.against(str(before)).verdict == "same"
+    assert fingerprint(judge).against(str(before)).verdict == "unknown"
 
 
 def test_what_cannot_be_read_is_named() -> None:
@@ -120,15 +120,15 @@ def test_what_cannot_be_read_is_named() -> None:
 
     found = fingerprint(judge)
     assert found.unread == ("lock",)
-    assert found.against(str(found)) == "unknown"
+    assert found.against(str(found)).verdict == "unknown"
 
 
 def test_another_python_cannot_tell() -> None:
     found = fingerprint(lambda _: 0.0)
     earlier = Fingerprint("cpython-38", "0" * 16, "0" * 16)
-    assert found.against(str(earlier)) == "unknown"
-    assert found.against(None) == "unknown"
-    assert fingerprint(lambda _: 1.0).against(str(found)) == "changed"
+    assert found.against(str(earlier)).verdict == "unknown"
+    assert found.against(None).verdict == "unknown"
+    assert fingerprint(lambda _: 1.0).against(str(found)).verdict == "changed"
 
 
 @pytest.mark.parametrize(
@@ -145,5 +145,5 @@ def test_another_python_cannot_tell() -> None:
 def test_every_kind_of_judge_is_read(judge: object, other: object) -> None:
     found = fingerprint(judge)
     assert not found.unread
-    assert found.against(str(fingerprint(judge))) == "same"
-    assert fingerprint(other).against(str(found)) == "changed"
+    assert found.against(str(fingerprint(judge))).verdict == "same"
+    assert fingerprint(other).against(str(found)).verdict == "changed"

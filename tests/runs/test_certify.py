@@ -152,7 +152,7 @@ def test_called_again_it_goes_on_and_judges_nothing_twice(concurrency: int) -> N
         celeus.certify(items, judge, precision=0.2, concurrency=concurrency)
     before = list(judged)
     judged.clear()
-    session = celeus.certify(items, judge_of(losses, judged), precision=0.2)
+    session = celeus.certify(items, judge_of(losses, judged), precision=0.2, keep=True)
     assert session.status().state == "target_reached"
     assert not set(before) & set(judged)
     assert session.status().rounds.judged == len(before) + len(judged)
@@ -491,3 +491,103 @@ def test_items_of_another_name_have_a_session_of_their_own() -> None:
         for name in ("small", "large", "small")
     )
     assert one.id == again.id != two.id
+
+
+def broken(_: celeus.Turn) -> float:
+    return 1.0
+
+
+def mended(_: celeus.Turn) -> float:
+    return 0.0
+
+
+def begun(judge: Any, file: Path, count: int) -> int:  # noqa: ANN401 -- a judge
+    """Have it judge so many items, and be killed; how many it has judged."""
+    items = exam()[0]
+    session = celeus.certify(items, None, precision=0.1, budget=count, file=file)
+    session.judge(judge, concurrency=1)
+    session.client.close()
+    return session.status().rounds.judged
+
+
+@pytest.mark.parametrize("count", [26, ITEMS])
+def test_a_mended_judge_is_refused_until_somebody_decides(
+    count: int, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = folder / "exam.jsonl"
+    given: dict[str, Any] = {"precision": 0.1, "budget": count, "file": file}
+    judged = begun(broken, file, count)
+    with pytest.raises(celeus.Refusal, match="the judge changed") as refused:
+        celeus.certify(exam()[0], mended, **given)
+    assert "keep=True" in str(refused.value)
+    assert "fresh=True" in str(refused.value)
+    assert f"taken up: {judged} judgements from {file}, the last at 20" in caplog.text
+    kept = celeus.certify(exam()[0], mended, keep=True, **given)
+    assert (kept.status().estimate or 0.0) > 0.8
+    kept.client.close()
+    anew = celeus.certify(exam()[0], mended, fresh=True, **given).status()
+    assert (anew.estimate or 0.0) < 0.2
+    assert f"begun anew: the {judged} judgements before are in {folder}/exam.1.jsonl" in caplog.text
+    assert Run.resume(folder / "exam.1.jsonl").taken_up == judged
+
+
+def test_the_same_judge_goes_on_and_is_told_what_is_there(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = folder / "exam.jsonl"
+    begun(mended, file, 26)
+    celeus.certify(exam()[0], mended, precision=0.1, budget=26, file=file)
+    (line,) = caplog.messages
+    assert line.startswith("celeus: taken up: 26 judgements from")
+
+
+def test_a_judge_after_another_one_that_was_kept_is_compared_with_that(folder: Path) -> None:
+    items, file = exam()[0], folder / "exam.jsonl"
+    given: dict[str, Any] = {"precision": 0.01, "file": file}
+
+    def tired(judge: Any) -> Any:  # noqa: ANN401 -- a judge
+        calls = list[int]()
+
+        def judging(item: celeus.Turn) -> float:
+            calls.append(1)
+            if len(calls) > 9:
+                raise TimeoutError
+            return float(judge(item))
+
+        return judging
+
+    for judge, more in ((broken, {}), (mended, {"keep": True})):
+        with pytest.raises(TimeoutError):
+            celeus.certify(items, tired(judge), **given | more)
+    with pytest.raises(celeus.Refusal, match="the judge changed"):
+        celeus.certify(items, tired(broken), **given)
+    with pytest.raises(TimeoutError):
+        celeus.certify(items, tired(mended), **given)
+    assert Run.resume(file).status()["rounds"]["judged"] == 27
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_it_is_said_where_nobody_can_tell_whether_the_judge_changed(
+    folder: Path, caplog: pytest.LogCaptureFixture, *, by_hand: bool
+) -> None:
+    lock, file = threading.Lock(), folder / "exam.jsonl"
+
+    def judge(_: celeus.Turn) -> float:
+        return float(lock.locked())
+
+    session = celeus.certify(exam()[0], None, precision=0.1, budget=9, file=file)
+    if by_hand:
+        for item in session.draws():
+            item.observe(0.0)
+    else:
+        session.judge(judge)
+    session.client.close()
+    assert not caplog.messages
+    celeus.certify(exam()[0], judge, precision=0.1, budget=9, file=file)
+    why = "it is not known who" if by_hand else "lock cannot be read"
+    assert f"cannot tell whether the judge changed: {why}" in caplog.text
+
+
+def test_nobody_keeps_and_begins_anew() -> None:
+    with pytest.raises(celeus.Refusal, match="keep and fresh"):
+        celeus.certify(exam()[0], mended, precision=0.1, keep=True, fresh=True)

@@ -24,13 +24,23 @@ from typing import Literal
 
 ATOMS = (type(None), bool, int, float, complex, str, bytes, type(...))
 CONTAINERS = (list, set, dict)
-LETTERS = 16
+LETTERS = 10
+"""Digits of a digest: with another one and a runtime they fit into a tag of a session."""
+MOST_RUNTIME = 12
 _PACKAGES = tuple(
     sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 _Cached = type(functools.cache(len))
 _STORES = frozenset({"STORE_GLOBAL", "STORE_DEREF"})
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Whether a judge is the one that judged before, and ``why`` that is so."""
+
+    verdict: Literal["same", "changed", "unknown"]
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +55,28 @@ class Fingerprint:
     def __str__(self) -> str:
         return f"{self.code}-{self.values or 0}-{self.runtime}"
 
-    def against(self, earlier: str | None) -> Literal["same", "changed", "unknown"]:
+    def against(self, earlier: str | None) -> "Comparison":
         """Compare with the text of an earlier judge's fingerprint, None where there is none."""
+        code, values, runtime = [*(earlier or "").split("-", 2), "", ""][:3]
+        unknown = None
         if earlier is None:
-            return "unknown"
-        code, values, runtime = [*earlier.split("-", 2), "", ""][:3]
-        if code != self.code:
-            return "changed" if self.code and code and runtime == self.runtime else "unknown"
-        return "same" if self.values and values == self.values else "unknown"
+            unknown = "it is not known who gave the earlier judgements"
+        elif runtime != self.runtime:
+            unknown = f"the earlier judge was run by {runtime}"
+        elif not self.code or not code:
+            unknown = "its code cannot be read"
+        elif code != self.code:
+            return Comparison("changed", "its code or its constants differ")
+        elif self.unread:
+            unknown = f"{', '.join(self.unread)} cannot be read"
+        elif values != self.values:
+            unknown = "its code is the same, but values that it reads differ"
+        return Comparison("same", "") if unknown is None else Comparison("unknown", unknown)
 
 
 def fingerprint(judge: object) -> Fingerprint:
     """Return the fingerprint of a function, or of whatever describes a judge in plain values."""
-    runtime = sys.implementation.cache_tag if callable(judge) else "data"
+    runtime = (sys.implementation.cache_tag or "")[:MOST_RUNTIME] if callable(judge) else "data"
     whose = judge if hasattr(judge, "__module__") else type(judge)
     reader = _Reader(str(getattr(whose, "__module__", "")).partition(".")[0])
     try:

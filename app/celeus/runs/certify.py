@@ -12,6 +12,7 @@ from typing import Any, Literal
 from celeus.client.blocking import Session
 from celeus.client.exchange import encoded
 from celeus.client.label_loop import Turn, check_concurrency, finite
+from celeus.client.resuming import LOG, counted, taken_up
 from celeus.client.rows import rows_of
 from celeus.core.canonical import canonical_json
 from celeus.core.plans.plan import Claim
@@ -23,7 +24,7 @@ from celeus.core.pools.score import Better, Score, declared_score
 from celeus.core.pools.systems import Lineup, Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
-from celeus.runs.ledger_file import unwritten
+from celeus.runs.ledger_file import set_aside, unwritten
 from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
 
@@ -59,6 +60,8 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     name: str = "items",
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
+    keep: bool = False,
+    fresh: bool = False,
 ) -> Session:
     """Judge items until the interval of their mean loss is narrow enough; return the session.
 
@@ -77,7 +80,10 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``group_precision`` wide. ``account`` says what holds of all these together: docs/api.md.
 
     The session lies in ``file``, by default in the folder `.celeus`: whoever is stopped or killed
-    and calls again with the same arguments goes on where they were, and judges nothing twice.
+    and calls again with the same arguments goes on where they were, and judges nothing twice. A
+    judge whose code or constants changed since is refused, until ``keep`` says that the earlier
+    judgements count all the same, or ``fresh`` begins anew.
+
     Certificates are signed with the key in ``key``, which is made beside the file if it is not
     there. Raises `celeus.Refusal` for what cannot be certified; what ``judge`` raises comes
     through, and its item is not judged.
@@ -114,7 +120,9 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     form = PoolForm(name, scale, score=named, metrics=measured)
     request = SessionRequest(claim, table=table)
     stops = {"precision": precision, "group_precision": group_precision, **sides, "budget": budget}
-    return _judged(form, _rows(items), request, judge, RunFiles(file, key, concurrency), stops)
+    return _judged(
+        form, _rows(items), request, judge, RunFiles(file, key, concurrency, keep, fresh), stops
+    )
 
 
 def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -132,6 +140,8 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     concurrency: int = 1,
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
+    keep: bool = False,
+    fresh: bool = False,
 ) -> Session:
     """Judge answers of two systems to the same questions until it is clear which is better.
 
@@ -158,7 +168,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
     rows = _pairs(_answers(a), _answers(b), names)
     stops = {"precision": precision, "margin": margin, "budget": budget}
-    files = RunFiles(file, key, concurrency)
+    files = RunFiles(file, key, concurrency, keep, fresh)
     return _judged(form, rows, SessionRequest(claim), judge, files, stops)
 
 
@@ -173,6 +183,8 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     concurrency: int = 1,
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
+    keep: bool = False,
+    fresh: bool = False,
 ) -> Session:
     """Judge answers of several systems to the same questions until one of them is the best.
 
@@ -186,16 +198,21 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     form = PoolForm(f"the best of {len(systems)}", scale, lineup)
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
-    return _judged(form, rows, request, judge, RunFiles(file, key, concurrency))
+    return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """A session's file, the key that signs its certificate, and the number of parallel judges."""
+    """A session's file, the key that signs its certificate, and the number of parallel judges.
+
+    ``keep`` goes on with judgements of another judge, ``fresh`` begins anew.
+    """
 
     file: str | os.PathLike[str] | None
     key: str | os.PathLike[str] | None
     concurrency: int
+    keep: bool
+    fresh: bool
 
 
 def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` were given
@@ -212,12 +229,18 @@ def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` w
     _check_judge(judge)
     check_concurrency(files.concurrency)
     _check_stop(len(rows), stops)
+    if files.keep and files.fresh:
+        rule = "one of them, or none"
+        raise InvalidValue(f"keep and fresh must be {rule}", field="keep", rule=rule)
     file = _file_of(form, rows, request) if files.file is None else Path(files.file)
     key = files.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
     check_key(signing)
+    if files.fresh and (aside := set_aside(file)) is not None:
+        LOG.warning("celeus: begun anew: the %s before are in %s", counted(aside[1]), aside[0])
     run = Run.open(file, form, rows, request)
-    session = session_of(run, signing)
+    taken_up(run.taken_up, file, run.last_at)
+    session = session_of(run, signing, keep=files.keep)
     if judge is not None:
         try:
             session.judge(judge, concurrency=files.concurrency, worker="process")

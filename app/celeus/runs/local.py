@@ -13,7 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from celeus.client.blocking import Client, Session
 from celeus.client.calls import POOLS
 from celeus.client.exchange import Answer, Request
+from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import JudgeResult, Turn, Turns
+from celeus.client.resuming import check_judge
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
 from celeus.core.session.outcome import Judgement, check_blind
@@ -154,9 +156,10 @@ class LocalClient(Client):
 class LocalSession(Session):
     """A session of this process, where no lease ends: who stops judging leaves what they hold."""
 
-    def __init__(self, run: Run, key: Path) -> None:
+    def __init__(self, run: Run, key: Path, *, keep: bool = False) -> None:
         super().__init__(LocalClient(run, key), run.id)
         self._run = run
+        self._keep = keep
 
     def draws(
         self, worker: str | None = None, *, wait_paused: bool = False
@@ -169,15 +172,25 @@ class LocalSession(Session):
                 self._run.release([name])
 
     def _let_judge(self, workers: list[Turns], verdict: Callable[[Any], object]) -> JudgeResult:
+        judge, names = fingerprint(verdict), [turns.worker for turns in workers]
+        if self._run.taken_up:
+            check_judge(judge, self._run.earlier_judge, keep=self._keep)
+            self._run.taken_up = 0
+        self._run.judges |= dict.fromkeys(names, str(judge))
         try:
             return super()._let_judge(workers, verdict)
         finally:
-            self._run.release([turns.worker for turns in workers])
+            for name in names:
+                del self._run.judges[name]
+            self._run.release(names)
 
 
-def session_of(run: Run, key: Path) -> Session:
-    """Return the session in the form that `celeus.Client` gives for a service."""
-    return LocalSession(run, key)
+def session_of(run: Run, key: Path, *, keep: bool = False) -> Session:
+    """Return the session in the form that `celeus.Client` gives for a service.
+
+    With ``keep`` it goes on with another judge than the one that judged before.
+    """
+    return LocalSession(run, key, keep=keep)
 
 
 def signing_key(file: Path) -> Ed25519PrivateKey:

@@ -61,7 +61,11 @@ def upload_of(form: PoolForm, rows: Sequence[object]) -> Upload:
 
 
 class Run:
-    """A session in this process. Its methods may be called by several threads at once."""
+    """A session in this process. Its methods may be called by several threads at once.
+
+    ``taken_up`` counts the judgements that were in its file when it was opened; ``earlier_judge``
+    is the fingerprint of the last function that judged, as far as one is known.
+    """
 
     def __init__(
         self, file: LedgerFile, header: Mapping[str, Any], upload: Upload, plan: AnyPlan
@@ -83,6 +87,10 @@ class Run:
         self._head = chain_start(self.session, bytes.fromhex(plan.digest))
         self._holders: dict[int, frozenset[str]] = {}
         self._late: dict[int, frozenset[str]] = {}
+        self.judges: dict[str, str] = {}
+        """The fingerprints of functions that judge now, by worker."""
+        self.taken_up = 0
+        self.earlier_judge: str | None = None
         self._lock = FairLock()
 
     @classmethod
@@ -209,6 +217,9 @@ class Run:
         self._records = list(lines)
         self._head = chain_on(self._head, lines)
         self._last = transcript.records[-1]["at"] if transcript.records else None
+        self.taken_up = self._state.observed
+        judges = (record.get("detail", {}).get("judge") for record in transcript.records[::-1])
+        self.earlier_judge = next((judge for judge in judges if judge is not None), None)
         self.lifecycle = transcript.state
         self.revision += transcript.amendments
 
@@ -226,6 +237,11 @@ class Run:
     def id(self) -> str:
         """Id of the session."""
         return f"ses_{self.session.hex()}"
+
+    @property
+    def last_at(self) -> str | None:
+        """Time of the last event."""
+        return self._last
 
     @property
     def state(self) -> AnySession:
@@ -406,6 +422,8 @@ class Run:
         for place in fresh.values():
             judgement = judgements[place]
             detail = detail_of(judgement) | {"worker": worker}
+            if worker in self.judges:
+                detail["judge"] = self.judges[worker]
             self._append(event_of(judgement, losses[place]), detail)
             others = self._holders.pop(judgement.round, frozenset()) - {worker}
             if others:
