@@ -34,6 +34,7 @@ from celeus.client.exchange import (
     greeted,
     post,
 )
+from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import (
@@ -47,6 +48,7 @@ from celeus.client.results import (
     Status,
     Tombstone,
 )
+from celeus.client.resuming import check_resume
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
 from celeus.client.tasks import WorkerNames, held, judge_together
@@ -200,19 +202,23 @@ class AsyncClient:
         pool: Pool | str,
         *,
         resume: str | None = None,
+        keep: bool = False,
+        fresh: bool = False,
         **opening: Any,  # noqa: ANN401 -- members of the contract
     ) -> "AsyncSession":
         """Open a session; ``opening`` has the members of docs/api.md, such as ``precision``.
 
         With ``resume``, a name, return the session of that name if there is one that is not closed
         or archived, so that a program started again goes on where it was. Refuses one of other
-        items or settings.
+        items or settings, and has `judge` refuse a function that changed since it judged, unless
+        ``keep`` is True. With ``fresh`` closes the session that is there, and opens another one.
         """
+        check_resume(resume, keep=keep, fresh=fresh)
         if resume is None:
             status = await self.run(calls.open_session(pool, opening))
-        else:
-            status = await self.run(calls.resume_session(pool, resume, opening))
-        return AsyncSession(self, status.id)
+            return AsyncSession(self, status.id)
+        status = await self.run(calls.resume_session(pool, resume, opening, fresh=fresh))
+        return AsyncSession(self, status.id, keep=keep)
 
     async def push(self, file: str | os.PathLike[str]) -> "AsyncSession":
         """Send the file of a run in process; return the closed session made of it."""
@@ -250,9 +256,11 @@ class AsyncClient:
 class AsyncSession:
     """A session of a service: judge it, follow it, read it."""
 
-    def __init__(self, client: AsyncClient, session: str) -> None:
+    def __init__(self, client: AsyncClient, session: str, *, keep: bool | None = None) -> None:
+        """Judge the session of this id; ``keep`` is None unless it was opened to be resumed."""
         self.client = client
         self.id = session
+        self._keep = keep
         self._path = f"{calls.SESSIONS}/{session}"
         self._names = WorkerNames(session)
 
@@ -408,6 +416,9 @@ class AsyncSession:
         size: int | None,
         seen: Seen | None,
     ) -> JudgeResult:
+        if self._keep is not None:
+            await self.client.run(calls.take_up(self.id, fingerprint(verdict), keep=self._keep))
+            self._keep = None
         with self._names.use(worker) as name:
             workers = workers_of(self.id, name, concurrency, size, seen)
             return await self._let_judge(workers, verdict)

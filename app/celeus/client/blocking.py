@@ -31,6 +31,7 @@ from celeus.client.exchange import (
     greeted,
     post,
 )
+from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import (
@@ -44,6 +45,7 @@ from celeus.client.results import (
     Status,
     Tombstone,
 )
+from celeus.client.resuming import check_resume
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
 from celeus.client.threads import WorkerNames, held, judge_together
@@ -197,19 +199,23 @@ class Client:
         pool: Pool | str,
         *,
         resume: str | None = None,
+        keep: bool = False,
+        fresh: bool = False,
         **opening: Any,  # noqa: ANN401 -- members of the contract
     ) -> "Session":
         """Open a session; ``opening`` has the members of docs/api.md, such as ``precision``.
 
         With ``resume``, a name, return the session of that name if there is one that is not closed
         or archived, so that a program started again goes on where it was. Refuses one of other
-        items or settings.
+        items or settings, and has `judge` refuse a function that changed since it judged, unless
+        ``keep`` is True. With ``fresh`` closes the session that is there, and opens another one.
         """
+        check_resume(resume, keep=keep, fresh=fresh)
         if resume is None:
             status = self.run(calls.open_session(pool, opening))
-        else:
-            status = self.run(calls.resume_session(pool, resume, opening))
-        return Session(self, status.id)
+            return Session(self, status.id)
+        status = self.run(calls.resume_session(pool, resume, opening, fresh=fresh))
+        return Session(self, status.id, keep=keep)
 
     def push(self, file: str | os.PathLike[str]) -> "Session":
         """Send the file of a run in process; return the closed session made of it."""
@@ -246,9 +252,11 @@ class Client:
 class Session:
     """A session of a service: judge it, follow it, read it."""
 
-    def __init__(self, client: Client, session: str) -> None:
+    def __init__(self, client: Client, session: str, *, keep: bool | None = None) -> None:
+        """Judge the session of this id; ``keep`` is None unless it was opened to be resumed."""
         self.client = client
         self.id = session
+        self._keep = keep
         self._path = f"{calls.SESSIONS}/{session}"
         self._names = WorkerNames(session)
 
@@ -407,6 +415,9 @@ class Session:
         size: int | None,
         seen: Seen | None,
     ) -> JudgeResult:
+        if self._keep is not None:
+            self.client.run(calls.take_up(self.id, fingerprint(verdict), keep=self._keep))
+            self._keep = None
         with self._names.use(worker) as name:
             workers = workers_of(self.id, name, concurrency, size, seen)
             return self._let_judge(workers, verdict)

@@ -29,6 +29,16 @@ def check_judge(
         raise InvalidValue(message, field="judge", rule=ways)
 
 
+def check_resume(resume: object, *, keep: bool, fresh: bool) -> None:
+    """Refuse contradictions in how work is to go on; ``resume`` is None where it is not to."""
+    if keep and fresh:
+        rule = "one of them, or none"
+        raise InvalidValue(f"keep and fresh must be {rule}", field="keep", rule=rule)
+    if resume is None and (keep or fresh):
+        field, rule = "keep" if keep else "fresh", "left out, or beside resume"
+        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule)
+
+
 def counted(judgements: int) -> str:
     """Return a number of judgements in words."""
     return "1 judgement" if judgements == 1 else f"{judgements} judgements"

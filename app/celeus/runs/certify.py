@@ -12,7 +12,7 @@ from typing import Any, Literal
 from celeus.client.blocking import Session
 from celeus.client.exchange import encoded
 from celeus.client.label_loop import Turn, check_concurrency, finite
-from celeus.client.resuming import LOG, counted, taken_up
+from celeus.client.resuming import LOG, check_resume, counted, taken_up
 from celeus.client.rows import rows_of
 from celeus.core.canonical import canonical_json
 from celeus.core.plans.plan import Claim
@@ -229,9 +229,7 @@ def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` w
     _check_judge(judge)
     check_concurrency(files.concurrency)
     _check_stop(len(rows), stops)
-    if files.keep and files.fresh:
-        rule = "one of them, or none"
-        raise InvalidValue(f"keep and fresh must be {rule}", field="keep", rule=rule)
+    check_resume(True, keep=files.keep, fresh=files.fresh)
     file = _file_of(form, rows, request) if files.file is None else Path(files.file)
     key = files.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     signing = file.parent / f"{file.name}.pem" if key is None else Path(key)

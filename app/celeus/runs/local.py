@@ -159,7 +159,7 @@ class LocalSession(Session):
     def __init__(self, run: Run, key: Path, *, keep: bool = False) -> None:
         super().__init__(LocalClient(run, key), run.id)
         self._run = run
-        self._keep = keep
+        self._keeps = keep
 
     def draws(
         self, worker: str | None = None, *, wait_paused: bool = False
@@ -174,7 +174,7 @@ class LocalSession(Session):
     def _let_judge(self, workers: list[Turns], verdict: Callable[[Any], object]) -> JudgeResult:
         judge, names = fingerprint(verdict), [turns.worker for turns in workers]
         if self._run.taken_up:
-            check_judge(judge, self._run.earlier_judge, keep=self._keep)
+            check_judge(judge, self._run.earlier_judge, keep=self._keeps)
             self._run.taken_up = 0
         self._run.judges |= dict.fromkeys(names, str(judge))
         try:
