@@ -15,6 +15,7 @@ import celeus
 from celeus.client.label_loop import Turns
 from celeus.client.results import Item
 from celeus.core.certificate.verify import verify
+from celeus.runs.local import session_of
 from celeus.runs.run import Run
 from tests.runs.files import race, sheet
 
@@ -419,6 +420,31 @@ def test_metrics_and_groups_are_claimed_together(folder: Path) -> None:
         table = run.status()["table"]
     assert (table["account"], table["claims"], table["groups"]) == ("together", 6, ["topic"])
     assert [one["met"] for one in table["metrics"]] == [True, None]
+
+
+def table(folder: Path) -> celeus.Session:
+    """A closed session of two metrics in two groups."""
+    sheet(folder / "sheet.jsonl")
+    return session_of(Run.resume(folder / "sheet.jsonl"), folder / "key.pem")
+
+
+def test_the_claims_of_a_table_are_read(folder: Path) -> None:
+    session = table(folder)
+    claims = session.claims()
+    assert [(one.metric, one.value) for one in claims[:4]] == [
+        ("faithful", None),
+        ("stars", None),
+        ("faithful", "art"),
+        ("stars", "art"),
+    ]
+    assert claims[0].lower <= 0.3 <= claims[0].upper
+    assert claims[0].sentence.startswith("faithful: error rate")
+    assert {one.metric for one in session.claims(metric="stars", sort="width")} == {"stars"}
+    assert [one.column for one in session.claims(column="")] == [None, None]
+    with pytest.raises(celeus.Refusal, match="no metric short"):
+        session.claims(metric="short")
+    with pytest.raises(celeus.Refusal, match="makes one claim"):
+        celeus.certify(exam()[0], None, precision=0.3).claims()
 
 
 @pytest.mark.parametrize(

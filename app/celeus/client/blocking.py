@@ -35,6 +35,7 @@ from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import (
+    Claim,
     Comment,
     Entry,
     Item,
@@ -375,6 +376,13 @@ class Session:
     def frame(self, **wanted: Any) -> Any:  # noqa: ANN401 -- a DataFrame; pandas is no part of us
         """Return the `labels` as a DataFrame of pandas."""
         return frame_of([label.raw for label in self.labels(**wanted)])
+
+    def claims(self, **wanted: Any) -> list[Claim]:  # noqa: ANN401 -- members of the contract
+        """Return the claims of a session with metrics or groups, as they stand.
+
+        ``wanted`` are `sort`, `metric` and `column` of docs/api.md.
+        """
+        return self.client.run(calls.session_claims(self.id, wanted))
 
     def comments(self) -> Iterator[Comment]:
         """Yield what judges added to their judgements, in the order of rounds."""

@@ -20,7 +20,7 @@ from celeus.client.exchange import (
 from celeus.client.fingerprint import Fingerprint
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
-from celeus.client.results import Plan, Pool, Status, Tombstone
+from celeus.client.results import Claim, Plan, Pool, Status, Tombstone
 from celeus.client.resuming import LOG, check_judge, taken_up
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
@@ -235,6 +235,12 @@ def get_session(session: str) -> Flow[Status]:
 def change_session(session: str, settings: Mapping[str, Any]) -> Flow[Status]:
     """Where a session stands with new settings."""
     return read(Status, (yield from post(f"{SESSIONS}/{session}", settings, "PATCH")))
+
+
+def session_claims(session: str, wanted: Mapping[str, Any]) -> Flow[list[Claim]]:
+    """The claims of a table, as they stand."""
+    told = yield from get(f"{SESSIONS}/{session}/claims", **wanted)
+    return [read(Claim, claim) for claim in member(told, "data")]
 
 
 def lease_seconds(session: str) -> Flow[float]:

@@ -45,6 +45,7 @@ class LocalClient(Client):
             ("POST", "/amendments"): self._amend,
             ("GET", "/ledger"): self._records,
             ("GET", "/trajectory"): self._trajectory,
+            ("GET", "/claims"): lambda request: run.claims(**request.query),
             ("GET", f"{POOLS}/pool_{run.session.hex()}/items"): self._items,
             ("GET", "/certificate"): lambda _: run.certificate(signing_key(self._key)),
         }

@@ -19,6 +19,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start, record_of
 from celeus.core.certificate.document import Account, certificate, position_of
 from celeus.core.certificate.read_ledger import Transcript
+from celeus.core.insights.claim_rows import Order, claims_document
 from celeus.core.insights.status import Header, session_state, status_document
 from celeus.core.ledger import Amendment, Change, Event
 from celeus.core.plain import Mismatch
@@ -257,6 +258,13 @@ class Run:
         """Return the session's status, with the members of the service's status document."""
         with self._lock:
             return self._status()
+
+    def claims(
+        self, sort: Order = "plan", metric: str | None = None, column: str | None = None
+    ) -> dict[str, Any]:
+        """Return the claims of a table, with the members of the service's answer."""
+        with self._lock:
+            return claims_document(self._state, self.id, sort, metric, column)
 
     def shows_answers(self, round_: int) -> bool:
         """Return whether the judge of a round sees answers without the systems' names."""
