@@ -4,7 +4,9 @@ import json
 import stat
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,17 @@ from celeus.client.results import Item
 from celeus.core.certificate.verify import verify
 from celeus.runs.local import session_of
 from celeus.runs.run import Run
+from tests.cli.calling import Run as Command
+from tests.cli.calling import celeus as command_line
 from tests.runs.files import race, sheet
 
 ITEMS = 600
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Calls `celeus`."""
+    return lambda *words: command_line(monkeypatch, capsys, *words)
 
 
 @pytest.fixture(autouse=True)
@@ -445,6 +455,49 @@ def test_the_claims_of_a_table_are_read(folder: Path) -> None:
         session.claims(metric="short")
     with pytest.raises(celeus.Refusal, match="makes one claim"):
         celeus.certify(exam()[0], None, precision=0.3).claims()
+
+
+def best_of(folder: Path) -> celeus.Session:
+    """A closed session that seeks the best of three systems."""
+    race(folder / "race.jsonl")
+    return session_of(Run.resume(folder / "race.jsonl"), folder / "key.pem")
+
+
+@pytest.mark.parametrize("session", [table, best_of])
+def test_one_file_is_verified(
+    session: Callable[[Path], celeus.Session], folder: Path, run: Command
+) -> None:
+    closed = session(folder)
+    (folder / "certificate.json").write_bytes(closed.certificate())
+    assert run("verify", "certificate.json").status == 1
+    (folder / "bundle.zip").write_bytes(closed.bundle())
+    answer = run("verify", "bundle.zip")
+    assert (answer.status, answer.err) == (0, "")
+    assert f"valid final certificate of {closed.id}" in answer.out
+    assert closed.bundle() == closed.bundle()
+
+
+def test_a_bundle_that_was_changed_is_refused(folder: Path, run: Command) -> None:
+    data = table(folder).bundle()
+    forged = data.replace(b'"closed"', b'"active"')
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("certificate.json", "columns.npz"):
+            archive.writestr(name, b"{}")
+    other = BytesIO()
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("../certificate.json", b"{}")
+    for content, why in (
+        (forged, "Bad CRC-32"),
+        (packed.getvalue(), "packed or encrypted"),
+        (other.getvalue(), "it holds other files"),
+    ):
+        (folder / "bundle.zip").write_bytes(content)
+        answer = run("verify", "bundle.zip")
+        assert (answer.status, why in answer.err) == (1, True), answer.err
+    (folder / "bundle.zip").write_bytes(data)
+    answer = run("verify", "bundle.zip", "--pool", "bundle.zip")
+    assert "pool must be left out beside a bundle" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from celeus.client import calls
+from celeus.client.bundle import bundled
 from celeus.client.config import LIMITS, REQUEST_SECONDS, Service
 from celeus.client.event_stream import Following
 from celeus.client.exchange import (
@@ -401,6 +402,16 @@ class Session:
     def certificate(self) -> bytes:
         """Return the signed certificate, byte by byte; final once the session is closed."""
         return self.client.run(calls.body_at(f"{self._path}/certificate"))
+
+    def bundle(self) -> bytes:
+        """Return the certificate and the pool's columns in one file, for `celeus verify`.
+
+        It holds ids and payloads of no items. Certificates of tables and of the best of several
+        systems are verified with these columns only, others more thoroughly.
+        """
+        pool = (self.status()).pool_id
+        columns = self.client.run(calls.body_at(f"{calls.POOLS}/{pool}/columns.npz"))
+        return bundled(self.certificate(), columns)
 
     def report(self) -> str:
         """Return the report, an HTML page that loads nothing."""

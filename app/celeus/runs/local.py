@@ -4,10 +4,12 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, Never
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.client.blocking import Client, Session
@@ -18,6 +20,7 @@ from celeus.client.label_loop import JudgeResult, Turn, Turns
 from celeus.client.resuming import check_judge
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
+from celeus.core.pools.pool import archive_arrays
 from celeus.core.session.outcome import Judgement, check_blind
 from celeus.errors import InvalidValue, ObservationConflict, SessionClosed
 from celeus.runs.run import Run
@@ -47,6 +50,7 @@ class LocalClient(Client):
             ("GET", "/trajectory"): self._trajectory,
             ("GET", "/claims"): lambda request: run.claims(**request.query),
             ("GET", f"{POOLS}/pool_{run.session.hex()}/items"): self._items,
+            ("GET", f"{POOLS}/pool_{run.session.hex()}/columns.npz"): lambda _: self._columns(),
             ("GET", "/certificate"): lambda _: run.certificate(signing_key(self._key)),
         }
 
@@ -129,6 +133,11 @@ class LocalClient(Client):
         ]
         last = begin + len(data) - 1
         return {"data": data, "next": last if last + 1 < len(upload.ids) else None}
+
+    def _columns(self) -> bytes:
+        file = BytesIO()
+        np.savez(file, allow_pickle=False, **archive_arrays(self.ledger.upload.pool))
+        return file.getvalue()
 
     def _trajectory(self, request: Request) -> object:
         after, limit = _page(request)
