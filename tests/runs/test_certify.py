@@ -15,7 +15,7 @@ import pytest
 
 import celeus
 from celeus.client.label_loop import Turns
-from celeus.client.results import Item
+from celeus.client.results import Item, Label
 from celeus.core.certificate.verify import verify
 from celeus.runs.local import session_of
 from celeus.runs.run import Run
@@ -455,6 +455,34 @@ def test_the_claims_of_a_table_are_read(folder: Path) -> None:
         session.claims(metric="short")
     with pytest.raises(celeus.Refusal, match="makes one claim"):
         celeus.certify(exam()[0], None, precision=0.3).claims()
+
+
+def test_the_labels_of_a_table_are_read(folder: Path) -> None:
+    session = table(folder)
+    labels = list(session.labels())
+    assert len(labels) == session.status().rounds.judged
+    for label in labels:
+        assert label.groups == {"topic": ("law", "art")[label.index % 2]}
+        faithful, stars = float(label.index % 10 > 6), float(label.index % 4)
+        assert label.losses == {"faithful": faithful, "stars": stars}
+        assert label.in_interval
+        assert label.drawn_at <= label.judged_at
+
+
+def test_labels_are_those_that_stand() -> None:
+    session = celeus.certify(exam()[0], lambda _: 0.0, precision=0.01, budget=6)
+    session.amend(2, "misread", loss=1.0)
+    labels = list(session.client.pages(Label, f"/v1/sessions/{session.id}/labels", limit=4))
+    assert [(one.round, one.loss, one.corrections) for one in labels] == [
+        (at, float(at == 2), int(at == 2)) for at in range(1, 7)
+    ]
+    assert labels[1].correction_reason == "misread"
+    assert [one.item for one in labels] == [f"q{one.index}" for one in labels]
+    with pytest.raises(celeus.Refusal, match="no filter above"):
+        next(session.labels(above=0))
+    compared = celeus.compare(answers("good"), answers("bad"), by_word, margin=0.05)
+    preferred = {one.preference for one in compared.labels()}
+    assert preferred == {"a"}
 
 
 def best_of(folder: Path) -> celeus.Session:

@@ -48,6 +48,7 @@ class LocalClient(Client):
             ("POST", "/amendments"): self._amend,
             ("GET", "/ledger"): self._records,
             ("GET", "/trajectory"): self._trajectory,
+            ("GET", "/labels"): self._labels,
             ("GET", "/claims"): lambda request: run.claims(**request.query),
             ("GET", f"{POOLS}/pool_{run.session.hex()}/items"): self._items,
             ("GET", f"{POOLS}/pool_{run.session.hex()}/columns.npz"): lambda _: self._columns(),
@@ -123,6 +124,18 @@ class LocalClient(Client):
         data = [json.loads(line) for line in islice(self.ledger.records, after, after + limit)]
         more = after + len(data) < len(self.ledger.records)
         return {"data": data, "next": after + len(data) if more else None}
+
+    def _labels(self, request: Request) -> object:
+        if filters := sorted(request.query.keys() - {"after", "limit"}):
+            raise InvalidValue(
+                f"Labels of a session in process have no filter {filters[0]}.",
+                field=filters[0],
+                rule="left out: all labels are returned",
+            )
+        after, limit = _page(request)
+        labels = [label for label in self.ledger.labels() if label["sequence"] > after]
+        more = len(labels) > limit
+        return {"data": labels[:limit], "next": labels[limit - 1]["sequence"] if more else None}
 
     def _items(self, request: Request) -> object:
         begin, limit = int(request.query.get("after", -1)) + 1, _page(request)[1]

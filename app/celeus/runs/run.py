@@ -4,12 +4,14 @@ It opens, draws and judges by the service's own code (`celeus.core`), and its le
 certificate are those that the service would have made of the same draws and judgements.
 """
 
+import json
 import secrets
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -20,6 +22,7 @@ from celeus.core.certificate.chain import chain_on, chain_start, record_of
 from celeus.core.certificate.document import Account, certificate, position_of
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.insights.claim_rows import Order, claims_document
+from celeus.core.insights.label_rows import LabelContext, label_row
 from celeus.core.insights.status import Header, session_state, status_document
 from celeus.core.ledger import Amendment, Change, Event
 from celeus.core.plain import Mismatch
@@ -44,10 +47,14 @@ from celeus.errors import (
     SessionClosed,
 )
 from celeus.runs.fair_lock import FairLock
-from celeus.runs.ledger_file import Contents, LedgerFile, spelled
+from celeus.runs.ledger_file import JUDGED, Contents, LedgerFile, spelled
 
 SEED_BYTES = 32
 NO_LEASE = 0
+NO_LABEL: Mapping[str, Any] = MappingProxyType(
+    dict.fromkeys(("sequence", "last_detail", "last_at", "person", "comment"))
+    | {"is_rating": False, "corrections": 0}
+)
 RESPITE = 0.1
 """Seconds until a worker asks again after finding all items taken by others."""
 
@@ -265,6 +272,35 @@ class Run:
         """Return the claims of a table, with the members of the service's answer."""
         with self._lock:
             return claims_document(self._state, self.id, sort, metric, column)
+
+    def labels(self) -> list[dict[str, Any]]:
+        """Return every judgement as it stands, with the members of the service's labels."""
+        with self._lock:
+            pool = self.upload.pool
+            common = LabelContext.of(self.plan, pool, self._state.folded)
+            rows: dict[int, dict[str, Any]] = {}
+            for record in map(json.loads, self._records):
+                detail, row = record.get("detail", {}), rows.get(record.get("round"), {})
+                if record["kind"] == "draw":
+                    rows[record["round"]] = {
+                        **NO_LABEL,
+                        "id": self.upload.ids[record["item"]],
+                        "item": record["item"],
+                        "q": record["q"],
+                        "round": record["round"],
+                        "drawn_at": record["at"],
+                        "left_system": detail.get("left"),
+                    }
+                elif record["kind"] in JUDGED:
+                    losses = {name: record.get(name) for name in ("loss", "losses")}
+                    first = {name: record[name] for name in ("sequence", "at")}
+                    row |= losses | first | {"detail": detail}
+                elif record["kind"] == "amendment":
+                    row |= {"loss": record.get("loss"), "last_detail": detail}
+                    row |= {"last_at": record["at"], "corrections": row["corrections"] + 1}
+            judged = [row for row in rows.values() if row["sequence"] is not None]
+            judged.sort(key=lambda row: int(row["sequence"]))
+            return [label_row(common, row) for row in judged]
 
     def shows_answers(self, round_: int) -> bool:
         """Return whether the judge of a round sees answers without the systems' names."""
