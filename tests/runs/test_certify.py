@@ -6,6 +6,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -405,7 +406,6 @@ def test_what_a_service_alone_has_is_refused_by_name() -> None:
     session = celeus.certify(items, None, precision=0.3)
     follow: Iterator[object] = session.follow()
     calls: list[Callable[[], object]] = [
-        session.report,
         lambda: next(follow),
         lambda: session.change(precision=0.1),
     ]
@@ -483,6 +483,34 @@ def test_labels_are_those_that_stand() -> None:
     compared = celeus.compare(answers("good"), answers("bad"), by_word, margin=0.05)
     preferred = {one.preference for one in compared.labels()}
     assert preferred == {"a"}
+
+
+def test_the_report_of_a_table_is_a_page_that_loads_nothing(folder: Path) -> None:
+    session = table(folder)
+    page = session.report()
+    for claim in session.claims():
+        assert escape(claim.sentence) in page
+    assert "intervals hold at once" in page
+    assert "nobody counted" in page
+    assert "src=" not in page
+    assert "<script" not in page
+
+
+def test_reports_say_what_is_certain_and_show_names_as_text() -> None:
+    items, losses = exam()
+    session = celeus.certify(
+        items, lambda item: losses[item.id], precision=0.3, name="<script>alert(1)</script>"
+    )
+    page = session.report()
+    assert escape(session.status().sentence) in page
+    assert "<svg" in page
+    assert "<script" not in page
+    status = celeus.best({"new": answers("good"), "old": answers("bad")}, two_losses)
+    assert "is the best of 2 systems" in status.report()
+
+
+def two_losses(item: celeus.Turn) -> list[float]:
+    return [float(answer.startswith("bad")) for answer in item.answers]
 
 
 def best_of(folder: Path) -> celeus.Session:

@@ -13,16 +13,19 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.client.blocking import Client, Session
-from celeus.client.calls import POOLS
+from celeus.client.calls import POOLS, page
 from celeus.client.exchange import Answer, Request
 from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import JudgeResult, Turn, Turns
+from celeus.client.picture import POINTS
+from celeus.client.results import Point
 from celeus.client.resuming import check_judge
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import archive_arrays
 from celeus.core.session.outcome import Judgement, check_blind
 from celeus.errors import InvalidValue, ObservationConflict, SessionClosed
+from celeus.runs.report import report
 from celeus.runs.run import Run
 
 LEASE_SECONDS = 3600
@@ -49,6 +52,7 @@ class LocalClient(Client):
             ("GET", "/ledger"): self._records,
             ("GET", "/trajectory"): self._trajectory,
             ("GET", "/labels"): self._labels,
+            ("GET", "/report"): lambda _: self._report(),
             ("GET", "/claims"): lambda request: run.claims(**request.query),
             ("GET", f"{POOLS}/pool_{run.session.hex()}/items"): self._items,
             ("GET", f"{POOLS}/pool_{run.session.hex()}/columns.npz"): lambda _: self._columns(),
@@ -151,6 +155,14 @@ class LocalClient(Client):
         file = BytesIO()
         np.savez(file, allow_pickle=False, **archive_arrays(self.ledger.upload.pool))
         return file.getvalue()
+
+    def _report(self) -> bytes:
+        query = {"points": POINTS, "limit": 10_000}
+        path = f"/v1/sessions/{self.ledger.id}/trajectory"
+        found: list[Point] = []
+        if self.ledger.status()["lower"] is not None:
+            found, _ = self.run(page(Point, path, query))
+        return report(self.ledger, found).encode()
 
     def _trajectory(self, request: Request) -> object:
         after, limit = _page(request)

@@ -85,7 +85,7 @@ class Run:
         self.lifecycle = "active"
         self.revision = 1
         self._seed = bytes.fromhex(header["seed"])
-        self._form = header["pool"]
+        self.form: Mapping[str, Any] = header["pool"]
         self._created_at: str = header["created_at"]
         self._state = begin_session(plan, upload.pool, self._seed)
         self._checkpoints = Checkpoints()
