@@ -123,6 +123,16 @@ def test_what_cannot_be_read_is_named() -> None:
     assert found.against(str(found)).verdict == "unknown"
 
 
+def test_a_judge_may_refer_to_many_items() -> None:
+    items = [{"id": f"q{at}", "payload": {"answer": at}} for at in range(100_000)]
+    odd = set(range(100_000))
+    assert not fingerprint(lambda item: items[item.index]).unread
+    assert fingerprint(lambda item: item.index in odd).unread == ("odd",)
+    before = fingerprint(lambda item: items[item.index])
+    items[-1]["payload"] = {"answer": -1}
+    assert fingerprint(lambda item: items[item.index]).values != before.values
+
+
 def test_another_python_cannot_tell() -> None:
     found = fingerprint(lambda _: 0.0)
     earlier = Fingerprint("cpython-38", "0" * 16, "0" * 16)

@@ -17,6 +17,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -27,6 +28,8 @@ CONTAINERS = (list, set, dict)
 LETTERS = 10
 """Digits of a digest: with another one and a runtime they fit into a tag of a session."""
 MOST_RUNTIME = 12
+MOST_MEMBERS = 10_000
+"""Members of a container of other than JSON values that are read."""
 _PACKAGES = tuple(
     sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
@@ -134,6 +137,12 @@ class _Reader:
 
     def _container(self, name: str, value: Collection[object]) -> object:
         kind = type(value).__name__
+        with suppress(TypeError, ValueError):
+            # Thousands of items take seconds one by one
+            return [kind, json.dumps(value, sort_keys=True)]
+        if len(value) > MOST_MEMBERS:
+            self.unread.append(name)
+            return ["unread", kind]
         if isinstance(value, dict):
             return [kind, _sorted([self.read(name, pair) for pair in value.items()])]
         inner = [self.read(name, one) for one in value]

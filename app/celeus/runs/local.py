@@ -216,7 +216,7 @@ class LocalSession(Session):
             return super()._let_judge(workers, verdict)
         finally:
             for name in names:
-                del self._run.judges[name]
+                self._run.judges.pop(name, None)
             self._run.release(names)
 
 
