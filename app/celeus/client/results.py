@@ -11,6 +11,69 @@ from celeus.client.reading import PlanMethods, Raw, StatusMethods
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to a question; ``round`` is the one that gave it. An answer stays."""
+
+    side: str
+    threshold: float
+    answer: str
+    round: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The range of every loss."""
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The claim as people name it: the interval of the mean loss on the scale of the score.
+
+    Of two systems it is the score of a less that of b.
+    """
+
+    name: str
+    better: str
+    unit: str
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim: a metric over all items, or over those of one group.
+
+    Each interval holds by itself at its `level`; `promises` of the session's status says what holds
+    of several. Those to show of claims picked after looking are in the certificate, as `picked`.
+    """
+
+    metric: str
+    column: str | None
+    value: str | None
+    items: int
+    known: int
+    level: float | None
+    precision: float | None
+    estimate: float
+    lower: float
+    upper: float
+    score: Score
+    sentence: str
+    scale: Scale
+    whole: bool
+    added: int | None
+    met: bool | None
+    met_at: int | None
+    rounds: dict[str, int]
+    answers: tuple[Decision, ...]
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A judge's comment on a judgement. It is part of neither the ledger nor a certificate."""
 
@@ -22,16 +85,6 @@ class Comment:
     worker: str
     rater: str | None
     at: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer to a question; ``round`` is the one that gave it. An answer stays."""
-
-    side: str
-    threshold: float
-    answer: str
-    round: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,29 +370,6 @@ class Rounds:
     in_interval: int
     pending: int
     waiting: int
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """The range of every loss."""
-
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The claim as people name it: the interval of the mean loss on the scale of the score.
-
-    Of two systems it is the score of a less that of b.
-    """
-
-    name: str
-    better: str
-    unit: str
-    estimate: float
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True, slots=True)

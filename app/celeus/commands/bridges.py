@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.judges import UNFINISHED, where
+from celeus.commands.judges import UNFINISHED, status_of, take_up, where
 from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url
 from celeus.errors import InvalidValue, Refusal
 
@@ -190,6 +190,7 @@ def run(session: "Session", queue: "Queue", place: str, hold: int, every: float)
     from celeus.bridges.loop import bridge, passes
 
     typer.echo(f"{session.id}: people judge it in {queue.name}, {place}")
+    take_up(status_of(session), session.id)
     again = "run the command again, it goes on where it stopped"
     try:
         done = bridge(session, queue, hold=hold, every=every, warn=warn)

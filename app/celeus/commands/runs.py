@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from celeus.commands.options import All, confirm_all
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -74,6 +75,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
         float | None, typer.Option(help="Chance that the interval is wrong; default: 0.05.")
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Most documents to run.", min=1)] = None,
+    all_: All = False,
     output_path: Annotated[
         Path, typer.Option("--output_path", help="Folder of samples, results and the session.")
     ] = Path("results"),
@@ -182,7 +184,10 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     wish = Wish(metric, filter_, higher=higher, scale=scale)
     models = [settings] if compare is None else [settings, replace(settings, model_args=compare)]
     given = {"precision": precision, "margin": margin, "alpha": alpha, "budget": budget}
-    _check_goal(given | {"surrogate": surrogate}, session, write_pool, two=compare is not None)
+    _check_goal(given | {"surrogate": surrogate}, session, two=compare is not None)
+    if session is None and write_pool is None and precision is None and margin is None:
+        ways = "--precision, --margin or --budget" if compare else "--precision or --budget"
+        confirm_all(f"all documents of {tasks} would be run", ways, all_=all_ or budget is not None)
     goal = Goal(precision, margin, ALPHA if alpha is None else alpha, budget)
     wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
@@ -344,10 +349,8 @@ def _check_version() -> None:
         raise InvalidValue(detail, field="lm-eval")
 
 
-def _check_goal(
-    given: Mapping[str, object], session: str | None, pool: Path | None, *, two: bool
-) -> None:
-    """Refuse options that contradict each other, and a session that would never stop."""
+def _check_goal(given: Mapping[str, object], session: str | None, *, two: bool) -> None:
+    """Refuse options that contradict each other."""
     named = [name for name, value in given.items() if value not in (None, [])]
     if session is not None and named:
         detail = f"{named[0]} must be left out beside session, which has its own"
@@ -355,7 +358,3 @@ def _check_goal(
     if given["margin"] is not None and not two:
         rule = "left out, or beside --compare"
         raise InvalidValue(f"margin must be {rule}", field="margin", rule=rule)
-    stops = given["precision"] is not None or given["margin"] is not None
-    if session is None and pool is None and not stops:
-        ways = "--precision, or --margin with --compare" if two else "--precision"
-        raise InvalidValue(f"say when to stop: {ways}", field="precision")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,7 +24,9 @@ MOST_SECONDS = 86_400.0
 
 
 def verify(  # noqa: PLR0913 -- one parameter an option
-    file: Annotated[Path, typer.Argument(help="The certificate, a JSON file.")],
+    file: Annotated[
+        Path, typer.Argument(help="The certificate, a JSON file; or a bundle of it and its pool.")
+    ],
     *,
     pool: Annotated[
         Path | None, typer.Option(help="Its pool, as GET /v1/pools/{id}/columns.npz answers.")
@@ -86,6 +89,10 @@ def verify(  # noqa: PLR0913 -- one parameter an option
             for name, path in paths.items()
             if path is not None
         }
+        bundled = _unbundled(files["certificate"], stack)
+        if "pool" in files and bundled:
+            raise InvalidValue("pool must be left out beside a bundle", field="pool")
+        files |= bundled
         values = asyncio.run(report_on(files, trusted, bounds, heads))
     report = Report.from_dict(values)
     if as_json:
@@ -286,6 +293,19 @@ def _head(text: str) -> tuple[int, bytes]:
         rule = "SEQUENCE:HEAD: a whole number and 64 hexadecimal digits"
         raise InvalidValue("the noted head cannot be read", field="noted", rule=rule, value=text)
     return noted
+
+
+def _unbundled(file: IO[bytes], stack: ExitStack) -> dict[str, IO[bytes]]:
+    """Return the parts of a bundle as files, none of a certificate."""
+    from celeus.client.bundle import CERTIFICATE, COLUMNS, parts_of
+
+    parts = {
+        name: stack.enter_context(TemporaryFile())  # noqa: SIM115 -- the stack closes it
+        for name in (CERTIFICATE, COLUMNS)
+    }
+    if not (file.seekable() and parts_of(file, parts)):
+        return {}
+    return {"certificate": parts[CERTIFICATE], "pool": parts[COLUMNS]}
 
 
 def _open(file: Path) -> IO[bytes]:

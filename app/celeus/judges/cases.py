@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from celeus.client.fingerprint import fingerprint
 from celeus.errors import InvalidValue
 from celeus.judges.endpoint import Endpoint, NoAnswer
 from celeus.judges.reading import UNREADABLE, Reading, read
@@ -66,6 +67,9 @@ class Model:
         self._endpoint = endpoint
         self._rubric = rubric
         self._verdicts = verdicts
+        asked = endpoint.request(rubric.template.template, rubric.schema())
+        told = [rubric.instructions, dict(rubric.scale), rubric.disagreement]
+        self.fingerprint = fingerprint([asked, told])
 
     def __call__(self, case: Case) -> Opinion:
         """Judge a case; refuses one that lacks a field the rubric shows."""

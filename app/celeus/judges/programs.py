@@ -5,15 +5,20 @@ It is told `{"id": …, "payload": …}`, of two systems with `left` and `right`
 "right": 1}}`, `{"losses": [0, 1, 0]}`, `{"preference": "left"}` or `{"unjudgeable": "why"}`.
 """
 
+import hashlib
 import json
 import math
 import shlex
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any, Self
 
+from celeus.client.fingerprint import Fingerprint, fingerprint
 from celeus.errors import InvalidValue
 from celeus.judges.cases import NO_VERDICT, Case, Opinion
 from celeus.judges.verdicts import Verdicts, key_of
@@ -34,6 +39,7 @@ class Program:
             raise InvalidValue(f"--program cannot be read: {error}", field="program") from None
         if not self._command:
             raise InvalidValue("--program names no program", field="program")
+        self.fingerprint = _fingerprint(self._command)
         self._verdicts = verdicts
         self._lock = threading.Lock()
         self._idle: list[subprocess.Popen[str]] = []
@@ -56,7 +62,7 @@ class Program:
     def __call__(self, case: Case) -> Opinion:
         """Judge a case; refuses an answer of the program that is no judgement of it."""
         request = _told(case)
-        key = key_of("program", self._command, request)
+        key = key_of("program", self.fingerprint.code, request)
         kept = self._verdicts.get(key)
         if kept is None:
             line = self._answer(json.dumps(request, ensure_ascii=False))
@@ -113,6 +119,21 @@ class Program:
             ) from error
         self._all.append(process)
         return process
+
+
+def _fingerprint(command: list[str]) -> Fingerprint:
+    """Return the fingerprint of a command and of the files that it names."""
+    words: list[object] = []
+    for word in command:
+        file = Path((None if words else shutil.which(word)) or word)
+        words.append(word)
+        try:
+            with file.open("rb") as content:
+                words.append(hashlib.file_digest(content, "sha256").hexdigest())
+        except OSError:
+            # A word that is no file, or a program that cannot be started
+            continue
+    return replace(fingerprint(words), unread=(f"what {command[0]} loads",))
 
 
 def _pipe(pipe: IO[str] | None) -> IO[str]:

@@ -24,9 +24,8 @@ from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.records import FromRecord
 from celeus.api.wire.uploads import format_of, spooled
-from celeus.core.canonical import canonical_json
 from celeus.core.pools.item import Item
-from celeus.core.pools.pool import Pool
+from celeus.core.pools.pool import Pool, archive_arrays
 from celeus.core.pools.systems import SIDES
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions
@@ -193,18 +192,7 @@ async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
 def archive_of(pool: Pool) -> IO[bytes]:
     """The columns as an NPZ archive on disk, at its beginning."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
-    stated = {"reasons": np.array(pool.reasons, dtype=np.str_)} if pool.reasons else {}
-    for name, value in pool.statements.to_dict().items():
-        stated[name] = np.array(canonical_json(value).decode())
-    np.savez(
-        file,
-        allow_pickle=False,
-        groups=np.array(pool.groups, dtype=np.str_),
-        items_digest=np.array(pool.items_digest.hex()),
-        digest=np.array(pool.digest),
-        **stated,
-        **pool.columns,
-    )
+    np.savez(file, allow_pickle=False, **archive_arrays(pool))
     file.seek(0)
     return file
 

@@ -32,7 +32,8 @@ def sure(alpha: float) -> str:
     """1 - alpha in percent, never rounded up to certainty."""
     if alpha < SMALLEST_ALPHA_SAID:
         return f"more than 99.9999{PERCENT_SIGN}"
-    share = 100 * (1 - Decimal(repr(alpha)))
+    # A part of alpha has digits of binary fractions that nobody chose
+    share = Decimal(f"{100 * (1 - alpha):.15g}")
     return f"{share.normalize():f}{PERCENT_SIGN}"
 
 
