@@ -64,7 +64,7 @@ from celeus.core.certificate.table.table_comparison import compare_table_claim
 from celeus.core.insights.sentences import best_sentence, certified_sentence
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
-from celeus.core.plain import Mismatch, equal, listed, members, same
+from celeus.core.plain import Mismatch, equal, listed, members, same, whole
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
@@ -268,6 +268,8 @@ class _Inspection:
             raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
         weighted = any(one.name == "weight" for one in header.columns)
         equal("whether pool.columns hold a weight", weighted, plan.weights is not None)
+        if plan.known is not None and header.loss.kind == "zero_one" and not weighted:
+            whole(plan.known.total, "plan.known.total")
 
     def _check_items(self, header: PoolHeader) -> None:
         if self._items is None:
