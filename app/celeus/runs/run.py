@@ -317,7 +317,8 @@ class Run:
     def _append(self, event: Event, detail: Mapping[str, Any]) -> None:
         advance(self._state, event, self._checkpoints)
         self.revision += isinstance(event, Amendment)
-        self._last = now()
+        # A clock may be set back
+        self._last = max(now(), self._last or self._created_at)
         record = canonical_json(record_of(self._state.sequence, event, detail, self._last))
         self._head = chain_on(self._head, [record])
         self._records.append(record)

@@ -2,7 +2,7 @@
 
 What can be said of a ledger without its pool: events without a gap, rounds in order, no item drawn
 twice, each probability at least what the proposal leaves every item, one judgement a round,
-losses on the scale, changes the plan allows, nothing after the session was closed.
+losses on the scale, changes the plan allows, times in order, nothing after the session was closed.
 """
 
 from collections.abc import Callable, Mapping
@@ -224,6 +224,9 @@ class Transcript:
         equal(f"{where}.sequence", values["sequence"], len(self.records) + 1)
         if self.closed:
             raise Mismatch(where, kind, "no event after the session was closed")
+        last = self.records[-1]["at"] if self.records else values["at"]
+        if values["at"] < last:
+            raise Mismatch(f"{where}.at", values["at"], f"not before the event before it, {last}")
         nested = NESTED if kind == "addition" else None
         detail = _detail(record.get("detail"), f"{where}.detail", nested)
         event = self._readers()[kind](values, where)
