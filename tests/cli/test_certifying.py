@@ -36,9 +36,12 @@ from tests.core.certifying import (
 )
 from tests.core.contending import Best
 from tests.core.tabling import WISHES, Tabled, added_later
+from tests.golden.make_certificates import FOLDER
 from tests.timestamps import Authority
 
 Run = Callable[..., Answer]
+LONG = re.compile(r"\.\d{13}")
+"""Digits that nobody writes."""
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +131,36 @@ def test_words_of_a_certificate_stay_on_their_line(run: Run, tmp_path: Path) -> 
     as_json = run("verify", path, "--json")
     assert all(line.isprintable() for line in as_json.out.splitlines())
     assert json.loads(as_json.out)["claim"]["assumptions"][0]["text"].endswith("\u202e\x9b8m")
+
+
+@pytest.mark.parametrize(
+    ("name", "pool"),
+    [
+        ("accuracy", "named"),
+        ("celeus", "graded"),
+        ("table-each", "tabled"),
+        ("weights", "weighted"),
+    ],
+)
+def test_numbers_are_printed_as_people_write_them(run: Run, name: str, pool: str) -> None:
+    certificate, columns = FOLDER / f"{name}.{pool}.final.json", FOLDER / f"{pool}.npz"
+    answer = run("verify", certificate, "--pool", columns)
+    assert answer.status == 0, answer.err
+    assert not LONG.search(answer.out), answer.out
+
+
+def test_a_difference_is_told_with_the_digits_that_show_it(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    found = json.loads((FOLDER / "uniform.bare.final.json").read_bytes())
+    del found["signature"]
+    cell = found["plan"]["cell"]
+    for claimed, words in ((0.1 + 0.2, f"0.3, expected {cell}"), (cell * (1 + 2e-16), repr(cell))):
+        found["plan"]["cell"] = claimed
+        path.write_bytes(signed(found, KEY))
+        line = run("verify", path).err
+        assert "plan.cell" in line
+        assert words in line
+    assert repr(cell * (1 + 2e-16)) in line
 
 
 def test_the_time_in_a_stamp_is_printed(run: Run, case: Case, tmp_path: Path) -> None:

@@ -187,10 +187,14 @@ def _print(report: "Report") -> None:
 
 def _claim(claim: dict[str, object]) -> str:
     """The claim in one line, as far as it has the members of one."""
+    from celeus.core.insights.figures import ends
     from celeus.gates.questions import settings_line
 
     settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
-    more = f"alpha {claim.get('alpha')}, {claim.get('labels')} labels, settings {settings}"
+    alpha = claim.get("alpha")
+    if isinstance(alpha, float):
+        alpha = f"{alpha:.12g}"
+    more = f"alpha {alpha}, {claim.get('labels')} labels, settings {settings}"
     best = claim.get("best")
     if isinstance(best, dict):
         return f"claim: {_best(best)}, {more}"
@@ -198,9 +202,9 @@ def _claim(claim: dict[str, object]) -> str:
     if isinstance(claims, list):
         return f"claim: {len(claims)} claims, account {claim.get('account')}, {more}"
     interval = claim.get("interval")
-    ends = (
-        f"{interval.get('lower')} to {interval.get('upper')}" if isinstance(interval, dict) else "?"
-    )
+    stated = [interval.get(end) for end in ("lower", "upper")] if isinstance(interval, dict) else []
+    numbers = [end for end in stated if isinstance(end, int | float)]
+    certain = ends(*numbers) if len(numbers) == 2 else "?"
     systems = claim.get("systems")
     compared = (
         f"difference of loss, A ({systems.get('a')}) minus B ({systems.get('b')}),"
@@ -210,7 +214,7 @@ def _claim(claim: dict[str, object]) -> str:
     effective, weights = claim.get("effective_items"), ""
     if isinstance(effective, int | float):
         compared, weights = f"weighted {compared}", f", weights as of {effective:.0f} equal items"
-    return f"claim: {claim.get('target')} {compared} {ends}{weights}, {more}"
+    return f"claim: {claim.get('target')} {compared} {certain}{weights}, {more}"
 
 
 def _tabled(claim: dict[str, Any]) -> Iterator[str]:

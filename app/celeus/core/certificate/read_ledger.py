@@ -313,7 +313,9 @@ class Transcript:
         ):
             equal(f"the strata of {where}", strata_q.size, before.size)
         if self._rules.q_of_a_stratum and not (strata_q == q).any():
-            raise Mismatch(where, f"none of {strata_q.size} is {q!r}", f"q = {q!r} of one stratum")
+            raise Mismatch(
+                where, f"none of {strata_q.size} is {q:.12g}", f"q = {q:.12g} of one stratum"
+            )
         return strata_q
 
     def _observation(self, record: Object, where: str) -> Observation | JointObservation:

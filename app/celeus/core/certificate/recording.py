@@ -90,8 +90,8 @@ class RecordedPredictor:
                 check(value, recorded_range)
             except RangeLeft:
                 place = f"{where}, round {draw.round}"
-                claimed = f"{recorded_range.lower:.17g} to {recorded_range.upper:.17g}"
-                rule = f"a range with {value:.17g}, the signal of a loss of {loss:g}"
+                claimed = f"{recorded_range.lower:.12g} to {recorded_range.upper:.12g}"
+                rule = f"a range with {value:.12g}, the signal of a loss of {loss:g}"
                 raise Mismatch(place, claimed, rule) from None
         return recorded_range
 
