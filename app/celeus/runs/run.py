@@ -286,11 +286,10 @@ class Run:
     def certificate(self, key: Ed25519PrivateKey) -> bytes:
         """Return the session's current certificate, signed with ``key``."""
         with self._lock:
-            amended = self.revision > 1
             account = Account(
                 session=self.session,
                 header=self.upload.pool.header(),
-                position=position_of(self._state, amended=amended),
+                position=position_of(self._state),
                 records=list(self._records),
                 seed=self._seed if self.lifecycle == "closed" else None,
                 issued_at=self._last or self._created_at,

@@ -202,7 +202,7 @@ class _Inspection:
         self._raters(plan, seed, transcript)
         session = self._session(plan, transcript, seed, pool)
         with self._checking("claim"):
-            self._claim(session, amended=transcript.amendments > 0)
+            self._claim(session)
 
     def _best_pool(self, plan: BestPlan, scale: LossScale, transcript: Transcript) -> Pool:
         if self._evidence is None:
@@ -463,9 +463,9 @@ class _Inspection:
         start = points[0].surrogates_left if points else question.fold.predictor.surrogates_left
         close("surrogates", document.surrogates, start, plan, column="left")
 
-    def _claim(self, session: Session[Mean], *, amended: bool) -> None:
+    def _claim(self, session: Session[Mean]) -> None:
         """Numbers that were computed may differ a little, all others not at all."""
-        found, plan = mean_claim(session, amended=amended), session.question.plan
+        found, plan = mean_claim(session), session.question.plan
         claim = members(self._document.claim, "claim", found)
         for name in ("interval", "pool_interval"):
             where = f"claim.{name}"
