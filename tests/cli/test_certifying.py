@@ -16,6 +16,7 @@ import pytest
 from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
 from celeus.api.pools.items import archive_of
+from celeus.commands.verify import DRAWS_TELL
 from celeus.core.certificate.chain import chain_head, chain_start, opening
 from celeus.core.certificate.document import certificate as make
 from celeus.core.certificate.document import signed
@@ -104,15 +105,27 @@ def test_a_valid_certificate_ends_with_status_0(
     assert "claim: pool risk" in alone.out
     assert "not checked: draws (it takes the pool's columns)" in alone.out
     assert "no trusted key was given" in alone.out
+    assert DRAWS_TELL not in alone.out, "no draw was made again"
     public = public_of(KEY)
     pem = _key_file(tmp_path, public_to_pem(public))
     full = run(*("verify", certificate, "--pool", pool, "--items", items, "--public-key", pem))
     assert (full.status, full.err) == (0, "")
     assert "not checked" not in full.out
+    assert f"  {DRAWS_TELL}\n" in full.out
     assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
     # What is trusted may come in two more ways
     digits = _key_file(tmp_path, public.hex().encode() + b"\n")
     assert trusted_key(public.hex()) == trusted_key(str(digits)) == public
+
+
+def test_draws_that_depend_on_no_loss_are_no_evidence_of_losses(run: Run, tmp_path: Path) -> None:
+    case = opened(zero_one_world(120), "uniform")
+    case.go(15)
+    path = tmp_path / "certificate.json"
+    path.write_bytes(case.certificate())
+    out = run("verify", path).out
+    assert "assumes: The draws were fixed before any loss and do not depend on losses" in out
+    assert DRAWS_TELL not in out
 
 
 def test_words_of_a_certificate_stay_on_their_line(run: Run, tmp_path: Path) -> None:

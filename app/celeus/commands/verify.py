@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 MOST_MEMORY_BYTES = 16 << 30
 MOST_SECONDS = 86_400.0
+DRAWS_TELL = (
+    "draws depend on the losses before them: other losses, but for a few, would have led to other"
+    " items. Judges who know which items they had can tell; this file alone cannot"
+)
 
 
 def verify(  # noqa: PLR0913 -- one parameter an option
@@ -169,7 +173,7 @@ def _print(report: "Report") -> None:
         if report.sentence is not None:
             _echo(f"  {report.sentence}")
         table = _tabled(report.claim) if "claims" in report.claim and report.valid else ()
-        for line in (*table, *_reservations(report.claim)):
+        for line in (*table, *_reservations(report.claim), *_evidence(report)):
             _echo(f"  {line}")
         _echo(pool_sessions_line(report.pool_sessions))
         if report.origin is not None:
@@ -276,6 +280,15 @@ def _reservations(claim: dict[str, object]) -> Iterator[str]:
         yield f"{unjudgeable} items could not be judged: each counts as any loss it may have"
     if claim.get("emptied"):
         yield "no candidate is left: an event of probability at most alpha has happened"
+
+
+def _evidence(report: "Report") -> Iterator[str]:
+    """Yield what the draws tell of the losses, where they depend on them and were made again."""
+    claim = report.claim
+    if claim is None or not report.valid or not claim["labels"] or "draws" not in report.checked:
+        return
+    if all(one["code"] != "signed_losses" for one in claim["assumptions"]):
+        yield DRAWS_TELL
 
 
 def _head(text: str) -> tuple[int, bytes]:

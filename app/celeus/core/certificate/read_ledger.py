@@ -203,6 +203,12 @@ class Transcript:
         return self.state == "closed"
 
     @property
+    def strata(self) -> int:
+        """The number of strata of the first draw; 0 where it has none, or there is no draw."""
+        strata_q = self.draws[0].strata_q if self.draws else None
+        return 0 if strata_q is None else strata_q.size
+
+    @property
     def folded(self) -> int:
         """Rounds before the first one without a judgement."""
         return self._judged.index(False) if False in self._judged else len(self._judged)

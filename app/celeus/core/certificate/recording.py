@@ -16,7 +16,7 @@ from celeus.core.betting.signals import Range, RangeLeft, check, signal
 from celeus.core.ledger import Draw
 from celeus.core.plain import Mismatch
 from celeus.core.plans.plan import Plan
-from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.sampling.proposals import ProposedDraw, shares_adapt
 from celeus.core.session.engine import first_fold
 from celeus.core.session.fold import Fold
 
@@ -132,11 +132,17 @@ class RecordedProposal:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEngine:
-    """The engine of a session whose pool is not at hand."""
+    """The engine of a session whose pool is not at hand; ``strata`` of its draws, 0 of none."""
 
     plan: Plan
     recorded: FoldRecord
+    strata: int
     proposal: RecordedProposal = field(default_factory=RecordedProposal)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether draws depend on the losses folded before."""
+        return shares_adapt(self.plan.beta, self.strata)
 
     def fold(self) -> Fold:
         """The fold before its first round."""

@@ -442,7 +442,7 @@ class _Inspection:
             missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
             self.report.unchecked |= missing
             with self._checking("rounds"):
-                engine = RecordedEngine(plan, recorded)
+                engine = RecordedEngine(plan, recorded, transcript.strata)
                 session = Session.of(Mean.begun(plan, engine, seed or b""), b"")
                 self._rounds(session.replay(transcript.events), transcript)
             return session

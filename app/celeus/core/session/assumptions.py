@@ -44,6 +44,10 @@ TEXTS: Mapping[str, str] = MappingProxyType(
             "Claims were added while the session ran: whoever added them could not foresee its"
             " draws."
         ),
+        "signed_losses": (
+            "The draws were fixed before any loss and do not depend on losses, so they are no"
+            " evidence of what the judges said: the losses rest on the signature alone."
+        ),
         "one_version": (
             "Losses were corrected: the claim holds for this version of the losses and not for"
             " all versions at once."
@@ -87,6 +91,8 @@ def assumptions_of(session: AnySession, *, pushed: bool = False) -> list[Assumpt
             own = _of_best(best)
         case Table() as table:
             own = _of_table(table)
+    if session.drawn and not session.question.adaptive:
+        own["signed_losses"] = ""
     if session.changes:
         own["unforeseen_draws"] = ""
     if session.corrections:
