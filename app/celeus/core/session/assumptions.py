@@ -14,8 +14,13 @@ from celeus.core.session.table.table_question import Table
 Assumption = dict[str, str]
 """An assumption as ``{code, text}``."""
 
+THESE_ANSWERS = (
+    "Where a system answers by chance (temperature above 0, an agent), the claim is about the"
+    " answers that came, one to each item, and not about those it would give next."
+)
 TEXTS: Mapping[str, str] = MappingProxyType(
     {
+        "these_answers": THESE_ANSWERS,
         "iid_sample": (
             "The pool is an iid sample of the population the claim speaks of, and whoever chose"
             " alpha, precision and bound did so without regard to which items it holds."
@@ -58,7 +63,7 @@ TEXTS: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""What a claim may rest on, by code. That for a pool as it was judged needs none."""
+"""What a claim may rest on, or be about, by code."""
 OWN_PROCESS: Mapping[str, str] = MappingProxyType(
     {
         "code": "own_process",
@@ -91,6 +96,8 @@ def assumptions_of(session: AnySession, *, pushed: bool = False) -> list[Assumpt
             own = _of_best(best)
         case Table() as table:
             own = _of_table(table)
+    if not isinstance(session.plan, Plan) or session.plan.target == "pool":
+        own["these_answers"] = ""
     if session.drawn and not session.question.adaptive:
         own["signed_losses"] = ""
     if session.changes:
