@@ -87,7 +87,8 @@ class Refusal(Exception):
     def line(self) -> str:
         """Refusal in one line: the fault, the rule, and the value."""
         text = self.detail.rstrip(".")
-        value = repr(self.value)[:MOST_LETTERS]
+        number = isinstance(self.value, float)
+        value = f"{self.value:.12g}" if number else repr(self.value)[:MOST_LETTERS]
         if self.rule is not None and self.rule not in text:
             subject = "" if self.field is None else f"{self.field} to be "
             text += f"; expected {subject}{self.rule}"

@@ -451,6 +451,7 @@ class Status(StatusMethods):
     forecast: Forecast | None
     planned_labels: dict[str, int] | None
     contradictions: tuple[dict[str, Any], ...]
+    assumptions: tuple[dict[str, str], ...]
     warnings: tuple[str, ...]
     sequence: int
     revision: int

@@ -196,8 +196,11 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
 
 def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> None:
     from celeus.client.blocking import Client
+    from celeus.core.session.assumptions import THESE_ANSWERS
     from celeus.harnesses.lm_eval_run import Test
 
+    if wanted.pool is None:
+        typer.echo(THESE_ANSWERS)
     with ExitStack() as stack:
         served: Session | None = None
         if wanted.session is not None:

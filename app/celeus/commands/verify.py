@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 MOST_MEMORY_BYTES = 16 << 30
 MOST_SECONDS = 86_400.0
+DRAWS_TELL = (
+    "draws depend on the losses before them: other losses, but for a few, would have led to other"
+    " items. Judges who know which items they had can tell; this file alone cannot"
+)
 
 
 def verify(  # noqa: PLR0913 -- one parameter an option
@@ -176,7 +180,7 @@ def _print(report: "Report") -> None:
         if report.sentence is not None:
             _echo(f"  {report.sentence}")
         table = _tabled(report.claim) if "claims" in report.claim and report.valid else ()
-        for line in (*table, *_reservations(report.claim)):
+        for line in (*table, *_reservations(report.claim), *_evidence(report)):
             _echo(f"  {line}")
         _echo(pool_sessions_line(report.pool_sessions))
         if report.origin is not None:
@@ -194,10 +198,14 @@ def _print(report: "Report") -> None:
 
 def _claim(claim: dict[str, object]) -> str:
     """The claim in one line, as far as it has the members of one."""
+    from celeus.core.insights.figures import ends
     from celeus.gates.questions import settings_line
 
     settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
-    more = f"alpha {claim.get('alpha')}, {claim.get('labels')} labels, settings {settings}"
+    alpha = claim.get("alpha")
+    if isinstance(alpha, float):
+        alpha = f"{alpha:.12g}"
+    more = f"alpha {alpha}, {claim.get('labels')} labels, settings {settings}"
     best = claim.get("best")
     if isinstance(best, dict):
         return f"claim: {_best(best)}, {more}"
@@ -205,9 +213,9 @@ def _claim(claim: dict[str, object]) -> str:
     if isinstance(claims, list):
         return f"claim: {len(claims)} claims, account {claim.get('account')}, {more}"
     interval = claim.get("interval")
-    ends = (
-        f"{interval.get('lower')} to {interval.get('upper')}" if isinstance(interval, dict) else "?"
-    )
+    stated = [interval.get(end) for end in ("lower", "upper")] if isinstance(interval, dict) else []
+    numbers = [end for end in stated if isinstance(end, int | float)]
+    certain = ends(*numbers) if len(numbers) == 2 else "?"
     systems = claim.get("systems")
     compared = (
         f"difference of loss, A ({systems.get('a')}) minus B ({systems.get('b')}),"
@@ -217,7 +225,7 @@ def _claim(claim: dict[str, object]) -> str:
     effective, weights = claim.get("effective_items"), ""
     if isinstance(effective, int | float):
         compared, weights = f"weighted {compared}", f", weights as of {effective:.0f} equal items"
-    return f"claim: {claim.get('target')} {compared} {ends}{weights}, {more}"
+    return f"claim: {claim.get('target')} {compared} {certain}{weights}, {more}"
 
 
 def _tabled(claim: dict[str, Any]) -> Iterator[str]:
@@ -281,6 +289,15 @@ def _reservations(claim: dict[str, object]) -> Iterator[str]:
         yield f"{unjudgeable} items could not be judged: each counts as any loss it may have"
     if claim.get("emptied"):
         yield "no candidate is left: an event of probability at most alpha has happened"
+
+
+def _evidence(report: "Report") -> Iterator[str]:
+    """Yield what the draws tell of the losses, where they depend on them and were made again."""
+    claim = report.claim
+    if claim is None or not report.valid or not claim["labels"] or "draws" not in report.checked:
+        return
+    if all(one["code"] != "signed_losses" for one in claim["assumptions"]):
+        yield DRAWS_TELL
 
 
 def _head(text: str) -> tuple[int, bytes]:

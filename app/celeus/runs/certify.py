@@ -73,6 +73,8 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``loss`` is the kind, or the ends of a bounded one; ``score`` what its mean is called, as
     `("accuracy", "higher")`.
     ``name`` is what the pool is called: items of another name have a session of their own.
+    Where ``judge`` runs a system that answers by chance (temperature above 0, an agent), the claim
+    is about the answers that came, one to each item, and not about those it would give next.
 
     Where a judge gives several losses, ``metrics`` has the kind or the ends of each by name in
     place of ``loss``; it returns them by name, and ``precision`` may be one for each. ``groups``

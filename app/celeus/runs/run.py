@@ -346,11 +346,10 @@ class Run:
     def certificate(self, key: Ed25519PrivateKey) -> bytes:
         """Return the session's current certificate, signed with ``key``."""
         with self._lock:
-            amended = self.revision > 1
             account = Account(
                 session=self.session,
                 header=self.upload.pool.header(),
-                position=position_of(self._state, amended=amended),
+                position=position_of(self._state),
                 records=list(self._records),
                 seed=self._seed if self.lifecycle == "closed" else None,
                 issued_at=self._last or self._created_at,
@@ -377,7 +376,8 @@ class Run:
     def _append(self, event: Event, detail: Mapping[str, Any]) -> None:
         advance(self._state, event, self._checkpoints)
         self.revision += isinstance(event, Amendment)
-        self._last = now()
+        # A clock may be set back
+        self._last = max(now(), self._last or self._created_at)
         record = canonical_json(record_of(self._state.sequence, event, detail, self._last))
         self._head = chain_on(self._head, [record])
         self._records.append(record)

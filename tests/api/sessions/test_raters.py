@@ -139,6 +139,8 @@ async def test_a_certificate_names_the_panel_and_has_every_outcome_checked(
     assert "a panel of 3" in texts["raters"]
     page = (await client.get(f"/v1/sessions/{session}/report")).text
     assert "by a panel of 3" in page
+    for text in (texts["raters"], page):
+        assert "the loss is that of others then, and not counted at its worst" in text
 
 
 async def test_two_are_asked_and_a_third_where_they_differ(client: AsyncClient) -> None:

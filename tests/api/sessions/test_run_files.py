@@ -13,13 +13,13 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from celeus.core.certificate.layout import OWN_PROCESS
 from celeus.core.certificate.verify import verify
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.rows.growth import pool_of_rows
 from celeus.core.randomness import commitment
+from celeus.core.session.assumptions import OWN_PROCESS
 from celeus.errors import InvalidValue, Refusal, RunTooCostly
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive

@@ -125,6 +125,7 @@ SESSION: JsonDict = {
         "high": 395,
         "seconds_per_label": 24.2,
     },
+    "assumptions": [],
     "warnings": [],
     "sequence": 828,
     "revision": 1,
@@ -696,6 +697,13 @@ class Origin(BaseModel):
     at: Time = Field(description="When it came, by this service's clock.")
 
 
+class Assumption(BaseModel):
+    """Something the claim rests on that the service cannot check, or a limit of what it says."""
+
+    code: str = Field(description="In one word; the format of certificates lists all.")
+    text: str = Field(description="In plain sentences.")
+
+
 class Session(BaseModel):
     """The status of a session. The interval is based on `rounds.in_interval` of its rounds."""
 
@@ -791,6 +799,9 @@ class Session(BaseModel):
     contradictions: list[Contradiction] = Field(
         description="Judgements outside the bounds that the pool states, the first 20: where one is"
         " right, an assumption is false and nothing can be claimed.",
+    )
+    assumptions: list[Assumption] = Field(
+        description="What the claim rests on beside the draws; its certificate says the same."
     )
     warnings: list[str] = Field(
         description="What people should know, in plain sentences; most often empty."

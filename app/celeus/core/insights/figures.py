@@ -4,7 +4,7 @@ Where they bound something they are rounded outwards: what is said stays as true
 certified.
 """
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import ceil, floor, log10
 
 from celeus.core.interval import Interval
@@ -26,6 +26,16 @@ _HALF = Decimal("0.5")
 def count(number: int) -> str:
     """A whole number with its thousands apart."""
     return f"{number:,}".replace(",", _GROUPS)
+
+
+def ends(lower: float, upper: float) -> str:
+    """The ends of an interval to six digits, rounded outwards: "0.2135 to 0.31"."""
+    # To twelve digits first: what lies beyond is the rounding of floats, which nobody writes.
+    rounded = (
+        Context(prec=6, rounding=way).create_decimal(f"{end:.12g}").normalize()
+        for end, way in ((lower, ROUND_FLOOR), (upper, ROUND_CEILING))
+    )
+    return " to ".join(f"{end:f}" for end in rounded)
 
 
 def sure(alpha: float) -> str:

@@ -6,7 +6,8 @@
 
 Neither knows of the interval: a protocol sees the losses of its item alone, so that its outcome is
 a loss like any other (docs/evidence/method.md#20-raters). Who cannot is passed over, and the
-next in the item's order is asked; an item of which too few are left is one that nobody can judge.
+next in the item's order is asked: another loss, and no completion of section 8. An item of which
+too few are left is one that nobody can judge.
 """
 
 from collections.abc import Mapping, Sequence

@@ -89,7 +89,8 @@ class Journal:
     where the same is asked again, and ``wait`` the seconds until it may ask again, where it gets
     none until the oldest draw is judged. ``stood`` is how the session stood before, ``judged`` are
     the rounds that all of them judged, ``wanted`` the items of each of those before, and
-    ``tallies`` their labels by key.
+    ``tallies`` their labels by key. Events are appended ``at`` the time ``now``, or at the time of
+    the ledger's last event where the database's clock was set back since.
     """
 
     project_id: UUID
@@ -103,6 +104,7 @@ class Journal:
     lifecycle: str
     revision: int
     now: datetime
+    at: datetime
     leases: dict[int, Lease]
     folded_before: int
     head: bytes
@@ -148,7 +150,7 @@ class Journal:
         if isinstance(event, Amendment) and self.state.refolds(event):
             self.folded_before = min(self.folded_before, event.round - 1)
         advance(self.state, event, self.session.checkpoints, ready)
-        entry = Entry(self.state.sequence, event, self.now, detail)
+        entry = Entry(self.state.sequence, event, self.at, detail)
         self.entries.append(entry)
         self.head = self.session.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
@@ -433,11 +435,13 @@ def _journal(
         message = "a journal needs a state"
         raise ValueError(message)
     record = SessionRecord.of(row)
-    now = record.created_at
+    now = last = record.created_at
     leases: dict[int, Lease] = {}
     for event in rows:
         if event["kind"] == 0:
             now = event["at"]
+        elif event["kind"] == -2:
+            last = event["at"]
         elif event["kind"] == -1:
             since, keys, passed, beside = event["detail"]
             leases[event["round"]] = Lease(
@@ -461,6 +465,7 @@ def _journal(
         lifecycle=record.lifecycle,
         revision=record.revision,
         now=now,
+        at=max(now, last),
         leases=leases,
         folded_before=session.state.folded,
         head=record.ledger_head,

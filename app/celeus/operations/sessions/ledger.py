@@ -215,6 +215,9 @@ _LOOK = """
            jsonb_build_array(since, keys, passed, beside), worker
     FROM leases WHERE session_id = %(session_id)s
     UNION ALL
+    (SELECT -2, at, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+     FROM events WHERE session_id = %(session_id)s ORDER BY sequence DESC LIMIT 1)
+    UNION ALL
     (SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, losses, detail, NULL
      FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s
      ORDER BY sequence LIMIT %(most)s)

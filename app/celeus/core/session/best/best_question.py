@@ -29,7 +29,7 @@ from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.strata import NOWHERE
-from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
+from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal, shares_adapt
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 from celeus.core.session.best.contrasts import Forecast, Totals
 from celeus.core.session.best.partition import Partition, focus_of
@@ -143,6 +143,12 @@ class Best(JointQuestion):
     def orders_answers(self) -> bool:
         """Whether judges see the systems' answers; not where a label is asked for."""
         return self.order is not None
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether draws depend on the losses folded before: of several also when one leaves."""
+        several = len(self.plan.systems) > 2
+        return several or shares_adapt(self.plan.beta, self.partition.strata.count)
 
     @property
     def proposal(self) -> StratifiedProposal:
