@@ -7,16 +7,9 @@ from typing import Any
 from celeus.client.picture import picture
 from celeus.client.reading import read
 from celeus.client.results import Point, Status
-from celeus.core.certificate.best.best_claim import best_assumptions
-from celeus.core.certificate.document import assumptions_of
 from celeus.core.certificate.report import pool_sessions_line
-from celeus.core.certificate.table.table_claim import table_assumptions
-from celeus.core.plans.best_plan import BestPlan
-from celeus.core.plans.plan import Plan
 from celeus.runs.run import Run
 
-ANSWERS = frozenset({"predictions", "answers"})
-"""Columns that hold what several systems answered."""
 STYLE = (
     "body{margin:2rem auto;max-width:48rem;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif}"
     "table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left}"
@@ -51,24 +44,12 @@ def report(run: Run, points: Sequence[Point]) -> str:
         _list([status.words.holds, *promises, *status.warnings]),
         _claims(claims),
         "<h2>What it rests on</h2>",
-        _list([*_assumptions(run, document), pool_sessions_line(None)]),
+        _list([*(told["text"] for told in document["assumptions"]), pool_sessions_line(None)]),
         "<h2>Settings</h2>",
         _table(settings.items()),
         "</body></html>\n",
     ]
     return "\n".join(part for part in parts if part)
-
-
-def _assumptions(run: Run, document: Mapping[str, Any]) -> list[str]:
-    changed = document["changes"] > 0
-    if isinstance(run.plan, Plan):
-        assumed = assumptions_of(run.plan, amended=run.revision > 1, changed=changed)
-    elif isinstance(run.plan, BestPlan):
-        answered = not ANSWERS.isdisjoint(run.upload.pool.columns)
-        assumed = best_assumptions(run.plan, answered=answered)
-    else:
-        assumed = table_assumptions(run.plan, changed=changed, added=())
-    return [assumption["text"] for assumption in assumed]
 
 
 def _claims(claims: Iterable[Mapping[str, Any]]) -> str:
