@@ -34,6 +34,7 @@ EMPTY = ";".join(
         f"LOCK TABLE {', '.join(_TABLES)} IN ACCESS EXCLUSIVE MODE",
         *(f"DELETE FROM {name}" for name in _TABLES),
         "DELETE FROM projects WHERE name <> 'default'",
+        "UPDATE projects SET asked = 0 WHERE asked > 0",
     ]
 ).encode()
 

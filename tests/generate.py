@@ -20,6 +20,7 @@ CLIENT = ROOT / "app" / "celeus" / "client"
 WIDTH = 96
 
 RESULTS = {
+    "Claim": ["TableClaimOut"],
     "Comment": ["Comment"],
     "Decision": ["Decision"],
     "Draw": ["HeldDraw"],
@@ -52,7 +53,9 @@ RESULTS = {
     "Words": ["Words"],
 }
 """Types of the client and the schemas they are made of; an object of another schema is a dict."""
-WITH_RAW = frozenset({"Draw", "Entry", "Item", "Label", "Plan", "Pool", "Status", "Tombstone"})
+WITH_RAW = frozenset(
+    {"Claim", "Draw", "Entry", "Item", "Label", "Plan", "Pool", "Status", "Tombstone"}
+)
 """Types that keep the whole answer in `raw`."""
 METHODS = {"Plan": "PlanMethods", "Status": "StatusMethods"}
 """Base classes that add methods, from `celeus.client.reading`."""

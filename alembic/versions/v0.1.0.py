@@ -120,6 +120,8 @@ def upgrade() -> None:
         "projects",
         sa.Column("project_id", sa.Uuid(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("level", sa.Double(), server_default=sa.text("0.05"), nullable=False),
+        sa.Column("asked", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.PrimaryKeyConstraint("project_id", name=op.f("projects_pkey")),
         sa.UniqueConstraint("name", name=op.f("projects_name_key")),
     )
@@ -488,6 +490,7 @@ def upgrade() -> None:
         sa.Column(
             "words", postgresql.TSVECTOR(), server_default=sa.text("''::tsvector"), nullable=False
         ),
+        sa.Column("place", sa.Integer(), nullable=True),
         sa.Column(
             "active_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
         ),
@@ -617,6 +620,12 @@ def upgrade() -> None:
         ),
         sa.Column("worker", sa.Text(), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column(
+            "since",
+            sa.DateTime(timezone=True),
+            server_default=sa.text("now()"),
+            nullable=False,
+        ),
         sa.Column(
             "keys",
             postgresql.JSONB(astext_type=sa.Text()),

@@ -87,7 +87,8 @@ class Refusal(Exception):
     def line(self) -> str:
         """Refusal in one line: the fault, the rule, and the value."""
         text = self.detail.rstrip(".")
-        value = repr(self.value)[:MOST_LETTERS]
+        number = isinstance(self.value, float)
+        value = f"{self.value:.12g}" if number else repr(self.value)[:MOST_LETTERS]
         if self.rule is not None and self.rule not in text:
             subject = "" if self.field is None else f"{self.field} to be "
             text += f"; expected {subject}{self.rule}"
@@ -119,11 +120,11 @@ class NotFound(Refusal):
 
 
 class Conflict(Refusal):
-    """What is kept already forbids this."""
+    """The stored state does not allow this."""
 
 
 class Outdated(Refusal):
-    """What is kept is not what the caller saw."""
+    """The stored state is not the one that the caller saw."""
 
 
 class TooSlow(Refusal):
@@ -366,7 +367,7 @@ class DataFolderBusy(Conflict):
 
 
 class PreconditionFailed(Outdated):
-    """The ETag in `If-Match` is not the present one; nothing was changed."""
+    """`If-Match` is not the present ETag, or a condition is not kept here; nothing was changed."""
 
 
 class BodyTooSlow(TooSlow):

@@ -202,7 +202,7 @@ def create_app(settings: Settings) -> FastAPI:
     for router in (*asked_most, *(router for router in ROUTES if router not in asked_most)):
         app.include_router(router)
     assets = Assets()
-    app.state.templates = Templates(assets)
+    app.state.templates = Templates(assets, settings.media_hosts or "")
     serve(app, assets)
     for router in PAGES:
         app.include_router(router)

@@ -102,6 +102,12 @@ class Settings(BaseSettings):
         default=None,
         description="Origins whose pages may use the interface with a key, separated by spaces.",
     )
+    media_hosts: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9.\- ]*$",
+        description="Hosts whose pictures and sounds in payloads load without a click, separated by"
+        " spaces.",
+    )
     webhook_internal: str | None = Field(
         default=None,
         description="Hosts and networks inside that webhooks may lead to, separated by spaces;"

@@ -55,9 +55,10 @@ class Work:
         """Have the long session's certificate verified."""
         await self._post("/v1/certificates/verify", self.long.certificate)
 
-    async def claims(self, number: int) -> None:
-        """Have the long session bet on again, at a level that nobody has asked for."""
-        asked = f"session={self.long.session}&level={0.05 + number * 1e-5:.5f}"
+    async def claims(self, _: int) -> None:
+        """Judge an item, and have the long session bet on again."""
+        await self.labels.cycle(1)
+        asked = f"session={self.long.session}"
         (await self.connection.get(f"/v1/claims?{asked}", key=self.key)).json()
 
     async def certificate_made(self, _: int) -> None:
@@ -113,7 +114,9 @@ async def background_lines(world: World, *, quick: bool) -> AsyncIterator[Line]:
         async with world.services(environment=environment) as urls:
             async with Connection.to(urls[0]) as connection:
                 pool = await sealed(connection, truth)
-                asked = LONG | {"pool_id": pool}
+                question = {"side": "at_most", "threshold": 0.9}
+                asked = LONG | {"pool_id": pool, "questions": [question]}
+                asked["stop_when_decided"] = False
                 session = str((await connection.send("/v1/sessions", asked))["id"])
                 await Labels(connection, session, truth).until(rounds, AT_ONCE)
                 certificate = (await connection.get(f"/v1/sessions/{session}/certificate")).body

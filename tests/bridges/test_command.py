@@ -3,6 +3,9 @@
 import pytest
 
 from celeus import Client
+from celeus.commands.bridges import run as bridged
+from tests.bridges.desk import Desk
+from tests.bridges.test_loop import opened, truly
 from tests.cli.calling import Run
 from tests.client.pools import exam
 
@@ -42,3 +45,12 @@ def test_a_tool_that_is_not_there_is_a_line(
     assert answer.status == 1
     assert "pip install 'mlflow>=3.14'" in answer.err
     assert session.status().rounds.drawn == 0
+
+
+def test_what_is_taken_up_is_said(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    session = opened(client, budget=5)
+    session.judge(lambda _: 0.0)
+    session.change(budget=8)
+    bridged(session, Desk(truly), "a desk", 8, 0.01)
+    assert f"celeus: taken up: 5 judgements from {session.id}, the last at 20" in caplog.text
+    assert session.status().rounds.judged == 8

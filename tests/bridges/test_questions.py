@@ -98,16 +98,31 @@ def test_nothing_in_a_payload_is_interpreted_as_html() -> None:
     payload = {
         "answer": "<script>alert(1)</script>",
         "<b>": "x",
-        "image": ['https://a.example/"onerror="x', "javascript:alert(1)"],
+        "image": ['https://a.example/"onerror="x', "javascript:alert(1)", "http://a.example/"],
         "choices": ["<i>", "b"],
     }
-    shown = html_of(Task("m", "q", payload))
+    shown = html_of(Task("m", "q", payload), ["a.example"])
     assert "<script" not in shown
     assert "<b>" not in shown
     assert "<i>" not in shown
     assert '"onerror' not in shown
     assert shown.count("<img ") == 1
     assert "javascript:alert(1)</div>" in shown
+    assert "http://a.example/</div>" in shown
+
+
+@pytest.mark.parametrize("address", ["https://b.example\\@a.example/", "https://[", "https://b"])
+def test_a_host_is_not_taken_for_one_that_is_listed(address: str) -> None:
+    assert "<img" not in html_of(Task("m", "q", {"image": address}), ["a.example"])
+
+
+def test_a_picture_at_a_host_that_is_not_listed_is_a_link() -> None:
+    address = 'https://a.example/"onerror="x'
+    shown = html_of(Task("m", "q", {"image": {"src": address, "alt": "<i>"}}), ["b.example"])
+    assert shown == (
+        '<h4>image</h4><p><a href="https://a.example/&quot;onerror=&quot;x" target="_blank"'
+        ' rel="noopener noreferrer nofollow">&lt;i&gt;</a></p>'
+    )
 
 
 def test_a_picture_in_a_payload_cannot_end_the_style_it_is_shown_by() -> None:

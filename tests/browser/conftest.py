@@ -56,6 +56,8 @@ def running_site(
         # Webhooks of the tests lead to loopback
         "CELEUS_WEBHOOK_INTERNAL": "127.0.0.0/8",
         "CELEUS_WEBHOOK_HTTP": "true",
+        # Pictures of it load without a click
+        "CELEUS_MEDIA_HOSTS": "localhost",
     }
     with running_services(1, url, environment=environment) as (service,):
         yield service, url

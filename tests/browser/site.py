@@ -15,6 +15,16 @@ NARROW = {"width": 360, "height": 740}
 WIDE = {"width": 1440, "height": 900}
 PATIENCE_MS = 90_000
 """How long a step may take: nothing is measured by it, and a machine may be busy."""
+DRAWN = """async () => {
+    const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
+    const moves = (change) => change.playState === "running" &&
+        change.effect.getComputedTiming().endTime < Infinity;
+    // Charts follow the width with a frame, and colours go over into one another
+    for (let frame = 0; frame < 3; frame += 1) await drawn();
+    for (let frame = 0; frame < 300 && document.getAnimations().some(moves); frame += 1)
+        await drawn();
+}"""
+"""Resolves when the page is drawn, and nothing on it moves but what always does."""
 
 
 def at_night(*values: object) -> ParameterSet:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, ViewportSize, expect
 
 from tests.browser.evaluations import Evaluation, barriers, multiplied, painted
-from tests.browser.site import NARROW, WIDE, Complaints, Site
+from tests.browser.site import DRAWN, NARROW, WIDE, Complaints, Site
 
 SignedIn = Callable[..., Page]
 
@@ -289,6 +289,33 @@ def test_a_thousand_sessions_are_usable(
     page.wait_for_timeout(3_000)
     # Only what somebody sees is asked for
     assert len([url for url in asked if "/v1/sessions/ses_" in url]) <= 40
+
+
+COLOURS_OF_BEFORE = """() => {
+    const colour = (element) => getComputedStyle(element).color;
+    const texts = [...document.querySelectorAll("#sessions :is(.progress span, time)")];
+    return texts.filter((text) => colour(text) !== colour(document.body)).length;
+}"""
+
+
+@pytest.mark.nightly
+def test_rows_out_of_sight_change_their_colours_with_those_of_the_system(
+    signed_in: SignedIn, server: Site
+) -> None:
+    with server.client() as client:
+        session = Evaluation(client, 40).opened(name="The first")
+    multiplied(server.database_url, session, 20)
+    page = signed_in("read")
+    page.goto("/")
+    expect(rows(page)).to_have_count(21)
+    for _ in range(12):
+        page.set_viewport_size(ViewportSize(width=WIDE["width"], height=WIDE["height"]))
+        page.emulate_media(color_scheme="light")
+        page.evaluate(DRAWN)
+        page.set_viewport_size(ViewportSize(width=NARROW["width"], height=NARROW["height"]))
+        page.emulate_media(color_scheme="dark")
+        page.evaluate(DRAWN)
+        assert page.evaluate(COLOURS_OF_BEFORE) == 0
 
 
 @pytest.mark.nightly

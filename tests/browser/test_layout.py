@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, ViewportSize
 
 from tests.browser.evaluations import barriers
-from tests.browser.site import WIDE, Complaints, Site
+from tests.browser.site import DRAWN, WIDE, Complaints, Site
 from tests.browser.test_webhooks import receiver
 from tests.keys import key_in
 from tests.nightly import NIGHTLY
@@ -37,15 +37,6 @@ SEEN_ELSEWHERE = {
     # The same page as "not-found"; a session is broken for it: tests/web/test_error_pages.py
     "failed",
 }
-DRAWN = """async () => {
-    const drawn = () => new Promise((resolve) => requestAnimationFrame(resolve));
-    const moves = (change) => change.playState === "running" &&
-        change.effect.getComputedTiming().endTime < Infinity;
-    // Charts follow the width with a frame, and colours go over into one another
-    for (let frame = 0; frame < 3; frame += 1) await drawn();
-    for (let frame = 0; frame < 300 && document.getAnimations().some(moves); frame += 1)
-        await drawn();
-}"""
 SIDEWAYS = "document.documentElement.scrollWidth - innerWidth"
 CUT_OFF = """() => [...document.querySelectorAll("main *")].filter((element) => {
     const { overflowX, textOverflow, position } = getComputedStyle(element);
@@ -63,7 +54,6 @@ def world(running_site: tuple[Service, str]) -> Iterator[World]:
         yield World.made(site, address)
 
 
-@pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_fits_and_is_readable_in_all_widths_and_colours(

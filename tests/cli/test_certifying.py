@@ -16,6 +16,7 @@ import pytest
 from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
 from celeus.api.pools.items import archive_of
+from celeus.commands.verify import DRAWS_TELL
 from celeus.core.certificate.chain import chain_head, chain_start, opening
 from celeus.core.certificate.document import certificate as make
 from celeus.core.certificate.document import signed
@@ -36,9 +37,12 @@ from tests.core.certifying import (
 )
 from tests.core.contending import Best
 from tests.core.tabling import WISHES, Tabled, added_later
+from tests.golden.make_certificates import FOLDER
 from tests.timestamps import Authority
 
 Run = Callable[..., Answer]
+LONG = re.compile(r"\.\d{13}")
+"""Digits that nobody writes."""
 
 
 @pytest.fixture(scope="module")
@@ -101,15 +105,27 @@ def test_a_valid_certificate_ends_with_status_0(
     assert "claim: pool risk" in alone.out
     assert "not checked: draws (it takes the pool's columns)" in alone.out
     assert "no trusted key was given" in alone.out
+    assert DRAWS_TELL not in alone.out, "no draw was made again"
     public = public_of(KEY)
     pem = _key_file(tmp_path, public_to_pem(public))
     full = run(*("verify", certificate, "--pool", pool, "--items", items, "--public-key", pem))
     assert (full.status, full.err) == (0, "")
     assert "not checked" not in full.out
+    assert f"  {DRAWS_TELL}\n" in full.out
     assert full.out.endswith(f"valid final certificate of ses_{SESSION.hex()}\n")
     # What is trusted may come in two more ways
     digits = _key_file(tmp_path, public.hex().encode() + b"\n")
     assert trusted_key(public.hex()) == trusted_key(str(digits)) == public
+
+
+def test_draws_that_depend_on_no_loss_are_no_evidence_of_losses(run: Run, tmp_path: Path) -> None:
+    case = opened(zero_one_world(120), "uniform")
+    case.go(15)
+    path = tmp_path / "certificate.json"
+    path.write_bytes(case.certificate())
+    out = run("verify", path).out
+    assert "assumes: The draws were fixed before any loss and do not depend on losses" in out
+    assert DRAWS_TELL not in out
 
 
 def test_words_of_a_certificate_stay_on_their_line(run: Run, tmp_path: Path) -> None:
@@ -128,6 +144,36 @@ def test_words_of_a_certificate_stay_on_their_line(run: Run, tmp_path: Path) -> 
     as_json = run("verify", path, "--json")
     assert all(line.isprintable() for line in as_json.out.splitlines())
     assert json.loads(as_json.out)["claim"]["assumptions"][0]["text"].endswith("\u202e\x9b8m")
+
+
+@pytest.mark.parametrize(
+    ("name", "pool"),
+    [
+        ("accuracy", "named"),
+        ("celeus", "graded"),
+        ("table-each", "tabled"),
+        ("weights", "weighted"),
+    ],
+)
+def test_numbers_are_printed_as_people_write_them(run: Run, name: str, pool: str) -> None:
+    certificate, columns = FOLDER / f"{name}.{pool}.final.json", FOLDER / f"{pool}.npz"
+    answer = run("verify", certificate, "--pool", columns)
+    assert answer.status == 0, answer.err
+    assert not LONG.search(answer.out), answer.out
+
+
+def test_a_difference_is_told_with_the_digits_that_show_it(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    found = json.loads((FOLDER / "uniform.bare.final.json").read_bytes())
+    del found["signature"]
+    cell = found["plan"]["cell"]
+    for claimed, words in ((0.1 + 0.2, f"0.3, expected {cell}"), (cell * (1 + 2e-16), repr(cell))):
+        found["plan"]["cell"] = claimed
+        path.write_bytes(signed(found, KEY))
+        line = run("verify", path).err
+        assert "plan.cell" in line
+        assert words in line
+    assert repr(cell * (1 + 2e-16)) in line
 
 
 def test_the_time_in_a_stamp_is_printed(run: Run, case: Case, tmp_path: Path) -> None:
@@ -156,8 +202,8 @@ def test_the_time_in_a_stamp_is_printed(run: Run, case: Case, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("rounds", "words"),
     [
-        (0, "the best of 4 systems is one of qwen-72b, llama-70b, yi-34b, tiny, alpha 0.2"),
-        (1000, "llama-70b is the best of 4 systems, alpha 0.2"),
+        (0, "any of 4 systems may be the best, alpha 0.2"),
+        (1000, "llama-70b is at least as good as every other of 4 systems, alpha 0.2"),
     ],
 )
 def test_the_best_of_several_is_named_and_takes_the_pool(

@@ -37,16 +37,16 @@ def test_what_holds_is_said_in_the_words_of_the_service(service: Service, run: R
     assert (answer.status, answer.err) == (0, "")
     first, second, one, everything, picked = answer.out.splitlines()
     assert first.startswith(f"{sessions[0]} (first): shown [")
-    assert first.endswith("at level 0.05; at most 0.9: yes")
-    assert second.startswith(f"{sessions[1]}: shown [")
+    assert first.endswith("at level 0.025; at most 0.9: yes")
+    assert second == f"{sessions[1]}: was asked nothing, and is not shown"
     assert one.startswith("By itself")
-    assert everything.startswith("All 2 hold at once")
-    assert "2 of the 2 are shown" in picked
-    found = json.loads(run(*where, "--shown", sessions[1], "--level", "0.1", "--json").out)
-    assert (found["shown"], found["shown_level"]) == (1, 0.05)
+    assert everything.startswith("All sessions that this project opens with a question")
+    assert picked.startswith("1 shown, ")
+    found = json.loads(run(*where, "--shown", sessions[0], "--json").out)
+    assert (found["level"], found["opened"], found["shown"]) == (0.05, 1, 1)
     for wrong, why in (
         ((*where, sessions[0]), "named twice"),
-        ((*where, "--level", "nan"), "level"),
+        ((*where, "--shown", sessions[1]), "asked nothing"),
         (("claims", "ses_1", "--url", service.url), "hexadecimal"),
         (("claims", sessions[0], "--url", "nowhere"), "address"),
     ):

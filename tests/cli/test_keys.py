@@ -53,7 +53,8 @@ def test_a_key_is_printed_once_and_listed_without_its_secret(named: Run) -> None
     key_id, secret = made(created)
     assert key_id in created.err
     assert secret not in created.err
-    more = ("--scope", "read", "--project", "vision", "--new-project", "--expires-in", "30d")
+    project = ("--project", "vision", "--new-project", "--level", "0.1")
+    more = ("--scope", "read", *project, "--expires-in", "30d")
     second = named("keys", "create", "--name", "b", "--scope", "label", *more, "--quiet")
     assert second.err == ""
     listed = named("keys", "list")

@@ -88,3 +88,80 @@ def test_a_session_that_was_not_opened_to_be_resumed_is_refused(
     client.open_session(known.pool, name="exam", precision=0.2)
     with pytest.raises(celeus.Refusal, match="or without resume"):
         client.open_session(known.pool, resume="exam", precision=0.2)
+
+
+def broken(_: celeus.Turn) -> float:
+    return 1.0
+
+
+def mended(_: celeus.Turn) -> float:
+    return 0.0
+
+
+def dies(judge: Any, calls: int) -> Any:  # noqa: ANN401 -- a judge
+    """The judge as a method of a program that ends after so many calls."""
+
+    def judging(item: celeus.Turn) -> float:
+        nonlocal calls
+        calls -= 1
+        if calls < 0:
+            raise TimeoutError
+        return float(judge(item))
+
+    return judging
+
+
+def test_a_mended_judge_is_refused_until_somebody_decides(
+    client: Client, known: Exam, caplog: pytest.LogCaptureFixture
+) -> None:
+    given: dict[str, Any] = {"precision": 0.001, "tags": ["nightly"]}
+    first = client.open_session(known.pool, resume="exam", **given)
+    with pytest.raises(TimeoutError):
+        first.judge(dies(broken, 9), concurrency=1)
+    judged = first.status().rounds.judged
+    assert not caplog.messages
+    again = client.open_session(known.pool, resume="exam", **given)
+    assert f"taken up: {judged} judgements from {first.id}, named exam, the last at" in caplog.text
+    with pytest.raises(celeus.Refusal, match=r"the judge changed .* keep=True"):
+        again.judge(dies(mended, 9), concurrency=1)
+    with pytest.raises(TimeoutError):
+        again.judge(dies(broken, 9), concurrency=1)
+    kept = client.open_session(known.pool, resume="exam", keep=True, **given)
+    with pytest.raises(TimeoutError):
+        kept.judge(dies(mended, 9), concurrency=1)
+    assert kept.id == first.id
+    # The tag is that of the last judge, and all others are still there
+    tags = kept.status().tags
+    assert sum(tag.startswith("judge-") for tag in tags) == 1
+    assert tags[0] == "nightly"
+    anew = client.open_session(known.pool, resume="exam", fresh=True, **given)
+    assert f"begun anew: {first.id}, named exam, is closed" in caplog.text
+    with pytest.raises(TimeoutError):
+        anew.judge(dies(broken, 3), concurrency=1)
+    assert first.status().state == "closed"
+    assert anew.id != first.id
+    assert client.open_session(known.pool, resume="exam", **given).id == anew.id
+
+
+def test_a_judge_that_is_not_known_is_not_called_the_same(
+    client: Client, known: Exam, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = client.open_session(known.pool, resume="exam", precision=0.001)
+    for item in first.draws():
+        item.observe(0.0)
+        if item.round == 2:
+            break
+    again = client.open_session(known.pool, resume="exam", precision=0.001)
+    with pytest.raises(TimeoutError):
+        again.judge(dies(mended, 1), concurrency=1)
+    assert "cannot tell whether the judge changed: it is not known who gave" in caplog.text
+
+
+@pytest.mark.parametrize("said", [{"keep": True}, {"fresh": True}])
+def test_only_what_is_resumed_is_kept_or_begun_anew(
+    client: Client, known: Exam, said: dict[str, Any]
+) -> None:
+    with pytest.raises(celeus.Refusal, match="beside resume"):
+        client.open_session(known.pool, precision=0.2, **said)
+    with pytest.raises(celeus.Refusal, match="keep and fresh"):
+        client.open_session(known.pool, resume="a", keep=True, fresh=True)

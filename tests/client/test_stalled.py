@@ -276,7 +276,8 @@ def test_a_program_killed_at_its_60th_call_gets_its_draws_back(
     del opened
     # The exception's frames hold it too
     gc.collect()
-    session = client.open_session(known.pool, precision=0.2, resume="exam")
+    # To the service the one that goes on is another judge
+    session = client.open_session(known.pool, precision=0.2, resume="exam", keep=True)
     session.judge(goes_on, concurrency=JUDGES)
     status = session.status()
     assert status.stopped

@@ -185,7 +185,6 @@ class Case:
     state: Session[Mean]
     labels: bool = False
     records: list[dict[str, Any]] = field(default_factory=list)
-    amended: bool = False
 
     def enter(self, event: Event, **detail: Any) -> None:  # noqa: ANN401 -- as the wire takes it
         """The next event, with what is written down beside it."""
@@ -195,7 +194,6 @@ class Case:
         sequence = self.state.sequence
         at = AT.format(sequence // 60 % 60, sequence % 60, sequence * 7919 % 1_000_000)
         self.records.append(record_of(sequence, event, detail or None, at))
-        self.amended |= isinstance(event, Amendment)
 
     def draw(self, count: int = 1) -> list[Draw]:
         """Draw without judging."""
@@ -258,7 +256,7 @@ class Case:
         return Account(
             session=SESSION,
             header=self.world.pool.header(),
-            position=position_of(self.state, amended=self.amended),
+            position=position_of(self.state),
             records=[canonical_json(record) for record in self.records],
             seed=SEED if final else None,
             issued_at=ISSUED_AT,

@@ -132,7 +132,7 @@ class Tabled:
         account = Account(
             session=SESSION,
             header=self.pool.header(),
-            position=position_of(self.state, amended=False),
+            position=position_of(self.state),
             records=[canonical_json(dict(one)) for one in self.records],
             seed=SEED if final else None,
             issued_at=ISSUED_AT,

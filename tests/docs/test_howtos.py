@@ -123,7 +123,7 @@ def test_the_commands_that_gate_a_new_version_run(tmp_path: Path, service: Servi
 @pytest.mark.timeout(300)
 def test_the_programs_of_the_python_client_run(tmp_path: Path, service: Service) -> None:
     script = tmp_path / "client.py"
-    programs = blocks(DOCS / "python.md", "python")[4:]
+    programs = blocks(DOCS / "python.md", "python")[-4:]
     script.write_text("\n".join(block.text for block in programs))
     done = subprocess.run(
         [sys.executable, "-W", "error", str(script)],

@@ -15,12 +15,13 @@ def test_the_code_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     *programs, _first, _threads, _reading, _awaiting = blocks(ROOT / "docs" / "python.md", "python")
-    assert len(programs) == 4
+    assert len(programs) == 5
     for block in programs:
         exec(compile(block.text, "python.md", "exec"), names)  # noqa: S102 -- the page's own code
-    score, verdict = capsys.readouterr().out.splitlines()
+    score, verdict, best = capsys.readouterr().out.splitlines()
     assert "based on" in score
     assert "a_at_least_as_good" in verdict
+    assert best.startswith("new is the best of 3 systems")
     certificate = (tmp_path / "certificate.json").read_bytes()
     assert verify(certificate).valid
     assert isinstance(names["session"], celeus.Session)

@@ -99,7 +99,9 @@ def test_the_walk_of_the_readme_ends_in_a_narrow_interval_that_verifies(
     assert valid is not None
     in_process, served = (_sentence(text) for text in walk.printed[:2])
     for estimate, lower, upper, labels in (in_process, served):
-        assert lower <= estimate <= upper <= lower + 10.1, "to a tenth of a point each"
+        assert lower <= estimate <= upper, "to a tenth of a point each"
+        # 18.8 - 8.7 is more than 10.1 by the least digit
+        assert round(upper - lower, 1) <= 10.1
         assert labels < 400, "of 2 000"
     assert in_process[3] / 2 <= _sentence(shown[1])[3] <= 2 * in_process[3]
     assert valid[1] in walk.printed[1]

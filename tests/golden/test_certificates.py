@@ -11,9 +11,9 @@ import rfc8785
 
 from celeus.core.certificate.document import signed
 from celeus.core.certificate.ed25519 import public_of
-from celeus.core.certificate.layout import OWN_PROCESS
 from celeus.core.certificate.report import Report
 from celeus.core.certificate.verify import verify
+from celeus.core.session.assumptions import OWN_PROCESS
 from celeus.operations.certificates.npz import read_archive
 from tests.core.certifying import KEY
 from tests.golden.make_certificates import BEST, CERTIFICATES, FOLDER, KINDS, PUSHED, TABLES

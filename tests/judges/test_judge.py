@@ -1,5 +1,6 @@
 """`celeus judge`: a model or a program is the truth of a session at a real service."""
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -244,3 +245,80 @@ def test_any_program_judges(client: Client, run: Run) -> None:
     answer = run("judge", "--session", session.id, "--program", command)
     assert answer.status == 0, answer.err
     assert "40 labels now, 4 of them unjudgeable" in answer.out
+
+
+class Terminal(io.StringIO):
+    """Somebody at a keyboard."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_all_is_judged_only_where_somebody_says_so(
+    client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("judge.py").write_text(PROGRAM)
+    session = exam(client, 6, precision=None)
+    command = ("judge", "--session", session.id, "--program", f"{sys.executable} judge.py")
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    answer = run(*command)
+    assert answer.status == 1
+    assert "all 6 items would be judged: give" in answer.err
+    assert "or --all" in answer.err
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    answer = run(*command)
+    assert (answer.status, "go on? [y/N]" in answer.err) == (1, True)
+    assert session.status().rounds.judged == 0
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    assert "6 labels now" in run(*command).out
+    other = exam(client, 6, precision=None)
+    assert "6 labels now" in run(*command[:2], other.id, *command[3:], "--all").out
+
+
+def test_a_mended_program_is_refused_until_its_judgements_are_kept(
+    client: Client, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = exam(client, 40, budget=9)
+    command = ("judge", "--session", session.id, "--program", f"{sys.executable} judge.py")
+    Path("judge.py").write_text(PROGRAM.replace("number % 2", "1"))
+    assert "9 labels now" in run(*command).out
+    assert not caplog.messages
+    session.change(budget=20)
+    Path("judge.py").write_text(PROGRAM)
+    answer = run(*command)
+    assert (answer.status, session.status().rounds.judged) == (1, 9)
+    assert "the judge changed since the earlier judgements" in answer.err
+    assert "--keep goes on" in answer.err
+    assert f"taken up: 9 judgements from {session.id}, the last at 20" in caplog.text
+    assert "11 labels now" in run(*command, "--keep").out
+    session.change(budget=21)
+    caplog.clear()
+    assert "1 labels now" in run(*command).out
+    assert f"cannot tell whether the judge changed: what {sys.executable} loads" in caplog.text
+
+
+@pytest.mark.usefixtures("rubric")
+def test_a_mended_rubric_is_refused_until_its_judgements_are_kept(client: Client, run: Run) -> None:
+    session = exam(client, 40, budget=9)
+    with endpoint() as at:
+        assert "9 labels now" in judged(run, session, at).out
+        session.change(budget=20)
+        rubric = Path("rubric.toml")
+        rubric.write_text(rubric.read_text().replace("is right", "is quite right"))
+        assert "the judge changed since the earlier judgements" in judged(run, session, at).err
+        assert "11 labels now" in judged(run, session, at, "--keep").out
+        session.change(budget=21)
+        answer = judged(run, session, at, "--model", "judge-2")
+        assert (answer.status, "the judge changed" in answer.err) == (1, True)
+
+
+def test_judgements_of_others_say_nothing_of_the_judge(
+    client: Client, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = exam(client, 40, budget=9)
+    session.judge(lambda _: 0.0)
+    session.change(budget=12)
+    Path("judge.py").write_text(PROGRAM)
+    command = ("judge", "--session", session.id, "--program", f"{sys.executable} judge.py")
+    assert "3 labels now" in run(*command).out
+    assert "cannot tell whether the judge changed: it is not known who" in caplog.text

@@ -100,3 +100,16 @@ def test_a_judge_is_a_rubric_and_a_model_or_a_program(run: Run, rubric: Path) ->
     foreign = ("--cache", rubric.parent / "other.jsonl")
     assert "is no file of verdicts" in run(*command, *cat, *foreign).err
     assert "its folder is not there" in run(*command, *cat, "--out", "x/o.jsonl").err
+
+
+def test_a_mended_program_is_asked_again(run: Run) -> None:
+    assert guessed(run, PAIR, '{"losses": [1, 0]}').status == 0
+    first = Path("out.jsonl").read_text()
+    assert "; taken up: 1 verdicts" in guessed(run, PAIR, '{"losses": [1, 0]}').out
+    program = (
+        Path("judge.py").read_text().replace("print(sys.argv[1]", "print('{\"losses\": [0, 1]}'")
+    )
+    Path("judge.py").write_text(program)
+    command = f"{sys.executable} judge.py '{{\"losses\": [1, 0]}}'"
+    assert run("guess", "pool.jsonl", "--out", "out.jsonl", "--program", command).status == 0
+    assert Path("out.jsonl").read_text() != first

@@ -222,7 +222,7 @@ def test_a_chat_told_as_text_names_the_calls() -> None:
 
 def test_what_excel_saves_under_windows_is_read_and_said() -> None:
     found = sheet("Straße;Größe\nGroße Allee;7\n".encode("cp1252"))
-    assert found.told == ("separated by semicolon", "Windows-1252")
+    assert found.read_as == ("separated by semicolon", "Windows-1252")
     assert [row for _, row in found.rows()] == [{"Straße": "Große Allee", "Größe": "7"}]
 
 

@@ -26,9 +26,9 @@ PAIRS = [
 ]
 
 
-def exam(path: Path, ahead: int = 1, most: int = ITEMS) -> bytes:
+def exam(path: Path, ahead: int = 1, most: int = ITEMS, asked: SessionRequest = ASKED) -> bytes:
     """A run over items with a surrogate, closed; ``ahead`` draws are out at once."""
-    with Run.open(path, FORM, ROWS, ASKED) as run:
+    with Run.open(path, FORM, ROWS, asked) as run:
         draws = run.next("ada", ahead)["draws"]
         for _ in range(most):
             if not draws:

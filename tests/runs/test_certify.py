@@ -4,7 +4,10 @@ import json
 import stat
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
+from html import escape
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,21 @@ import pytest
 
 import celeus
 from celeus.client.label_loop import Turns
-from celeus.client.results import Item
+from celeus.client.results import Item, Label
 from celeus.core.certificate.verify import verify
+from celeus.runs.local import session_of
 from celeus.runs.run import Run
+from tests.cli.calling import Run as Command
+from tests.cli.calling import celeus as command_line
 from tests.runs.files import race, sheet
 
 ITEMS = 600
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Calls `celeus`."""
+    return lambda *words: command_line(monkeypatch, capsys, *words)
 
 
 @pytest.fixture(autouse=True)
@@ -152,7 +164,7 @@ def test_called_again_it_goes_on_and_judges_nothing_twice(concurrency: int) -> N
         celeus.certify(items, judge, precision=0.2, concurrency=concurrency)
     before = list(judged)
     judged.clear()
-    session = celeus.certify(items, judge_of(losses, judged), precision=0.2)
+    session = celeus.certify(items, judge_of(losses, judged), precision=0.2, keep=True)
     assert session.status().state == "target_reached"
     assert not set(before) & set(judged)
     assert session.status().rounds.judged == len(before) + len(judged)
@@ -229,6 +241,30 @@ def test_two_systems_are_compared_by_preference(folder: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
+def test_the_judge_of_several_systems_gets_the_answers_that_were_put_in() -> None:
+    right, wrong = ({f"q{at}": f"{word} {at}" for at in range(60)} for word in ("yes", "no"))
+
+    def judge(item: celeus.Turn) -> list[float]:
+        return [float(answer != f"yes {item.id[1:]}") for answer in item.answers]
+
+    status = celeus.best({"new": right, "old": wrong}, judge).status()
+    assert status.raw["best"]["winner"] == "new"
+
+
+def test_the_judge_of_two_systems_gets_the_answers_that_were_put_in() -> None:
+    def judge(item: celeus.Turn) -> str:
+        right = {"good": 1, "bad": 2, "same": 3}
+        assert item.left is not None
+        assert item.right is not None
+        assert item.left != item.right
+        assert item.left.split()[0] in right
+        return "left" if item.left == f"good {item.id[1:]}" else "right"
+
+    verdict = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05).status().verdict
+    assert verdict is not None
+    assert verdict.answer == "a_at_least_as_good"
+
+
 @pytest.mark.parametrize("loss", ["zero_one", (0.0, 1.0)])
 def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float]) -> None:
     def judge(item: celeus.Turn) -> dict[str, float]:
@@ -253,7 +289,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.certify([{"id": "a", "surrogate": float("nan")}], None),
         "row 1, 'a', cannot be written as JSON",
     ),
-    "an id": (lambda: celeus.certify([{"id": 7}], None), "line 1: id must be"),
+    "an id": (lambda: celeus.certify([{"id": 7}], None, budget="all"), "line 1: id must be"),
     "no items": (lambda: celeus.certify([], None), "there are no items"),
     "no judge": (lambda: celeus.certify(exam()[0], 3), "judge must be a function"),  # type: ignore[arg-type]
     "nobody": (lambda: celeus.certify(exam()[0], print, concurrency=0), "concurrency must be"),
@@ -267,9 +303,12 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "one end": (lambda: celeus.certify(exam()[0], None, loss=(1,)), "loss must be"),  # type: ignore[arg-type]
     "score": (lambda: celeus.certify(exam()[0], None, score="accuracy"), "score must be"),  # type: ignore[arg-type]
-    "a folder": (lambda: celeus.certify(exam()[0], None, file="."), "cannot be opened"),
-    "no folder": (lambda: celeus.certify(exam()[0], None, file="no/a.jsonl"), "no such folder"),
-    "no key": (lambda: celeus.certify(exam()[0], None, key="no/key.pem"), "cannot sign"),
+    "a folder": (lambda: celeus.certify(exam()[0], None, budget=9, file="."), "cannot be opened"),
+    "no folder": (
+        lambda: celeus.certify(exam()[0], None, budget=9, file="no/a.jsonl"),
+        "no such folder",
+    ),
+    "no key": (lambda: celeus.certify(exam()[0], None, budget=9, key="no/key.pem"), "cannot sign"),
     "twice": (
         lambda: celeus.compare([{"id": "a"}, {"id": "a"}], {"a": "x"}, None),
         "'a' is there twice",
@@ -302,6 +341,19 @@ def test_what_cannot_be_certified_is_refused_and_leaves_nothing(folder: Path, ca
     assert not [one for one in folder.rglob("*") if one.is_file()]
 
 
+def test_all_is_judged_only_where_somebody_says_so(folder: Path) -> None:
+    items, losses = exam()
+    judge: Callable[[celeus.Turn], object] = lambda item: losses[item.id]  # noqa: E731
+    for given in ({}, {"precision": None}, {"precision": {}, "groups": ["topic"]}):
+        with pytest.raises(celeus.Refusal, match=r'before all 600 items .* or budget="all"'):
+            celeus.certify(items, judge, **given)
+    with pytest.raises(celeus.Refusal, match=r"before all 300 items .* margin, budget; or"):
+        celeus.compare(answers("good"), answers("bad"), by_word)
+    assert not list(folder.iterdir())
+    status = celeus.certify(items[:20], judge, budget="all").status()
+    assert status.rounds.judged == 20
+
+
 def test_items_may_lie_in_a_file(folder: Path) -> None:
     items, losses = exam()
     (folder / "exam.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in items))
@@ -331,13 +383,13 @@ def test_numbers_may_be_those_of_numpy() -> None:
 @pytest.mark.parametrize("loss", [float("nan"), np.array([1.0, 0.0]), {1.0}, 1j])
 def test_a_loss_that_is_no_number_is_refused_with_the_name_of_its_item(loss: object) -> None:
     with pytest.raises(celeus.Refusal, match="a loss of 'q0' must be a finite number"):
-        celeus.certify([{"id": "q0"}], lambda _: loss)
+        celeus.certify([{"id": "q0"}], lambda _: loss, budget="all")
 
 
 def test_a_key_that_is_none_is_refused_before_anything_is_judged(folder: Path) -> None:
     (folder / "key.pem").write_text("")
     with pytest.raises(celeus.Refusal, match="cannot sign certificates"):
-        celeus.certify(exam()[0], lambda _: pytest.fail("judged"), key="key.pem")
+        celeus.certify(exam()[0], lambda _: pytest.fail("judged"), budget=9, key="key.pem")
 
 
 @pytest.mark.parametrize(("loss", "verdict"), [("preference", "a"), ("zero_one", {"a": 0, "b": 1})])
@@ -354,7 +406,6 @@ def test_what_a_service_alone_has_is_refused_by_name() -> None:
     session = celeus.certify(items, None, precision=0.3)
     follow: Iterator[object] = session.follow()
     calls: list[Callable[[], object]] = [
-        session.report,
         lambda: next(follow),
         lambda: session.change(precision=0.1),
     ]
@@ -381,6 +432,130 @@ def test_metrics_and_groups_are_claimed_together(folder: Path) -> None:
     assert [one["met"] for one in table["metrics"]] == [True, None]
 
 
+def table(folder: Path) -> celeus.Session:
+    """A closed session of two metrics in two groups."""
+    sheet(folder / "sheet.jsonl")
+    return session_of(Run.resume(folder / "sheet.jsonl"), folder / "key.pem")
+
+
+def test_the_claims_of_a_table_are_read(folder: Path) -> None:
+    session = table(folder)
+    claims = session.claims()
+    assert [(one.metric, one.value) for one in claims[:4]] == [
+        ("faithful", None),
+        ("stars", None),
+        ("faithful", "art"),
+        ("stars", "art"),
+    ]
+    assert claims[0].lower <= 0.3 <= claims[0].upper
+    assert claims[0].sentence.startswith("faithful: error rate")
+    assert {one.metric for one in session.claims(metric="stars", sort="width")} == {"stars"}
+    assert [one.column for one in session.claims(column="")] == [None, None]
+    with pytest.raises(celeus.Refusal, match="no metric short"):
+        session.claims(metric="short")
+    with pytest.raises(celeus.Refusal, match="makes one claim"):
+        celeus.certify(exam()[0], None, precision=0.3).claims()
+
+
+def test_the_labels_of_a_table_are_read(folder: Path) -> None:
+    session = table(folder)
+    labels = list(session.labels())
+    assert len(labels) == session.status().rounds.judged
+    for label in labels:
+        assert label.groups == {"topic": ("law", "art")[label.index % 2]}
+        faithful, stars = float(label.index % 10 > 6), float(label.index % 4)
+        assert label.losses == {"faithful": faithful, "stars": stars}
+        assert label.in_interval
+        assert label.drawn_at <= label.judged_at
+
+
+def test_labels_are_those_that_stand() -> None:
+    session = celeus.certify(exam()[0], lambda _: 0.0, precision=0.01, budget=6)
+    session.amend(2, "misread", loss=1.0)
+    labels = list(session.client.pages(Label, f"/v1/sessions/{session.id}/labels", limit=4))
+    assert [(one.round, one.loss, one.corrections) for one in labels] == [
+        (at, float(at == 2), int(at == 2)) for at in range(1, 7)
+    ]
+    assert labels[1].correction_reason == "misread"
+    assert [one.item for one in labels] == [f"q{one.index}" for one in labels]
+    with pytest.raises(celeus.Refusal, match="no filter above"):
+        next(session.labels(above=0))
+    compared = celeus.compare(answers("good"), answers("bad"), by_word, margin=0.05)
+    preferred = {one.preference for one in compared.labels()}
+    assert preferred == {"a"}
+
+
+def test_the_report_of_a_table_is_a_page_that_loads_nothing(folder: Path) -> None:
+    session = table(folder)
+    page = session.report()
+    for claim in session.claims():
+        assert escape(claim.sentence) in page
+    assert "intervals hold at once" in page
+    assert "nobody counted" in page
+    assert "src=" not in page
+    assert "<script" not in page
+
+
+def test_reports_say_what_is_certain_and_show_names_as_text() -> None:
+    items, losses = exam()
+    session = celeus.certify(
+        items, lambda item: losses[item.id], precision=0.3, name="<script>alert(1)</script>"
+    )
+    page = session.report()
+    assert escape(session.status().sentence) in page
+    assert "<svg" in page
+    assert "<script" not in page
+    status = celeus.best({"new": answers("good"), "old": answers("bad")}, two_losses)
+    assert "is the best of 2 systems" in status.report()
+
+
+def two_losses(item: celeus.Turn) -> list[float]:
+    return [float(answer.startswith("bad")) for answer in item.answers]
+
+
+def best_of(folder: Path) -> celeus.Session:
+    """A closed session that seeks the best of three systems."""
+    race(folder / "race.jsonl")
+    return session_of(Run.resume(folder / "race.jsonl"), folder / "key.pem")
+
+
+@pytest.mark.parametrize("session", [table, best_of])
+def test_one_file_is_verified(
+    session: Callable[[Path], celeus.Session], folder: Path, run: Command
+) -> None:
+    closed = session(folder)
+    (folder / "certificate.json").write_bytes(closed.certificate())
+    assert run("verify", "certificate.json").status == 1
+    (folder / "bundle.zip").write_bytes(closed.bundle())
+    answer = run("verify", "bundle.zip")
+    assert (answer.status, answer.err) == (0, "")
+    assert f"valid final certificate of {closed.id}" in answer.out
+    assert closed.bundle() == closed.bundle()
+
+
+def test_a_bundle_that_was_changed_is_refused(folder: Path, run: Command) -> None:
+    data = table(folder).bundle()
+    forged = data.replace(b'"closed"', b'"active"')
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("certificate.json", "columns.npz"):
+            archive.writestr(name, b"{}")
+    other = BytesIO()
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("../certificate.json", b"{}")
+    for content, why in (
+        (forged, "Bad CRC-32"),
+        (packed.getvalue(), "packed or encrypted"),
+        (other.getvalue(), "it holds other files"),
+    ):
+        (folder / "bundle.zip").write_bytes(content)
+        answer = run("verify", "bundle.zip")
+        assert (answer.status, why in answer.err) == (1, True), answer.err
+    (folder / "bundle.zip").write_bytes(data)
+    answer = run("verify", "bundle.zip", "--pool", "bundle.zip")
+    assert "pool must be left out beside a bundle" in answer.err
+
+
 @pytest.mark.parametrize(
     ("said", "settings"),
     [
@@ -393,7 +568,7 @@ def test_metrics_and_groups_are_claimed_together(folder: Path) -> None:
 def test_what_several_metrics_cannot_have_is_refused(
     folder: Path, said: str, settings: dict[str, Any]
 ) -> None:
-    metrics = {"metrics": {"faithful": "zero_one", "stars": (0, 4)}}
+    metrics = {"metrics": {"faithful": "zero_one", "stars": (0, 4)}, "budget": "all"}
     with pytest.raises(celeus.Refusal, match=said):
         celeus.certify([{"id": "a"}], None, **metrics | settings)
     assert not [one for one in folder.rglob("*") if one.is_file()]
@@ -451,3 +626,103 @@ def test_items_of_another_name_have_a_session_of_their_own() -> None:
         for name in ("small", "large", "small")
     )
     assert one.id == again.id != two.id
+
+
+def broken(_: celeus.Turn) -> float:
+    return 1.0
+
+
+def mended(_: celeus.Turn) -> float:
+    return 0.0
+
+
+def begun(judge: Any, file: Path, count: int) -> int:  # noqa: ANN401 -- a judge
+    """Have it judge so many items, and be killed; how many it has judged."""
+    items = exam()[0]
+    session = celeus.certify(items, None, precision=0.1, budget=count, file=file)
+    session.judge(judge, concurrency=1)
+    session.client.close()
+    return session.status().rounds.judged
+
+
+@pytest.mark.parametrize("count", [26, ITEMS])
+def test_a_mended_judge_is_refused_until_somebody_decides(
+    count: int, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = folder / "exam.jsonl"
+    given: dict[str, Any] = {"precision": 0.1, "budget": count, "file": file}
+    judged = begun(broken, file, count)
+    with pytest.raises(celeus.Refusal, match="the judge changed") as refused:
+        celeus.certify(exam()[0], mended, **given)
+    assert "keep=True" in str(refused.value)
+    assert "fresh=True" in str(refused.value)
+    assert f"taken up: {judged} judgements from {file}, the last at 20" in caplog.text
+    kept = celeus.certify(exam()[0], mended, keep=True, **given)
+    assert (kept.status().estimate or 0.0) > 0.8
+    kept.client.close()
+    anew = celeus.certify(exam()[0], mended, fresh=True, **given).status()
+    assert (anew.estimate or 0.0) < 0.2
+    assert f"begun anew: the {judged} judgements before are in {folder}/exam.1.jsonl" in caplog.text
+    assert Run.resume(folder / "exam.1.jsonl").taken_up == judged
+
+
+def test_the_same_judge_goes_on_and_is_told_what_is_there(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = folder / "exam.jsonl"
+    begun(mended, file, 26)
+    celeus.certify(exam()[0], mended, precision=0.1, budget=26, file=file)
+    (line,) = caplog.messages
+    assert line.startswith("celeus: taken up: 26 judgements from")
+
+
+def test_a_judge_after_another_one_that_was_kept_is_compared_with_that(folder: Path) -> None:
+    items, file = exam()[0], folder / "exam.jsonl"
+    given: dict[str, Any] = {"precision": 0.01, "file": file}
+
+    def tired(judge: Any) -> Any:  # noqa: ANN401 -- a judge
+        calls = list[int]()
+
+        def judging(item: celeus.Turn) -> float:
+            calls.append(1)
+            if len(calls) > 9:
+                raise TimeoutError
+            return float(judge(item))
+
+        return judging
+
+    for judge, more in ((broken, {}), (mended, {"keep": True})):
+        with pytest.raises(TimeoutError):
+            celeus.certify(items, tired(judge), **given | more)
+    with pytest.raises(celeus.Refusal, match="the judge changed"):
+        celeus.certify(items, tired(broken), **given)
+    with pytest.raises(TimeoutError):
+        celeus.certify(items, tired(mended), **given)
+    assert Run.resume(file).status()["rounds"]["judged"] == 27
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_it_is_said_where_nobody_can_tell_whether_the_judge_changed(
+    folder: Path, caplog: pytest.LogCaptureFixture, *, by_hand: bool
+) -> None:
+    lock, file = threading.Lock(), folder / "exam.jsonl"
+
+    def judge(_: celeus.Turn) -> float:
+        return float(lock.locked())
+
+    session = celeus.certify(exam()[0], None, precision=0.1, budget=9, file=file)
+    if by_hand:
+        for item in session.draws():
+            item.observe(0.0)
+    else:
+        session.judge(judge)
+    session.client.close()
+    assert not caplog.messages
+    celeus.certify(exam()[0], judge, precision=0.1, budget=9, file=file)
+    why = "it is not known who" if by_hand else "lock cannot be read"
+    assert f"cannot tell whether the judge changed: {why}" in caplog.text
+
+
+def test_nobody_keeps_and_begins_anew() -> None:
+    with pytest.raises(celeus.Refusal, match="keep and fresh"):
+        celeus.certify(exam()[0], mended, precision=0.1, keep=True, fresh=True)

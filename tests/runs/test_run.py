@@ -228,6 +228,22 @@ def test_a_changed_header_is_found_and_nothing_is_lost(tmp_path: Path, change: s
     assert path.read_bytes() == changed
 
 
+def test_times_stay_in_order_when_the_clock_was_set_back(tmp_path: Path) -> None:
+    """The last event was written by a clock that was ahead."""
+    path = tmp_path / "exam.celeus"
+    with Run.open(path, FORM, ROWS, ASKED) as session:
+        judged(session, 3)
+        last = json.loads(session.records[-1])
+    ahead = last | {"at": "2099-01-01T00:00:00.000000+00:00"}
+    data = path.read_bytes()
+    path.write_bytes(data.replace(canonical_json(last), canonical_json(ahead)))
+    with Run.resume(path) as session:
+        judged(session, 2)
+        times = [json.loads(record)["at"] for record in session.records]
+        assert times == sorted(times)
+        assert verify(session.certificate(KEY)).valid
+
+
 def test_another_judgement_of_a_round_is_a_conflict_and_nothing_is_kept(run: Run) -> None:
     draws = run.next("ada", 2)["draws"]
     first = Judgement(draws[0]["round"], float(LOSSES[draws[0]["item"].index]))

@@ -102,6 +102,20 @@ _numbers = itertools.count()
 
 
 @pytest.mark.usefixtures("patient")
+async def test_a_key_of_another_type_is_a_miss_that_is_replaced(
+    cache: Cache, elsewhere: Cache, redis_url: str
+) -> None:
+    await cache.put_status(OTHER, 1, "v", b"other")
+    with redis.Redis.from_url(redis_url) as client:
+        client.rpush(cache_module._status_key(SESSION), "of somebody else")
+    assert await cache.get_status(SESSION) is None
+    # No other session pays for it
+    assert await cache.get_status(OTHER) == b"other"
+    await cache.put_status(SESSION, 3, "v", b"three")
+    assert await elsewhere.get_status(SESSION) == b"three"
+
+
+@pytest.mark.usefixtures("patient")
 async def test_a_status_is_forgotten_after_its_time(redis_url: str) -> None:
     cache = Cache.connect(redis_url, status_ttl_seconds=1)
     await cache.put_status(SESSION, 1, "v", b"one")

@@ -37,7 +37,7 @@ class IssuedOut(FromRecord):
 
 
 class Tombstone(FromRecord):
-    """What is left of a deleted session."""
+    """The record that is kept of a deleted session."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -157,7 +157,7 @@ async def list_tombstones(
     limit: Limit = PAGE_DEFAULT,
     after: AfterSession = None,
 ) -> dict[str, Any]:
-    """What is left of them: digests, and nothing that was judged."""
+    """Their tombstones hold digests, and nothing that was judged."""
     pool = None if pool_id is None else pool_id_of(pool_id)
     found = await sessions.list_tombstones(context, pool, limit, cursor_of("ses", after))
     return {"data": found, "next": found[-1].session_id if len(found) == limit else None}

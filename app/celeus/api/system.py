@@ -24,7 +24,7 @@ class Health(BaseModel):
 
 
 class Version(BaseModel):
-    """What is running."""
+    """The service and its version."""
 
     service: Literal["celeus"] = Field(
         "celeus", description="Always the same: by it a client knows that it met the right program."
@@ -78,7 +78,7 @@ async def get_version() -> Version:
     responses={200: {"description": "An OpenAPI document."}},
 )
 async def get_contract(_: CallerOf, request: Request) -> Response:
-    """What every route takes and answers, and the scope it needs."""
+    """Requests and answers of every route, and the scope it needs."""
     contract = await asyncio.to_thread(lambda: request.app.contract)
     return Response(contract, media_type="application/json")
 
@@ -91,6 +91,6 @@ async def get_contract(_: CallerOf, request: Request) -> Response:
     responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text format."}},
 )
 async def metrics(context: Administers, request: Request) -> Response:
-    """Of this process, or of all that share PROMETHEUS_MULTIPROC_DIR."""
+    """Metrics of this process, or of all that share PROMETHEUS_MULTIPROC_DIR."""
     body: bytes = await request.app.state.metrics.rendered(context)
     return Response(body, media_type=CONTENT_TYPE_LATEST)

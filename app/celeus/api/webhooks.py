@@ -84,7 +84,7 @@ OfSession = Annotated[
 
 
 class WebhookRequest(BaseModel):
-    """Where to send what."""
+    """The webhook to make: its address and its events."""
 
     model_config = ConfigDict(
         **STRICT, json_schema_extra={"examples": [{"url": URL, "events": ["session.stopped"]}]}
@@ -97,7 +97,7 @@ class WebhookRequest(BaseModel):
 
 
 class WebhookChange(BaseModel):
-    """What is to be changed; what is left out stays."""
+    """The changes of a webhook; a member left out stays as it is."""
 
     model_config = ConfigDict(
         **STRICT, json_schema_extra={"examples": [{"events": ["session.stopped"]}]}
@@ -114,7 +114,7 @@ class WebhookChange(BaseModel):
 
 
 class RotationRequest(BaseModel):
-    """How long both secrets sign."""
+    """The time in which both secrets sign."""
 
     model_config = ConfigDict(
         **STRICT, json_schema_extra={"examples": [{"overlap_seconds": DAY_SECONDS}]}
@@ -169,7 +169,7 @@ class WebhookList(BaseModel):
 
 
 class WebhookMessage(BaseModel):
-    """What is sent in the format `json`, signed by the Standard Webhooks convention."""
+    """A message in the format `json`, signed by the Standard Webhooks convention."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [MESSAGE]})
 
@@ -255,7 +255,7 @@ async def list_webhooks(context: Manages) -> dict[str, Any]:
     responses=responses(WebhookNotFound),
 )
 async def get_webhook(context: Manages, webhook_id: WebhookId) -> endpoints.Webhook:
-    """Whether it works, and if not, why."""
+    """Its address, its events, and, if it does not work, why."""
     return await endpoints.get_webhook(context, webhook_id)
 
 
@@ -269,7 +269,7 @@ async def get_webhook(context: Manages, webhook_id: WebhookId) -> endpoints.Webh
 async def change_webhook(
     context: Manages, webhook_id: WebhookId, body: WebhookChange
 ) -> endpoints.Webhook:
-    """What is left out stays as it is."""
+    """A member left out stays as it is."""
     changes = body.model_dump(exclude_unset=True)
     if changes.get("session_id") is not None:
         changes["session_id"] = session_id_of(changes["session_id"])
@@ -284,7 +284,7 @@ async def change_webhook(
     responses=responses(WebhookNotFound),
 )
 async def delete_webhook(context: Manages, webhook_id: WebhookId) -> None:
-    """What was not delivered yet is not."""
+    """Messages that are not delivered yet are dropped."""
     await endpoints.delete_webhook(context, webhook_id)
 
 

@@ -35,16 +35,24 @@ class LabelStudio:
     """The project of a session: made at first, found by its title later, or one that is named.
 
     A project of one's own has controls called `verdict`, or `number`, as `label_config` has them,
-    and may show the members of payloads by their names.
+    and may show the members of payloads by their names. Pictures at ``media_hosts`` are shown,
+    others at hosts are links.
     """
 
     name = "Label Studio"
 
     def __init__(
-        self, tool: Tool, session: str, question: Question, project: int | None = None
+        self,
+        tool: Tool,
+        session: str,
+        question: Question,
+        project: int | None = None,
+        *,
+        media_hosts: Collection[str] = (),
     ) -> None:
         self._tool = tool
         self._question = question
+        self._media_hosts = media_hosts
         self.project = self._opened(f"Celeus {session}") if project is None else project
         self._verdicts: dict[str, Verdict | None] = {}
         self._holders: dict[str, int] = {}
@@ -116,7 +124,7 @@ class LabelStudio:
         return {
             **members,
             MARK: task.mark,
-            ITEM: html_of(task),
+            ITEM: html_of(task, self._media_hosts),
             CHOICES: [{"value": option} for option in options],
         }
 

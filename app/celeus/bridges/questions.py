@@ -2,7 +2,8 @@
 
 import html
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,9 @@ _PAIRS = {
 _SHOWN = ("instructions", "image", "text", "markdown", "question", "choices", "pair", "answer")
 _LAST = ("reference",)
 _QUOTES = str.maketrans({"'": "%27", "\\": "%5C", "\n": "", "\r": ""})
-_SAFE = ("https://", "http://", "data:image/")
+_SAFE = ("https://", "data:image/")
+_HOST = re.compile(r"https://([a-z0-9.-]+)(?::\d+)?(?:[/?#]|\Z)", re.IGNORECASE)
+"""The host of an address, where browsers and this expression cannot differ about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +185,15 @@ def text_of(task: Task) -> str:
     return "\n\n".join(f"{title}: {_lines(title, value)}" for title, value in parts_of(task))
 
 
-def html_of(task: Task) -> str:
-    """A task as HTML, in which nothing of a payload is interpreted; pictures are shown."""
+def html_of(task: Task, media_hosts: Collection[str] = ()) -> str:
+    """A task as HTML, in which nothing of a payload is interpreted; pictures are shown.
+
+    A picture at another host than ``media_hosts`` is a link: were it loaded, its host would learn
+    which items are drawn.
+    """
     return "".join(
         f"<h4>{html.escape(title)}</h4>"
-        + (_pictures(value) if title.endswith("image") else _block(title, value))
+        + (_pictures(value, media_hosts) if title.endswith("image") else _block(title, value))
         for title, value in parts_of(task)
     )
 
@@ -204,16 +211,16 @@ def _lines(title: str, value: object) -> str:
     return words(value)
 
 
-def _pictures(value: object) -> str:
+def _pictures(value: object, media_hosts: Collection[str]) -> str:
     each: Callable[[object], str] = lambda one: (  # noqa: E731
-        _picture(one.get("src"), one.get("alt", ""))
+        _picture(one.get("src"), one.get("alt", ""), media_hosts)
         if isinstance(one, Mapping)
-        else _picture(one, "")
+        else _picture(one, "", media_hosts)
     )
     return "".join(map(each, value if isinstance(value, list | tuple) else [value]))
 
 
-def _picture(source: object, alt: object) -> str:
+def _picture(source: object, alt: object, media_hosts: Collection[str]) -> str:
     if not isinstance(source, str) or not source.startswith(_SAFE):
         return _block("image", source)
     style, src = "max-width: 100%", f'src="{html.escape(source)}" '
@@ -221,4 +228,8 @@ def _picture(source: object, alt: object) -> str:
         # Label Studio takes such a source away, and not such a style
         style += f"; content: url('{source.translate(_QUOTES)}')"
         src = ""
+    elif not (host := _HOST.match(source)) or host[1].lower() not in media_hosts:
+        address = html.escape(source)
+        rel, words = "noopener noreferrer nofollow", html.escape(str(alt or source))
+        return f'<p><a href="{address}" target="_blank" rel="{rel}">{words}</a></p>'
     return f'<img {src}alt="{html.escape(str(alt))}" style="{html.escape(style)}">'

@@ -18,6 +18,7 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from celeus.client import calls
+from celeus.client.bundle import bundled
 from celeus.client.config import LIMITS, REQUEST_SECONDS, Service
 from celeus.client.event_stream import Following
 from celeus.client.exchange import (
@@ -34,9 +35,11 @@ from celeus.client.exchange import (
     greeted,
     post,
 )
+from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
 from celeus.client.picture import POINTS, Picture, picture
 from celeus.client.results import (
+    Claim,
     Comment,
     Entry,
     Item,
@@ -47,6 +50,7 @@ from celeus.client.results import (
     Status,
     Tombstone,
 )
+from celeus.client.resuming import check_resume
 from celeus.client.rows import frame_of
 from celeus.client.service import check_session, reason
 from celeus.client.tasks import WorkerNames, held, judge_together
@@ -200,19 +204,23 @@ class AsyncClient:
         pool: Pool | str,
         *,
         resume: str | None = None,
+        keep: bool = False,
+        fresh: bool = False,
         **opening: Any,  # noqa: ANN401 -- members of the contract
     ) -> "AsyncSession":
         """Open a session; ``opening`` has the members of docs/api.md, such as ``precision``.
 
         With ``resume``, a name, return the session of that name if there is one that is not closed
         or archived, so that a program started again goes on where it was. Refuses one of other
-        items or settings.
+        items or settings, and has `judge` refuse a function that changed since it judged, unless
+        ``keep`` is True. With ``fresh`` closes the session that is there, and opens another one.
         """
+        check_resume(resume, keep=keep, fresh=fresh)
         if resume is None:
             status = await self.run(calls.open_session(pool, opening))
-        else:
-            status = await self.run(calls.resume_session(pool, resume, opening))
-        return AsyncSession(self, status.id)
+            return AsyncSession(self, status.id)
+        status = await self.run(calls.resume_session(pool, resume, opening, fresh=fresh))
+        return AsyncSession(self, status.id, keep=keep)
 
     async def push(self, file: str | os.PathLike[str]) -> "AsyncSession":
         """Send the file of a run in process; return the closed session made of it."""
@@ -250,9 +258,11 @@ class AsyncClient:
 class AsyncSession:
     """A session of a service: judge it, follow it, read it."""
 
-    def __init__(self, client: AsyncClient, session: str) -> None:
+    def __init__(self, client: AsyncClient, session: str, *, keep: bool | None = None) -> None:
+        """Judge the session of this id; ``keep`` is None unless it was opened to be resumed."""
         self.client = client
         self.id = session
+        self._keep = keep
         self._path = f"{calls.SESSIONS}/{session}"
         self._names = WorkerNames(session)
 
@@ -372,6 +382,13 @@ class AsyncSession:
         """Return the `labels` as a DataFrame of pandas."""
         return frame_of([label.raw async for label in self.labels(**wanted)])
 
+    async def claims(self, **wanted: Any) -> list[Claim]:  # noqa: ANN401 -- members of the contract
+        """Return the claims of a session with metrics or groups, as they stand.
+
+        ``wanted`` are `sort`, `metric` and `column` of docs/api.md.
+        """
+        return await self.client.run(calls.session_claims(self.id, wanted))
+
     def comments(self) -> AsyncIterator[Comment]:
         """Yield what judges added to their judgements, in the order of rounds."""
         return self.client.pages(Comment, f"{self._path}/comments", limit=1_000)
@@ -389,6 +406,16 @@ class AsyncSession:
     async def certificate(self) -> bytes:
         """Return the signed certificate, byte by byte; final once the session is closed."""
         return await self.client.run(calls.body_at(f"{self._path}/certificate"))
+
+    async def bundle(self) -> bytes:
+        """Return the certificate and the pool's columns in one file, for `celeus verify`.
+
+        It holds ids and payloads of no items. Certificates of tables and of the best of several
+        systems are verified with these columns only, others more thoroughly.
+        """
+        pool = (await self.status()).pool_id
+        columns = await self.client.run(calls.body_at(f"{calls.POOLS}/{pool}/columns.npz"))
+        return bundled(await self.certificate(), columns)
 
     async def report(self) -> str:
         """Return the report, an HTML page that loads nothing."""
@@ -408,6 +435,9 @@ class AsyncSession:
         size: int | None,
         seen: Seen | None,
     ) -> JudgeResult:
+        if self._keep is not None:
+            await self.client.run(calls.take_up(self.id, fingerprint(verdict), keep=self._keep))
+            self._keep = None
         with self._names.use(worker) as name:
             workers = workers_of(self.id, name, concurrency, size, seen)
             return await self._let_judge(workers, verdict)

@@ -17,9 +17,11 @@ from celeus.client.exchange import (
     post,
     sent,
 )
+from celeus.client.fingerprint import Fingerprint
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
-from celeus.client.results import Plan, Pool, Status, Tombstone
+from celeus.client.results import Claim, Plan, Pool, Status, Tombstone
+from celeus.client.resuming import LOG, check_judge, taken_up
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
 
@@ -29,6 +31,9 @@ PLAN_SECONDS = 150.0
 """A service gives a plan up after two minutes."""
 PUSH_SECONDS = 600.0
 """A service computes a long run again before it answers."""
+JUDGE = "judge-"
+"""Beginning of the tag that holds the fingerprint of a session's last judge."""
+MOST_TAGS = 12
 MOST_SOUGHT = 200
 """Characters by which a session is sought."""
 FILE_MEMBERS = {
@@ -149,8 +154,13 @@ def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:
     return read(Status, (yield from created(SESSIONS, form)))
 
 
-def resume_session(pool: Pool | str, name: str, opening: Mapping[str, Any]) -> Flow[Status]:
-    """The session of this name that is not closed, or a new one; refuses one that is different."""
+def resume_session(
+    pool: Pool | str, name: str, opening: Mapping[str, Any], *, fresh: bool = False
+) -> Flow[Status]:
+    """The session of this name that is not closed, or a new one; refuses one that is different.
+
+    With ``fresh`` the one that is there is closed.
+    """
     given = json.loads(encoded(opening, "the opening"))
     tag = _settings_tag(given)
     query: dict[str, Any] = {"q": name[:MOST_SOUGHT]}
@@ -158,7 +168,13 @@ def resume_session(pool: Pool | str, name: str, opening: Mapping[str, Any]) -> F
         found, query["after"] = yield from page(Status, SESSIONS, query)
         for status in found:
             if status.name == name and status.state != "closed":
+                place = f"{status.id}, named {name},"
+                if fresh:
+                    yield from change_session(status.id, {"state": "closed"})
+                    LOG.warning("celeus: begun anew: %s is closed", place)
+                    continue
                 yield from _check_resumed(status, pool, tag)
+                taken_up(status.rounds.judged, place.rstrip(","), status.active_at)
                 return status
         if query["after"] is None:
             tags = given.get("tags", [])
@@ -191,6 +207,17 @@ def _check_resumed(status: Status, pool: Pool | str, tag: str) -> Flow[None]:
         raise InvalidValue(message, field="resume", rule=rule, value=status.name)
 
 
+def take_up(session: str, judge: Fingerprint, *, keep: bool) -> Flow[None]:
+    """The session has the tag of this judge; refuses one that is not the last unless ``keep``."""
+    status = yield from get_session(session)
+    tags = {tag: tag.removeprefix(JUDGE) for tag in status.tags if tag.startswith(JUDGE)}
+    if status.rounds.judged:
+        check_judge(judge, next(iter(tags.values()), None), keep=keep)
+    others = [tag for tag in status.tags if tag not in tags]
+    if [*tags] != [f"{JUDGE}{judge}"] and len(others) < MOST_TAGS:
+        yield from change_session(session, {"tags": [*others, f"{JUDGE}{judge}"]})
+
+
 def push(file: str | os.PathLike[str]) -> Flow[Status]:
     """The session that a run's file makes; the same however often it is sent."""
     with run_file(file) as upload:
@@ -208,6 +235,12 @@ def get_session(session: str) -> Flow[Status]:
 def change_session(session: str, settings: Mapping[str, Any]) -> Flow[Status]:
     """Where a session stands with new settings."""
     return read(Status, (yield from post(f"{SESSIONS}/{session}", settings, "PATCH")))
+
+
+def session_claims(session: str, wanted: Mapping[str, Any]) -> Flow[list[Claim]]:
+    """The claims of a table, as they stand."""
+    told = yield from get(f"{SESSIONS}/{session}/claims", **wanted)
+    return [read(Claim, claim) for claim in member(told, "data")]
 
 
 def lease_seconds(session: str) -> Flow[float]:

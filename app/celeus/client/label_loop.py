@@ -60,11 +60,40 @@ class Holder(Protocol):
         """Ask again with the same count."""
 
 
+class AnswerText(str):
+    """The text of an answer to judge, and whatever else is shown of it in ``payload``.
+
+    ``answer`` is the text again, or None where a payload is all there is.
+    """
+
+    __slots__ = ("answer", "payload")
+    answer: str | None
+    payload: Any
+
+    @classmethod
+    def of(cls, shown: ShownAnswer) -> "AnswerText":
+        """Return an answer that was shown."""
+        text = cls(shown.answer or "")
+        text.answer, text.payload = shown.answer, shown.payload
+        return text
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, AnswerText):
+            return (self.answer, self.payload) == (other.answer, other.payload)
+        return self.answer == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
 class Turn:
     """One item to judge: say `observe`, `label`, `prefer` or `unjudgeable` of it, or `pass_on`.
 
     What is said is sent when the next item is asked for, in the same request. A ``comment`` of up
-    to 2 000 characters is for those who see the session; nothing rests on it.
+    to 2 000 characters is for those who see the session; nothing rests on it. Answers of systems,
+    ``left`` and ``right`` of two and ``answers`` of several, are their texts.
     """
 
     __slots__ = (
@@ -86,9 +115,9 @@ class Turn:
         self.id = draw.item.id
         self.index = draw.item.index
         self.payload = draw.item.payload
-        self.left: ShownAnswer | None = draw.left
-        self.right: ShownAnswer | None = draw.right
-        self.answers: tuple[ShownAnswer, ...] = draw.answers
+        self.left = None if draw.left is None else AnswerText.of(draw.left)
+        self.right = None if draw.right is None else AnswerText.of(draw.right)
+        self.answers = tuple(map(AnswerText.of, draw.answers))
         self.said: dict[str, Any] | None = None
         self._holder = holder
 

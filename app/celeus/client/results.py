@@ -11,8 +11,71 @@ from celeus.client.reading import PlanMethods, Raw, StatusMethods
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer to a question; ``round`` is the one that gave it. An answer stays."""
+
+    side: str
+    threshold: float
+    answer: str
+    round: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The range of every loss."""
+
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The claim as people name it: the interval of the mean loss on the scale of the score.
+
+    Of two systems it is the score of a less that of b.
+    """
+
+    name: str
+    better: str
+    unit: str
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim: a metric over all items, or over those of one group.
+
+    Each interval holds by itself at its `level`; `promises` of the session's status says what holds
+    of several. Those to show of claims picked after looking are in the certificate, as `picked`.
+    """
+
+    metric: str
+    column: str | None
+    value: str | None
+    items: int
+    known: int
+    level: float | None
+    precision: float | None
+    estimate: float
+    lower: float
+    upper: float
+    score: Score
+    sentence: str
+    scale: Scale
+    whole: bool
+    added: int | None
+    met: bool | None
+    met_at: int | None
+    rounds: dict[str, int]
+    answers: tuple[Decision, ...]
+    raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Comment:
-    """What a judge added to a judgement. It is no part of the ledger, nor of a certificate."""
+    """A judge's comment on a judgement. It is part of neither the ledger nor a certificate."""
 
     round: int
     item: str
@@ -25,18 +88,8 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer to a question; ``round`` is the one that gave it. An answer stays."""
-
-    side: str
-    threshold: float
-    answer: str
-    round: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class DrawnItem:
-    """What is to be judged."""
+    """The item to judge."""
 
     index: int
     id: str
@@ -156,7 +209,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ScoreName:
-    """What the mean of the pool's losses is called, by default after the kind of loss."""
+    """Name of the mean of the pool's losses, by default after the kind of loss."""
 
     name: str
     better: str
@@ -175,7 +228,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a session ran that did not run here; its pusher had its seed and its file meanwhile."""
+    """The origin of a session that ran elsewhere: whoever pushed it had its seed and its file."""
 
     kind: str
     at: str
@@ -183,7 +236,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast labels came in the latest sessions of the project, of all their judges together."""
+    """The pace of labels in the latest sessions of the project, of all their judges together."""
 
     seconds_per_label: float
     sessions: int
@@ -215,7 +268,7 @@ class PlannedPoint:
 
 @dataclass(frozen=True, slots=True)
 class PolicyPlan:
-    """What one policy would need."""
+    """The labels that one policy would need."""
 
     policy: str
     refused: dict[str, Any] | None
@@ -229,7 +282,7 @@ class PolicyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan(PlanMethods):
-    """What each policy would need, simulated; nothing of it is certified."""
+    """The labels that each policy would need, by simulation; nothing of it is certified."""
 
     pool_id: str
     items: int
@@ -320,31 +373,8 @@ class Rounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
-    """Where every loss lies."""
-
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The claim as people name it: the interval of the mean loss on the scale of the score.
-
-    Of two systems it is the score of a less that of b.
-    """
-
-    name: str
-    better: str
-    unit: str
-    estimate: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
 class Sides:
-    """How often which side had the smaller loss, over all judged rounds; no claim rests on it.
+    """Counts of the side with the smaller loss, over all judged rounds; no claim rests on them.
 
     Which answer stands on the left is drawn for every round: where one side wins far more often, it
     is the judges that lean to it.
@@ -366,7 +396,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What stands beside the sentence, for people; pages and report show it as it is."""
+    """Words beside the sentence, for people; pages and report show them as they are."""
 
     answers: tuple[QuestionAnswer, ...]
     progress: str
@@ -377,7 +407,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Status(StatusMethods):
-    """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
+    """The status of a session. The interval is based on `rounds.in_interval` of its rounds."""
 
     id: str
     name: str | None
@@ -421,6 +451,7 @@ class Status(StatusMethods):
     forecast: Forecast | None
     planned_labels: dict[str, int] | None
     contradictions: tuple[dict[str, Any], ...]
+    assumptions: tuple[dict[str, str], ...]
     warnings: tuple[str, ...]
     sequence: int
     revision: int
@@ -435,7 +466,7 @@ class Status(StatusMethods):
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """What is left of a deleted session."""
+    """The record that is kept of a deleted session."""
 
     id: str
     pool_id: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.judges import UNFINISHED, where
+from celeus.commands.judges import UNFINISHED, status_of, take_up, where
 from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url
 from celeus.errors import InvalidValue, Refusal
 
@@ -43,6 +43,13 @@ def label_studio(  # noqa: PLR0913 -- one parameter an option
         int | None,
         typer.Option(min=1, help="Number of a project of your own; default: one is made."),
     ] = None,
+    media_hosts: Annotated[
+        str,
+        typer.Option(
+            envvar="CELEUS_MEDIA_HOSTS",
+            help="Hosts whose pictures are shown, separated by spaces; others are links.",
+        ),
+    ] = "",
     hold: Hold = HOLD,
     every: Every = EVERY,
     url: Url = HERE,
@@ -52,9 +59,13 @@ def label_studio(  # noqa: PLR0913 -- one parameter an option
     from celeus.bridges.label_studio import LabelStudio, open_tool
 
     token = secret("LABEL_STUDIO_API_KEY")
-    with open_tool(tool_url, token) as tool, judged(session, url, api_key_file) as (at, question):
-        queue = LabelStudio(tool, session, question, project)
-        run(at, queue, f"{tool.url}/projects/{queue.project}", hold, every)
+    with (
+        open_tool(tool_url, token) as tool,
+        judged(session, url, api_key_file) as (served, question),
+    ):
+        hosts = media_hosts.split()
+        queue = LabelStudio(tool, session, question, project, media_hosts=hosts)
+        run(served, queue, f"{tool.url}/projects/{queue.project}", hold, every)
 
 
 @bridges.command()
@@ -69,9 +80,9 @@ def mlflow(
     """A review queue of MLflow 3.14 or later, at MLFLOW_TRACKING_URI; with MLflow installed."""
     from celeus.bridges.mlflow_queues import ReviewQueue
 
-    with judged(session, url, api_key_file) as (at, question):
+    with judged(session, url, api_key_file) as (served, question):
         queue = ReviewQueue(session, question)
-        run(at, queue, f"experiment {queue.experiment}", hold, every)
+        run(served, queue, f"experiment {queue.experiment}", hold, every)
 
 
 @bridges.command()
@@ -90,9 +101,12 @@ def langfuse(  # noqa: PLR0913 -- one parameter an option
     from celeus.bridges.langfuse import AnnotationQueue, open_tool
 
     pair = secret("LANGFUSE_PUBLIC_KEY"), secret("LANGFUSE_SECRET_KEY")
-    with open_tool(tool_url, *pair) as tool, judged(session, url, api_key_file) as (at, question):
+    with (
+        open_tool(tool_url, *pair) as tool,
+        judged(session, url, api_key_file) as (served, question),
+    ):
         queue = AnnotationQueue(tool, session, question)
-        run(at, queue, f"{tool.url}, queue {queue.id}", hold, every)
+        run(served, queue, f"{tool.url}, queue {queue.id}", hold, every)
 
 
 @bridges.command()
@@ -117,10 +131,10 @@ def langsmith(  # noqa: PLR0913 -- one parameter an option
     key = secret("LANGSMITH_API_KEY")
     with (
         open_tool(tool_url, key, workspace) as tool,
-        judged(session, url, api_key_file) as (at, question),
+        judged(session, url, api_key_file) as (served, question),
     ):
         queue = AnnotationQueue(tool, session, question)
-        run(at, queue, f"queue {queue.id}", hold, every)
+        run(served, queue, f"queue {queue.id}", hold, every)
 
 
 @bridges.command()
@@ -142,9 +156,9 @@ def argilla(  # noqa: PLR0913 -- one parameter an option
     from celeus.bridges.argilla import Dataset, open_tool
 
     key = secret("ARGILLA_API_KEY")
-    with open_tool(tool_url, key) as tool, judged(session, url, api_key_file) as (at, question):
+    with open_tool(tool_url, key) as tool, judged(session, url, api_key_file) as (served, question):
         queue = Dataset(tool, session, question, workspace)
-        run(at, queue, f"{tool.url}/dataset/{queue.id}/annotation-mode", hold, every)
+        run(served, queue, f"{tool.url}/dataset/{queue.id}/annotation-mode", hold, every)
 
 
 def secret(name: str) -> str:
@@ -167,8 +181,8 @@ def judged(
 
     check_session(session)
     with Client(url, key_of(api_key_file)) as client:
-        at = client.session(session)
-        yield at, asked_of(at)
+        served = client.session(session)
+        yield served, asked_of(served)
 
 
 def run(session: "Session", queue: "Queue", place: str, hold: int, every: float) -> None:
@@ -176,6 +190,7 @@ def run(session: "Session", queue: "Queue", place: str, hold: int, every: float)
     from celeus.bridges.loop import bridge, passes
 
     typer.echo(f"{session.id}: people judge it in {queue.name}, {place}")
+    take_up(status_of(session), session.id)
     again = "run the command again, it goes on where it stopped"
     try:
         done = bridge(session, queue, hold=hold, every=every, warn=warn)

@@ -13,10 +13,8 @@ REQUEST_SECONDS = 600.0
 """The service bets on long sessions again, which takes a while the first time."""
 
 
-def claims(  # noqa: PLR0913 -- one parameter an option
-    sessions: Annotated[
-        list[str], typer.Argument(help="Ids of all sessions that were looked at, `ses_…`.")
-    ],
+def claims(
+    sessions: Annotated[list[str], typer.Argument(help="Ids of sessions of the project, `ses_…`.")],
     *,
     shown: Annotated[
         list[str] | None,
@@ -25,14 +23,14 @@ def claims(  # noqa: PLR0913 -- one parameter an option
             " asked."
         ),
     ] = None,
-    level: Annotated[
-        float, typer.Option(help="Share of false ones among those shown, in the mean.")
-    ] = 0.05,
     url: Url = HERE,
     api_key_file: ReadKeyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
-    """Say what holds of one session, of all, and of those picked after looking."""
+    """Say what holds of one session, of all, and of those picked after looking.
+
+    The level of the project counts, and the order in which it opened its sessions with a question.
+    """
     import httpx2
 
     from celeus.client.blocking import Client
@@ -41,7 +39,7 @@ def claims(  # noqa: PLR0913 -- one parameter an option
     key = key_of(api_key_file)
     for one in (*sessions, *(shown or ())):
         check_session(one)
-    query = {"level": repr(level), "session": sessions, "shown": shown}
+    query = {"session": sessions, "shown": shown}
     with httpx2.Client(timeout=REQUEST_SECONDS) as http:
         answer = Client(url, key, http=http).request("GET", "/v1/claims", **query)
     try:
@@ -63,13 +61,15 @@ def _lines(answer: dict[str, Any]) -> list[str]:
 def _line(one: dict[str, Any]) -> str:
     shown = one["shown"]
     part = one["together"] if shown is None else shown
+    name = one["session"] if one["name"] is None else f"{one['session']} ({one['name']})"
+    if part is None:
+        return f"{name}: was asked nothing, and is not shown"
     answers = [
         f"{each['side'].replace('_', ' ')} {each['threshold']:g}: {each['answer']}"
         for each in part["answers"]
     ]
     if part["verdict"] is not None:
         answers.append(part["verdict"].replace("_", " "))
-    name = one["session"] if one["name"] is None else f"{one['session']} ({one['name']})"
     what = "not shown, together with all" if shown is None else "shown"
     ends = f"[{part['lower']:.6g}, {part['upper']:.6g}] at level {part['level']:.6g}"
     return "; ".join([f"{name}: {what} {ends}", *answers])

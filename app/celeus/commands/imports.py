@@ -123,14 +123,14 @@ def _command(form: str) -> Callable[[Reads], Reads]:
     """
 
     def made(wish_of: Reads) -> Reads:
-        own = inspect.signature(wish_of).parameters
+        own_options = inspect.signature(wish_of).parameters
         common = inspect.signature(_shared).parameters
 
         def command(**options: Any) -> None:  # noqa: ANN401 -- as the parser gives them
             shared = _shared(**{name: options[name] for name in common})
-            _import(form, wish_of(**{name: options[name] for name in own}), shared)
+            _import(form, wish_of(**{name: options[name] for name in own_options}), shared)
 
-        signature = inspect.Signature([*common.values(), *own.values()])
+        signature = inspect.Signature([*common.values(), *own_options.values()])
         command.__signature__ = signature  # type: ignore[attr-defined]
         command.__annotations__ = {name: it.annotation for name, it in signature.parameters.items()}
         imports.command(form, help=wish_of.__doc__)(command)
@@ -261,19 +261,19 @@ def _import(form: str, wish: "Wish", shared: CommonOptions) -> None:
     pool = _pool(rows, wish, shared)
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
-    told = []
+    lines_before = []
     if shared.backtest:
         # What is tested has losses: without a model that is named, those of the last one
         tested = pool if pool.tests else join(rows, rows[-1].model)
-        told = _said(tested)
-        _print([*told, *_backtest(tested, shared)])
+        lines_before = _said(tested)
+        _print([*lines_before, *_backtest(tested, shared)])
     if shared.out is None:
         return
     made = {shared.out: ndjson(pool)}
     if pool.tests:
         made[shared.out.with_suffix(NPZ)] = npz(arrays(pool))
     write(made)
-    if told != (lines := _said(pool)):
+    if lines_before != (lines := _said(pool)):
         _print(lines)
     kind = kind_of(rows, outputs=shared.each_output)
     _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
@@ -305,7 +305,7 @@ def _check(wish: "Wish", shared: CommonOptions) -> None:
         "compare": shared.compare is not None,
         "each_output": shared.each_output,
     }
-    names = [name for name, one in given.items() if one]
+    names = [name for name, value in given.items() if value]
     if len(names) > 1:
         detail = f"{names[1]} must be left out beside {names[0]}"
         raise InvalidValue(detail, field=names[1], rule=f"left out beside {names[0]}")
@@ -354,9 +354,9 @@ def _of_items(pool: "JoinedItems") -> list[str]:
 def _of_guesses(pool: "JoinedItems") -> list[str]:
     if not pool.guessed:
         return ["no surrogate: give the logs of other models on the same task"]
-    own = f"what {pool.truth} left to other choices than its own"
+    of_truth = f"what {pool.truth} left to other choices than its own"
     if not pool.models:
-        return [f"surrogate: {own}"]
+        return [f"surrogate: {of_truth}"]
     named = ", ".join(pool.models[:MOST_NAMED])
     if more := len(pool.models) - MOST_NAMED:
         named += f" and {more} more" if more > 0 else ""
@@ -364,7 +364,7 @@ def _of_guesses(pool: "JoinedItems") -> list[str]:
     tempered = "; a hard 0 or 1 is drawn towards the mean of all" if pool.hard else ""
     lines = [f"surrogate: {what} {named}{tempered}"]
     if pool.own_confidence:
-        lines.append(f"and, weighing as much, {own}")
+        lines.append(f"and, weighing as much, {of_truth}")
     if pool.unguessed:
         lines.append(
             f"{pool.unguessed} of them without a score there: the mean of all stands for it"

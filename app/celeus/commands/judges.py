@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url
+from celeus.commands.options import HERE, All, LabelKeyFile, SessionId, Url, confirm_all
 from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.client.blocking import Session
     from celeus.client.label_loop import Turn
-    from celeus.judges.cases import Case, Judge, Opinion
+    from celeus.client.results import Status
+    from celeus.judges.cases import Case, Model, Opinion
     from celeus.judges.endpoint import Endpoint
+    from celeus.judges.programs import Program
+    from celeus.judges.verdicts import Verdicts
 
 UNFINISHED = 3
 """Exit status of a run that goes on when it is started again; 1 is for errors."""
 OPENAI = "https://api.openai.com/v1"
 CONCURRENCY = 16
+KEEP = "--keep goes on with the earlier judgements; another session begins anew"
 
 RubricFile = Annotated[
     Path | None, typer.Option(help="TOML file with what the model is to judge by.")
@@ -72,9 +76,10 @@ class Wish:
 class Worker:
     """A judge at work; ``check`` refuses a case it could not judge, before anything is paid."""
 
-    judge: "Judge"
+    judge: "Program | Model"
     check: Callable[["Case"], object]
     endpoint: "Endpoint | None"
+    verdicts: "Verdicts"
 
     def end(self) -> None:
         """Have nobody wait for another try."""
@@ -82,13 +87,15 @@ class Worker:
             self.endpoint.end()
 
     def bill(self) -> str:
-        """Return calls, retries, tokens and cost as text, with a semicolon before it."""
+        """Return earlier verdicts, calls, tokens and cost as text, with a semicolon before it."""
+        earlier = self.verdicts.taken_up
+        taken = f"; taken up: {earlier} verdicts from {self.verdicts.path}" if earlier else ""
         if self.endpoint is None:
-            return ""
+            return taken
         spent, prices = self.endpoint.spent, self.endpoint.prices
         cost = f", ${spent.cost(prices):.4f}" if prices.tokens_in or prices.tokens_out else ""
         tokens = f"{spent.tokens_in} tokens in, {spent.tokens_out} out"
-        return f"; {spent.calls} calls, {spent.retries} more tries, {tokens}{cost}"
+        return f"{taken}; {spent.calls} calls, {spent.retries} more tries, {tokens}{cost}"
 
 
 def judge(  # noqa: PLR0913 -- one parameter an option
@@ -108,6 +115,10 @@ def judge(  # noqa: PLR0913 -- one parameter an option
         str | None,
         typer.Option(help="A name that stays: what a killed run held comes back to it at once."),
     ] = None,
+    all_: All = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on though the judge changed since it judged this.")
+    ] = False,
     url: Url = HERE,
     api_key_file: LabelKeyFile = None,
 ) -> None:
@@ -137,6 +148,7 @@ def judge(  # noqa: PLR0913 -- one parameter an option
                 raise
 
         judged = client.session(session)
+        _check_begun(judged, working, all_=all_, keep=keep)
         try:
             done = judged.judge(told, concurrency=concurrency, worker=worker)
         except Refusal:
@@ -192,17 +204,54 @@ def guess(  # noqa: PLR0913 -- one parameter an option
         )
 
 
-def where(session: "Session") -> str:
-    """The session's own sentence; nothing for a key that is not to see it."""
+def status_of(session: "Session") -> "Status | None":
+    """Return the session's status; None for a key that is not to see it."""
     from celeus.client.refusals import Problem
 
     try:
-        sentence = session.status().sentence or ""
+        return session.status()
     except Problem as problem:
         if problem.code != "scope_missing":
             raise
-        return ""
+        return None
+
+
+def _check_begun(session: "Session", working: Worker, *, all_: bool, keep: bool) -> None:
+    """Refuse to judge all unasked, and to go on where another judge began."""
+    from celeus.client.resuming import check_judge
+
+    status, verdicts, judge = status_of(session), working.verdicts, working.judge.fingerprint
+    if status is not None and _is_endless(status):
+        what = f"without a precision or a question all {status.budget} items would be judged"
+        confirm_all(what, "the session a precision or a budget", all_=all_)
+    take_up(status, session.id)
+    earlier = verdicts.judge_of(session.id)
+    if earlier is not None or (status is not None and status.rounds.judged):
+        check_judge(judge, earlier, keep=keep, ways=KEEP)
+    verdicts.set_judge(session.id, str(judge))
+
+
+def take_up(status: "Status | None", session: str) -> None:
+    """Say how many judgements a session has already, to whom may see that."""
+    from celeus.client.resuming import taken_up
+
+    if status is not None:
+        taken_up(status.rounds.judged, session, status.active_at)
+
+
+def where(session: "Session") -> str:
+    """The session's own sentence; nothing for a key that is not to see it."""
+    status = status_of(session)
+    sentence = "" if status is None else status.sentence
     return f"{sentence.rstrip('.')} " if sentence else ""
+
+
+def _is_endless(status: "Status") -> bool:
+    """Return True if the session stops only when all its items are judged."""
+    asked = (status.precision, status.verdict, status.best, *status.decisions)
+    wanted = (status.table or {"wanted": 0})["wanted"]
+    most = status.items - status.known
+    return all(one is None for one in asked) and not wanted and status.budget >= most
 
 
 @contextmanager
@@ -235,7 +284,7 @@ def _working(wish: Wish) -> Iterator[Worker]:
                 raise InvalidValue(rule, field="program")
             verdicts = stack.enter_context(Verdicts(wish.cache))
             program = stack.enter_context(Program(wish.program, verdicts))
-            yield Worker(program, lambda _: None, None)
+            yield Worker(program, lambda _: None, None, verdicts)
             return
         if wish.rubric is None or wish.model is None:
             raise InvalidValue("give a --rubric and a --model, or a --program", field="rubric")
@@ -244,8 +293,9 @@ def _working(wish: Wish) -> Iterator[Worker]:
             raise InvalidValue(f"there is no key in {wish.key_env}: set it", field="key_env")
         endpoint = Endpoint(wish.base_url, key, wish.model, prices, key_env=wish.key_env)
         stack.enter_context(endpoint)
-        model = Model(endpoint, rubric, stack.enter_context(Verdicts(wish.cache)))
-        yield Worker(model, model.shown, endpoint)
+        verdicts = stack.enter_context(Verdicts(wish.cache))
+        model = Model(endpoint, rubric, verdicts)
+        yield Worker(model, model.shown, endpoint, verdicts)
 
 
 def _case(turn: "Turn") -> "Case":
@@ -255,7 +305,8 @@ def _case(turn: "Turn") -> "Case":
     shown = turn.answers
     if turn.left is not None and turn.right is not None:
         shown = (turn.left, turn.right)
-    return Case(turn.id, turn.payload, tuple(Answer(one.answer, one.payload) for one in shown))
+    answers = tuple(Answer(answer.answer, answer.payload) for answer in shown)
+    return Case(turn.id, turn.payload, answers)
 
 
 def _say(turn: "Turn", opinion: "Opinion") -> None:

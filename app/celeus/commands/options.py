@@ -1,9 +1,12 @@
-"""The options that commands share which meet a service: session, address and key."""
+"""The options that commands share: session, address and key, and whether all is to be judged."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from celeus.errors import InvalidValue
 
 HERE = "http://127.0.0.1:8000"
 """Address of a service on this machine, where no other is named."""
@@ -22,3 +25,20 @@ ManageKeyFile = Annotated[
     Path | None,
     typer.Option(help="File with a key of scope `manage`; default: the key in CELEUS_KEY."),
 ]
+All = Annotated[
+    bool, typer.Option("--all", help="Judge all there is, where nothing stops before; do not ask.")
+]
+
+
+def confirm_all(what: str, ways: str, *, all_: bool) -> None:
+    """Ask whether to go on though nothing would stop; refuses where nobody can be asked.
+
+    ``ways`` are what to give so that something does.
+    """
+    if all_:
+        return
+    if sys.stdin.isatty():
+        typer.confirm(f"{what}: go on?", abort=True, err=True)
+        return
+    rule = f"{ways}, or --all"
+    raise InvalidValue(f"{what}: give {rule}", field="all", rule=rule)

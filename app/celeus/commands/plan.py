@@ -137,17 +137,17 @@ def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:
             yield f"{policy.policy}: too long to be simulated"
         else:
             yield f"{policy.policy}: {_point(policy.expected, pace)}"
-            curve = [one for one in policy.curve if one.precision is not None]
-            for one in curve:
-                yield f"  at {one.precision:g}: {_point(one, pace)}"
+            curve = [point for point in policy.curve if point.precision is not None]
+            for point in curve:
+                yield f"  at {point.precision:g}: {_point(point, pace)}"
     yield f"hours at {pace:g} s a label, {whose}"
     yield from map(plain, found.notes)
 
 
 def _point(point: "PlannedPoint", pace: float) -> str:
     labels = point.labels
-    told = f"about {labels.median:.0f} labels ({labels.low:.0f} to {labels.high:.0f})"
-    return f"{told}, {_time(labels.median * pace)}{', extrapolated' if point.extrapolated else ''}"
+    line = f"about {labels.median:.0f} labels ({labels.low:.0f} to {labels.high:.0f})"
+    return f"{line}, {_time(labels.median * pace)}{', extrapolated' if point.extrapolated else ''}"
 
 
 def _time(seconds: float) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from celeus.commands.options import All, confirm_all
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -74,6 +75,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
         float | None, typer.Option(help="Chance that the interval is wrong; default: 0.05.")
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Most documents to run.", min=1)] = None,
+    all_: All = False,
     output_path: Annotated[
         Path, typer.Option("--output_path", help="Folder of samples, results and the session.")
     ] = Path("results"),
@@ -167,7 +169,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     from celeus.readers.rows import Wish
 
     settings = Settings(
-        tuple(one.strip() for one in tasks.split(",") if one.strip()),
+        tuple(name.strip() for name in tasks.split(",") if name.strip()),
         model,
         model_args,
         num_fewshot,
@@ -182,17 +184,23 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     wish = Wish(metric, filter_, higher=higher, scale=scale)
     models = [settings] if compare is None else [settings, replace(settings, model_args=compare)]
     given = {"precision": precision, "margin": margin, "alpha": alpha, "budget": budget}
-    _check_goal(given | {"surrogate": surrogate}, session, write_pool, two=compare is not None)
+    _check_goal(given | {"surrogate": surrogate}, session, two=compare is not None)
+    if session is None and write_pool is None and precision is None and margin is None:
+        ways = "--precision, --margin or --budget" if compare else "--precision or --budget"
+        confirm_all(f"all documents of {tasks} would be run", ways, all_=all_ or budget is not None)
     goal = Goal(precision, margin, ALPHA if alpha is None else alpha, budget)
     wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
-    _run([Documents(one, wish) for one in models], machine, wanted)
+    _run([Documents(name, wish) for name in models], machine, wanted)
 
 
 def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> None:
     from celeus.client.blocking import Client
+    from celeus.core.session.assumptions import THESE_ANSWERS
     from celeus.harnesses.lm_eval_run import Test
 
+    if wanted.pool is None:
+        typer.echo(THESE_ANSWERS)
     with ExitStack() as stack:
         served: Session | None = None
         if wanted.session is not None:
@@ -212,7 +220,7 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> No
             detail = f"{wanted.folder} cannot be made: {error.strerror}"
             raise InvalidValue(detail, field="output_path") from error
         name = test.digest(wanted.session or asdict(wanted.goal))
-        file, kept = (wanted.folder / f"{it}_{name}.jsonl" for it in ("session", "documents"))
+        file, kept = (wanted.folder / f"{kind}_{name}.jsonl" for kind in ("session", "documents"))
         with _nothing_left(kept, file):
             session = served or stack.enter_context(_opened(test, wanted.goal, file))
             _certify(test, session, wanted, kept)
@@ -282,15 +290,15 @@ def _opened(test: "Test", goal: "Goal", file: Path) -> "Iterator[Session]":
 
 def _build(models: "list[Documents]", machine: "Machine", *, model: bool) -> None:
     """Load the models where they are needed, and have all requests built."""
-    for one in models:
-        if model or one.settings.apply_chat_template:
-            one.start(machine)
+    for documents in models:
+        if model or documents.settings.apply_chat_template:
+            documents.start(machine)
         began = time.monotonic()
-        one.build()
+        documents.build()
         took = time.monotonic() - began
-        settings = one.settings
+        settings = documents.settings
         typer.echo(
-            f"{settings.name}: all requests of {len(one.rows)} documents of"
+            f"{settings.name}: all requests of {len(documents.rows)} documents of"
             f" {', '.join(settings.tasks)} built in {took:.1f} s"
         )
 
@@ -303,10 +311,10 @@ def _guessed(models: "list[Documents]", logs: list[Path]) -> "JoinedItems | None
 
     if not logs:
         return None
-    first, names = models[0], {one.settings.name for one in models}
+    first, names = models[0], {documents.settings.name for documents in models}
     found = read("lm-eval", sources("lm-eval", logs), first.wish)
-    own = Log("this run", first.rows, first.shared)
-    for line in differences([own, *found]):
+    this_run = Log("this run", first.rows, first.shared)
+    for line in differences([this_run, *found]):
         typer.echo(f"celeus: {line}", err=True)
     # What this very command wrote would make another session of it when it is called again
     rows = [row for row in rows_of(found) if not (row.drawn and row.model in names)]
@@ -344,10 +352,8 @@ def _check_version() -> None:
         raise InvalidValue(detail, field="lm-eval")
 
 
-def _check_goal(
-    given: Mapping[str, object], session: str | None, pool: Path | None, *, two: bool
-) -> None:
-    """Refuse options that contradict each other, and a session that would never stop."""
+def _check_goal(given: Mapping[str, object], session: str | None, *, two: bool) -> None:
+    """Refuse options that contradict each other."""
     named = [name for name, value in given.items() if value not in (None, [])]
     if session is not None and named:
         detail = f"{named[0]} must be left out beside session, which has its own"
@@ -355,7 +361,3 @@ def _check_goal(
     if given["margin"] is not None and not two:
         rule = "left out, or beside --compare"
         raise InvalidValue(f"margin must be {rule}", field="margin", rule=rule)
-    stops = given["precision"] is not None or given["margin"] is not None
-    if session is None and pool is None and not stops:
-        ways = "--precision, or --margin with --compare" if two else "--precision"
-        raise InvalidValue(f"say when to stop: {ways}", field="precision")

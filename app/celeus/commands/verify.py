@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,10 +21,16 @@ if TYPE_CHECKING:
 
 MOST_MEMORY_BYTES = 16 << 30
 MOST_SECONDS = 86_400.0
+DRAWS_TELL = (
+    "draws depend on the losses before them: other losses, but for a few, would have led to other"
+    " items. Judges who know which items they had can tell; this file alone cannot"
+)
 
 
 def verify(  # noqa: PLR0913 -- one parameter an option
-    file: Annotated[Path, typer.Argument(help="The certificate, a JSON file.")],
+    file: Annotated[
+        Path, typer.Argument(help="The certificate, a JSON file; or a bundle of it and its pool.")
+    ],
     *,
     pool: Annotated[
         Path | None, typer.Option(help="Its pool, as GET /v1/pools/{id}/columns.npz answers.")
@@ -86,6 +93,10 @@ def verify(  # noqa: PLR0913 -- one parameter an option
             for name, path in paths.items()
             if path is not None
         }
+        bundled = _unbundled(files["certificate"], stack)
+        if "pool" in files and bundled:
+            raise InvalidValue("pool must be left out beside a bundle", field="pool")
+        files |= bundled
         values = asyncio.run(report_on(files, trusted, bounds, heads))
     report = Report.from_dict(values)
     if as_json:
@@ -169,7 +180,7 @@ def _print(report: "Report") -> None:
         if report.sentence is not None:
             _echo(f"  {report.sentence}")
         table = _tabled(report.claim) if "claims" in report.claim and report.valid else ()
-        for line in (*table, *_reservations(report.claim)):
+        for line in (*table, *_reservations(report.claim), *_evidence(report)):
             _echo(f"  {line}")
         _echo(pool_sessions_line(report.pool_sessions))
         if report.origin is not None:
@@ -187,10 +198,14 @@ def _print(report: "Report") -> None:
 
 def _claim(claim: dict[str, object]) -> str:
     """The claim in one line, as far as it has the members of one."""
+    from celeus.core.insights.figures import ends
     from celeus.gates.questions import settings_line
 
     settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
-    more = f"alpha {claim.get('alpha')}, {claim.get('labels')} labels, settings {settings}"
+    alpha = claim.get("alpha")
+    if isinstance(alpha, float):
+        alpha = f"{alpha:.12g}"
+    more = f"alpha {alpha}, {claim.get('labels')} labels, settings {settings}"
     best = claim.get("best")
     if isinstance(best, dict):
         return f"claim: {_best(best)}, {more}"
@@ -198,9 +213,9 @@ def _claim(claim: dict[str, object]) -> str:
     if isinstance(claims, list):
         return f"claim: {len(claims)} claims, account {claim.get('account')}, {more}"
     interval = claim.get("interval")
-    ends = (
-        f"{interval.get('lower')} to {interval.get('upper')}" if isinstance(interval, dict) else "?"
-    )
+    stated = [interval.get(end) for end in ("lower", "upper")] if isinstance(interval, dict) else []
+    numbers = [end for end in stated if isinstance(end, int | float)]
+    certain = ends(*numbers) if len(numbers) == 2 else "?"
     systems = claim.get("systems")
     compared = (
         f"difference of loss, A ({systems.get('a')}) minus B ({systems.get('b')}),"
@@ -210,7 +225,7 @@ def _claim(claim: dict[str, object]) -> str:
     effective, weights = claim.get("effective_items"), ""
     if isinstance(effective, int | float):
         compared, weights = f"weighted {compared}", f", weights as of {effective:.0f} equal items"
-    return f"claim: {claim.get('target')} {compared} {ends}{weights}, {more}"
+    return f"claim: {claim.get('target')} {compared} {certain}{weights}, {more}"
 
 
 def _tabled(claim: dict[str, Any]) -> Iterator[str]:
@@ -253,13 +268,15 @@ def _tabled(claim: dict[str, Any]) -> Iterator[str]:
 
 
 def _best(best: dict[str, object]) -> str:
-    """Return a line naming the best of several systems, or those that may be it."""
+    """Return a line naming a system that no other beats, or those that one such is among."""
     systems, standing = (best.get(name) for name in ("systems", "standing"))
     count = len(systems) if isinstance(systems, list) else "?"
     if best.get("winner") is not None:
-        return f"{best['winner']} is the best of {count} systems"
+        return f"{best['winner']} is at least as good as every other of {count} systems"
+    if isinstance(standing, list) and len(standing) == count:
+        return f"any of {count} systems may be the best"
     names = ", ".join(map(str, standing)) if isinstance(standing, list) else "?"
-    return f"the best of {count} systems is one of {names}"
+    return f"none of {count} systems is better than the best of {names}"
 
 
 def _reservations(claim: dict[str, object]) -> Iterator[str]:
@@ -274,6 +291,15 @@ def _reservations(claim: dict[str, object]) -> Iterator[str]:
         yield "no candidate is left: an event of probability at most alpha has happened"
 
 
+def _evidence(report: "Report") -> Iterator[str]:
+    """Yield what the draws tell of the losses, where they depend on them and were made again."""
+    claim = report.claim
+    if claim is None or not report.valid or not claim["labels"] or "draws" not in report.checked:
+        return
+    if all(one["code"] != "signed_losses" for one in claim["assumptions"]):
+        yield DRAWS_TELL
+
+
 def _head(text: str) -> tuple[int, bytes]:
     sequence, _, head = text.partition(":")
     try:
@@ -284,6 +310,19 @@ def _head(text: str) -> tuple[int, bytes]:
         rule = "SEQUENCE:HEAD: a whole number and 64 hexadecimal digits"
         raise InvalidValue("the noted head cannot be read", field="noted", rule=rule, value=text)
     return noted
+
+
+def _unbundled(file: IO[bytes], stack: ExitStack) -> dict[str, IO[bytes]]:
+    """Return the parts of a bundle as files, none of a certificate."""
+    from celeus.client.bundle import CERTIFICATE, COLUMNS, parts_of
+
+    parts = {
+        name: stack.enter_context(TemporaryFile())  # noqa: SIM115 -- the stack closes it
+        for name in (CERTIFICATE, COLUMNS)
+    }
+    if not (file.seekable() and parts_of(file, parts)):
+        return {}
+    return {"certificate": parts[CERTIFICATE], "pool": parts[COLUMNS]}
 
 
 def _open(file: Path) -> IO[bytes]:

@@ -45,6 +45,11 @@ LONGEST_START = 120.0
 LONGEST_WORKER = 128
 OF = ": "
 """Stands in the name of a worker before the model whose losses it tells."""
+THESE_ANSWERS = (
+    "where the model answers by chance (temperature above 0, an agent), the interval is for the"
+    " answers of this run, one to each sample, and not for those it would give next"
+)
+"""Logged before the first sample is run."""
 ONE_MODEL = "a session is of one model: open one for each"
 
 _SERVED: ContextVar[Turns] = ContextVar("served")
@@ -269,6 +274,8 @@ class Live:
             raise refused(ONE_MODEL, "model")
         if not self._begun or side.served is self._turns:
             self._begun = True
+            if self._opened.target != "population":
+                _log.warning(THESE_ANSWERS)
             models = [one.model or str(get_model()) for one in self.sides]
             worker = _named(f"{self._worker}{OF}{' and '.join(models)}")
             self._opened = self.status

@@ -16,6 +16,7 @@ from celeus.harnesses.inspect_items import Logs, items
 from celeus.harnesses.inspect_tasks import HOLD, WHOLE, WORKER, certified, wish_of
 from celeus.readers.inspect_logs import DRAWN_BY
 from celeus.readers.rows import Wish, refused
+from celeus.runs.certify import Budget
 
 if TYPE_CHECKING:
     # Sessions of a service need no engine
@@ -31,7 +32,7 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
     precision: float | None = None,
     at_most: float | None = None,
     at_least: float | None = None,
-    budget: int | None = None,
+    budget: Budget = None,
     file: str | None = None,
     score: str | None = None,
     higher: bool | None = None,
@@ -78,8 +79,8 @@ def _in_process(
     inner: Task, rows: object, wish: Wish, asked: dict[str, Any], file: str | None
 ) -> Session:
     """A session of this task and this model alone, which goes on where it was."""
-    if not asked.keys() & {"precision", "at_most", "at_least"}:
-        how = "say when it is known well enough, as precision=0.1"
+    if not asked:
+        how = "say when it is known well enough, as precision=0.1, or budget=all to run all of it"
         raise refused(f"the score of {inner.name} could always be known better: {how}", "precision")
     model = get_model() if inner.model is None else inner.model
     named = wish.higher is None and wish.scale == WHOLE

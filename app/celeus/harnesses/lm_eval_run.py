@@ -123,7 +123,7 @@ class Test:
                 loss=LOSS,
                 names=(self.names[0], self.names[1]),
                 alpha=goal.alpha,
-                budget=goal.budget,
+                budget=goal.budget or "all",
                 file=file,
             )
         return certify(
@@ -135,7 +135,7 @@ class Test:
             if first.wish.scale == LOSS
             else None,
             alpha=goal.alpha,
-            budget=goal.budget,
+            budget=goal.budget or "all",
             file=file,
         )
 

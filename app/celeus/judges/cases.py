@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from celeus.client.fingerprint import fingerprint
 from celeus.errors import InvalidValue
 from celeus.judges.endpoint import Endpoint, NoAnswer
 from celeus.judges.reading import UNREADABLE, Reading, read
@@ -66,6 +67,9 @@ class Model:
         self._endpoint = endpoint
         self._rubric = rubric
         self._verdicts = verdicts
+        asked = endpoint.request(rubric.template.template, rubric.schema())
+        told = [rubric.instructions, dict(rubric.scale), rubric.disagreement]
+        self.fingerprint = fingerprint([asked, told])
 
     def __call__(self, case: Case) -> Opinion:
         """Judge a case; refuses one that lacks a field the rubric shows."""
@@ -73,11 +77,11 @@ class Model:
         if self._rubric.disagreement is not None:
             return self._pair(*readings)
         scale = self._rubric.scale
-        losses = [one.loss(scale) for one in readings]
-        softs = [one.soft(scale) for one in readings]
+        losses = [reading.loss(scale) for reading in readings]
+        softs = [reading.soft(scale) for reading in readings]
         guesses = (soft if soft is not None else loss for soft, loss in _zipped(softs, losses))
         opinion = Opinion(
-            reason=next((_why(one) for one in readings if one.loss(scale) is None), ""),
+            reason=next((_why(reading) for reading in readings if reading.loss(scale) is None), ""),
             guesses=tuple(guesses),
             soft=tuple(soft is not None for soft in softs),
         )
@@ -98,24 +102,26 @@ class Model:
                     " it a scale in place of disagreement",
                     field="rubric",
                 )
-            one, other = ({"answer": it.answer, **_members(it.payload)} for it in case.answers)
-            one, other = (_only_answer(it) for it in (one, other))
+            first, second = (
+                {"answer": answer.answer, **_members(answer.payload)} for answer in case.answers
+            )
+            first, second = map(_only_answer, (first, second))
             calls = [
-                common | {"first": one, "second": other},
-                common | {"first": other, "second": one},
+                common | {"first": first, "second": second},
+                common | {"first": second, "second": first},
             ]
         elif case.answers:
             calls = [
-                {**common, **_members(it.payload)}
-                | ({} if it.answer is None else {"answer": it.answer})
-                for it in case.answers
+                {**common, **_members(answer.payload)}
+                | ({} if answer.answer is None else {"answer": answer.answer})
+                for answer in case.answers
             ]
         else:
             calls = [common]
         for fields in calls:
             for name in self._rubric.fields:
                 if fields.get(name) is None:
-                    has = ", ".join(one for one in fields if fields[one] is not None)
+                    has = ", ".join(field for field in fields if fields[field] is not None)
                     raise InvalidValue(
                         f"item {shortened(case.id)} has no {name!r} to show, only"
                         f" {has or 'nothing'}: give the rubric a template with the members that"
@@ -131,10 +137,10 @@ class Model:
         key = key_of(self._endpoint.model, request)
         kept = self._verdicts.get(key)
         if kept is None:
-            said = self._asked(request)
-            if said.said == UNREADABLE:
-                said = self._asked(self._endpoint.request(prompt, schema, seed=1))
-            kept = self._verdicts.keep(key, said.to_dict())
+            reading = self._asked(request)
+            if reading.said == UNREADABLE:
+                reading = self._asked(self._endpoint.request(prompt, schema, seed=1))
+            kept = self._verdicts.keep(key, reading.to_dict())
         return Reading.of(kept)
 
     def _asked(self, request: Mapping[str, Any]) -> Reading:
@@ -150,9 +156,9 @@ class Model:
         losses = [forth.loss(scale), _turned(back.loss(scale))]
         softs = [forth.soft(scale), _turned(back.soft(scale))]
         best = [soft if soft is not None else loss for soft, loss in _zipped(softs, losses)]
-        known = [one for one in best if one is not None]
+        known = [guess for guess in best if guess is not None]
         opinion = Opinion(
-            reason=next((_why(one) for one in (forth, back) if one.loss(scale) is None), ""),
+            reason=next((_why(order) for order in (forth, back) if order.loss(scale) is None), ""),
             guesses=(math.fsum(known) / len(known) if known else None,),
             soft=(None not in softs,),
         )
@@ -166,9 +172,9 @@ class Model:
         return _with(opinion, reason="the judge's verdict changes with the order of the answers")
 
 
-def _with(opinion: Opinion, **said: Any) -> Opinion:  # noqa: ANN401 -- members of an opinion
+def _with(opinion: Opinion, **judgement: Any) -> Opinion:  # noqa: ANN401 -- members of an opinion
     members = {name: getattr(opinion, name) for name in ("reason", "guesses", "soft")}
-    return Opinion(**members | said)
+    return Opinion(**members | judgement)
 
 
 def _zipped(

@@ -171,7 +171,7 @@ class Endpoint:
 
     def _spare(self, text: str, body: Mapping[str, Any]) -> bool:
         """Leave out from now on what an endpoint declines by name; whether that is anything."""
-        name = next((one for one in SPARED if one in text and one in body), None)
+        name = next((option for option in SPARED if option in text and option in body), None)
         if name is None:
             return False
         with self._lock:
@@ -195,8 +195,8 @@ class Endpoint:
         return choice if isinstance(choice, dict) else None
 
     def _count(self, usage: Mapping[str, Any]) -> None:
-        told = {"prompt_tokens", "completion_tokens"} <= {*usage}
-        if not told and self.prices.most is not None:
+        counted = {"prompt_tokens", "completion_tokens"} <= {*usage}
+        if not counted and self.prices.most is not None:
             raise InvalidValue(
                 f"{self._url} does not say how many tokens it used, so that --max-cost cannot be"
                 " kept: leave it out",
@@ -222,20 +222,20 @@ class Endpoint:
     def _words(self, answer: httpx2.Response) -> str:
         """The endpoint's own words, on one line."""
         try:
-            told = answer.json()["error"]
-            text = str(told["message"] if isinstance(told, dict) else told)
+            error = answer.json()["error"]
+            text = str(error["message"] if isinstance(error, dict) else error)
         except (ValueError, KeyError, TypeError, RecursionError):
             text = answer.reason_phrase
-        said = plain(text.replace(self._key, "…"))
-        return f"{self._url} answers {answer.status_code}: {said}"
+        words = plain(text.replace(self._key, "…"))
+        return f"{self._url} answers {answer.status_code}: {words}"
 
     def _wait(self, attempt: int, asked: float, why: str) -> None:
         if asked > LONGEST_WAIT:
             raise self._unfinished(f"{why} (it asks to be left alone for {asked:.0f} seconds)")
         with self._lock:
             self.spent.retries += 1
-        own = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
-        pause = (asked or own) * random.uniform(1.0, 1.5)  # noqa: S311 -- spreads calls in time
+        backoff = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
+        pause = (asked or backoff) * random.uniform(1.0, 1.5)  # noqa: S311 -- spreads calls in time
         if self._ended.wait(pause):
             raise self._unfinished(why)
 

@@ -103,23 +103,23 @@ def opinions(
         return [future.result() for future in futures]
 
 
-def guessed(rows: Sequence[Row], said: Sequence[Opinion]) -> Guesses:
+def guessed(rows: Sequence[Row], opinions: Sequence[Opinion]) -> Guesses:
     """The lines of the pool with a surrogate each, in place of any they had."""
-    known = [one for opinion in said for one in opinion.guesses if one is not None]
+    known = [guess for opinion in opinions for guess in opinion.guesses if guess is not None]
     if not known:
-        why = next((opinion.reason for opinion in said if opinion.reason), "")
+        why = next((opinion.reason for opinion in opinions if opinion.reason), "")
         raise InvalidValue(f"the judge gave no verdict on any item: {why}", field="rubric")
     mean = math.fsum(known) / len(known)
     soft = hard = untold = 0
     lines = []
-    for row, opinion in zip(rows, said, strict=True):
-        told = opinion.guesses or (None,)
+    for row, opinion in zip(rows, opinions, strict=True):
+        guesses = opinion.guesses or (None,)
         flags = opinion.soft or (False,)
-        untold += None in told
-        soft += None not in told and all(flags)
-        hard += None not in told and not all(flags)
+        untold += None in guesses
+        soft += None not in guesses and all(flags)
+        hard += None not in guesses and not all(flags)
         lines.append(
-            _line(row.line, [_tempered(*one, mean) for one in zip(told, flags, strict=True)])
+            _line(row.line, [_tempered(*pair, mean) for pair in zip(guesses, flags, strict=True)])
         )
     return Guesses(lines, soft, hard, untold, mean)
 
@@ -132,16 +132,16 @@ def _tempered(guess: float | None, soft: bool, mean: float) -> float:  # noqa: F
 
 def _line(line: dict[str, Any], guesses: Sequence[float]) -> dict[str, Any]:
     """An item with its guess, or with one for each of its systems."""
-    told: dict[str, Any] = json.loads(json.dumps(line))
-    sides = _sides(told)
-    for one in (told, *sides):
-        one.pop("surrogate", None)
+    copied: dict[str, Any] = json.loads(json.dumps(line))
+    sides = _sides(copied)
+    for part in (copied, *sides):
+        part.pop("surrogate", None)
     if len(guesses) == len(sides):
         for side, guess in zip(sides, guesses, strict=True):
             side["surrogate"] = guess
     else:
-        told["surrogate"] = guesses[0]
-    return told
+        copied["surrogate"] = guesses[0]
+    return copied
 
 
 def write_pool(path: Path, lines: Sequence[dict[str, Any]]) -> None:

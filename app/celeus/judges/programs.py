@@ -5,15 +5,20 @@ It is told `{"id": …, "payload": …}`, of two systems with `left` and `right`
 "right": 1}}`, `{"losses": [0, 1, 0]}`, `{"preference": "left"}` or `{"unjudgeable": "why"}`.
 """
 
+import hashlib
 import json
 import math
 import shlex
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any, Self
 
+from celeus.client.fingerprint import Fingerprint, fingerprint
 from celeus.errors import InvalidValue
 from celeus.judges.cases import NO_VERDICT, Case, Opinion
 from celeus.judges.verdicts import Verdicts, key_of
@@ -34,6 +39,7 @@ class Program:
             raise InvalidValue(f"--program cannot be read: {error}", field="program") from None
         if not self._command:
             raise InvalidValue("--program names no program", field="program")
+        self.fingerprint = _fingerprint(self._command)
         self._verdicts = verdicts
         self._lock = threading.Lock()
         self._idle: list[subprocess.Popen[str]] = []
@@ -55,15 +61,15 @@ class Program:
 
     def __call__(self, case: Case) -> Opinion:
         """Judge a case; refuses an answer of the program that is no judgement of it."""
-        told = _told(case)
-        key = key_of("program", self._command, told)
+        request = _told(case)
+        key = key_of("program", self.fingerprint.code, request)
         kept = self._verdicts.get(key)
         if kept is None:
-            line = self._answer(json.dumps(told, ensure_ascii=False))
+            line = self._answer(json.dumps(request, ensure_ascii=False))
             # Read before it is kept: rubbish would be rubbish for ever
-            said = _document(self._name, line)
-            _opinion(self._name, said, case)
-            kept = self._verdicts.keep(key, said)
+            answer = _document(self._name, line)
+            _opinion(self._name, answer, case)
+            kept = self._verdicts.keep(key, answer)
         return _opinion(self._name, kept, case)
 
     @property
@@ -115,6 +121,21 @@ class Program:
         return process
 
 
+def _fingerprint(command: list[str]) -> Fingerprint:
+    """Return the fingerprint of a command and of the files that it names."""
+    words: list[object] = []
+    for word in command:
+        file = Path((None if words else shutil.which(word)) or word)
+        words.append(word)
+        try:
+            with file.open("rb") as content:
+                words.append(hashlib.file_digest(content, "sha256").hexdigest())
+        except OSError:
+            # A word that is no file, or a program that cannot be started
+            continue
+    return replace(fingerprint(words), unread=(f"what {command[0]} loads",))
+
+
 def _pipe(pipe: IO[str] | None) -> IO[str]:
     if pipe is None:
         raise RuntimeError("a process of a judge has pipes")
@@ -122,26 +143,26 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def _told(case: Case) -> dict[str, Any]:
-    shown = [{"answer": one.answer, "payload": one.payload} for one in case.answers]
-    told = {"id": case.id, "payload": case.payload}
+    shown = [{"answer": answer.answer, "payload": answer.payload} for answer in case.answers]
+    request = {"id": case.id, "payload": case.payload}
     if len(shown) == 2:
-        return told | {"left": shown[0], "right": shown[1]}
-    return told | ({"answers": shown} if shown else {})
+        return request | {"left": shown[0], "right": shown[1]}
+    return request | ({"answers": shown} if shown else {})
 
 
 def _document(name: str, line: str) -> dict[str, Any]:
     try:
-        said = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        document = None
+    if not isinstance(document, dict):
         raise _rubbish(name, line.strip())
-    return said
+    return document
 
 
-def _opinion(name: str, said: Mapping[str, Any], case: Case) -> Opinion:
-    reason = printable(str(said.get("reason", "")))[:MOST_LETTERS]
-    match said:
+def _opinion(name: str, answer: Mapping[str, Any], case: Case) -> Opinion:
+    reason = printable(str(answer.get("reason", "")))[:MOST_LETTERS]
+    match answer:
         case {"unjudgeable": why}:
             return Opinion(reason=printable(str(why))[:MOST_LETTERS] or NO_VERDICT)
         case {"loss": loss} if _is_number(loss) and not case.answers:
@@ -154,10 +175,10 @@ def _opinion(name: str, said: Mapping[str, Any], case: Case) -> Opinion:
             guess = (PREFERENCES[side],)
             return Opinion(preference=side, guesses=guess, soft=(False,), reason=reason)
         case _:
-            raise _rubbish(name, said)
+            raise _rubbish(name, answer)
     if not losses or not all(map(_is_number, losses)):
-        raise _rubbish(name, said)
-    known = tuple(float(one) for one in losses)
+        raise _rubbish(name, answer)
+    known = tuple(float(loss) for loss in losses)
     return Opinion(losses=known, guesses=known, soft=(False,) * len(known), reason=reason)
 
 
@@ -165,7 +186,9 @@ def _is_number(value: object) -> bool:
     return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
 
 
-def _rubbish(name: str, said: object) -> InvalidValue:
+def _rubbish(name: str, answer: object) -> InvalidValue:
     rule = 'write a line such as {"loss": 0} or {"unjudgeable": "why"}'
-    detail = f"{name} says {shortened(said)}, which is no judgement of this item: it has to {rule}"
+    detail = (
+        f"{name} says {shortened(answer)}, which is no judgement of this item: it has to {rule}"
+    )
     return InvalidValue(detail, field="program")

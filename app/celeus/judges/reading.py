@@ -38,7 +38,7 @@ class Reading:
         """The expected loss, None without logprobs."""
         if not self.weights or self.said not in scale:
             return None
-        return math.fsum(scale[one] * weight for one, weight in self.weights.items())
+        return math.fsum(scale[verdict] * weight for verdict, weight in self.weights.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the members to be written to a file."""
@@ -56,17 +56,17 @@ def read(choice: Mapping[str, Any], verdicts: Sequence[str], *, structured: bool
     Of a model that was not held to a schema (``structured``) the last verdict it names counts.
     """
     message = choice.get("message")
-    told = message if isinstance(message, Mapping) else {}
-    text = told.get("content")
+    fields = message if isinstance(message, Mapping) else {}
+    text = fields.get("content")
     if not isinstance(text, str):
-        return Reading(UNREADABLE, _short(told.get("refusal") or "the judge said nothing"))
+        return Reading(UNREADABLE, _short(fields.get("refusal") or "the judge said nothing"))
     known = [*verdicts, CANNOT_TELL]
-    said, reason = _said(text)
-    if said not in known and not structured and choice.get("finish_reason") != "length":
-        said, reason = _last_word(text, known), text
-    if said not in known:
+    word, reason = _said(text)
+    if word not in known and not structured and choice.get("finish_reason") != "length":
+        word, reason = _last_word(text, known), text
+    if word not in known:
         return Reading(UNREADABLE, _short(f"the judge gave no verdict, but {text!r}"))
-    return Reading(said, _short(reason), _weights(choice, said, verdicts))
+    return Reading(word, _short(reason), _weights(choice, word, verdicts))
 
 
 def _said(text: str) -> tuple[str, str]:
@@ -87,32 +87,32 @@ def _words(known: Sequence[str]) -> str:
     return rf"\b({'|'.join(map(re.escape, longest_first))})\b"
 
 
-def _weights(choice: Mapping[str, Any], said: str, verdicts: Sequence[str]) -> dict[str, float]:
+def _weights(choice: Mapping[str, Any], word: str, verdicts: Sequence[str]) -> dict[str, float]:
     try:
-        return _weighed(choice["logprobs"]["content"], said, verdicts)
+        return _weighed(choice["logprobs"]["content"], word, verdicts)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         # Of another form than the one this was asked in, or not there at all
         return {}
 
 
 def _weighed(
-    tokens: Sequence[Mapping[str, Any]], said: str, verdicts: Sequence[str]
+    tokens: Sequence[Mapping[str, Any]], word: str, verdicts: Sequence[str]
 ) -> dict[str, float]:
     """Probabilities of the verdicts, of sum 1; nothing where the place is not to be found."""
-    text = "".join(one["token"] for one in tokens)
-    begin = _place(text.lower(), said)
-    at = 0
-    for one in tokens:
-        if begin < 0 or at + len(one["token"]) > begin:
+    text = "".join(token["token"] for token in tokens)
+    begin = _place(text.lower(), word)
+    offset = 0
+    for token in tokens:
+        if begin < 0 or offset + len(token["token"]) > begin:
             break
-        at += len(one["token"])
+        offset += len(token["token"])
     else:
         return {}
-    head = one["token"][: max(begin - at, 0)]
-    if begin < 0 or not said.startswith(_stem(one["token"], head) or " "):
+    head = token["token"][: max(begin - offset, 0)]
+    if begin < 0 or not word.startswith(_stem(token["token"], head) or " "):
         return {}
     weights = dict.fromkeys(verdicts, 0.0)
-    for alternative in one["top_logprobs"]:
+    for alternative in token["top_logprobs"]:
         stem = _stem(alternative["token"], head)
         begun = [verdict for verdict in verdicts if stem and verdict.startswith(stem)]
         if len(begun) == 1:
@@ -123,10 +123,10 @@ def _weighed(
     return {verdict: weight / total for verdict, weight in weights.items()}
 
 
-def _place(text: str, said: str) -> int:
+def _place(text: str, word: str) -> int:
     """Return the position where the verdict's value begins, −1 if it is not found."""
-    places = [match.end() for match in re.finditer(_VALUE + rf"\s*(?={re.escape(said)})", text)]
-    places = places or [match.start() for match in re.finditer(_words([said]), text)]
+    places = [match.end() for match in re.finditer(_VALUE + rf"\s*(?={re.escape(word)})", text)]
+    places = places or [match.start() for match in re.finditer(_words([word]), text)]
     return places[-1] if places else -1
 
 

@@ -58,7 +58,7 @@ class Rubric:
         """The whole text that a model is sent; ``fields`` holds all of the rubric's."""
         tags = "|".join(map(re.escape, self._tags()))
         shown = {name: _data(fields[name], tags) for name in self.fields}
-        verdicts = ", ".join(f'"{one}"' for one in self.verdicts)
+        verdicts = ", ".join(f'"{verdict}"' for verdict in self.verdicts)
         form = 'Answer with one JSON object, {"reason": …, "verdict": …}:'
         return "\n\n".join(
             (
@@ -93,41 +93,41 @@ class Rubric:
 def read_rubric(path: Path) -> Rubric:
     """The rubric in a file; raises InvalidValue with what to change."""
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InvalidValue(f"{path} cannot be read: {why}", field="rubric") from error
     except tomllib.TOMLDecodeError as error:
         raise InvalidValue(f"{path} is no TOML: {error}", field="rubric") from error
     try:
-        return _rubric(told)
+        return _rubric(document)
     except InvalidValue as refusal:
         raise InvalidValue(f"{path}: {refusal.detail}", field="rubric") from None
 
 
-def _rubric(told: Mapping[str, Any]) -> Rubric:
-    unknown = [name for name in told if name not in MEMBERS]
+def _rubric(document: Mapping[str, Any]) -> Rubric:
+    unknown = [name for name in document if name not in MEMBERS]
     if unknown:
         raise InvalidValue(f"{unknown[0]!r} is no member of a rubric: {', '.join(MEMBERS)} are")
-    if ("scale" in told) == ("disagreement" in told):
+    if ("scale" in document) == ("disagreement" in document):
         raise InvalidValue(
             "a rubric has either a scale, such as scale = {correct = 0, wrong = 1}, or, for pairs,"
             ' disagreement = "tie" or "unjudgeable"'
         )
-    disagreement = told.get("disagreement")
+    disagreement = document.get("disagreement")
     if disagreement not in (None, *DISAGREEMENTS):
         raise InvalidValue(f"disagreement must be {' or '.join(DISAGREEMENTS)}")
-    scale = PAIR if disagreement else _scale(told["scale"])
+    scale = PAIR if disagreement else _scale(document["scale"])
     fields = PAIR_FIELDS if disagreement else SINGLE_FIELDS
     usual = "\n".join(f"<{name}>\n${name}\n</{name}>" for name in fields)
-    template = _template(_text(told, "template", usual))
+    template = _template(_text(document, "template", usual))
     if disagreement and not {"first", "second"} <= {*template.get_identifiers()}:
         raise InvalidValue("the template for pairs must show $first and $second")
-    return Rubric(_text(told, "instructions"), template, scale, disagreement)
+    return Rubric(_text(document, "instructions"), template, scale, disagreement)
 
 
-def _text(told: Mapping[str, Any], name: str, usual: str = "") -> str:
-    text = told.get(name, usual)
+def _text(document: Mapping[str, Any], name: str, usual: str = "") -> str:
+    text = document.get(name, usual)
     if not isinstance(text, str) or not text.strip():
         raise InvalidValue(f"{name} must be a text")
     return text
@@ -147,19 +147,19 @@ def _template(text: str) -> string.Template:
     return template
 
 
-def _scale(told: object) -> dict[str, float]:
+def _scale(given: object) -> dict[str, float]:
     """Losses by verdict, which no first token can confuse: tokens differ where first letters do."""
-    if not isinstance(told, Mapping) or len(told) < 2:
+    if not isinstance(given, Mapping) or len(given) < 2:
         raise InvalidValue("scale must give losses to two verdicts or more")
     scale = {}
-    for name, loss in told.items():
+    for name, loss in given.items():
         if not _VERDICT.fullmatch(name) or name.lower() == CANNOT_TELL:
             raise InvalidValue(f"{name!r} cannot be a verdict: take a word; {CANNOT_TELL} is ours")
         if isinstance(loss, bool) or not isinstance(loss, int | float) or not math.isfinite(loss):
             raise InvalidValue(f"the loss of {name!r} must be a number")
         scale[name.lower()] = float(loss)
     letters: dict[str, str] = {}
-    for name in (one.lower() for one in told):
+    for name in (verdict.lower() for verdict in given):
         other = letters.setdefault(name[0], name)
         if other is not name:
             raise InvalidValue(

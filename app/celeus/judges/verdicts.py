@@ -9,12 +9,16 @@ from typing import IO, Any, Self
 
 from celeus.errors import InvalidValue
 
+JUDGE = "judge of "
+"""Beginning of the key that a session's judge is kept under."""
+
 
 class Verdicts:
     """A file of JSON Lines that grows by a line a verdict; threads and processes may share it.
 
     The first verdict under a key stays: what was judged twice has one loss. ``option`` is what
-    refusals tell to name another file with.
+    refusals tell to name another file with. ``taken_up`` counts the verdicts of earlier runs that
+    were asked for.
     """
 
     def __init__(self, path: Path, option: str = "--cache") -> None:
@@ -22,6 +26,7 @@ class Verdicts:
         self._option = option
         self._lock = threading.Lock()
         self._known: dict[str, dict[str, Any]] = {}
+        self._used: set[str] = set()
         try:
             lines = path.read_bytes().split(b"\n") if path.exists() else [b""]
             for line in lines[:-1]:
@@ -35,6 +40,7 @@ class Verdicts:
         if lines[-1]:
             # Cut short by the end of the process that wrote it
             self._file.write(b"\n")
+        self._earlier = frozenset(self._known)
 
     def __enter__(self) -> Self:
         return self
@@ -42,26 +48,49 @@ class Verdicts:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
+    @property
+    def taken_up(self) -> int:
+        """How many verdicts of earlier runs were asked for."""
+        return len(self._used)
+
     def get(self, key: str) -> dict[str, Any] | None:
         """Return the verdict kept under a key, None if there is none."""
+        if key in self._earlier:
+            self._used.add(key)
         return self._known.get(key)
 
-    def keep(self, key: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    def judge_of(self, session: str) -> str | None:
+        """Return the fingerprint of the judge that judged a session last from here, if any."""
+        judge: str | None = self._known.get(f"{JUDGE}{session}", {}).get("fingerprint")
+        return judge
+
+    def set_judge(self, session: str, judge: str) -> None:
+        """Keep the fingerprint of the judge that judges a session now."""
+        if self.judge_of(session) != judge:
+            with self._lock:
+                self._write(f"{JUDGE}{session}", {"fingerprint": judge})
+
+    def keep(self, key: str, verdict: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a verdict unless the key has one; return the first verdict under the key."""
         with self._lock:
             if key not in self._known:
-                line = json.dumps({"key": key, "said": said}, ensure_ascii=False)
-                self._file.write(line.encode(errors="backslashreplace") + b"\n")
-                self._known[key] = dict(said)
+                self._write(key, verdict)
             return self._known[key]
+
+    def _write(self, key: str, kept: Mapping[str, Any]) -> None:
+        line = json.dumps({"key": key, "said": kept}, ensure_ascii=False)
+        self._file.write(line.encode(errors="backslashreplace") + b"\n")
+        self._known[key] = dict(kept)
 
     def _read(self, line: bytes) -> None:
         if not line.strip():
             return
         try:
-            told = json.loads(line)
-            key, said = told["key"], told["said"]
-            self._known.setdefault(str(key), dict(said))
+            record = json.loads(line)
+            key, kept = str(record["key"]), dict(record["said"])
+            # Of a session's judges the last one counts, of verdicts the first
+            if key.startswith(JUDGE) or key not in self._known:
+                self._known[key] = kept
         except (ValueError, KeyError, TypeError, RecursionError):
             if line.startswith(b'{"key"'):
                 return

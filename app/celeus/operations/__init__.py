@@ -1,1 +1,1 @@
-"""What the service does: operations that each run in one transaction."""
+"""Operations of the service; each runs in one transaction."""

@@ -13,7 +13,7 @@ from celeus.readers.files import Source, under
 from celeus.readers.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
 
 _NUMBERED = re.compile(r"test_case_\d+")
-"""What a case without a name is called: by its place, which changes with the cases before it."""
+"""Names of cases without one: their place, which changes with the cases before them."""
 _NAME_LENGTH = 16
 
 
@@ -27,7 +27,7 @@ def read(source: Source, wish: Wish) -> Log:
     cases = under(source, run, "testCases")
     if not cases:
         raise refused(f"{source.name} has no test cases", "log")
-    names = dict.fromkeys(one["name"] for case in cases for one in case.get("metricsData") or ())
+    names = dict.fromkeys(data["name"] for case in cases for data in case.get("metricsData") or ())
     metric = chosen(list(names), wish.metric, source.name, "metric")
     scores = [_score(case, metric) for case in cases]
     higher = wish.direction(source.name, metric, said=_higher(source, metric, scores))
@@ -37,19 +37,19 @@ def read(source: Source, wish: Wish) -> Log:
 
 def _score(case: dict[str, Any], metric: str) -> dict[str, Any] | None:
     """The case's score in the metric; None where it has none, or an error in its place."""
-    for one in case.get("metricsData") or ():
-        if one["name"] == metric and not one.get("error") and one.get("score") is not None:
-            return dict(one)
+    for data in case.get("metricsData") or ():
+        if data["name"] == metric and not data.get("error") and data.get("score") is not None:
+            return dict(data)
     return None
 
 
 def _higher(source: Source, metric: str, scores: list[dict[str, Any] | None]) -> bool | None:
-    """Whether a case succeeds when it reaches the threshold; None where nothing tells."""
+    """Return True if a case succeeds by reaching the threshold; None if no case shows it."""
     up = down = True
-    for one in scores:
-        if one is not None and one.get("threshold") is not None:
-            up &= one.get("success") == (one["score"] >= one["threshold"])
-            down &= one.get("success") == (one["score"] <= one["threshold"])
+    for score in scores:
+        if score is not None and score.get("threshold") is not None:
+            up &= score.get("success") == (score["score"] >= score["threshold"])
+            down &= score.get("success") == (score["score"] <= score["threshold"])
     if not up and not down:
         how = "give one run, or --higher-is-better or --lower-is-better"
         raise refused(f"{source.name} has successes on both sides of {metric}: {how}", "metric")
@@ -66,10 +66,10 @@ def _rows(  # noqa: PLR0913 -- what a run is read by
     higher: bool,
 ) -> Iterator[Row]:
     names = Counter(str(case.get("name") or "") for case in cases)
-    for at, (case, score) in enumerate(zip(cases, scores, strict=True)):
+    for index, (case, score) in enumerate(zip(cases, scores, strict=True)):
         check = digest_of(case.get("input"), case.get("expectedOutput"))
         name = str(case.get("name") or "")
-        place = f"case {name or at} of {source.name}"
+        place = f"case {name or index} of {source.name}"
         if wish.key is not None:
             held = (case.get("metadata") or {}).get(wish.key)
             if held is None:

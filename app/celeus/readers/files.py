@@ -134,9 +134,9 @@ def npz(columns: Mapping[str, Sequence[float | int]]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, values in columns.items():
-            whole = all(isinstance(one, int) for one in values)
-            told = {"descr": "<i8" if whole else "<f8", "fortran_order": False}
-            head = f"{ {**told, 'shape': (len(values),)} }"
+            whole = all(isinstance(value, int) for value in values)
+            header = {"descr": "<i8" if whole else "<f8", "fortran_order": False}
+            head = f"{ {**header, 'shape': (len(values),)} }"
             size = len(_NPY) + 2 + len(head) + 1
             head += " " * (-size % _ALIGNMENT) + "\n"
             packed = struct.pack(f"<{len(values)}{'q' if whole else 'd'}", *values)

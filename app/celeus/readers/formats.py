@@ -1,4 +1,4 @@
-"""Which reader reads a log, found by what is in it; and all logs of one import together."""
+"""Find the reader of a log by its contents, and read all logs of one import."""
 
 import json
 import os
@@ -36,7 +36,7 @@ FILES = {
     "helm": (helm.STATS,),
     "swebench": ("*.json",),
 }
-"""Which files of a folder are logs."""
+"""Patterns of the files in a folder that are logs, by tool."""
 _OF_HELM = frozenset({helm.STATS, helm.STATE, helm.SPEC})
 _MALFORMED = (
     *(AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError),
@@ -85,10 +85,10 @@ def sources(form: str, paths: Sequence[Path], models: Sequence[str] = ()) -> lis
     for path, model in zip(paths, models or repeat(None), strict=False):
         inside = [path]
         if os.path.isdir(path):  # noqa: PTH112 -- a name that is too long is none
-            inside = sorted({one for pattern in FILES[form] for one in path.rglob(pattern)})
+            inside = sorted({file for pattern in FILES[form] for file in path.rglob(pattern)})
         if not inside:
             raise refused(f"{path} has no {' or '.join(FILES[form])} in it", "log")
-        found += [replace(Source.of_path(one), model=model) for one in inside]
+        found += [replace(Source.of_path(file), model=model) for file in inside]
     return found
 
 
@@ -142,7 +142,7 @@ def _check_once(logs: list[Log]) -> None:
     """Refuse a row that stands twice: in one log, or in two of models with one name."""
     seen: dict[tuple[str, str, int], Log] = {}
     for log in logs:
-        own = set()
+        keys = set()
         for row in log.rows:
             key = (row.id, row.model, row.repeat)
             other = seen.setdefault(key, log)
@@ -150,21 +150,21 @@ def _check_once(logs: list[Log]) -> None:
                 how = "name the models with --model, one a log, or leave one log out"
                 both = f"{other.name} and {log.name} are both of {row.model}"
                 raise refused(f"{both}: {how} (item {row.id})", "model")
-            if key in own:
+            if key in keys:
                 how = "a log has every item once for a model and a repeat"
                 raise refused(f"item {row.id} stands twice in {log.name}: {how}", "id")
-            own.add(key)
+            keys.add(key)
 
 
 def differences(logs: Sequence[Log]) -> list[str]:
     """In what the logs of one task differ, a line each: other versions, other prompts."""
-    told: dict[str, dict[str, str]] = {}
+    logs_by_value: dict[str, dict[str, str]] = {}
     for log in logs:
         for name, value in log.settings.items():
-            told.setdefault(name, {}).setdefault(value, log.name)
+            logs_by_value.setdefault(name, {}).setdefault(value, log.name)
     return [
         f"the {name} is not the same in all logs: "
         + ", ".join(f"{value} in {log}" for value, log in values.items())
-        for name, values in told.items()
+        for name, values in logs_by_value.items()
         if len(values) > 1
     ]

@@ -19,20 +19,20 @@ CORRECT = "correct"
 def read(source: Source, wish: Wish) -> Log:
     """The rows of the folder that ``source`` lies in; a training trial is a repeat."""
     stats, state, spec = (_beside(source, name) for name in (STATS, STATE, SPEC))
-    told = [one for one in stats.document() if not one.get("perturbation")]
-    if not told:
+    entries = [entry for entry in stats.document() if not entry.get("perturbation")]
+    if not entries:
         raise refused(f"{source.name} has no instances", "log")
-    names = dict.fromkeys(one["name"]["name"] for each in told for one in each["stats"])
+    names = dict.fromkeys(stat["name"]["name"] for entry in entries for stat in entry["stats"])
     metric = chosen(list(names), wish.metric, source.name, "metric")
     higher = wish.direction(source.name, metric)
     adapter = under(spec, spec.document(), "adapter_spec")
     shown = _shown(under(state, state.document(), "request_states"))
     model = str(adapter["model"])
     rows = []
-    for each in told:
-        row = _row(source, each, shown, model)
+    for entry in entries:
+        row = _row(source, entry, shown, model)
         place = f"item {row.id} of {source.name}"
-        loss = wish.loss(_value(each, metric, place), place, higher=higher)
+        loss = wish.loss(_value(entry, metric, place), place, higher=higher)
         rows.append(replace(row, loss=loss))
     settings = {"examples shown": str(adapter.get("max_train_instances"))}
     return Log(source.name, rows, settings)
@@ -48,10 +48,11 @@ def _beside(source: Source, name: str) -> Source:
 def _shown(states: list[dict[str, Any]]) -> dict[tuple[str, int], dict[str, Any]]:
     """The request of every instance and trial: of several the first one that was not calibrated."""
     shown: dict[tuple[str, int], dict[str, Any]] = {}
-    for one in states:
-        if one["instance"].get("perturbation") or one.get("request_mode", "original") != "original":
+    for state in states:
+        changed = state["instance"].get("perturbation")
+        if changed or state.get("request_mode", "original") != "original":
             continue
-        shown.setdefault((one["instance"]["id"], one["train_trial_index"]), one)
+        shown.setdefault((state["instance"]["id"], state["train_trial_index"]), state)
     return shown
 
 
@@ -69,9 +70,9 @@ def _row(
         raise refused(f"item {name} of {source.name} {why}", "log")
     instance = request["instance"]
     references = [
-        one["output"]["text"]
-        for one in instance.get("references") or ()
-        if CORRECT in (one.get("tags") or ())
+        option["output"]["text"]
+        for option in instance.get("references") or ()
+        if CORRECT in (option.get("tags") or ())
     ]
     return Row(
         id=name,
@@ -88,9 +89,9 @@ def _row(
 def _value(each: dict[str, Any], metric: str, place: str) -> float | None:
     """The mean of the metric on one instance; None where nothing was counted."""
     found = [
-        one
-        for one in each["stats"]
-        if one["name"]["name"] == metric and not one["name"].get("perturbation")
+        stat
+        for stat in each["stats"]
+        if stat["name"]["name"] == metric and not stat["name"].get("perturbation")
     ]
     if len(found) > 1:
         raise refused(f"{place} has {metric} {len(found)} times", "metric")
@@ -104,6 +105,6 @@ def _answer(request: dict[str, Any]) -> str | None:
     completions = (request.get("result") or {}).get("completions") or ()
     if not completions:
         return None
-    said = str(completions[0]["text"])
-    mapped: str = (request.get("output_mapping") or {}).get(said.strip(), said)
+    completion = str(completions[0]["text"])
+    mapped: str = (request.get("output_mapping") or {}).get(completion.strip(), completion)
     return mapped

@@ -20,7 +20,7 @@ START = "_journal/start.json"
 DRAWN_BY = "celeus"
 """Member of the metadata that names the session."""
 GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-"""What Inspect's own value_to_float makes of words: correct, partial, incorrect, no answer."""
+"""Values of words, as in Inspect's own value_to_float: correct, partial, incorrect, no answer."""
 _ATTACHMENT = re.compile(r"attachment://([0-9a-f]{32})")
 _USED = (
     *("id", "epoch", "input", "target", "choices", "scores", "output", "error"),
@@ -41,11 +41,11 @@ def read(source: Source, wish: Wish) -> Log:
             under(source, head, "eval")
             samples = iter(head.get("samples") or ())
         _check(source, head)
-        told = head["eval"]
-        task, settings = told.get("task", ""), {}
+        evaluation = head["eval"]
+        task, settings = evaluation.get("task", ""), {}
         for name in _SETTINGS:
-            if told.get(name) not in (None, {}):
-                settings[f"{name} of {task}"] = json.dumps(told[name], sort_keys=True)
+            if evaluation.get(name) not in (None, {}):
+                settings[f"{name} of {task}"] = json.dumps(evaluation[name], sort_keys=True)
         rows = list(_rows(source, wish, str(under(source, head, "eval", "model")), list(samples)))
     if _of_session(head):
         rows = [replace(row, drawn=True) for row in rows]
@@ -53,15 +53,15 @@ def read(source: Source, wish: Wish) -> Log:
 
 
 def is_drawn(source: Source) -> bool:
-    """Whether a session had the samples of a log run; also of a run that did not finish."""
+    """Return True if a session chose the samples of a log, finished or not."""
     with source.open() as file:
         packed = file.read(2) == b"PK"
         return _of_session(_head(Archive(source.name, file)) if packed else source.document())
 
 
 def _of_session(head: object) -> bool:
-    told = head.get("eval") if isinstance(head, dict) else None
-    metadata = told.get("metadata") if isinstance(told, dict) else None
+    evaluation = head.get("eval") if isinstance(head, dict) else None
+    metadata = evaluation.get("metadata") if isinstance(evaluation, dict) else None
     return isinstance(metadata, dict) and DRAWN_BY in metadata
 
 
@@ -102,23 +102,23 @@ def _check(source: Source, head: dict[str, Any]) -> None:
 def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]]) -> Iterator[Row]:
     if not samples:
         raise refused(f"{source.name} has no samples", "log")
-    scorers = dict.fromkeys(name for one in samples for name in one.get("scores") or {})
+    scorers = dict.fromkeys(name for sample in samples for name in sample.get("scores") or {})
     if not scorers:
         raise refused(f"{source.name} has no scores", "metric")
     scorer, part = scorer_of(list(scorers), wish, source.name)
     for sample in samples:
         place = f"item {sample['id']} of {source.name}"
         score = None if _void(sample) else (sample.get("scores") or {}).get(scorer)
-        said = (score or {}).get("answer")
-        if said is None:
-            said = (sample.get("output") or {}).get("completion")
+        answer = (score or {}).get("answer")
+        if answer is None:
+            answer = (sample.get("output") or {}).get("completion")
         item = item_of(sample)
         yield replace(
             item,
             model=model,
             loss=loss_of(score, part, (scorer, place, wish)),
             repeat=int(sample.get("epoch", 1)),
-            answer=None if _void(sample) else _with_attachments(text_of(said), sample),
+            answer=None if _void(sample) else _with_attachments(text_of(answer), sample),
         )
 
 
@@ -153,7 +153,7 @@ def _void(sample: Mapping[str, Any]) -> bool:
 
 def _reference(target: object) -> str | None:
     """The target as text: of several, all of them."""
-    if isinstance(target, list) and all(isinstance(one, str) for one in target):
+    if isinstance(target, list) and all(isinstance(part, str) for part in target):
         return ", ".join(target)
     return text_of(target)
 
@@ -168,8 +168,8 @@ def loss_of(
     scorer, place, wish = asked
     value = None if score is None else score.get("value")
     if isinstance(value, dict | list):
-        values = value if isinstance(value, dict) else {str(at): it for at, it in enumerate(value)}
-        named = {f"{scorer}/{name}": it for name, it in values.items()}
+        values = value if isinstance(value, dict) else dict(enumerate(value))
+        named = {f"{scorer}/{name}": inner for name, inner in values.items()}
         wanted = None if part is None else f"{scorer}/{part}"
         value = named[chosen(list(named), wanted, place, "metric")]
     elif part is not None and value is not None and not _missing(value):
@@ -208,7 +208,7 @@ def _conversation(given: object) -> str | None:
     for message in given:
         content = message.get("content")
         if isinstance(content, list):
-            content = "\n".join(str(one.get("text", f"[{one.get('type')}]")) for one in content)
+            content = "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in content)
         parts.append(f"{message.get('role')}: {content}")
     return "\n\n".join(parts)
 

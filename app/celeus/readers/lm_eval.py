@@ -43,15 +43,15 @@ class _Run:
         return cls(task_of(source), model_of(results) or path.parent.name or "model", results)
 
     def higher(self, metric: str) -> bool | None:
-        """Whether the results say that more is better."""
-        said = self.results.get("higher_is_better", {}).get(self.task, {}).get(metric)
-        return said if isinstance(said, bool) else None
+        """Return True if the results say that more is better; None if they do not say."""
+        higher = self.results.get("higher_is_better", {}).get(self.task, {}).get(metric)
+        return higher if isinstance(higher, bool) else None
 
     @property
     def scored(self) -> int:
         """The least number of documents with a score, as far as the results say."""
-        said = self.results.get("results", {}).get(self.task, {}).get("sample_len")
-        return said if isinstance(said, int) else 0
+        length = self.results.get("results", {}).get(self.task, {}).get("sample_len")
+        return length if isinstance(length, int) else 0
 
     @property
     def settings(self) -> dict[str, str]:
@@ -61,11 +61,11 @@ class _Run:
 
 def settings_of(results: dict[str, Any], task: str) -> dict[str, str]:
     """The settings of these results, which other logs of the task should share."""
-    told = {name: results.get(key, {}) for key, name in _SETTINGS.items()}
+    settings = {name: results.get(key, {}) for key, name in _SETTINGS.items()}
     return {
-        f"{name} of {task}": str(one[task])
-        for name, one in told.items()
-        if one.get(task) is not None
+        f"{name} of {task}": str(values[task])
+        for name, values in settings.items()
+        if values.get(task) is not None
     }
 
 
@@ -94,9 +94,9 @@ def task_of(source: Source) -> str:
 
 
 def wanted(source: Source, wish: Wish) -> bool:
-    """Whether the log is of a task that is asked for."""
+    """Return True if the log is of a task that is asked for."""
     task = task_of(source)
-    return not wish.tasks or any(fnmatch(task, one) for one in wish.tasks)
+    return not wish.tasks or any(fnmatch(task, pattern) for pattern in wish.tasks)
 
 
 def read(source: Source, wish: Wish) -> Log:
@@ -120,8 +120,8 @@ def read(source: Source, wish: Wish) -> Log:
 
 
 def several(wish: Wish) -> bool:
-    """Whether the items of several tasks are asked for, which bear the task in their names."""
-    return len(wish.tasks) > 1 or any("*" in one for one in wish.tasks)
+    """Return True if several tasks are asked for, whose items have the task in their names."""
+    return len(wish.tasks) > 1 or any("*" in pattern for pattern in wish.tasks)
 
 
 def _checked(source: Source, number: int, line: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Reading:
             name = f"{self.task}/{name}"
         arguments = _arguments(line["arguments"])
         answers = line.get("filtered_resps") or []
-        choices = tuple(str(one[1]).strip() for one in arguments if len(one) > 1)
+        choices = tuple(str(argument[1]).strip() for argument in arguments if len(argument) > 1)
         multiple = _is_multiple(arguments, answers)
         target = text_of(line.get("target"))
         if multiple and target is not None and (self.likeliest or target not in choices):
@@ -201,9 +201,10 @@ def _arguments(arguments: Any) -> list[list[Any]]:  # noqa: ANN401 -- two forms
     """Prompt and continuation of every request: objects of objects in files, lists in memory."""
     if isinstance(arguments, dict):
         arguments = [
-            list(one.values()) if isinstance(one, dict) else one for one in arguments.values()
+            list(given.values()) if isinstance(given, dict) else given
+            for given in arguments.values()
         ]
-    return [list(one) if isinstance(one, list | tuple) else [one] for one in arguments]
+    return [list(given) if isinstance(given, list | tuple) else [given] for given in arguments]
 
 
 def _choice(target: str, choices: tuple[str, ...]) -> str:
@@ -212,13 +213,13 @@ def _choice(target: str, choices: tuple[str, ...]) -> str:
 
 
 def _is_multiple(arguments: list[list[Any]], answers: list[Any]) -> bool:
-    return len(arguments) > 1 and all(isinstance(one, list) for one in answers)
+    return len(arguments) > 1 and all(isinstance(answer, list) for answer in answers)
 
 
 def _counts_likeliest(line: dict[str, Any]) -> bool:
-    """Whether `acc` says of a document that its likeliest choice is right, and nothing else.
+    """Return True if `acc` says only that the likeliest choice of a document is right.
 
-    Of some tasks it is a share of the probability, or of likelihoods that are adjusted first.
+    In some tasks it is a share of the probability, or uses likelihoods that are adjusted first.
     """
     score, answers = line.get("acc"), line.get("filtered_resps") or []
     if not isinstance(score, int | float) or not math.isfinite(score):
@@ -242,12 +243,12 @@ def _confidence(answers: list[list[Any]]) -> float | None:
     if not likelihoods or not all(map(math.isfinite, likelihoods)):
         return None
     most = max(likelihoods)
-    return 1 / math.fsum(math.exp(one - most) for one in likelihoods)
+    return 1 / math.fsum(math.exp(likelihood - most) for likelihood in likelihoods)
 
 
 def _likelihoods(answers: list[list[Any]]) -> list[float]:
     """Log-likelihoods, which files hold as text; none where one is no number."""
     try:
-        return [float(one[0]) for one in answers]
+        return [float(answer[0]) for answer in answers]
     except (TypeError, ValueError, IndexError):
         return []

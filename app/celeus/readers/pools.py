@@ -122,10 +122,10 @@ class Pairing:
     @property
     def answers(self) -> str | None:
         """The field that all items carry of both systems: prediction, answer, or None."""
-        rows = [one for pair in self.pairs for one in (pair.a, pair.b)]
-        if all(one.prediction is not None for one in rows):
+        rows = [row for pair in self.pairs for row in (pair.a, pair.b)]
+        if all(row.prediction is not None for row in rows):
             return "prediction"
-        return "answer" if all(one.said is not None for one in rows) else None
+        return "answer" if all(row.said is not None for row in rows) else None
 
     @property
     def judged(self) -> list[Pair]:
@@ -232,8 +232,8 @@ def guessed(items: Sequence[Row], rows: Sequence[Row]) -> JoinedItems:
     means: Means = {name: {} for name in names}
     means |= _means(kept)
     guesses, hard, unguessed = _guesses(names, means, models)
-    told = [Item(item, guesses.get(item.id)) for item in items]
-    return JoinedItems(told, models, None, hard, unguessed)
+    with_guesses = [Item(item, guesses.get(item.id)) for item in items]
+    return JoinedItems(with_guesses, models, None, hard, unguessed)
 
 
 def each_output(rows: Sequence[Row]) -> JoinedItems:
@@ -346,13 +346,13 @@ def _check_name(name: str) -> None:
 
 
 def copies(rows: Sequence[Row]) -> list[str]:
-    """Which models say the same everywhere, a line a pair: a copy knows what is held out."""
-    told: dict[str, dict[tuple[str, int], tuple[str | None, float | None]]] = {}
+    """Return a line for every pair of models with equal answers: a copy knows what is held out."""
+    answers: dict[str, dict[tuple[str, int], tuple[str | None, float | None]]] = {}
     for row in rows:
-        told.setdefault(row.model, {})[row.id, row.repeat] = (row.said, row.loss)
+        answers.setdefault(row.model, {})[row.id, row.repeat] = (row.said, row.loss)
     first: dict[frozenset[Any], str] = {}
     lines = []
-    for model, of_model in told.items():
+    for model, of_model in answers.items():
         other = first.setdefault(frozenset(of_model.items()), model)
         if other != model and len(of_model) >= FEWEST_ALIKE and len({*of_model.values()}) > 1:
             both = f"{other} and {model} have the same answers and scores on all {len(of_model)}"
@@ -376,17 +376,19 @@ def _guesses(
     names: Sequence[str], means: Means, models: Sequence[str]
 ) -> tuple[dict[str, float], bool, int]:
     """The guess of every item, whether losses are hard, and of how many items nothing is known."""
-    told = {name: [means[name][one] for one in models if one in means[name]] for name in names}
-    every = [loss for losses in told.values() for loss in losses]
+    losses_of = {
+        name: [means[name][model] for model in models if model in means[name]] for name in names
+    }
+    every = [loss for losses in losses_of.values() for loss in losses]
     if not every:
         return {}, False, len(names)
     hard = all(loss in {0.0, 1.0} for loss in every)
     mean = math.fsum(every) / len(every)
     guesses = {}
-    for name, losses in told.items():
+    for name, losses in losses_of.items():
         known = [*losses, mean] if hard or not losses else losses
         guesses[name] = math.fsum(known) / len(known)
-    return guesses, hard, sum(not losses for losses in told.values())
+    return guesses, hard, sum(not losses for losses in losses_of.values())
 
 
 def kind_of(rows: Sequence[Row], *, outputs: bool = False) -> str:
@@ -415,11 +417,11 @@ def ndjson(joined: JoinedItems | Pairing) -> bytes:
 
 def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
     """The items of a pool as the service takes them."""
-    own = joined.truth is not None or any(item.id for item in joined.items)
+    has_reference = joined.truth is not None or any(item.id for item in joined.items)
     grouped = all(item.shown.group for item in joined.items)
     for item in joined.items:
         payload = payload_of(item.shown)
-        if own and item.shown.said is not None:
+        if has_reference and item.shown.said is not None:
             payload["answer"] = _clean(item.shown.said)
         line: dict[str, Any] = {"id": _clean(item.name)}
         if payload:
@@ -435,13 +437,13 @@ def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
     """The lines of pairs: both answers, each with its own score as the guess of its loss."""
     carried = compared.answers
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
-    for at, pair in enumerate(compared.pairs):
+    for index, pair in enumerate(compared.pairs):
         line: dict[str, Any] = {"id": _clean(pair.a.id)}
         payload = payload_of(pair.a)
         if payload:
             line["payload"] = payload
         for side, row, guesses in (("a", pair.a, scored[0]), ("b", pair.b, scored[1])):
-            line[side] = {"surrogate": guesses[at]}
+            line[side] = {"surrogate": guesses[index]}
             if carried == "prediction":
                 line[side]["prediction"] = row.prediction
             elif carried is not None:
@@ -451,9 +453,11 @@ def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
 
 def _tempered(losses: list[float | None]) -> list[float]:
     """The losses of one model as guesses."""
-    means: Means = {str(at): {} if one is None else {"": one} for at, one in enumerate(losses)}
+    means: Means = {
+        str(index): {} if loss is None else {"": loss} for index, loss in enumerate(losses)
+    }
     guesses = _guesses(list(means), means, ("",))[0]
-    return [guesses[str(at)] for at in range(len(losses))]
+    return [guesses[str(index)] for index in range(len(losses))]
 
 
 def payload_of(row: Row) -> dict[str, Any]:
@@ -462,7 +466,7 @@ def payload_of(row: Row) -> dict[str, Any]:
     if row.question is not None:
         payload["question"] = _clean(row.question)
     if row.choices:
-        payload["choices"] = [_clean(one) for one in row.choices]
+        payload["choices"] = [_clean(choice) for choice in row.choices]
     if row.reference is not None:
         payload["reference"] = _clean(row.reference)
     return payload
@@ -488,7 +492,7 @@ def _arrays_of_pairs(compared: Pairing) -> dict[str, list[Any]]:
     if not pairs:
         raise refused(f"no item has a score of both {compared.a} and {compared.b}", "compare")
     a = [float(pair.loss[0] or 0.0) for pair in pairs]
-    b = [a[at] if pair.same else float(pair.loss[1] or 0.0) for at, pair in enumerate(pairs)]
+    b = [a[index] if pair.same else float(pair.loss[1] or 0.0) for index, pair in enumerate(pairs)]
     found: dict[str, list[Any]] = {"loss_a": a, "loss_b": b}
     if compared.answers is not None:
         found["answer_a"] = [0] * len(pairs)

@@ -23,7 +23,8 @@ def read(source: Source, wish: Wish) -> Log:
     results = _results(source)
     if not results:
         raise refused(f"{source.name} has no results", "log")
-    named = list(dict.fromkeys(name for one in results for name in one.get("namedScores") or {}))
+    scores = [result.get("namedScores") or {} for result in results]
+    named = list(dict.fromkeys(name for of_result in scores for name in of_result))
     metric = wish.metric
     if metric is not None and metric != SCORE:
         metric = chosen([*named, SCORE], metric, source.name, "metric")
@@ -87,11 +88,13 @@ def _columns(results: list[dict[str, Any]]) -> dict[tuple[str, object], str]:
     """The name of every column: its provider's, with the prompt's number where it has several."""
     columns = dict.fromkeys(map(_column, results))
     several = Counter(name for name, _ in columns)
-    return {(name, at): f"{name}#{at}" if several[name] > 1 else name for name, at in columns}
+    return {
+        (name, place): f"{name}#{place}" if several[name] > 1 else name for name, place in columns
+    }
 
 
 def _reference(test: dict[str, Any]) -> str | None:
     """The values of the assertions, which the output is compared with."""
     values = [one.get("value") for one in test.get("assert") or () if isinstance(one, dict)]
-    told = [text_of(one) for one in values if one is not None]
-    return "\n".join(one for one in told if one) or None
+    texts = [text_of(one) for one in values if one is not None]
+    return "\n".join(one for one in texts if one) or None

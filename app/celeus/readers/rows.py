@@ -62,7 +62,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns of a table hold what; of ``loss`` and ``score`` one is given."""
+    """Names of a table's columns by role; either ``loss`` or ``score`` is given."""
 
     id: str | None = None
     loss: str | None = None
@@ -107,7 +107,7 @@ class Wish:
         return (high - value if higher else value - low) / (high - low)
 
     def direction(self, place: str, metric: str, *, said: bool | None = None) -> bool:
-        """Which way a score is better: as asked, else as the log says; refused where neither is."""
+        """Return True if a higher score is better, as asked or as the log says; else refuse."""
         higher = self.higher if self.higher is not None else said
         if higher is None:
             ask = "say so with --higher-is-better or --lower-is-better"

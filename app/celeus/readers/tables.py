@@ -16,7 +16,7 @@ PARQUET = b"PAR1"
 INSTALL = "pip install 'celeus[parquet]'"
 WORDS = {"true": 1.0, "yes": 1.0, "pass": 1.0, "false": 0.0, "no": 0.0, "fail": 0.0}
 SHOWN = ("question", "reference", "answer")
-"""What the judge is shown of an item, by the names it has in a payload."""
+"""Members of a payload that the judge is shown."""
 _NAME_LENGTH = 16
 _ABSENT = object()
 
@@ -65,8 +65,8 @@ def _rows(cells: Iterable[Cells], wish: Wish, name: str, model: str) -> Iterator
     for number, row in enumerate(cells, 1):
         place = f"row {number} of {name}"
         shown = {name: text_of(_cell(row, column)) for name, column in columns.payload.items()}
-        told = {it: shown.get(it) for it in ("question", "reference")}
-        check = digest_of(*told.values()) if any(told.values()) else ""
+        texts = {field: shown.get(field) for field in ("question", "reference")}
+        check = digest_of(*texts.values()) if any(texts.values()) else ""
         item = check[:_NAME_LENGTH] if columns.id is None else _name(row, columns.id, place)
         failed = columns.error is not None and bool(_cell(row, columns.error))
         yield Row(
@@ -193,6 +193,6 @@ def _parquet(source: Source) -> Iterator[Cells]:
 
 
 def is_table(head: bytes) -> bool:
-    """Whether what begins so may be a table: Parquet, an array, or a line of several cells."""
+    """Return True if ``head`` may begin a table: Parquet, an array, or a line of several cells."""
     line = head.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
     return head.startswith(PARQUET) or line.startswith(b"[") or b"," in line

@@ -1,4 +1,4 @@
-"""Which tool wrote a document, by its members."""
+"""Find the tool that wrote a document by the document's members."""
 
 from collections.abc import Mapping
 
@@ -15,4 +15,4 @@ _MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
 
 def tool_of(value: Mapping[str, object]) -> str | None:
     """The tool whose document, or line, has such members; None for none that is known."""
-    return next((name for name, told in _MEMBERS if value.keys() >= told), None)
+    return next((name for name, members in _MEMBERS if value.keys() >= members), None)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from celeus.client.blocking import Session
 from celeus.client.exchange import encoded
 from celeus.client.label_loop import Turn, check_concurrency, finite
+from celeus.client.resuming import LOG, check_resume, counted, taken_up
 from celeus.client.rows import rows_of
 from celeus.core.canonical import canonical_json
 from celeus.core.plans.plan import Claim
@@ -23,7 +24,7 @@ from celeus.core.pools.score import Better, Score, declared_score
 from celeus.core.pools.systems import Lineup, Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
-from celeus.runs.ledger_file import unwritten
+from celeus.runs.ledger_file import set_aside, unwritten
 from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
 
@@ -32,6 +33,8 @@ FOLDER = Path(".celeus")
 LINES = frozenset({".jsonl", ".ndjson"})
 
 Row = Mapping[str, Any]
+Budget = int | Literal["all"] | None
+"""Most items to judge; `all` for a session that need not stop before."""
 Judge = Callable[[Turn], object]
 """Function from an item to its loss; for two answers `left`, `tie` or `right`, or two losses."""
 
@@ -51,21 +54,27 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     score: tuple[str, Better] | None = None,
     target: str = "pool",
     alpha: float = 0.05,
-    budget: int | None = None,
+    budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
     name: str = "items",
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
+    keep: bool = False,
+    fresh: bool = False,
 ) -> Session:
     """Judge items until the interval of their mean loss is narrow enough; return the session.
 
     ``items``: a frame, a Dataset, dicts with ``id``, ``payload`` and perhaps ``surrogate``, or a
     file of JSON lines. ``judge`` is given an item and returns its loss; without one nothing is
     judged yet, and `session.draws()` asks. ``precision`` is the width of the interval to stop at;
-    ``at_most`` and ``at_least`` are questions whose answers stop it as well. ``loss`` is the kind,
-    or the ends of a bounded one; ``score`` what its mean is called, as `("accuracy", "higher")`.
+    ``at_most`` and ``at_least`` are questions whose answers stop it as well, ``budget`` the most
+    items to judge; `budget="all"` has all of them judged where nothing else is to stop it.
+    ``loss`` is the kind, or the ends of a bounded one; ``score`` what its mean is called, as
+    `("accuracy", "higher")`.
     ``name`` is what the pool is called: items of another name have a session of their own.
+    Where ``judge`` runs a system that answers by chance (temperature above 0, an agent), the claim
+    is about the answers that came, one to each item, and not about those it would give next.
 
     Where a judge gives several losses, ``metrics`` has the kind or the ends of each by name in
     place of ``loss``; it returns them by name, and ``precision`` may be one for each. ``groups``
@@ -73,7 +82,10 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``group_precision`` wide. ``account`` says what holds of all these together: docs/api.md.
 
     The session lies in ``file``, by default in the folder `.celeus`: whoever is stopped or killed
-    and calls again with the same arguments goes on where they were, and judges nothing twice.
+    and calls again with the same arguments goes on where they were, and judges nothing twice. A
+    judge whose code or constants changed since is refused, until ``keep`` says that the earlier
+    judgements count all the same, or ``fresh`` begins anew.
+
     Certificates are signed with the key in ``key``, which is made beside the file if it is not
     there. Raises `celeus.Refusal` for what cannot be certified; what ``judge`` raises comes
     through, and its item is not judged.
@@ -104,12 +116,15 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
             for side, threshold in sides.items()
             if threshold is not None
         ),
-        budget=_whole(budget, "budget"),
+        budget=_budget(budget),
         fixed=fixed,
     )
     form = PoolForm(name, scale, score=named, metrics=measured)
     request = SessionRequest(claim, table=table)
-    return _judged(form, _rows(items), request, judge, RunFiles(file, key, concurrency))
+    stops = {"precision": precision, "group_precision": group_precision, **sides, "budget": budget}
+    return _judged(
+        form, _rows(items), request, judge, RunFiles(file, key, concurrency, keep, fresh), stops
+    )
 
 
 def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -122,11 +137,13 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     loss: str | tuple[float, float] = "preference",
     names: tuple[str, str] = ("a", "b"),
     alpha: float = 0.05,
-    budget: int | None = None,
+    budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
+    keep: bool = False,
+    fresh: bool = False,
 ) -> Session:
     """Judge answers of two systems to the same questions until it is clear which is better.
 
@@ -147,12 +164,14 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
         finite(alpha, "alpha", "alpha"),
         _number(precision, "precision"),
         decide=_number(margin, "margin"),
-        budget=_whole(budget, "budget"),
+        budget=_budget(budget),
         fixed=fixed,
     )
     form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
     rows = _pairs(_answers(a), _answers(b), names)
-    return _judged(form, rows, SessionRequest(claim), judge, RunFiles(file, key, concurrency))
+    stops = {"precision": precision, "margin": margin, "budget": budget}
+    files = RunFiles(file, key, concurrency, keep, fresh)
+    return _judged(form, rows, SessionRequest(claim), judge, files, stops)
 
 
 def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -161,13 +180,17 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     *,
     loss: str | tuple[float, float] = "zero_one",
     alpha: float = 0.05,
-    budget: int | None = None,
+    budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
     file: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
+    keep: bool = False,
+    fresh: bool = False,
 ) -> Session:
-    """Judge answers of several systems to the same questions until one of them is the best.
+    """Judge answers of several systems to the same questions until one is left.
+
+    No other is better than that one, with probability 1 - ``alpha``; another one may be as good.
 
     ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
     given an item with the different answers as ``answers``, in an order drawn by item, and returns
@@ -175,41 +198,51 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     """
     scale = _scale(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), "exact")
-    claim = Claim(
-        "pool", finite(alpha, "alpha", "alpha"), budget=_whole(budget, "budget"), fixed=fixed
-    )
+    claim = Claim("pool", finite(alpha, "alpha", "alpha"), budget=_budget(budget), fixed=fixed)
     form = PoolForm(f"the best of {len(systems)}", scale, lineup)
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
-    return _judged(form, rows, request, judge, RunFiles(file, key, concurrency))
+    return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
 
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """A session's file, the key that signs its certificate, and the number of parallel judges."""
+    """A session's file, the key that signs its certificate, and the number of parallel judges.
+
+    ``keep`` goes on with judgements of another judge, ``fresh`` begins anew.
+    """
 
     file: str | os.PathLike[str] | None
     key: str | os.PathLike[str] | None
     concurrency: int
+    keep: bool
+    fresh: bool
 
 
-def _judged(
+def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` were given
     form: PoolForm,
     rows: Sequence[Row],
     request: SessionRequest,
     judge: Judge | None,
     files: RunFiles,
+    stops: Mapping[str, object] | None = None,
 ) -> Session:
+    """Return the session, judged; ``stops`` are the settings of which one has to be given."""
     if not rows:
         raise InvalidValue("there are no items", field="items", rule="at least one item")
     _check_judge(judge)
     check_concurrency(files.concurrency)
+    _check_stop(len(rows), stops)
+    check_resume(True, keep=files.keep, fresh=files.fresh)
     file = _file_of(form, rows, request) if files.file is None else Path(files.file)
     key = files.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
     check_key(signing)
+    if files.fresh and (aside := set_aside(file)) is not None:
+        LOG.warning("celeus: begun anew: the %s before are in %s", counted(aside[1]), aside[0])
     run = Run.open(file, form, rows, request)
-    session = session_of(run, signing)
+    taken_up(run.taken_up, file, run.last_at)
+    session = session_of(run, signing, keep=files.keep)
     if judge is not None:
         try:
             session.judge(judge, concurrency=files.concurrency, worker="process")
@@ -367,11 +400,21 @@ def _number(value: object, name: str) -> float | None:
     return None if value is None else finite(value, name, name)
 
 
-def _whole(value: object, name: str) -> int | None:
-    number = _number(value, name)
-    if number is None:
+def _budget(value: object) -> int | None:
+    if value is None or value == "all":
         return None
+    number = finite(value, "budget", "budget")
     if not number.is_integer():
-        rule = "a whole number"
-        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=number)
+        rule = 'a whole number, or "all"'
+        raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=number)
     return int(number)
+
+
+def _check_stop(items: int, stops: Mapping[str, object] | None) -> None:
+    """Refuse a session that would judge all items without anybody having said so."""
+    if stops is not None and all(stop is None or stop == {} for stop in stops.values()):
+        rule = f'{", ".join(stops)}; or budget="all" to judge all'
+        message = (
+            f"nothing would stop this session before all {items} items are judged: give {rule}"
+        )
+        raise InvalidValue(message, field="precision", rule=rule)

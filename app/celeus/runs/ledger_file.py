@@ -12,6 +12,7 @@ import os
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +21,8 @@ from celeus.core.runs.run_file import FORMAT, KIND
 from celeus.errors import Busy, DiskFull, InvalidValue, LedgerBroken, Unavailable
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+JUDGED = frozenset({"observation", "unjudgeable"})
+"""Kinds of the records that judge a round."""
 _OPEN: "weakref.WeakValueDictionary[Path, LedgerFile]" = weakref.WeakValueDictionary()
 """Files that this process has open, by resolved path."""
 
@@ -169,6 +172,21 @@ class LedgerFile:
         if not isinstance(value, dict):
             raise self._changed(line)
         return value
+
+
+def set_aside(path: Path) -> tuple[Path, int] | None:
+    """Move a session's file away; return its new path and its number of judgements, if any."""
+    if not path.exists():
+        return None
+    with LedgerFile(path) as file:
+        contents = file.read()
+        if contents is None:
+            return None
+        names = (path.with_name(f"{path.stem}.{at}{path.suffix}") for at in count(1))
+        aside = next(name for name in names if not name.exists())
+        path.rename(aside)
+    judged = {record["round"] for record in contents.records if record["kind"] in JUDGED}
+    return aside, len(judged)
 
 
 def spelled(rows: Iterable[Mapping[str, Any]]) -> list[bytes]:

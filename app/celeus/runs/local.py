@@ -4,20 +4,28 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import Any, Never
 
+import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.client.blocking import Client, Session
-from celeus.client.calls import POOLS
+from celeus.client.calls import POOLS, page
 from celeus.client.exchange import Answer, Request
+from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import JudgeResult, Turn, Turns
+from celeus.client.picture import POINTS
+from celeus.client.results import Point
+from celeus.client.resuming import check_judge
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
+from celeus.core.pools.pool import archive_arrays
 from celeus.core.session.outcome import Judgement, check_blind
 from celeus.errors import InvalidValue, ObservationConflict, SessionClosed
+from celeus.runs.report import report
 from celeus.runs.run import Run
 
 LEASE_SECONDS = 3600
@@ -43,7 +51,11 @@ class LocalClient(Client):
             ("POST", "/amendments"): self._amend,
             ("GET", "/ledger"): self._records,
             ("GET", "/trajectory"): self._trajectory,
+            ("GET", "/labels"): self._labels,
+            ("GET", "/report"): lambda _: self._report(),
+            ("GET", "/claims"): lambda request: run.claims(**request.query),
             ("GET", f"{POOLS}/pool_{run.session.hex()}/items"): self._items,
+            ("GET", f"{POOLS}/pool_{run.session.hex()}/columns.npz"): lambda _: self._columns(),
             ("GET", "/certificate"): lambda _: run.certificate(signing_key(self._key)),
         }
 
@@ -117,6 +129,18 @@ class LocalClient(Client):
         more = after + len(data) < len(self.ledger.records)
         return {"data": data, "next": after + len(data) if more else None}
 
+    def _labels(self, request: Request) -> object:
+        if filters := sorted(request.query.keys() - {"after", "limit"}):
+            raise InvalidValue(
+                f"Labels of a session in process have no filter {filters[0]}.",
+                field=filters[0],
+                rule="left out: all labels are returned",
+            )
+        after, limit = _page(request)
+        labels = [label for label in self.ledger.labels() if label["sequence"] > after]
+        more = len(labels) > limit
+        return {"data": labels[:limit], "next": labels[limit - 1]["sequence"] if more else None}
+
     def _items(self, request: Request) -> object:
         begin, limit = int(request.query.get("after", -1)) + 1, _page(request)[1]
         upload = self.ledger.upload
@@ -126,6 +150,19 @@ class LocalClient(Client):
         ]
         last = begin + len(data) - 1
         return {"data": data, "next": last if last + 1 < len(upload.ids) else None}
+
+    def _columns(self) -> bytes:
+        file = BytesIO()
+        np.savez(file, allow_pickle=False, **archive_arrays(self.ledger.upload.pool))
+        return file.getvalue()
+
+    def _report(self) -> bytes:
+        query = {"points": POINTS, "limit": 10_000}
+        path = f"/v1/sessions/{self.ledger.id}/trajectory"
+        found: list[Point] = []
+        if self.ledger.status()["lower"] is not None:
+            found, _ = self.run(page(Point, path, query))
+        return report(self.ledger, found).encode()
 
     def _trajectory(self, request: Request) -> object:
         after, limit = _page(request)
@@ -154,9 +191,10 @@ class LocalClient(Client):
 class LocalSession(Session):
     """A session of this process, where no lease ends: who stops judging leaves what they hold."""
 
-    def __init__(self, run: Run, key: Path) -> None:
+    def __init__(self, run: Run, key: Path, *, keep: bool = False) -> None:
         super().__init__(LocalClient(run, key), run.id)
         self._run = run
+        self._keeps = keep
 
     def draws(
         self, worker: str | None = None, *, wait_paused: bool = False
@@ -169,15 +207,25 @@ class LocalSession(Session):
                 self._run.release([name])
 
     def _let_judge(self, workers: list[Turns], verdict: Callable[[Any], object]) -> JudgeResult:
+        judge, names = fingerprint(verdict), [turns.worker for turns in workers]
+        if self._run.taken_up:
+            check_judge(judge, self._run.earlier_judge, keep=self._keeps)
+            self._run.taken_up = 0
+        self._run.judges |= dict.fromkeys(names, str(judge))
         try:
             return super()._let_judge(workers, verdict)
         finally:
-            self._run.release([turns.worker for turns in workers])
+            for name in names:
+                self._run.judges.pop(name, None)
+            self._run.release(names)
 
 
-def session_of(run: Run, key: Path) -> Session:
-    """Return the session in the form that `celeus.Client` gives for a service."""
-    return LocalSession(run, key)
+def session_of(run: Run, key: Path, *, keep: bool = False) -> Session:
+    """Return the session in the form that `celeus.Client` gives for a service.
+
+    With ``keep`` it goes on with another judge than the one that judged before.
+    """
+    return LocalSession(run, key, keep=keep)
 
 
 def signing_key(file: Path) -> Ed25519PrivateKey:

@@ -4,12 +4,14 @@ It opens, draws and judges by the service's own code (`celeus.core`), and its le
 certificate are those that the service would have made of the same draws and judgements.
 """
 
+import json
 import secrets
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -19,6 +21,8 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start, record_of
 from celeus.core.certificate.document import Account, certificate, position_of
 from celeus.core.certificate.read_ledger import Transcript
+from celeus.core.insights.claim_rows import Order, claims_document
+from celeus.core.insights.label_rows import LabelContext, label_row
 from celeus.core.insights.status import Header, session_state, status_document
 from celeus.core.ledger import Amendment, Change, Event
 from celeus.core.plain import Mismatch
@@ -43,10 +47,14 @@ from celeus.errors import (
     SessionClosed,
 )
 from celeus.runs.fair_lock import FairLock
-from celeus.runs.ledger_file import Contents, LedgerFile, spelled
+from celeus.runs.ledger_file import JUDGED, Contents, LedgerFile, spelled
 
 SEED_BYTES = 32
 NO_LEASE = 0
+NO_LABEL: Mapping[str, Any] = MappingProxyType(
+    dict.fromkeys(("sequence", "last_detail", "last_at", "person", "comment"))
+    | {"is_rating": False, "corrections": 0}
+)
 RESPITE = 0.1
 """Seconds until a worker asks again after finding all items taken by others."""
 
@@ -61,7 +69,11 @@ def upload_of(form: PoolForm, rows: Sequence[object]) -> Upload:
 
 
 class Run:
-    """A session in this process. Its methods may be called by several threads at once."""
+    """A session in this process. Its methods may be called by several threads at once.
+
+    ``taken_up`` counts the judgements that were in its file when it was opened; ``earlier_judge``
+    is the fingerprint of the last function that judged, as far as one is known.
+    """
 
     def __init__(
         self, file: LedgerFile, header: Mapping[str, Any], upload: Upload, plan: AnyPlan
@@ -73,7 +85,7 @@ class Run:
         self.lifecycle = "active"
         self.revision = 1
         self._seed = bytes.fromhex(header["seed"])
-        self._form = header["pool"]
+        self.form: Mapping[str, Any] = header["pool"]
         self._created_at: str = header["created_at"]
         self._state = begin_session(plan, upload.pool, self._seed)
         self._checkpoints = Checkpoints()
@@ -83,6 +95,10 @@ class Run:
         self._head = chain_start(self.session, bytes.fromhex(plan.digest))
         self._holders: dict[int, frozenset[str]] = {}
         self._late: dict[int, frozenset[str]] = {}
+        self.judges: dict[str, str] = {}
+        """The fingerprints of functions that judge now, by worker."""
+        self.taken_up = 0
+        self.earlier_judge: str | None = None
         self._lock = FairLock()
 
     @classmethod
@@ -209,6 +225,9 @@ class Run:
         self._records = list(lines)
         self._head = chain_on(self._head, lines)
         self._last = transcript.records[-1]["at"] if transcript.records else None
+        self.taken_up = self._state.observed
+        judges = (record.get("detail", {}).get("judge") for record in transcript.records[::-1])
+        self.earlier_judge = next((judge for judge in judges if judge is not None), None)
         self.lifecycle = transcript.state
         self.revision += transcript.amendments
 
@@ -228,6 +247,11 @@ class Run:
         return f"ses_{self.session.hex()}"
 
     @property
+    def last_at(self) -> str | None:
+        """Time of the last event."""
+        return self._last
+
+    @property
     def state(self) -> AnySession:
         """State of the session after the last event."""
         return self._state
@@ -241,6 +265,42 @@ class Run:
         """Return the session's status, with the members of the service's status document."""
         with self._lock:
             return self._status()
+
+    def claims(
+        self, sort: Order = "plan", metric: str | None = None, column: str | None = None
+    ) -> dict[str, Any]:
+        """Return the claims of a table, with the members of the service's answer."""
+        with self._lock:
+            return claims_document(self._state, self.id, sort, metric, column)
+
+    def labels(self) -> list[dict[str, Any]]:
+        """Return every judgement as it stands, with the members of the service's labels."""
+        with self._lock:
+            pool = self.upload.pool
+            common = LabelContext.of(self.plan, pool, self._state.folded)
+            rows: dict[int, dict[str, Any]] = {}
+            for record in map(json.loads, self._records):
+                detail, row = record.get("detail", {}), rows.get(record.get("round"), {})
+                if record["kind"] == "draw":
+                    rows[record["round"]] = {
+                        **NO_LABEL,
+                        "id": self.upload.ids[record["item"]],
+                        "item": record["item"],
+                        "q": record["q"],
+                        "round": record["round"],
+                        "drawn_at": record["at"],
+                        "left_system": detail.get("left"),
+                    }
+                elif record["kind"] in JUDGED:
+                    losses = {name: record.get(name) for name in ("loss", "losses")}
+                    first = {name: record[name] for name in ("sequence", "at")}
+                    row |= losses | first | {"detail": detail}
+                elif record["kind"] == "amendment":
+                    row |= {"loss": record.get("loss"), "last_detail": detail}
+                    row |= {"last_at": record["at"], "corrections": row["corrections"] + 1}
+            judged = [row for row in rows.values() if row["sequence"] is not None]
+            judged.sort(key=lambda row: int(row["sequence"]))
+            return [label_row(common, row) for row in judged]
 
     def shows_answers(self, round_: int) -> bool:
         """Return whether the judge of a round sees answers without the systems' names."""
@@ -286,11 +346,10 @@ class Run:
     def certificate(self, key: Ed25519PrivateKey) -> bytes:
         """Return the session's current certificate, signed with ``key``."""
         with self._lock:
-            amended = self.revision > 1
             account = Account(
                 session=self.session,
                 header=self.upload.pool.header(),
-                position=position_of(self._state, amended=amended),
+                position=position_of(self._state),
                 records=list(self._records),
                 seed=self._seed if self.lifecycle == "closed" else None,
                 issued_at=self._last or self._created_at,
@@ -317,7 +376,8 @@ class Run:
     def _append(self, event: Event, detail: Mapping[str, Any]) -> None:
         advance(self._state, event, self._checkpoints)
         self.revision += isinstance(event, Amendment)
-        self._last = now()
+        # A clock may be set back
+        self._last = max(now(), self._last or self._created_at)
         record = canonical_json(record_of(self._state.sequence, event, detail, self._last))
         self._head = chain_on(self._head, [record])
         self._records.append(record)
@@ -406,6 +466,8 @@ class Run:
         for place in fresh.values():
             judgement = judgements[place]
             detail = detail_of(judgement) | {"worker": worker}
+            if worker in self.judges:
+                detail["judge"] = self.judges[worker]
             self._append(event_of(judgement, losses[place]), detail)
             others = self._holders.pop(judgement.round, frozenset()) - {worker}
             if others:

@@ -50,7 +50,7 @@ class Backtest:
 
     @property
     def worth(self) -> bool:
-        """Whether the surrogate saves labels."""
+        """True if the surrogate saves at least the share `WORTH` of the labels."""
         return self.saved >= WORTH
 
 

@@ -30,9 +30,14 @@ _STATUS_FORM = 1
 _LAST = 2**53
 
 # An older sequence never replaces a newer one, whoever comes last. The same sequence under the
-# same version only lives longer: a reader that fills the cache again has nothing to tell.
+# same version only lives longer: a reader that fills the cache again has nothing to tell. A key
+# of another type is somebody else's: it is replaced.
 _PUT = """
-local kept = redis.call('HMGET', KEYS[1], 'sequence', 'version')
+local kept = redis.pcall('HMGET', KEYS[1], 'sequence', 'version')
+if kept.err then
+  redis.call('DEL', KEYS[1])
+  kept = {}
+end
 if (tonumber(kept[1] or '') or -1) > tonumber(ARGV[1]) then
   return 0
 end
@@ -229,9 +234,9 @@ class Cache:
         while True:
             wanted = self.wakes.sessions
             if more := wanted - heard:
-                await channels.subscribe(*(_CHANNEL + one for one in more))
+                await channels.subscribe(*(_CHANNEL + session for session in more))
             if less := heard - wanted:
-                await channels.unsubscribe(*(_CHANNEL + one for one in less))
+                await channels.unsubscribe(*(_CHANNEL + session for session in less))
             heard = wanted
             # Python 3.11's `wait_for`, by which the client sends, may swallow a cancellation
             if (task := asyncio.current_task()) is not None and task.cancelling():
@@ -265,6 +270,9 @@ class Cache:
             async with patience(_PATIENCE_SECONDS):
                 value = await answer
         except self._failures as error:
+            if str(error).startswith("WRONGTYPE"):
+                # A miss of this key alone: Redis answers
+                return None
             if not self._failed:
                 _logger.warning("redis: not asked until it answers again: %r", error)
             self._failed = True

@@ -224,8 +224,8 @@ class Database:
     async def writable(self) -> bool:
         """Return True if the database takes changes: it is no standby, nor set to read only."""
         async with self.transaction() as db:
-            said = await db.scalar(text("SELECT current_setting('transaction_read_only')"))
-        return bool(said == "off")
+            read_only = await db.scalar(text("SELECT current_setting('transaction_read_only')"))
+        return bool(read_only == "off")
 
     async def at_head(self) -> bool:
         """Return True if the schema is the one this code was written for; False if unreachable."""
@@ -361,12 +361,12 @@ def _set_for_transaction(limits: Mapping[str, str], connection: Connection) -> N
 
 def _connect_args(address: URL, lock_timeout_ms: int) -> dict[str, object]:
     """Return the arguments that open a connection, less those the address itself sets."""
-    own = {
+    defaults = {
         "application_name": "celeus",
         "connect_timeout": max(2, round(lock_timeout_ms / 1000)),
         **_LOST_MACHINE,
     }
-    return {name: value for name, value in own.items() if name not in address.query}
+    return {name: value for name, value in defaults.items() if name not in address.query}
 
 
 def _refuse_closed_connection(

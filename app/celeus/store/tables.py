@@ -65,6 +65,10 @@ projects = Table(
     metadata,
     Column("project_id", Uuid, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
+    # The share of false ones among its sessions shown, at most, in the mean: fixed for good.
+    Column("level", Double, nullable=False, server_default=text("0.05")),
+    # Sessions opened with a question, those deleted since included.
+    Column("asked", Integer, nullable=False, server_default=text("0")),
 )
 
 keys = Table(
@@ -262,6 +266,8 @@ sessions = Table(
     Column("tags", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # The words it is found by: of its name and owner, and its tags, each whole after a `#`.
     Column("words", TSVECTOR, nullable=False, server_default=text("''::tsvector")),
+    # Its number among those the project opened with a question, from 1 on; null without one.
+    Column("place", Integer),
     # The time of the last event, to the minute: an index moves with it once a minute at most.
     Column("active_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     # Lists leave out what is archived; it takes no draws and no labels.
@@ -386,6 +392,8 @@ leases = Table(
     _many_rows_project(),
     Column("worker", Text, nullable=False),
     Column("expires_at", DateTime(timezone=True), nullable=False),
+    # When the draw was handed to somebody who did not have it; renewing keeps it.
+    Column("since", DateTime(timezone=True), nullable=False, server_default=func.now()),
     # Every key that the draw was handed to, who holds it last.
     Column("keys", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Who passed it on to somebody else: key and worker.

@@ -68,7 +68,8 @@ async def test_true_labels_make_judged_items_known(client: AsyncClient) -> None:
     report = await verified(client, session, pool["id"])
     assert report.claim is not None
     told = {one["code"]: one["text"] for one in report.claim["assumptions"]}
-    assert list(told) == ["known_losses", "earlier_judgements", "labels_seen"]
+    carried = ["known_losses", "earlier_judgements", "labels_seen"]
+    assert list(told) == ["these_answers", *carried, "signed_losses"]
     assert f"those of {source}, whose certificate has the digest" in told["earlier_judgements"]
     assert told["labels_seen"].endswith("They did not.")
     page = await client.get(f"/v1/sessions/{session}/report")

@@ -157,7 +157,9 @@ async def test_known_items_are_never_drawn_and_the_certificate_names_them(
     report = verify(certificate.content, read_archive(io.BytesIO(archive.content)))
     assert report.valid, report.line
     assert report.claim is not None
-    assert [one["code"] for one in report.claim["assumptions"]] == ["known_losses"]
+    codes = [one["code"] for one in report.claim["assumptions"]]
+    assert codes == ["these_answers", "known_losses", "signed_losses"]
+    assert status["assumptions"] == report.claim["assumptions"]
     page = await client.get(f"/v1/sessions/{session['id']}/report")
     if page.status_code == 200:
         assert "known before the first draw" in page.text
@@ -204,9 +206,11 @@ async def test_bounds_come_with_reasons_which_are_counted_and_listed(
     report = verify(certificate.content, read_archive(io.BytesIO(archive.content)))
     assert report.valid, report.line
     assert report.claim is not None
-    [assumption] = report.claim["assumptions"]
-    told = f"Those of 3 items lie within bounds stated of each: {CAPPED} (2), without a reason (1)."
-    assert told in assumption["text"]
+    told = {one["code"]: one["text"] for one in report.claim["assumptions"]}
+    counted = (
+        f"Those of 3 items lie within bounds stated of each: {CAPPED} (2), without a reason (1)."
+    )
+    assert counted in told["known_losses"]
 
 
 async def test_a_bound_reason_travels_in_csv_and_without_a_bound_it_is_refused(

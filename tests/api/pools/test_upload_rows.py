@@ -1,3 +1,4 @@
+import csv
 import io
 import resource
 import tempfile
@@ -177,6 +178,15 @@ def test_a_header_that_cannot_be_read_is_refused(header: str) -> None:
 )
 def test_what_is_not_csv_is_refused_by_line(body: bytes) -> None:
     assert refused(body, "csv").field == "line 2"
+
+
+def test_a_table_read_before_does_not_raise_the_bound_of_a_cell() -> None:
+    """Python has one bound for a process, and readers of whole tables raise it."""
+    before = csv.field_size_limit(1 << 24)
+    try:
+        assert refused(b"id\n" + b"x" * 200_000, "csv").field == "line 2"
+    finally:
+        csv.field_size_limit(before)
 
 
 def test_parquet_rows_come_from_plain_spread_and_nested_columns() -> None:

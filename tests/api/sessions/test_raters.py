@@ -139,6 +139,8 @@ async def test_a_certificate_names_the_panel_and_has_every_outcome_checked(
     assert "a panel of 3" in texts["raters"]
     page = (await client.get(f"/v1/sessions/{session}/report")).text
     assert "by a panel of 3" in page
+    for text in (texts["raters"], page):
+        assert "the loss is that of others then, and not counted at its worst" in text
 
 
 async def test_two_are_asked_and_a_third_where_they_differ(client: AsyncClient) -> None:
@@ -150,7 +152,9 @@ async def test_two_are_asked_and_a_third_where_they_differ(client: AsyncClient) 
     assert (await status(client, session))["rounds"]["judged"] == 0
     assert (await rate(client, session, two, draw, loss=1)).status_code == 200
     assert 1 not in [it["round"] for it in (await drawn(client, session, 9, one))["draws"]]
-    assert 1 in [it["round"] for it in (await drawn(client, session, 9, third))["draws"]]
+    # Behind all that it has been asked before
+    assert 1 not in [it["round"] for it in (await drawn(client, session, 2, third))["draws"]]
+    assert 1 in [it["round"] for it in (await drawn(client, session, 60, third))["draws"]]
     answer = (await rate(client, session, third, draw, loss=1)).json()
     assert answer["session"]["rounds"]["judged"] == 1
     late = await rate(client, session, third, draw, loss=0)
@@ -398,7 +402,7 @@ async def test_a_blind_rater_whose_turn_is_over_is_told_neither_whose_it_is_nor_
         fresh = next(it for it in held if it is not passed)
         await rate(judge, session, one, fresh, loss=0)
         for other in (name for name in PANEL if name != one):
-            for it in (await drawn(client, session, 8, other))["draws"]:
+            for it in (await drawn(client, session, 60, other))["draws"]:
                 if it["item"] == fresh["item"]:
                     assert (await rate(client, session, other, it, loss=1)).status_code == 200
         late = await judge.post(url, json=body | {"round": fresh["round"]})

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -12,10 +13,13 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from celeus.core.certificate.layout import OWN_PROCESS
 from celeus.core.certificate.verify import verify
+from celeus.core.plans.plan import Claim
+from celeus.core.plans.plan_request import SessionRequest
+from celeus.core.plans.stopping import Question
 from celeus.core.pools.rows.growth import pool_of_rows
 from celeus.core.randomness import commitment
+from celeus.core.session.assumptions import OWN_PROCESS
 from celeus.errors import InvalidValue, Refusal, RunTooCostly
 from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
@@ -115,6 +119,17 @@ async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, run_f
     assert len((await client.get("/v1/pools")).json()["data"]) == 1
 
 
+async def test_a_pushed_run_with_a_question_has_one_place_in_its_project(
+    client: AsyncClient, tmp_path: Path
+) -> None:
+    claim = Claim(precision=0.2, questions=(Question("at_most", 0.9),))
+    data = exam(tmp_path / "asked.celeus", asked=SessionRequest(claim))
+    session = (await push(client, data)).json()["id"]
+    assert (await push(client, data)).status_code == 200
+    claims = (await client.get("/v1/claims", params={"session": session})).json()
+    assert (claims["opened"], claims["claims"][0]["place"]) == (1, 1)
+
+
 async def test_runs_on_the_same_items_share_their_pool(
     client: AsyncClient, run_file: bytes, tmp_path: Path
 ) -> None:
@@ -164,13 +179,39 @@ async def test_only_who_manages_pushes(
     assert not (await client.get("/v1/sessions")).json()["data"]
 
 
-async def test_a_session_of_another_project_is_not_told(
+@pytest.mark.parametrize("there", ["nothing", "the session", "another ledger", "a tombstone"])
+async def test_a_push_does_not_show_what_another_project_has(
+    client: AsyncClient, app: FastAPI, database_url: str, run_file: bytes, there: str
+) -> None:
+    if there != "nothing":
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        later = forged(run_file, lambda lines: lines[-1].update(at=now))
+        first = await push(client, later if there == "another ledger" else run_file)
+        assert first.status_code == 201, first.text
+        if there == "a tombstone":
+            path = first.headers["Location"]
+            await client.patch(path, json={"archived": True})
+            purge = {"purge": first.json()["id"]}
+            assert (await client.delete(path, params=purge)).is_success
+    other = bearer(key_in(database_url, "manage", project="other"))
+    pushed = [
+        await client.post("/v1/session-files", content=run_file, headers=LINES | other)
+        for _ in range(2)
+    ]
+    assert [answer.status_code for answer in pushed] == [201, 200], pushed[0].text
+    path = f"/v1/sessions/{pushed[0].json()['id']}"
+    assert (await client.get(path, headers=other)).json() == pushed[1].json()
+    assert (await client.get(path)).status_code == 404
+    assert not (await audit(app.state.context.database)).findings
+
+
+async def test_nobody_takes_the_id_of_a_run_before_its_own_project(
     client: AsyncClient, database_url: str, run_file: bytes
 ) -> None:
-    assert (await push(client, run_file)).status_code == 201
-    other = key_in(database_url, "manage", project="other")
-    answer = await client.post("/v1/session-files", content=run_file, headers=LINES | bearer(other))
-    assert (answer.status_code, answer.json()["code"]) == (409, "session_differs")
+    other = bearer(key_in(database_url, "manage", project="other"))
+    taken = await client.post("/v1/session-files", content=run_file, headers=LINES | other)
+    own = await push(client, run_file)
+    assert (taken.status_code, own.status_code) == (201, 201), own.text
 
 
 def header(**changes: object) -> Any:  # noqa: ANN401 -- a change

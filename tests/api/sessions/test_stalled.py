@@ -277,12 +277,32 @@ async def test_people_may_take_five_times_as_long_as_others(
     earlier = "UPDATE events SET at = at - interval '{}' WHERE session_id = %s AND kind = 1 AND {}"
     with psycopg.connect(database_url) as db:
         db.execute(earlier.format("1 minute", "round > 1"), params)
-        db.execute(earlier.format("290 seconds", "round = 1"), params)
+        db.execute("UPDATE leases SET since = since - interval '290 seconds'")
     for worker, asks in (("ada", person), ("a program", PROGRAM)):
         assert (await asked(client, session, worker, **asks))["draws"][0]["round"] > 1
     with psycopg.connect(database_url) as db:
-        db.execute(earlier.format("20 seconds", "round = 1"), params)
+        db.execute("UPDATE leases SET since = since - interval '20 seconds' WHERE round = 1")
     assert (await asked(client, session, "bob", **person))["draws"][0]["round"] == 1
+
+
+async def test_a_draw_counts_as_slow_from_when_its_holder_got_it(
+    client: AsyncClient, database_url: str
+) -> None:
+    """Somebody left it an hour ago, and somebody else has just begun to read it."""
+    person: dict[str, Any] = {"lease_seconds": None}
+    session, says = await session_of(client, "pool")
+    await waiting(client, session, says, 8, **person)
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE events SET at = at - interval '1 hour' WHERE kind = 1 AND round = 1")
+        db.execute("UPDATE events SET at = at - interval '1 minute' WHERE kind = 1 AND round > 1")
+        db.execute("UPDATE leases SET expires_at = now() - interval '1 second'")
+    assert (await asked(client, session, "bob", **person))["draws"][0]["round"] == 1
+    assert (await asked(client, session, "ada", **person))["draws"][0]["round"] > 1
+    # Renewing does not begin it anew
+    with psycopg.connect(database_url) as db:
+        db.execute("UPDATE leases SET since = since - interval '301 seconds' WHERE round = 1")
+    assert (await asked(client, session, "bob", count=0, **person))["draws"][0]["round"] == 1
+    assert (await asked(client, session, "cleo", **person))["draws"][0]["round"] == 1
 
 
 async def test_a_browser_closed_at_once_does_not_stall_three_others(client: AsyncClient) -> None:

@@ -63,6 +63,27 @@ async def test_what_has_no_etag_is_changed_under_none(client: AsyncClient) -> No
     assert every.is_success, every.text
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("If-None-Match", "*"),
+        ("If-None-Match", '"no such"'),
+        ("If-Unmodified-Since", "Fri, 27 Nov 2026 04:00:00 GMT"),
+    ],
+)
+async def test_conditions_that_no_route_keeps_are_refused_by_changes(
+    client: AsyncClient, name: str, value: str
+) -> None:
+    pool = await known_pool(client, 30)
+    session = await opened(client, pool)
+    for path in (f"/v1/pools/{pool.id}", f"/v1/sessions/{session}"):
+        answer = await client.patch(path, json={"archived": True}, headers={name: value})
+        assert (answer.status_code, answer.json().get("code")) == (412, "precondition_failed")
+        assert name in answer.json()["detail"]
+        assert not (await client.get(path)).json()["archived"]
+        assert (await client.get(path, headers={name: value})).status_code in {200, 304}
+
+
 WITHOUT_KEY = [
     (method.upper(), path)
     for path, operations in CONTRACT["paths"].items()

@@ -189,7 +189,7 @@ async def test_an_upload_that_stands_still_is_given_up_too(hasty: httpx.AsyncCli
 async def test_a_slow_body_that_goes_on_is_waited_for(hasty: httpx.AsyncClient) -> None:
     async def slowly() -> AsyncIterator[bytes]:
         for part in (b'{"name": "p",', b' "loss": {"kind"', b': "zero_one"}}', b"", b""):
-            yield part.ljust(256)
+            yield part.ljust(4096)
             await asyncio.sleep(0.1)
 
     answer = await hasty.post("/v1/pools", content=slowly(), headers=JSON)

@@ -191,12 +191,13 @@ def test_the_scale_of_a_bet_is_the_printed_one_before_and_past_its_goal(accrued:
     rows = RowGoals.of(goals).bet_scale(accrued, half, variance)
     for row, goal in enumerate(goals):
         missing = max(1.1 * goal - accrued, 0.05 * max(goal, accrued))
-        largest = (2.5 if accrued <= 1.1 * goal else 1.3) * half / variance
-        expected = (1.0 / (variance * math.sqrt(missing)), largest)
+        factor, unit = 1.0 / (variance * math.sqrt(missing)), half / variance
+        before = accrued <= 1.1 * goal
         scale = Goal(half, goal).bet_scale(variance, accrued)
-        assert scale == pytest.approx(expected)
+        assert scale == pytest.approx((factor, (2.5 if before else 1.3) * unit))
         one = rows.take(np.array([row]))
-        assert (float(one.factor[0]), float(one.largest[0])) == pytest.approx(expected)
+        largest = (2.5 if before else 1.3 * math.sqrt(1.1 * goal / accrued)) * unit
+        assert (float(one.factor[0]), float(one.largest[0])) == pytest.approx((factor, largest))
 
 
 def test_without_a_precision_there_are_six_goals_by_halves() -> None:

@@ -205,11 +205,13 @@ def test_a_claim_says_what_it_rests_on() -> None:
 
     world = zero_one_world()
     corrected = ["one_version", "independent_corrections"]
-    assert codes(opened(world)) == []
+    assert codes(opened(world)) == ["these_answers"]
     assert codes(opened(world, claim=Claim("population", precision=0.2))) == ["iid_sample"]
-    assert codes(BUILDS["sharp"]()) == ["unforeseen_draws", *corrected]
-    assert codes(BUILDS["celeus margin"]()) == ["margin", "unforeseen_draws", *corrected]
-    assert codes(opened(world, "evalue", recentred=False)) == ["without_recentring"]
+    assert codes(BUILDS["sharp"]()) == ["these_answers", "unforeseen_draws", *corrected]
+    signed = ["unforeseen_draws", "signed_losses", *corrected]
+    assert codes(BUILDS["celeus margin"]()) == ["margin", *signed]
+    recentred = opened(world, "evalue", recentred=False)
+    assert codes(recentred) == ["these_answers", "without_recentring"]
     margin = json.loads(BUILDS["celeus margin"]().certificate(final=False))["claim"]
     assert "a mixing pool" in margin["assumptions"][0]["text"]
 

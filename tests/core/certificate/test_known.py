@@ -203,3 +203,26 @@ def test_a_known_loss_without_a_reason_is_found() -> None:
 def test_a_pool_without_known_losses_has_no_member_that_says_so() -> None:
     assert "reasons" in known_world().pool.header()
     assert "reasons" not in replace(known_world().pool, reasons=()).header()
+
+
+@pytest.mark.parametrize(
+    ("claim", "bound"), [({"target": "population"}, "exact_pairs"), ({}, "none")]
+)
+@pytest.mark.parametrize(("halves", "where"), [(2, "pool.columns"), (1, "plan.known.total")])
+def test_a_known_loss_of_a_half_is_refused_where_losses_are_0_or_1(
+    claim: dict[str, Any], bound: str, halves: int, where: str
+) -> None:
+    """`exact_pairs` rests on it. Two halves leave a whole sum, so that only the pool shows them."""
+    world = known_world()
+    columns = dict(world.pool.columns)
+    items = np.flatnonzero(columns["known"])[:halves]
+    for name in ("loss_lower", "loss_upper"):
+        columns[name] = columns[name].copy()
+        columns[name][items] = 0.5
+    world = replace(world, pool=replace(world.pool, columns=columns))
+    data = judged(world, **claim).certificate()
+    assert json.loads(data)["plan"]["bound"]["kind"] == bound
+    difference = verify(data, world.evidence).difference
+    assert difference is not None
+    assert difference.where == where
+    assert verify(data).valid is (halves == 2)

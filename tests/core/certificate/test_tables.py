@@ -71,7 +71,7 @@ def test_what_is_honest_verifies(account: str, *, final: bool) -> None:
             state.interval.upper,
         )
         assert one["score"]["lower"] <= one["score"]["estimate"] <= one["score"]["upper"]
-    assert [one["code"] for one in claim["assumptions"]] == ["known_losses"]
+    assert [one["code"] for one in claim["assumptions"]] == ["these_answers", "known_losses"]
 
 
 def test_the_score_is_the_image_of_the_interval() -> None:
@@ -384,7 +384,7 @@ def test_a_budget_changed_on_the_way_is_an_assumption() -> None:
     assert report.valid, report.line
     assert report.claim is not None
     codes = [one["code"] for one in report.claim["assumptions"]]
-    assert codes == ["known_losses", "unforeseen_draws"]
+    assert codes == ["these_answers", "known_losses", "unforeseen_draws"]
     assert report.claim["changes"] == 1
 
 

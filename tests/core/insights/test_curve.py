@@ -158,7 +158,7 @@ def test_what_is_drawn_out_of_coarse_sessions_is_near_what_fine_ones_take(
     policy: str, mean: float
 ) -> None:
     """By the square of the width it would be 1.3 times as much, and up to twice where rare."""
-    items, runs = 20_000, 6 if NIGHTLY else 2
+    items, runs = 20_000, 6 if NIGHTLY else 4
     surrogate = np.random.default_rng(5).beta(0.5, 0.5 / mean - 0.5, items)
     plans = ladder([0.24, 0.12, 0.06, 0.03], items, policy)
     supposed = Supposition.of(assumed(surrogate), told=False)

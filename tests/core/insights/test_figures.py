@@ -3,10 +3,11 @@
 from decimal import Decimal
 from math import ulp
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from celeus.core.insights.figures import Figures
+from celeus.core.insights.figures import Figures, sure
 from celeus.core.pools.losses import LossScale
 
 SCALES = st.sampled_from(
@@ -31,3 +32,16 @@ def test_what_is_shown_of_an_interval_is_never_inside_it(
     assert below <= Decimal(repr(value)) <= above
     # No wider than a step, of which a width has at least two
     assert above - below <= max(Decimal(width) / 2, Decimal(ulp(value)))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "said"),
+    [
+        (0.05, "95"),
+        (0.005000000000000001, "99.5"),
+        (0.05 / 3, "98.3333333333333"),
+        (1e-9, "more than 99.9999"),
+    ],
+)
+def test_confidence_has_the_digits_that_somebody_chose(alpha: float, said: str) -> None:
+    assert sure(alpha) == f"{said}\u202f%"

@@ -93,8 +93,8 @@ def worst_share(session: Session[TableQuestion], case: Case) -> float:
 
 
 def test_whoever_picks_and_whenever_at_most_alpha_of_the_shown_is_false() -> None:
-    """At an alpha that is felt, with surrogates that mislead."""
-    wish = replace(SELECTED, alpha=0.9999)
+    """At an alpha and a precision that are felt, with surrogates that mislead."""
+    wish = replace(SELECTED, alpha=0.9999, precision={"a": 0.4, "b": 0.4})
     case = Case(table_of(FIVE, guesses=1.0 - GUESSES), FIVE, wish=wish)
     worst = worst_share(case.begun(), case)
     assert 0.1 < worst <= wish.alpha
@@ -159,7 +159,7 @@ def test_a_claim_added_later_has_a_signal_whose_mean_is_its_risk() -> None:
 LATE = {
     "all items": (
         Case(table_of(FIVE, guesses=1.0 - GUESSES), FIVE, wish=TOGETHER),
-        TableClaim("a", 0, 0.95),
+        TableClaim("a", 0, 0.95, precision=0.4),
     ),
     "a loss nobody can tell": (
         Case(table_of(FIVE, guesses=1.0 - GUESSES), FIVE, frozenset({(2, 0)}), wish=TOGETHER),

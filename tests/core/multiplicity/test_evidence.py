@@ -50,7 +50,8 @@ def test_lower_levels_asked_later_cost_little_width() -> None:
         walk = open_walk(zero_one_truth(1000), policy_named("sharp"), claim, bytes([seed]))
         while walk.state.stop_reason is None:
             walk.go(1)
-        shown = intervals(walk.plan, walk.truth.scores, walk.state.rounds, ALPHA, 5)
+        levels = [ALPHA / 5, ALPHA]
+        shown = intervals(walk.plan, walk.truth.scores, walk.state.rounds, levels)
         widths.append([shown[0].width, shown[-1].width])
     fifth, whole = np.median(widths, axis=0)
     assert math.isclose(whole, 0.1, rel_tol=0.3)

@@ -2,12 +2,20 @@
 
 import itertools
 import math
+from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 import pytest
 
 from celeus.core.multiplicity.promises import promises
-from celeus.core.multiplicity.selection import Closure, least_rank, shown_level, step_up
+from celeus.core.multiplicity.selection import (
+    Closure,
+    least_rank,
+    opened_level,
+    shown_level,
+    step_up,
+)
 from celeus.errors import InvalidValue
 
 ALPHA = 0.05
@@ -101,3 +109,49 @@ def test_every_account_says_what_holds_in_plain_words() -> None:
     assert "All 12 intervals hold at once" in said["together"].all
     assert "none of the answers yes is false" in said["closed"].all
     assert "95 %" in said["each"].one
+
+
+def test_claims_opened_until_one_is_shown_keep_the_level() -> None:
+    """A fair bet of all there is, towards the level of the place, reaches it as often as it may."""
+
+    def misled(levels: Iterable[float]) -> float:
+        return 1.0 - math.prod(1.0 - level for level in levels)
+
+    assert misled(opened_level(0.1, 1, place) for place in range(1, 10_000)) <= 0.1
+    # At the level of as many as are open, five are enough for twice the level
+    assert misled(shown_level(0.1, 1, count) for count in range(1, 6)) > 0.21
+
+
+def test_the_share_of_false_ones_shown_is_at_most_the_level_whatever_is_shown() -> None:
+    """Enumerated: which of four claims are true, how the others bet, and what then comes of it."""
+    alpha, places = 0.4, range(1, 5)
+    worst = 0.0
+    for false in itertools.chain.from_iterable(
+        itertools.combinations(places, size) for size in places
+    ):
+        for aims in itertools.product(places, repeat=len(false)):
+            chances = list(map(partial(opened_level, alpha), aims, false))
+            mean = 0.0
+            for won in itertools.product((False, True), repeat=len(false)):
+                evidence = {place: math.inf for place in places if place not in false}
+                weight = 1.0
+                for place, chance, wins in zip(false, chances, won, strict=True):
+                    weight *= chance if wins else 1.0 - chance
+                    evidence[place] = 1.0 / chance if wins else 0.0
+                mean += weight * _largest_share(evidence, set(false), alpha)
+            worst = max(worst, mean)
+    assert 0.7 * alpha < worst <= alpha
+
+
+def _largest_share(evidence: dict[int, float], false: set[int], alpha: float) -> float:
+    """The largest share of false ones among claims that may be shown together."""
+    largest = 0.0
+    for shown in range(1, len(evidence) + 1):
+        standing = {
+            place
+            for place, one in evidence.items()
+            if one * opened_level(alpha, shown, place) >= 1.0 - 1e-12
+        }
+        if len(standing) >= shown:
+            largest = max(largest, min(len(standing & false), shown) / shown)
+    return largest

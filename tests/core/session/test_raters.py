@@ -102,6 +102,7 @@ def test_agreement_ends_at_one_and_says_nothing_of_what_never_differs() -> None:
 
 
 ORDER = ["ann", "ben", "cid", "dan"]
+PANEL_OF_THREE = ORDER[:3]
 
 
 @pytest.mark.parametrize(
@@ -197,3 +198,19 @@ def test_agreement_costs_the_same_however_many_items_came_before() -> None:
     assert replace(found).alpha == agreement(draws[::-1].tolist())
     apart, spread = ((draws[:, 0] - draws[:, 1]) ** 2).mean(), draws.var(ddof=1)
     assert found.alpha == pytest.approx(1.0 - apart / 2.0 / spread, abs=1e-12)
+
+
+def test_a_third_vote_is_asked_for_behind_what_the_rater_holds_and_another_turn_before_it() -> None:
+    cases: dict[Protocol, list[int]] = {"two_then_third": [2, 3, 1], "consensus": [1, 2, 3]}
+    for protocol, due in cases.items():
+        found = Ratings(protocol, PANEL_OF_THREE, b"a seed")
+        one, two, third = (PANEL_OF_THREE[number] for number in order_of(b"a seed", 7, 3))
+        held = [
+            item for item in range(40) if PANEL_OF_THREE[order_of(b"a seed", item, 3)[2]] == one
+        ]
+        asked = third if protocol == "two_then_third" else two
+        for round_, item in enumerate([7, *held[:2]], 1):
+            found.draw(round_, item)
+        found.rate(Rating(1, one, 0.0))
+        found.rate(Rating(1, two, 1.0))
+        assert [round_ for round_, _ in found.awaited_from(asked)] == due

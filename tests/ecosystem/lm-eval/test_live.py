@@ -483,7 +483,7 @@ def test_an_old_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_goal_is_refused_before_anything_is_loaded(tasks: Path, tmp_path: Path) -> None:
-    assert "say when to stop: --precision" in ran(tmp_path, *words(tasks), status=1)
+    assert "give --precision or --budget, or --all" in ran(tmp_path, *words(tasks), status=1)
 
 
 def test_a_budget_ends_a_run_with_a_wider_interval(tasks: Path, tmp_path: Path) -> None:

@@ -82,7 +82,8 @@ def test_the_commands_run_and_print_what_is_shown(folder: Path, service: Service
     lines = {NUMBER.sub("0", line) for line in said.splitlines()}
     [printed] = blocks(PAGE, "text")
     shown = printed.text.splitlines()
-    assert len(shown) == 3
+    assert len(shown) == 4
+    assert said.startswith(shown[0]), "what it is about comes first"
     for line in shown:
         assert NUMBER.sub("0", line.replace("mmlu_", "toy_")) in lines
     assert "surrogate: the mean loss of org/large, org/small" in said

@@ -118,6 +118,10 @@ async def test_a_project_is_named_or_made_but_never_by_accident(context: Context
         await create_key(context, NewKey("x", ("read",), "tpyo"))
     with pytest.raises(ProjectExists):
         await create_key(context, NewKey("x", ("read",), "default", new_project=True))
+    for wrong in (NewKey("x", ("read",), level=0.1), NewKey("x", ("read",), "y", True, level=0.6)):
+        with pytest.raises(InvalidValue) as refused:
+            await create_key(context, wrong)
+        assert refused.value.field == "level"
     wanted = NewKey("x", ("read",), "new'; DROP TABLE keys; --", new_project=True)
     outcomes = await asyncio.gather(
         *(create_key(context, wanted) for _ in range(4)), return_exceptions=True

@@ -155,7 +155,7 @@ async def test_a_manager_reads_the_claim_and_an_auditor_finds_the_certificate(
         assert told in final.text
     left = 300 - count
     assert f"{left} of 300 items ({left / 3:.1f} %) were never judged" in final.text
-    assert "On no assumption about the items or their losses" in final.text
+    assert "the claim is about the answers that came, one to each item" in final.text
 
 
 async def test_an_interim_report_names_the_certificate_that_can_be_had(

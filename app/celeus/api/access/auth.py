@@ -97,11 +97,11 @@ class Door:
         if page and isinstance(refusal, Unauthenticated) and not _shows_anything(scope):
             # Whoever comes for the first time has guessed nothing
             return self.pages.refused(scope, refusal)
-        told = await limit_failures(context, scope, refusal)
+        final = await limit_failures(context, scope, refusal)
         if page:
-            return self.pages.refused(scope, told)
-        answer = of_refusal(told)
-        if isinstance(told, CsrfMissing):
+            return self.pages.refused(scope, final)
+        answer = of_refusal(final)
+        if isinstance(final, CsrfMissing):
             # The body is unread, and would be taken for the next request
             answer.headers["Connection"] = "close"
         return answer

@@ -57,12 +57,12 @@ def require_own_origin(scope: Scope, public_url: str | None) -> None:
     """
     related = headers_of(scope, b"sec-fetch-site")
     if related:
-        own = related in (["same-origin"], ["none"])
+        is_own = related in (["same-origin"], ["none"])
     else:
         hosts = {host.lower() for host in headers_of(scope, b"host")}
         hosts |= {urlsplit(public_url).netloc.lower()} if public_url else set()
-        own = all(_host(origin) in hosts for origin in headers_of(scope, b"origin"))
-    if not own:
+        is_own = all(_host(origin) in hosts for origin in headers_of(scope, b"origin"))
+    if not is_own:
         raise CsrfMissing(
             "a page of another place had the browser send this", rule="a page of this service"
         )

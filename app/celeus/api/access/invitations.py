@@ -122,8 +122,8 @@ class InvitationMade(InvitationOut):
 
 
 def _answer(made: MadeInvitation, link: str | None) -> bytes:
-    told = InvitationMade(**dict(InvitationOut.model_validate(made.record)), link=link)
-    return told.model_dump_json().encode()
+    answer = InvitationMade(**dict(InvitationOut.model_validate(made.record)), link=link)
+    return answer.model_dump_json().encode()
 
 
 def _link(context: Context, path: str) -> str:

@@ -72,7 +72,7 @@ class KeyIn(BaseModel):
 
 
 class KeyChange(BaseModel):
-    """What of a key can be changed."""
+    """The changes of a key."""
 
     model_config = STRICT | ConfigDict(json_schema_extra={"examples": [{"scopes": ["read"]}]})
 
@@ -112,8 +112,8 @@ class KeyMade(KeyOut):
 
 
 def _made(made: MadeKey, *, shown: bool) -> bytes:
-    told = KeyMade(**dict(KeyOut.model_validate(made.record)), key=made.token if shown else None)
-    return told.model_dump_json().encode()
+    answer = KeyMade(**dict(KeyOut.model_validate(made.record)), key=made.token if shown else None)
+    return answer.model_dump_json().encode()
 
 
 class KeyPage(BaseModel):
@@ -169,7 +169,7 @@ async def create_key(context: Administers, body: KeyIn, attempt: AttemptOf) -> R
 
 
 class KeysQuery(BaseModel):
-    """What a list of keys is asked with."""
+    """The conditions that listed keys meet."""
 
     person: bool | None = Field(None, description="Those of people (`true`), or those of programs.")
     usable: bool | None = Field(

@@ -53,8 +53,8 @@ NO_NUL = r"^[^\x00]*$"
 """Pattern of texts that are kept: the database cannot hold U+0000."""
 NAME = r"^[^\x00\u202a-\u202e\u2066-\u2069]*$"
 """Pattern of names, which stand beside other text and must not turn its direction."""
-CONDITIONS = frozenset({"idempotency-key", "if-match"})
-"""Headers that promise something; the others of a request are nobody's concern here."""
+CONDITIONS = frozenset({"idempotency-key", "if-match", "if-none-match", "if-unmodified-since"})
+"""Headers of a change that a route keeps or refuses."""
 
 # Dependencies are `async def` although they wait for nothing: others would cost a thread each.
 
@@ -166,7 +166,7 @@ def only_known(request: Request, route: Dependant) -> None:
     """Refuse query parameters that the route does not have, and conditions that it does not keep.
 
     A misspelt parameter would otherwise have its default (`?dryrun=true` would not be a dry run),
-    and `Idempotency-Key` or `If-Match` would promise what nobody keeps.
+    and a condition that is passed over would be taken for one that held.
     """
     if request.query_params:
         _only_known_query(request, route)
@@ -196,6 +196,9 @@ def _only_known_conditions(request: Request, route: Dependant) -> None:
         )
     if "if-match" in unknown and request.headers["If-Match"].strip() != "*":
         raise PreconditionFailed("This route compares no ETags; nothing was changed.")
+    for name in ("If-None-Match", "If-Unmodified-Since"):
+        if name.lower() in unknown:
+            raise PreconditionFailed(f"{name} is not kept for changes; nothing was changed.")
 
 
 def _header_names(dependant: Dependant) -> set[str]:

@@ -11,7 +11,7 @@ from celeus.operations.runtime.context import Context
 SHARES_PER_MINUTE = 600
 """Reports and badges shown to one address."""
 SUBSCRIBER_BITS = 64
-"""Of an IPv6 address: whoever has one has all that begin alike."""
+"""Leading bits of an IPv6 address that name a subscriber, who has all addresses with them."""
 
 
 async def limit(context: Context, caller: Caller) -> None:

@@ -48,21 +48,28 @@ class ClaimShown(BaseModel):
 
 
 class SessionClaim(BaseModel):
-    """One session: alone, beside all others, and where it is shown."""
+    """One session: alone, beside all others of its project, and where it is shown."""
 
     session: str = Field(description="`ses_` and 32 hexadecimal digits.")
     name: str | None = Field(description="What people call the session; null where it has no name.")
+    place: int | None = Field(
+        description="Its number, from 1 on, among the sessions that the project opened with a"
+        " question, for good; null where it was asked nothing: it is not shown, and counts for"
+        " nothing."
+    )
     round: int = Field(description="The last round in its interval.")
     sequence: int = Field(description="Number of the last event in its ledger.")
     estimate: float = Field(description="Of its mean loss.")
     evidence: bool = Field(
-        description="The session gives an interval at any level. Without, it has one at the level"
-        " divided by the number of sessions, however many are shown."
+        description="The session gives an interval at any level. Without, it is shown with that of"
+        " `together`, however many are shown."
     )
     alone: ClaimAlone = Field(
         description="The session by itself, as if no other had been looked at."
     )
-    together: ClaimShown = Field(description="Holds at once with those of all others.")
+    together: ClaimShown | None = Field(
+        description="Holds at once with those of all others of the project; null without a place."
+    )
     shown: ClaimShown | None = Field(
         description="Where it is shown with others; null where it is not shown."
     )
@@ -79,12 +86,15 @@ class ClaimPromises(BaseModel):
 class Claims(BaseModel):
     """Sessions side by side."""
 
-    level: float = Field(description="Expected share of false ones among those shown, at most.")
-    sessions: int = Field(description="How many there are to pick from.")
-    shown: int = Field(description="How many are shown.")
-    shown_level: float | None = Field(
-        description="Level of what is shown: `level` times the share that is; null where none is."
+    level: float = Field(
+        description="Expected share of false ones among those shown, at most: the project's, fixed"
+        " when it was made."
     )
+    opened: int = Field(
+        description="Sessions that the project has opened with a question, those deleted since"
+        " included."
+    )
+    shown: int = Field(description="How many are shown.")
     promises: ClaimPromises = Field(description="The guarantee in plain words.")
     claims: list[SessionClaim] = Field(description="In the order they were named in.")
 
@@ -102,9 +112,7 @@ def _ids(description: str) -> Any:  # noqa: ANN401 -- what FastAPI's Query retur
 )
 async def get_claims(
     context: Reads,
-    session: Annotated[
-        list[str], _ids("Every session that was looked at; repeat it, once a session.")
-    ],
+    session: Annotated[list[str], _ids("A session of the project; repeat it, once a session.")],
     shown: Annotated[
         list[str] | None,
         _ids(
@@ -112,42 +120,36 @@ async def get_claims(
             " level of so many."
         ),
     ] = None,
-    level: Annotated[
-        float, Query(ge=1e-4, le=0.5, description="Share of false ones among those shown.")
-    ] = 0.05,
 ) -> dict[str, Any]:
     """Among many sessions the ones that look best are the lucky ones, too.
 
-    Of those shown, at most `level` are false in the mean, whatever they were picked by.
+    Of those shown, at most `level` are false in the mean, whenever you look, whatever they were
+    picked by, and however many sessions the project opens: where K are shown, the t-th that it
+    opened with a question is shown at `level` K/(t (t + 1)), at most `level`.
     """
     family = [session_id_of(one) for one in session]
     picked = [session_id_of(one) for one in shown or []]
-    answer = await insights.claims(context, family, picked, level)
+    answer = await insights.claims(context, family, picked)
     return {
         "level": answer.level,
-        "sessions": len(family),
+        "opened": answer.opened,
         "shown": len(answer.shown),
-        "shown_level": answer.shown_level,
         "promises": answer.promises._asdict(),
         "claims": [_claim(answer, at) for at in range(len(family))],
     }
 
 
 def _claim(answer: insights.FamilyPage, at: int) -> dict[str, Any]:
-    document, said, count = answer.documents[at], answer.said[at], len(answer.documents)
-    least = answer.level / count
-    shown = None
-    if answer.shown_level is not None and at in answer.shown:
-        own = said.at[len(answer.shown) - 1]
-        shown = own | {"level": answer.shown_level if said.evidence else least}
+    document, said, count = answer.documents[at], answer.said[at], len(answer.shown)
     return {
         "session": document["id"],
         "name": document["name"],
+        "place": said.place,
         "evidence": said.evidence,
         "round": said.alone["round"],
         "sequence": said.alone["sequence"],
         "estimate": said.alone["estimate"],
         "alone": {name: said.alone[name] for name in ("level", "lower", "upper")},
-        "together": said.at[0] | {"level": least},
-        "shown": shown,
+        "together": said.shown(answer.level, 1),
+        "shown": said.shown(answer.level, count) if at in answer.shown else None,
     }

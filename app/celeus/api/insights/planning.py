@@ -72,7 +72,7 @@ PLANNED: JsonDict = {
 
 
 class PlanningRequest(ClaimsIn):
-    """What is to be certified, as at an opening, and how much is simulated for it."""
+    """The claim to plan for, as in an opening, and how much to simulate."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [WANTED]})
 
@@ -109,7 +109,7 @@ class SpreadOut(FromRecord):
 
 
 class SimulatedOut(FromRecord):
-    """What the simulated sessions of one policy came to."""
+    """The results of the simulated sessions of one policy."""
 
     runs: int = Field(description="Sessions brought to their end in the rounds of a plan.")
     reached: float | None = Field(description="Share that came to precision, answers or verdict.")
@@ -140,7 +140,7 @@ class RefusedOut(FromRecord):
 
 
 class SmallestWidth(FromRecord):
-    """What stays of the width when the whole pool is judged; 0 for target `pool`."""
+    """The width left when the whole pool is judged; 0 for target `pool`."""
 
     assumed: float = Field(description="At the assumed risk.")
     middle: float = Field(description="At a risk in the middle of the scale, the widest.")
@@ -173,7 +173,7 @@ class SuggestedPrecision(FromRecord):
 
 
 class PolicyPlanOut(FromRecord):
-    """What one policy would need."""
+    """The labels that one policy would need."""
 
     policy: PolicyName = Field(description="How items would be chosen and bet on.")
     refused: RefusedOut | None = Field(
@@ -203,7 +203,7 @@ class PolicyPlanOut(FromRecord):
 
 
 class PlannedClaim(FromRecord):
-    """What one claim of a table would need; its `labels` are those of the whole session by then.
+    """The labels that one claim of a table would need, counted over the whole session by then.
 
     Where no session ended in the rounds there were, they are those of the one that came furthest.
     """
@@ -239,14 +239,14 @@ class PlannedClaim(FromRecord):
 
 
 class RecentPace(FromRecord):
-    """How fast labels came in the latest sessions of the project, of all their judges together."""
+    """The pace of labels in the latest sessions of the project, of all their judges together."""
 
     seconds_per_label: float = Field(description="The median of these sessions.")
     sessions: int = Field(description="How many they are, 5 at most; some pace is known of each.")
 
 
 class PlanningAnswer(FromRecord):
-    """What each policy would need, simulated; nothing of it is certified."""
+    """The labels that each policy would need, by simulation; nothing of it is certified."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [PLANNED]})
 
@@ -330,7 +330,7 @@ async def plan_session(
         policies=None if body.policies is None else tuple(body.policies),
         strategy=body.strategy,
         risk=risks.pop(None, None),
-        risks={name: one for name, one in risks.items() if name is not None and one is not None},
+        risks={name: risk for name, risk in risks.items() if name is not None and risk is not None},
         table=body.table,
         runs=body.runs,
         seed=body.seed,

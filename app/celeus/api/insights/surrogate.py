@@ -67,7 +67,7 @@ class WorkerDraw(BaseModel):
 
 
 class Worker(BaseModel):
-    """What a worker did, and what it holds."""
+    """A worker's labels, and the draws it holds."""
 
     worker: str = Field(description="The name it gave; workers of several keys may share it.")
     labels_minute: int = Field(description="Judgements in the last minute.")

@@ -29,6 +29,7 @@ from celeus.api.sessions.session_models import (
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
+from celeus.core.insights.claim_rows import Order
 from celeus.core.ledger import AddedQuestion, Addition
 from celeus.core.plans.claim import MOST_QUESTIONS
 from celeus.errors import (
@@ -225,7 +226,7 @@ async def get_session_claims(  # noqa: PLR0913, PLR0917 -- one parameter each of
     context: Reads,
     session_id: SessionId,
     sort: Annotated[
-        insights.Order,
+        Order,
         Query(
             description="`plan`: all items first, then by group column; `score`: the least loss"
             " first; `width`: the widest interval on its scale first."

@@ -57,7 +57,8 @@ class Layout:
                 raise _refused("every column once", name)
             places[part][key] = position
         plain, answers, tabled = places["plain"], places["answers"], places["tabled"]
-        lists = {stem: _in_order(stem, at) for stem, at in _by_stem(places["lists"]).items()}
+        stems = _by_stem(places["lists"])
+        lists = {stem: _in_order(stem, columns) for stem, columns in stems.items()}
         payloads = _by_stem(places["payloads"])
         _check_once(plain, lists, payloads, {whole for whole, _ in tabled})
         if ANSWERS in plain and answers:

@@ -107,7 +107,7 @@ class FileHead:
 
 
 class PoolFileOut(BaseModel):
-    """What the file became, or with `dry_run` would become."""
+    """The pool made of the file, or with `dry_run` a check of the file."""
 
     pool: PoolOut | None = Field(description="Null in a dry run, and nothing is kept.")
     items: int = Field(description="Rows that are items.")
@@ -139,7 +139,7 @@ class PoolFileOut(BaseModel):
 
 
 class PoolFileQuery(BaseModel):
-    """What the file is to become."""
+    """The pool to make of the file."""
 
     name: str | None = Field(
         None,

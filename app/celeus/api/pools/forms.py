@@ -130,8 +130,8 @@ class _Form:
         self._name = bytearray(options.get(b"name", b""))
         if self._in_file:
             self._files += 1
-            told = options[b"filename"].decode(errors="replace")
-            self.file_name = PurePath(told.replace("\\", "/")).name
+            file_name = options[b"filename"].decode(errors="replace")
+            self.file_name = PurePath(file_name.replace("\\", "/")).name
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         part = data[start:end]

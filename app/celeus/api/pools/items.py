@@ -24,9 +24,8 @@ from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.records import FromRecord
 from celeus.api.wire.uploads import format_of, spooled
-from celeus.core.canonical import canonical_json
 from celeus.core.pools.item import Item
-from celeus.core.pools.pool import Pool
+from celeus.core.pools.pool import Pool, archive_arrays
 from celeus.core.pools.systems import SIDES
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import ImportOptions
@@ -37,7 +36,7 @@ router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
 
 
 class SideOut(BaseModel):
-    """What one of two systems answered, as a judge sees it."""
+    """The answer of one of two systems, as a judge sees it."""
 
     answer: str | None = Field(
         description="The answer as text; null where there is only a payload."
@@ -71,7 +70,7 @@ class ItemPage(BaseModel):
 
 
 class ImportOut(FromRecord):
-    """What an import did, or with `dry_run` would have done."""
+    """The result of an import, or with `dry_run` of its check."""
 
     pool: PoolOut = Field(description="The pool afterwards, or as it is where nothing was kept.")
     added: int = Field(description="Rows that became items, or would have.")
@@ -180,7 +179,7 @@ def item_members(item: Item) -> dict[str, Any]:
     | {200: {"content": {"application/octet-stream": {}}, "description": "A NumPy archive."}},
 )
 async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
-    """What a verifier needs: every column, names and digests, what the pool states as JSON."""
+    """The file that a verifier needs: columns, names, digests, and the pool's facts as JSON."""
     record, pool = await pools.columns(context, pool_id)
     file = await to_thread.run_sync(archive_of, pool)
     name = f"{pool_wire(record.pool_id)}.npz"
@@ -193,18 +192,7 @@ async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
 def archive_of(pool: Pool) -> IO[bytes]:
     """The columns as an NPZ archive on disk, at its beginning."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is sent
-    stated = {"reasons": np.array(pool.reasons, dtype=np.str_)} if pool.reasons else {}
-    for name, value in pool.statements.to_dict().items():
-        stated[name] = np.array(canonical_json(value).decode())
-    np.savez(
-        file,
-        allow_pickle=False,
-        groups=np.array(pool.groups, dtype=np.str_),
-        items_digest=np.array(pool.items_digest.hex()),
-        digest=np.array(pool.digest),
-        **stated,
-        **pool.columns,
-    )
+    np.savez(file, allow_pickle=False, **archive_arrays(pool))
     file.seek(0)
     return file
 

@@ -57,7 +57,7 @@ class LossIn(BaseModel):
 
 
 class ScoreIn(BaseModel):
-    """What people call the mean of the pool's losses, and whether more of it is better."""
+    """Name of the mean of the pool's losses, and whether more of it is better."""
 
     model_config = STRICT
 
@@ -102,7 +102,7 @@ LevelsIn = Annotated[list[LevelIn], Field(max_length=10 * MOST_LEVELS, descripti
 
 def levels_of(levels: list[LevelIn] | None) -> tuple[Level, ...]:
     """The levels in the core's words."""
-    return tuple(Level(one.name, one.grade, one.help) for one in levels or ())
+    return tuple(Level(level.name, level.grade, level.help) for level in levels or ())
 
 
 MetricName = Annotated[
@@ -140,10 +140,10 @@ MetricsIn = Annotated[
 def metrics_of(metrics: dict[str, MetricIn] | None) -> tuple[Metric, ...]:
     """The metrics in the core's words; refuses names that mean something else in a file."""
     made = []
-    for name, one in (metrics or {}).items():
+    for name, metric in (metrics or {}).items():
         check_metric_name(name)
-        scale = LossScale.of(one.kind, one.lower, one.upper)
-        score = None if one.score is None else one.score.of(scale, None)
+        scale = LossScale.of(metric.kind, metric.lower, metric.upper)
+        score = None if metric.score is None else metric.score.of(scale, None)
         made.append(Metric(name, scale, score))
     return tuple(made)
 
@@ -168,7 +168,7 @@ def check_alone(metrics: object, **others: object) -> None:
 
 
 class ScoreOut(FromRecord):
-    """What the mean of the pool's losses is called, by default after the kind of loss."""
+    """Name of the mean of the pool's losses, by default after the kind of loss."""
 
     name: str = Field(description="Such as accuracy, or error rate.")
     better: Better = Field(description="Which direction is the good one.")

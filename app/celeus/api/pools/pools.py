@@ -183,7 +183,7 @@ class LevelOut(FromRecord):
 
 
 class PoolChange(BaseModel):
-    """What of a pool may be changed, also when it is sealed; what is left out stays."""
+    """The changes of a pool, also a sealed one; a member left out stays as it is."""
 
     model_config = STRICT | ConfigDict(
         json_schema_extra={

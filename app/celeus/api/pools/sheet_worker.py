@@ -32,7 +32,7 @@ Line = tuple[int, SheetRow]
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:
-    """What the file is, and then its rows, batch by batch; frames without rows while it is read."""
+    """Yield the form of the file, then its rows by batches, with empty frames while it is read."""
     reading = Reading(**job.values["reading"])
     limits = Limits(**job.values["limits"])
     try:
@@ -46,8 +46,8 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     except Exception as error:
         # Whoever sends it again gets the same: no fault of a moment, which 503 would be
         traceback.print_exc()
-        told = f"{type(error).__name__}: {error}"
-        raise refused("The file cannot be read.", _WHOLE, told) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise refused("The file cannot be read.", _WHOLE, reason) from error
 
 
 def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame]:
@@ -73,18 +73,18 @@ def _check_parquet(file: IO[bytes], limits: Limits) -> None:
 def _seen(sheet: Sheet, reading: Reading) -> tuple[Look, Iterator[Line | None]]:
     """Return the look at the sheet, and an iterator of its items."""
     kind = Kind(reading.lower, reading.upper, reading.two)
-    told = [*sheet.told]
+    read_as = [*sheet.read_as]
     if sheet.roles is None and reading.mapping is None:
         names = next((list(row) for _, row in sheet.rows() if not isinstance(row, BadRow)), [])
         if are_items(names):
-            return Look(sheet.form, told), _as_they_are(sheet, names)
+            return Look(sheet.form, read_as), _as_they_are(sheet, names)
     columns = columns_of(sheet)
     if not columns:
-        return Look(sheet.form, told), _as_they_are(sheet, [])
+        return Look(sheet.form, read_as), _as_they_are(sheet, [])
     mapping, source = _mapping(sheet, columns, reading, kind)
     roles = checked(mapping, columns)
     examples = {column.name: column.examples() for column in columns}
-    look = Look(sheet.form, told, roles, source, examples)
+    look = Look(sheet.form, read_as, roles, source, examples)
     return look, Items(sheet, columns, roles, kind).rows()
 
 
@@ -126,12 +126,12 @@ def _batches(rows: Iterator[Line | None], limits: Limits) -> Iterator[Frame]:
     lines: list[int] = []
     texts: list[bytes] = []
     size = total = 0
-    for one in rows:
-        if one is None:
+    for numbered in rows:
+        if numbered is None:
             yield Frame({})
             continue
-        text = _encoded(one[1])
-        lines.append(one[0])
+        text = _encoded(numbered[1])
+        lines.append(numbered[0])
         texts.append(text)
         size += len(text)
         total += len(text)

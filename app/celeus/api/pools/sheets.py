@@ -157,7 +157,7 @@ def mapping_of(text: str | None) -> dict[str, str] | None:
         found: Any = orjson.loads(text)
     except orjson.JSONDecodeError:
         found = None
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+    if not isinstance(found, dict) or not all(isinstance(role, str) for role in found.values()):
         raise InvalidValue(
             "The mapping cannot be read.",
             field="mapping",

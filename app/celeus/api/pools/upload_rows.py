@@ -29,6 +29,7 @@ Rows = tuple[list[int], list[object]]
 """Line numbers, counted from 1, and as many rows."""
 
 MAX_LINE_BYTES = 4 << 20
+MAX_CELL_CHARACTERS = 1 << 17
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 8192
 MAX_MEMBERS = 32
@@ -211,6 +212,7 @@ class _TextLines:
 
 def _csv_cells(lines: _TextLines) -> Iterator[tuple[int, list[str]]]:
     """Rows with the number of the line they begin at."""
+    csv.field_size_limit(MAX_CELL_CHARACTERS)
     reader = csv.reader(lines, strict=True)
     while True:
         number = reader.line_num + 1
@@ -223,7 +225,7 @@ def _csv_cells(lines: _TextLines) -> Iterator[tuple[int, list[str]]]:
             raise InvalidValue(
                 "The upload cannot be read as CSV.",
                 field=f"line {number}",
-                rule=f"CSV with quotes closed and cells of at most {csv.field_size_limit()} "
+                rule=f"CSV with quotes closed and cells of at most {MAX_CELL_CHARACTERS} "
                 "characters",
                 value=str(error),
             ) from error
@@ -257,7 +259,9 @@ def csv_row(layout: Layout, cells: list[str]) -> object:
         rule = f"{layout.width} cells, as in the header"
         return MalformedRow(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
     texts = layout.texts
-    row = layout.row([cell or ("" if at in texts else None) for at, cell in enumerate(cells)])
+    row = layout.row(
+        [cell or ("" if column in texts else None) for column, cell in enumerate(cells)]
+    )
     for name in _READERS.keys() & row:
         row[name] = _READERS[name](row[name])
     if isinstance(row.get("known"), dict):

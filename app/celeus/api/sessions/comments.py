@@ -18,7 +18,7 @@ MOST_ROUNDS = 2**31 - 1
 
 
 class Comment(BaseModel):
-    """What a judge added to a judgement. It is no part of the ledger, nor of a certificate."""
+    """A judge's comment on a judgement. It is part of neither the ledger nor a certificate."""
 
     round: int = Field(description="The round that was judged.")
     item: str = Field(description="Id of its item in the pool.")
@@ -40,7 +40,7 @@ class CommentPage(BaseModel):
 
 
 class Erasure(BaseModel):
-    """How many comments are gone."""
+    """The number of erased comments."""
 
     erased: int = Field(description="Comments that were erased for good.")
 

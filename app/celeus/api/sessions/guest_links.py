@@ -47,7 +47,7 @@ ShareId = Annotated[UUID, Depends(_share_of_path)]
 
 
 class ShareRequest(BaseModel):
-    """How long a link works."""
+    """The link to make."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [WEEK]})
 

@@ -28,7 +28,7 @@ class InstructionsVersion(FromRecord):
 
 
 class InstructionsOut(FromRecord):
-    """What judges are told, and every version of it. No plan, digest or certificate has it."""
+    """The instructions of judges, in all versions. No plan, digest or certificate has them."""
 
     instructions: str | None = Field(
         validation_alias="text",

@@ -25,7 +25,7 @@ MOST = 2**31 - 1
 
 
 class LabelsQuery(BaseModel):
-    """Which judgements, and in which form."""
+    """The judgements to export, and the format."""
 
     format_: Literal["json", "jsonl", "csv", "parquet"] = Field(
         "json",
@@ -63,7 +63,7 @@ class LabelsQuery(BaseModel):
 
 
 class Statement(BaseModel):
-    """What somebody said of an item."""
+    """A judgement of an item."""
 
     loss: float | None = Field(
         description="The loss as it counts; null where nobody can judge the item, and where there"
@@ -146,7 +146,7 @@ class RoundEvent(Statement):
 
 
 class RoundComment(BaseModel):
-    """What a judge added."""
+    """A judge's comment."""
 
     comment: str = Field(description="As it was said last.")
     person: str | None = Field(description="Name of the key; null where that is gone.")

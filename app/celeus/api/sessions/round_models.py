@@ -121,7 +121,7 @@ class ReleaseRequest(BaseModel):
 
 
 class ReleaseAnswer(BaseModel):
-    """What others may take now."""
+    """The rounds given back, which others may take now."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"released": [412, 413]}]})
 
@@ -223,8 +223,8 @@ class _Judged(BaseModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
-        said = (self.loss, self.label, self.losses, self.preference, self.unjudgeable)
-        if sum(given is not None for given in said) != 1:
+        members = (self.loss, self.label, self.losses, self.preference, self.unjudgeable)
+        if sum(given is not None for given in members) != 1:
             rule = f"exactly one of {SAYS}"
             raise InvalidValue(f"give {rule}", field="body", rule=rule)
         return self
@@ -357,7 +357,7 @@ class AmendmentRequest(_Judged):
 
 
 class DrawnItem(BaseModel):
-    """What is to be judged."""
+    """The item to judge."""
 
     index: int = Field(description="Place of the item in its pool, from 0.")
     id: str = Field(description="The item's own id, as it was uploaded.")
@@ -424,7 +424,7 @@ class NextAnswer(BaseModel):
         " new is drawn."
     )
     draws: list[HeldDraw] = Field(
-        description="All that the worker holds now, to be judged in any order."
+        description="All that the worker holds now, to be judged in any order; sorted by `round`."
     )
     retry_after: float | None = Field(description="Seconds until asking again may help.")
 

@@ -113,11 +113,11 @@ async def observe(
     only, `round_not_held`, whatever it says of it.
     """
     one = isinstance(body, OneObservation)
-    said = [body] if isinstance(body, OneObservation) else body.observations
+    observations = [body] if isinstance(body, OneObservation) else body.observations
     answer = await rounds.observe(
         context,
         session_id,
-        [judged.judgement() for judged in said],
+        [judged.judgement() for judged in observations],
         body.worker,
         body.next,
         lease_seconds=body.lease_seconds,

@@ -125,6 +125,7 @@ SESSION: JsonDict = {
         "high": 395,
         "seconds_per_label": 24.2,
     },
+    "assumptions": [],
     "warnings": [],
     "sequence": 828,
     "revision": 1,
@@ -396,7 +397,7 @@ class ClaimsIn(ClaimIn):
 
 
 class PlannedLabels(BaseModel):
-    """How many labels a plan made before the opening said that the session would take."""
+    """The number of labels that a plan made before the opening foresaw."""
 
     model_config = ConfigDict(**STRICT)
 
@@ -470,7 +471,7 @@ class ScoreInterval(BaseModel):
 
 
 class Scale(BaseModel):
-    """Where every loss lies."""
+    """The range of every loss."""
 
     lower: float = Field(description="The least loss there can be.")
     upper: float = Field(description="The largest loss there can be.")
@@ -484,7 +485,7 @@ class ComparedSystems(BaseModel):
 
 
 class PreferredSides(BaseModel):
-    """How often which side had the smaller loss, over all judged rounds; no claim rests on it.
+    """Counts of the side with the smaller loss, over all judged rounds; no claim rests on them.
 
     Which answer stands on the left is drawn for every round: where one side wins far more often, it
     is the judges that lean to it.
@@ -520,7 +521,7 @@ class AwaitedRater(BaseModel):
 
 
 class RatersOut(BaseModel):
-    """What the raters of a panel have said, and how far they agree; no claim rests on it."""
+    """The raters of a panel, and how far they agree; no claim rests on it."""
 
     protocol: Protocol = Field(description="How several judgements of an item become one loss.")
     panel: list[AwaitedRater] = Field(description="Every rater who may be asked.")
@@ -535,14 +536,14 @@ class RatersOut(BaseModel):
 class RankedSystem(BaseModel):
     """One of the systems among which the best is sought.
 
-    It is in as long as it may be the best. Intervals of differences are not claimed: only which
-    systems are in and which are out is, with probability 1 - alpha for a given best system.
+    Intervals of differences are not claimed, only that a given best system is in, with probability
+    1 - alpha: no system is better than the best of those in. One that is out may be as good.
     """
 
     name: str = Field(description="What the pool calls the system.")
     state: Literal["leading", "in", "out"] = Field(
-        description="`leading`: least estimated loss; `in`: may be the best; `out`: is not the"
-        " best."
+        description="`leading`: least estimated loss of those in; `in`: not ruled out; `out`: no"
+        " better than the best of those in."
     )
     round: int | None = Field(description="The round at which it was out.")
     stake: float = Field(
@@ -574,8 +575,8 @@ class BestPlaces(BaseModel):
 class Best(BaseModel):
     """Where the search for the best of several systems stands."""
 
-    winner: str | None = Field(description="The one system left: it is the best.")
-    standing: list[str] = Field(description="Systems that cannot be told apart so far.")
+    winner: str | None = Field(description="The one system left: at least as good as every other.")
+    standing: list[str] = Field(description="Those in: no system is better than the best of these.")
     systems: list[RankedSystem] = Field(description="All systems, as the pool names them.")
     places: BestPlaces | None = Field(
         None, description="How often which place won; null where a label is asked for."
@@ -672,7 +673,7 @@ class AnswerWords(BaseModel):
 
 
 class Words(BaseModel):
-    """What stands beside the sentence, for people; pages and report show it as it is."""
+    """Words beside the sentence, for people; pages and report show them as they are."""
 
     answers: list[AnswerWords] = Field(description="The verdict first, then the questions asked.")
     progress: str = Field(
@@ -690,14 +691,21 @@ class Words(BaseModel):
 
 
 class Origin(BaseModel):
-    """Where a session ran that did not run here; its pusher had its seed and its file meanwhile."""
+    """The origin of a session that ran elsewhere: whoever pushed it had its seed and its file."""
 
     kind: Literal["pushed"] = Field(description="The one way there is so far.")
     at: Time = Field(description="When it came, by this service's clock.")
 
 
+class Assumption(BaseModel):
+    """Something the claim rests on that the service cannot check, or a limit of what it says."""
+
+    code: str = Field(description="In one word; the format of certificates lists all.")
+    text: str = Field(description="In plain sentences.")
+
+
 class Session(BaseModel):
-    """Where a session stands. The interval speaks for `rounds.in_interval` of its rounds."""
+    """The status of a session. The interval is based on `rounds.in_interval` of its rounds."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [SESSION]})
 
@@ -775,7 +783,7 @@ class Session(BaseModel):
         description="What a panel of raters has said; null in sessions without one."
     )
     best: Best | None = Field(
-        description="Which of several systems is the best; null in other sessions."
+        description="Which of several systems are still in; null in other sessions."
     )
     table: TableOut | None = Field(
         description="Where a table of claims stands; null in other sessions."
@@ -791,6 +799,9 @@ class Session(BaseModel):
     contradictions: list[Contradiction] = Field(
         description="Judgements outside the bounds that the pool states, the first 20: where one is"
         " right, an assumption is false and nothing can be claimed.",
+    )
+    assumptions: list[Assumption] = Field(
+        description="What the claim rests on beside the draws; its certificate says the same."
     )
     warnings: list[str] = Field(
         description="What people should know, in plain sentences; most often empty."

@@ -51,7 +51,7 @@ status_router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=
 
 
 class SessionsQuery(BaseModel):
-    """What a list of sessions is asked with."""
+    """The conditions that listed sessions meet, and their order."""
 
     pool_id: str | None = Field(
         None, description="Sessions on this pool alone.", json_schema_extra=form_of("pool")

@@ -20,21 +20,21 @@ router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute
 
 
 class TaskLoss(BaseModel):
-    """What a loss may be; lower is better."""
+    """The kind and range of a loss; lower is better."""
 
     kind: LossKind = Field(description="What kind of loss a judgement gives.")
     scale: tuple[float, float] = Field(description="The best and the worst loss.")
 
 
 class Labeller(BaseModel):
-    """Whose key asks, and how many items were judged with it in this session."""
+    """The caller's key, and how many items were judged with it in this session."""
 
     name: str = Field(description="Name of the key.")
     labels: int = Field(description="Items judged with it in this session.")
 
 
 class TaskComparison(BaseModel):
-    """How two answers are judged: by what, and on which scale the loss of one of them is."""
+    """The form of judgements of two answers, and the scale of the loss of one of them."""
 
     judged_by: Literal["label", "losses", "preference"] = Field(
         description="Which member a judgement has: `label`, `losses` or `preference`."
@@ -46,7 +46,7 @@ class TaskComparison(BaseModel):
 
 
 class TaskBest(BaseModel):
-    """How several answers are judged: by the true class, or by the loss of each answer shown."""
+    """The form of judgements of several answers: the true class, or a loss for each answer."""
 
     judged_by: Literal["label", "losses"] = Field(
         description="Which member a judgement has: `label` or `losses`."
@@ -69,7 +69,7 @@ class TaskMetric(TaskLoss):
 
 
 class TaskAnswer(BaseModel):
-    """What is judged and how. Nothing in it tells where the session stands but its state."""
+    """The task of a judge. Nothing in it but `state` tells where the session stands."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -131,7 +131,7 @@ def answer_of(task: Task) -> TaskAnswer:
         "session": task,
         "name": task.name,
         "loss": None if task.metrics else _loss(task.scale),
-        "metrics": [{"name": it.name} | _loss(it.scale) for it in task.metrics] or None,
+        "metrics": [{"name": metric.name} | _loss(metric.scale) for metric in task.metrics] or None,
         "levels": _levels(task),
         "better": task.score.better if task.levels and task.score else None,
         "instructions": task.instructions,
@@ -155,8 +155,8 @@ def _levels(task: Task) -> list[dict[str, Any]] | None:
     if task.score is None or not task.levels:
         return None
     return [
-        one.to_dict() | {"loss": one.loss(task.scale, task.score)}
-        for one in sorted(task.levels, key=lambda one: one.grade)
+        level.to_dict() | {"loss": level.loss(task.scale, task.score)}
+        for level in sorted(task.levels, key=lambda level: level.grade)
     ]
 
 

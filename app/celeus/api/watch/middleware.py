@@ -14,8 +14,8 @@ from celeus.settings import Settings
 
 LOGGER = "celeus.requests"
 REST = "rest"
-"""Of a request's time, beside its parts: checks, documents, waits for the client, other requests of
-the process."""
+"""Name of a request's time outside its parts: checks, documents, waits for the client, other
+requests of the process."""
 
 _logger = logging.getLogger(LOGGER)
 

@@ -35,12 +35,12 @@ def name_caller(exchange: Exchange) -> None:
     """Say on the request's span whose it is, where there is one."""
     span = trace.get_current_span()
     if span.is_recording():
-        told = {"celeus.request.id": exchange.id}
+        attributes = {"celeus.request.id": exchange.id}
         if exchange.key_id is not None:
-            told["celeus.key.id"] = exchange.key_id
+            attributes["celeus.key.id"] = exchange.key_id
         if exchange.session_id is not None:
-            told["celeus.session.id"] = exchange.session_id
-        span.set_attributes(told)
+            attributes["celeus.session.id"] = exchange.session_id
+        span.set_attributes(attributes)
 
 
 def tell_parts(exchange: Exchange, database: dict[str, AttributeValue]) -> None:
@@ -58,27 +58,27 @@ def tell_parts(exchange: Exchange, database: dict[str, AttributeValue]) -> None:
         kind = SpanKind.INTERNAL
         if attributes:
             kind, attributes = SpanKind.CLIENT, attributes | database
-        began, ended = (zero + round(at * 1e9) for at in (part.began, part.ended))
+        began, ended = (zero + round(moment * 1e9) for moment in (part.began, part.ended))
         _tracer.start_span(name, kind=kind, attributes=attributes, start_time=began).end(ended)
 
 
 def database_of(url: str | None) -> dict[str, AttributeValue]:
     """Return what spans say of the database at an address; never user or password."""
-    told: dict[str, AttributeValue] = {"db.system.name": "postgresql"}
+    attributes: dict[str, AttributeValue] = {"db.system.name": "postgresql"}
     parts = urlsplit(url or "")
     if parts.path.strip("/"):
-        told["db.namespace"] = parts.path.strip("/")
+        attributes["db.namespace"] = parts.path.strip("/")
     if parts.hostname:
-        told |= {"server.address": parts.hostname, "server.port": parts.port or 5432}
-    return told
+        attributes |= {"server.address": parts.hostname, "server.port": parts.port or 5432}
+    return attributes
 
 
 def _described(part: Span) -> tuple[str, dict[str, AttributeValue]]:
     if part.part == "commit":
         return "COMMIT", {"db.operation.name": "COMMIT"}
     if part.part == "statement":
-        said = summary(part.statement or "")
-        return said, {"db.query.summary": said}
+        name = summary(part.statement or "")
+        return name, {"db.query.summary": name}
     return f"celeus.{part.part}", {}
 
 

@@ -7,6 +7,7 @@ that keeps nothing, and passes on what is within bounds, one request after the o
 """
 
 import asyncio
+import logging
 import resource
 import socket
 import time
@@ -50,13 +51,14 @@ PLACES = 16
 """Requests under way of one client with one key: what they wait for may come for all at once. So
 many at most wait for a session together."""
 PLACES_BESIDE = 8
-"""Of one project, while another one asks as well."""
+"""Requests under way of one project, while another one asks as well."""
 PLACE_OF_PROJECT_SECONDS = 1.0
-"""How long at most it has one of those, if it has no answer before."""
+"""Longest time, in seconds, a request has one of those if it has no answer before."""
 ASKS_SECONDS = 1.0
-"""How long a project counts as asking after a request."""
+"""Seconds a project counts as asking after a request."""
 PLACE_SECONDS = 0.1
-"""How long a request may keep its place: a stream, or what waits for a lock, is in nobody's way."""
+"""Longest time, in seconds, a request has its place: a stream, or a wait for a lock, holds up no
+other."""
 READ_SECONDS = 0.002
 """Seconds of parsing in one turn of the event loop, and in one connection's turn."""
 PART_BYTES = 16 << 10
@@ -64,6 +66,9 @@ PART_BYTES = 16 << 10
 
 OPEN = frozenset({"/healthz", "/readyz", "/version"})
 """Paths that need no key; they have turns of their own."""
+
+LOG_SECONDS, MOST_LOGGED = 60.0, 100
+"""Seconds in which malformed requests of one client are one line of the log, and the most lines."""
 
 MOST_KNOWN = 10_000
 """Keys and cookies whose project is remembered."""
@@ -83,10 +88,11 @@ class Flow(NamedTuple):
 
 
 _END = b"\r\n\r\n"
-"""Of a head, and of a body in chunks."""
+"""End of a head, and of a body in chunks."""
 _SHOWN = {b"authorization", b"cookie", b"x-forwarded-for"}
 """Headers that tell whose a request is."""
 _STATE = "celeus.connection"
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False)
@@ -116,6 +122,8 @@ class Connections:
     lines: dict[Hashable, "_Line"] = field(default_factory=dict)
     asking: OrderedDict[Hashable, float] = field(default_factory=OrderedDict)
     known: OrderedDict[int, Hashable] = field(default_factory=OrderedDict)
+    logged: set[str | None] = field(default_factory=set)
+    logged_since: float = -inf
 
     def __call__(
         self,
@@ -191,7 +199,7 @@ class Connections:
         return do()
 
     def _others_ask(self, project: Hashable) -> bool:
-        """Whether another project has asked for something lately; forgets those that have not."""
+        """Return True if another project has asked lately; forgets those that have not."""
         late = asyncio.get_running_loop().time() - ASKS_SECONDS
         while self.asking and next(iter(self.asking.values())) < late:
             self.asking.popitem(last=False)
@@ -203,6 +211,16 @@ class Connections:
         self.known.move_to_end(hash(shown))
         if len(self.known) > MOST_KNOWN:
             self.known.popitem(last=False)
+
+    def log_malformed(self, client: str | None, reason: str) -> None:
+        """Log a malformed request, unless the client has a line of these `LOG_SECONDS` already."""
+        now = asyncio.get_running_loop().time()
+        if now >= self.logged_since + LOG_SECONDS:
+            self.logged_since = now
+            self.logged.clear()
+        if client not in self.logged and len(self.logged) < MOST_LOGGED:
+            self.logged.add(client)
+            _logger.warning("malformed request from %s: %s", client, reason)
 
     def make_place(self, now: float) -> None:
         """Make place for a connection: end those that have been without a request for longest."""
@@ -450,7 +468,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.resume_reading()
 
     def _may_be_read(self) -> bool:
-        """Whether what has come belongs to a request that is under way, or to the next one."""
+        """Return True if received bytes may be parsed: no whole request waits for its answer."""
         if not self._come or self._to_begin or self.lost.is_set() or self._transport.is_closing():
             return False
         return not (self._whole and self._unanswered)
@@ -509,6 +527,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._fault is not None or self._rest > MOST_REST:
             self._refuse()
         elif broken:
+            self._shared.log_malformed(self._client, "no HTTP")
             # It finds out for itself, and says so, if this is no HTTP
             self._protocol.data_received(bytes(self._head.content + part))
             self._transport.close()
@@ -552,6 +571,8 @@ class Connection(asyncio.BufferedProtocol):
             self._shared.leave_project(self._flow.project)
 
     def _refuse(self) -> None:
+        if self._fault is not None:
+            self._shared.log_malformed(self._client, self._fault[1])
         # Only where nothing but this can be meant: no other answer is under way, none was given
         expected = not self._in_head
         if self._fault is not None and self._unanswered == expected and not self._speaking:
@@ -628,7 +649,7 @@ class Unread:
         self._deadline = inf
 
     def late(self, now: float, size: int) -> bool:
-        """Whether more had to be read by now of the answers, of which `size` bytes lie here."""
+        """Return True if the client reads too slowly; `size` bytes of its answers are unsent."""
         read = self.written - size
         if not size:
             self._began = None

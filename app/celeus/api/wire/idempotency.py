@@ -38,7 +38,7 @@ class Attempt:
 
     @property
     def hashed(self) -> Callable[[bytes], object] | None:
-        """What has to see the body on its way, if anybody wants to know."""
+        """The function to call with each part of the body; None without an idempotency key."""
         return None if self.key is None else self.request.update
 
     async def answer(

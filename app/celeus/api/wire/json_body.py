@@ -23,7 +23,7 @@ MOST_VALUES = 1_000_000
 MOST_MEMBERS = 64
 """Members of an object that has a schema; none has as many."""
 SCHEMA_LEVELS = 3
-"""How deep objects have schemas. Below lie payloads, which may be any JSON."""
+"""Levels of objects that have schemas. Below lie payloads, which may be any JSON."""
 INLINE_BYTES = 1 << 16
 """Bodies read between two requests; a larger one would hold up the others."""
 
@@ -71,7 +71,7 @@ class _JsonRequest(Request):
             self._unreadable = error
 
     async def json(self) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """What was read."""
+        """Return the body as it was read."""
         if self._unreadable is not None:
             raise self._unreadable
         return self._found

@@ -1,4 +1,4 @@
-"""How large a body may be, and how slowly it may come, before anything reads it."""
+"""Bounds on a body's size and on the time it takes, before anything reads it."""
 
 import asyncio
 import re
@@ -13,14 +13,14 @@ from celeus.settings import Settings
 INLINE_LIMIT_BYTES = 16 << 20
 """A pool that comes with its items, all in memory."""
 LEAST_BYTES_A_SECOND = 1024
-"""What every second of a body's time has to be earned with, once its patience is used up."""
+"""Least rate at which a body comes, once its patience is used up."""
 
 FREE_BYTES = 64 << 10
-"""Of each body: as much is not counted."""
+"""Bytes of each body that are not counted."""
 MOST_HELD_BYTES = 128 << 20
-"""Of all bodies that are held in memory: those of requests under way."""
+"""Most bytes of all bodies held in memory: those of requests under way."""
 FAIR_SECONDS = 1.0
-"""How long nobody loses the room for a body to another."""
+"""Seconds in which no body loses its room to another."""
 RETRY_SECONDS = 5
 
 _WITH_BODY = {"POST", "PUT", "PATCH"}
@@ -78,7 +78,8 @@ class _Room:
         now = asyncio.get_running_loop().time()
         before, since = self._held.get(body, (0, now))
         while self._bytes + size - before > MOST_HELD_BYTES:
-            oldest = next((one for one in self._held if one is not body and not one.complete), None)
+            others = (held for held in self._held if held is not body and not held.complete)
+            oldest = next(others, None)
             if oldest is None or now - self._held[oldest][1] < FAIR_SECONDS:
                 raise RefusedBody(
                     RateLimited(

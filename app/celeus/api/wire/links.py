@@ -44,11 +44,11 @@ def linked(contract: dict[str, Any], *, bodies: bool = False) -> dict[str, Any]:
     }
     for source, target, taken in _links():
         known = source in operations and target in operations
-        told = taken if bodies else {"parameters": taken.get("parameters")}
+        members = taken if bodies else {"parameters": taken.get("parameters")}
         if known and (bodies or "parameters" in taken):
             answers = operations[source]["responses"]
             status = next(status for status in answers if status.startswith("2"))
-            answers[status].setdefault("links", {})[target] = {"operationId": target} | told
+            answers[status].setdefault("links", {})[target] = {"operationId": target} | members
     return contract
 
 
@@ -71,5 +71,5 @@ def _links() -> Iterator[Link]:
 
 
 def _judged(body: dict[str, str]) -> dict[str, Any]:
-    told = "What the judge says is to be added to the body."
-    return {"parameters": _SAME_SESSION, "requestBody": body, "description": told}
+    description = "What the judge says is to be added to the body."
+    return {"parameters": _SAME_SESSION, "requestBody": body, "description": description}

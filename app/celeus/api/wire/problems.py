@@ -161,9 +161,12 @@ def explained() -> list[Explanation]:
         Explanation("method_not_allowed", 405, "The path does not take this method; see `Allow`."),
     ]
     return sorted(
-        [Explanation(one.code, status_of(one), one.title() + ".") for one in _tree(Refusal)]
+        [
+            Explanation(refusal.code, status_of(refusal), refusal.title() + ".")
+            for refusal in _tree(Refusal)
+        ]
         + others,
-        key=lambda one: (one.status, one.code),
+        key=lambda explanation: (explanation.status, explanation.code),
     )
 
 
@@ -179,7 +182,7 @@ def responses(*refusals: type[Refusal]) -> dict[int | str, dict[str, Any]]:
     """The documented problems of a route, by status."""
     by_status: dict[int | str, dict[str, Any]] = {}
     for refusal in refusals:
-        told = f"`{refusal.code}`: {refusal.title()}"
+        line = f"`{refusal.code}`: {refusal.title()}"
         entry = by_status.setdefault(
             int(status_of(refusal)),
             {
@@ -187,7 +190,7 @@ def responses(*refusals: type[Refusal]) -> dict[int | str, dict[str, Any]]:
                 "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
             },
         )
-        entry["description"] = f"{entry['description']}\n\n{told}".strip()
+        entry["description"] = f"{entry['description']}\n\n{line}".strip()
     return by_status
 
 
@@ -233,21 +236,21 @@ def of_validation(found: Sequence[Any]) -> JSONResponse:
 
     At most MOST_TOLD faults are told, the others are counted.
     """
-    told = [
+    errors_found = [
         {
-            "field": _place(one["loc"]),
-            "rule": one["msg"],
-            "value": as_json(one.get("input")),
+            "field": _place(error["loc"]),
+            "rule": error["msg"],
+            "value": as_json(error.get("input")),
         }
-        for one in found[:MOST_TOLD]
+        for error in found[:MOST_TOLD]
     ]
-    first: dict[str, Any] = told[0] if told else {}
+    first: dict[str, Any] = errors_found[0] if errors_found else {}
     return problem(
         errors.InvalidValue.code,
         errors.InvalidValue.title(),
         HTTPStatus.UNPROCESSABLE_ENTITY,
         f"{first.get('field') or 'The request'}: {first.get('rule', 'not understood')}.",
-        {**first, "errors": told, "total_errors": len(found)},
+        {**first, "errors": errors_found, "total_errors": len(found)},
     )
 
 
@@ -287,15 +290,15 @@ def described(contract: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_items(answers: dict[str, Any]) -> None:
-    """Of a stream: the framework describes its events by a word that OpenAPI 3.1 does not have."""
+    """Remove the word for a stream's events, which the framework writes and OpenAPI 3.1 lacks."""
     for answer in answers.values():
         for content in answer.get("content", {}).values():
             content.pop("itemSchema", None)
 
 
 def _left_out(schema: dict[str, Any]) -> None:
-    """Of a parameter: it may be left out, but no text of a request is null."""
-    kept = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    """Remove null from a parameter's types: it may be left out, but no text is null."""
+    kept = [branch for branch in schema.get("anyOf", ()) if branch != {"type": "null"}]
     if len(kept) == 1:
         del schema["anyOf"]
         schema |= kept[0]
@@ -305,15 +308,15 @@ def _also(answers: dict[str, Any], *refusals: type[Refusal]) -> None:
     """Add the problems to those told already."""
     for refusal in refusals:
         ((status, answer),) = responses(refusal).items()
-        told = answers.setdefault(str(status), answer)
-        if answer["description"] not in told["description"]:
-            told["description"] += f"\n\n{answer['description']}"
+        present = answers.setdefault(str(status), answer)
+        if answer["description"] not in present["description"]:
+            present["description"] += f"\n\n{answer['description']}"
 
 
 def _closed(needed: list[dict[str, list[str]]]) -> dict[str, Any]:
-    """What a route answers to those without a key, or without the scope it needs."""
+    """Return the answers to callers without a key, or without the scope that the route needs."""
     refusals: list[type[Refusal]] = [errors.Unauthenticated]
-    if any(scope for one in needed for scope in one.values()):
+    if any(scope for requirement in needed for scope in requirement.values()):
         refusals.append(errors.ScopeMissing)
     return {str(status): answer for status, answer in responses(*refusals).items()}
 
@@ -429,7 +432,7 @@ def _of_http(error: HTTPException) -> JSONResponse:
 
 
 def _methods(request: Request) -> str:
-    """What may be asked at the path of a request, as the contract tells it, if it does."""
+    """Return the methods of the request's path in the contract; empty if it is not there."""
     path = getattr(request.scope.get("route"), "path", None)
     known = {method.upper() for method in request.app.openapi()["paths"].get(path, ())}
     return ", ".join(sorted(known | {"HEAD"} if "GET" in known else known))

@@ -108,7 +108,7 @@ async def spool_parts(request: Request, write: Callable[[bytes], object]) -> Non
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """What ``work`` gives; it is cancelled when the client leaves before it is done.
+    """Return the result of ``work``, which is cancelled if the client leaves before it is done.
 
     Called when the body is read: what comes after it is the client's leaving.
     """

@@ -46,6 +46,13 @@ def create(  # noqa: PLR0913 -- one parameter an option
     ],
     project: Annotated[str, typer.Option(help="Project of the key.")] = "default",
     new_project: Annotated[bool, typer.Option(help="Make the project, too.")] = False,
+    level: Annotated[
+        float | None,
+        typer.Option(
+            help="Of the new project, for good: share of false ones among its sessions shown, at"
+            " most, in the mean; default: 0.05."
+        ),
+    ] = None,
     expires_in: Annotated[
         str | None,
         typer.Option(help="How long the key works: 90m, 12h, 30d or 52w; default: no end."),
@@ -61,7 +68,7 @@ def create(  # noqa: PLR0913 -- one parameter an option
     from celeus.operations.access.keys import NewKey, create_key
 
     life = None if expires_in is None else _length(expires_in, "expires-in")
-    new = NewKey(name, tuple(scope), project, new_project, life)
+    new = NewKey(name, tuple(scope), project, new_project, level, life)
     _tell(_run(data_dir, lambda context: create_key(context, new)), quiet=quiet)
 
 
@@ -176,8 +183,8 @@ def _run(data_dir: Any, work: "Callable[[Context], Awaitable[T]]") -> T:  # noqa
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:
         require_head(url)
-        own = settings.model_copy(update={"database_url": url, "redis_url": None})
-        return asyncio.run(in_context(own))
+        alone = settings.model_copy(update={"database_url": url, "redis_url": None})
+        return asyncio.run(in_context(alone))
 
 
 def _tell(key: "MadeKey", *, quiet: bool) -> None:
@@ -214,8 +221,8 @@ def _tell_link(invitation: "Invitation", address: str) -> None:
 
 
 def _row(record: "KeyRecord") -> dict[str, Any]:
-    def moment(at: datetime | None) -> str | None:
-        return None if at is None else at.isoformat(timespec="seconds")
+    def moment(time: datetime | None) -> str | None:
+        return None if time is None else time.isoformat(timespec="seconds")
 
     return {
         "id": record.key_id,

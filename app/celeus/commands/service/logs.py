@@ -25,6 +25,8 @@ TARGET = 2
 """Index of a request's target among the arguments of uvicorn's line."""
 MOST_TARGET = 500
 _SECRET = re.compile(r"^(/s/)[^/?]+")
+_CLIENT_FAULTS = ("Invalid HTTP request", "Unsupported upgrade request", "No supported WebSocket")
+"""Beginnings of uvicorn's lines about requests that are at fault."""
 PAUSE_SECONDS = 0.02
 """Seconds in which lines are collected to be written together."""
 FLUSH_SECONDS = 0.5
@@ -102,9 +104,9 @@ class BackgroundHandler(logging.StreamHandler[TextIO]):
 
     def _tell(self) -> None:
         """Have it written how many lines were dropped, now that there is room."""
-        told = "%d lines of the log were dropped: nobody read them"
+        message = "%d lines of the log were dropped: nobody read them"
         record = logging.makeLogRecord(
-            {"msg": told, "args": (self._dropped,), "levelname": "WARNING", "levelno": 30}
+            {"msg": message, "args": (self._dropped,), "levelname": "WARNING", "levelno": 30}
         )
         self._dropped = 0
         self.filter(record)
@@ -129,13 +131,25 @@ class ShortTarget(logging.Filter):
         return True
 
 
+class NoClientFaults(logging.Filter):
+    """Drops uvicorn's lines about requests that are at fault.
+
+    Anybody may send thousands of these: `celeus.api.wire.connections` logs one a minute. An upgrade
+    is passed over, as HTTP allows, and no library need be installed for it.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return False for such a line."""
+        return not str(record.msg).startswith(_CLIENT_FAULTS)
+
+
 class JsonLines(logging.Formatter):
     """Each record as one line of JSON, with the request that it belongs to."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
-        told: dict[str, Any] = {
+        members: dict[str, Any] = {
             "time": at,
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -143,20 +157,20 @@ class JsonLines(logging.Formatter):
         }
         exchange: Exchange | None = getattr(record, "exchange", None)
         if exchange is not None:
-            told |= {
+            members |= {
                 "request_id": exchange.id,
                 "key_id": exchange.key_id,
                 "session": exchange.session_id,
             }
         span = get_current_span().get_span_context()
         if span.is_valid:
-            told["trace_id"] = format_trace_id(span.trace_id)
-            told["span_id"] = format_span_id(span.span_id)
+            members["trace_id"] = format_trace_id(span.trace_id)
+            members["span_id"] = format_span_id(span.span_id)
         if record.name == LOGGER and exchange is not None and isinstance(record.args, tuple):
-            told |= _of_request(record, exchange, record.args)
+            members |= _of_request(record, exchange, record.args)
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return orjson.dumps(told, default=str).decode()
+            members["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(members, default=str).decode()
 
 
 def _of_request(
@@ -165,7 +179,7 @@ def _of_request(
     """Return the members of a request's own line: client, target, status, duration."""
     client, method, target, _, status = args
     seconds, parts = record.__dict__["seconds"], record.__dict__["parts"]
-    told = {
+    members = {
         "client": client,
         "method": method,
         "target": target,
@@ -173,7 +187,7 @@ def _of_request(
         "status": status,
         "duration_ms": None if seconds is None else round(1000 * seconds, 3),
     }
-    return told | ({"parts_ms": parts} if parts else {})
+    return members | ({"parts_ms": parts} if parts else {})
 
 
 def log_config(level: str = "info", form: LogFormat = "auto") -> dict[str, Any]:
@@ -184,7 +198,9 @@ def log_config(level: str = "info", form: LogFormat = "auto") -> dict[str, Any]:
     # No line tells of these, and each record would look them up
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     config = deepcopy(LOGGING_CONFIG)
-    config["filters"] = {"request": {"()": WithRequest}, "target": {"()": ShortTarget}}
+    filters = {"request": WithRequest, "target": ShortTarget, "faults": NoClientFaults}
+    config["filters"] = {name: {"()": of} for name, of in filters.items()}
+    config["loggers"]["uvicorn.error"]["filters"] = ["faults"]
     for handler in config["handlers"].values():
         handler["class"] = f"{__name__}.{BackgroundHandler.__name__}"
         handler["filters"] = ["request"]
@@ -200,9 +216,9 @@ def log_config(level: str = "info", form: LogFormat = "auto") -> dict[str, Any]:
         )
     if text:
         config["formatters"]["access"]["fmt"] += "%(took)s"
-    own = {"level": level.upper(), "propagate": False}
-    config["loggers"]["celeus"] = {"handlers": ["default"]} | own
-    config["loggers"][LOGGER] = {"handlers": ["access"]} | own
+    settings = {"level": level.upper(), "propagate": False}
+    config["loggers"]["celeus"] = {"handlers": ["default"]} | settings
+    config["loggers"][LOGGER] = {"handlers": ["access"]} | settings
     # Whatever libraries warn of; without a handler it would go past all this
     config["root"] = {"handlers": ["default"], "level": "WARNING"}
     return config

@@ -100,10 +100,10 @@ class Workers(Multiprocess):
     def join_all(self) -> None:
         """Wait for the workers, and end those that take too long."""
         deadline = time.monotonic() + WORKER_SECONDS
-        for one in self.processes:
-            one.process.join(max(0.0, deadline - time.monotonic()))
-            if one.process.exitcode is None:
-                one.process.kill()
+        for worker in self.processes:
+            worker.process.join(max(0.0, deadline - time.monotonic()))
+            if worker.process.exitcode is None:
+                worker.process.kill()
         super().join_all()
 
     def _stop(self, number: int, _: FrameType | None) -> None:
@@ -115,8 +115,8 @@ class Workers(Multiprocess):
         _end_in_time()
         for door in self.sockets:
             door.close()
-        for one in self.processes:
-            one.process.terminate()
+        for worker in self.processes:
+            worker.process.terminate()
         self.signal_queue.append(number)
 
 

@@ -93,12 +93,12 @@ def serve(
         typer.echo(f"celeus {_place(settings)}: {address}", err=True)
         # Where it listens, too: messages hold links
         place = {"CELEUS_HOST": settings.host, "CELEUS_PORT": str(free)}
-        told = {"CELEUS_DATABASE_URL": url} | place | _signing_key(settings)
+        variables = {"CELEUS_DATABASE_URL": url} | place | _signing_key(settings)
         prepared()
         _tell_keys(settings, url, address, show=show_key or sys.stderr.isatty())
         processes.run(
             Config(
-                partial(application, told),
+                partial(application, variables),
                 factory=True,
                 host=settings.host,
                 port=free,
@@ -114,9 +114,9 @@ def serve(
         )
 
 
-def application(told: Mapping[str, str] = MappingProxyType({})) -> "FastAPI":
+def application(variables: Mapping[str, str] = MappingProxyType({})) -> "FastAPI":
     """The application for the settings of the environment and ``told``: what a worker starts."""
-    os.environ.update(told)
+    os.environ.update(variables)
     with uncollected():
         from celeus.commands.service.processes import stop_on_hangup
         from celeus.main import create_app

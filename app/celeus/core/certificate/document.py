@@ -11,7 +11,6 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -22,7 +21,6 @@ from celeus.core.certificate.chain import chain_on, chain_start
 from celeus.core.certificate.ed25519 import OF_DIGEST, public_of, sign, signed_by
 from celeus.core.certificate.layout import (
     FORMAT,
-    OWN_PROCESS,
     Certificate,
     Chain,
     Origin,
@@ -33,9 +31,7 @@ from celeus.core.certificate.layout import (
 from celeus.core.certificate.members import COLUMNS, OTHER
 from celeus.core.certificate.stamps import to_text
 from celeus.core.certificate.table.table_claim import table_claim
-from celeus.core.plans.panel_plan import PANEL, PROTOCOLS, SOURCES
-from celeus.core.plans.plan import Plan
-from celeus.core.pools.loss_bounds import Basis, KnownLosses
+from celeus.core.session.assumptions import OWN_PROCESS, assumptions_of
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
 from celeus.core.session.points import Points
@@ -43,50 +39,6 @@ from celeus.core.session.question import AnyPlan
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.session import AnySession, Session
 from celeus.core.session.table.table_question import Table
-
-ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "iid_sample": (
-            "The pool is an iid sample of the population the claim speaks of, and whoever chose"
-            " alpha, precision and bound did so without regard to which items it holds."
-        ),
-        "known_losses": "What is stated of losses that nobody judges is true.",
-        "earlier_judgements": (
-            "Judgements of an earlier version were carried over: its judges and those of this"
-            " session follow one rule."
-        ),
-        "labels_seen": (
-            "Whether the makers of the new version saw labels of this pool, or those of an earlier"
-            " one that it is compared with, is as stated by who made the pool."
-        ),
-        "raters": "Several raters could judge an item.",
-        "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
-        "without_recentring": (
-            "The bets ignore that items are drawn without replacement: a form for comparisons,"
-            " whose interval carries no guarantee."
-        ),
-        "one_version": (
-            "Losses were corrected: the claim holds for this version of the losses and not for"
-            " all versions at once."
-        ),
-        "unforeseen_draws": (
-            "Precision, budget or stop were changed while the session ran: whoever changed them"
-            " could not foresee its draws."
-        ),
-        "independent_corrections": (
-            "Whether and how a loss was corrected did not depend on the draws, the interval or"
-            " the decisions."
-        ),
-    }
-)
-"""What a claim may rest on beside the draws. The claim for a pool as it was judged needs none."""
-SEEN: Mapping[str, str] = MappingProxyType(
-    {
-        "yes": "They did: the claim is about these items and no others, which it may be made for.",
-        "no": "They did not.",
-        "unknown": "That is not known: the claim is about these items and no others.",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +87,8 @@ class Account:
     origin: Mapping[str, str] | None = None
 
 
-def position_of(session: AnySession, *, amended: bool) -> Position:
-    """The position of ``session`` now; ``amended`` when one of its events is a correction."""
+def position_of(session: AnySession) -> Position:
+    """The position of ``session`` now."""
     if isinstance(session.question, Best):
         return Position(session.plan, best_claim(session), Points(), Rounds(), None)
     if isinstance(session.question, Table):
@@ -144,7 +96,7 @@ def position_of(session: AnySession, *, amended: bool) -> Position:
     fold, points = session.question.fold, session.question.points[:]
     return Position(
         plan=session.plan,
-        claim=mean_claim(session, amended=amended),
+        claim=mean_claim(session),
         points=points,
         rounds=session.rounds[:],
         surrogates=points[0].surrogates_left if points else fold.surrogates_left,
@@ -270,8 +222,8 @@ def _claimed(account: Account) -> dict[str, Any]:
     return claim
 
 
-def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
-    """The claim after the events of ``session``; ``amended`` when one is a correction."""
+def mean_claim(session: Session[Mean]) -> dict[str, Any]:
+    """The claim after the events of ``session``."""
     question, plan = session.question, session.question.plan
     interval, pool = question.interval, question.fold.pool_interval
     unjudgeable = session.rounds.unjudgeable(session.folded)
@@ -290,7 +242,7 @@ def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
         "rounds": session.counts,
         "stop_reason": session.stop_reason,
         "emptied": question.fold.emptied,
-        "assumptions": assumptions_of(plan, amended=amended, changed=session.changes > 0),
+        "assumptions": assumptions_of(session),
     }
     if plan.weights is not None:
         claim["effective_items"] = plan.weights.effective_items
@@ -305,70 +257,6 @@ def mean_claim(session: Session[Mean], *, amended: bool) -> dict[str, Any]:
     if question.verdict is not None:
         claim["verdict"] = question.verdict.to_dict()
     return claim
-
-
-def assumptions_of(plan: Plan, *, amended: bool, changed: bool) -> list[dict[str, str]]:
-    """The assumptions of the claim, as ``{code, text}``; empty when on nothing but the draws."""
-    codes = {
-        "margin": plan.target == "population" and plan.bound.kind == "margin",
-        "iid_sample": plan.target == "population" and plan.bound.kind != "margin",
-        "known_losses": plan.believed is not None,
-        "earlier_judgements": plan.believed is not None and plan.based_on is not None,
-        "labels_seen": plan.based_on is not None,
-        "raters": plan.raters is not None,
-        "without_recentring": not plan.policy.recentred,
-        "unforeseen_draws": changed,
-        "one_version": amended,
-        "independent_corrections": amended,
-    }
-    own = _particulars(plan)
-    return [
-        {"code": code, "text": ASSUMPTIONS[code] + own.get(code, "")}
-        for code, rests in codes.items()
-        if rests
-    ]
-
-
-def _particulars(plan: Plan) -> dict[str, str]:
-    """The parts of the assumptions' texts that name facts of this plan, by code."""
-    own = {"margin": f" The reason given: {plan.bound.assumption}"}
-    if plan.raters is not None:
-        own["raters"] = f" {SOURCES[plan.raters]}"
-    if plan.protocol is not None:
-        own["raters"] += f" {PROTOCOLS[plan.protocol].format(len(plan.panel))}{PANEL}"
-    if plan.believed is not None:
-        own["known_losses"] = f" {stated(plan.believed, plan.items)}"
-    if plan.based_on is not None:
-        own["earlier_judgements"] = f" {source(plan.based_on)}"
-        own["labels_seen"] = f" {SEEN[plan.based_on.labels_seen]}"
-    return own
-
-
-def source(basis: Basis) -> str:
-    """A sentence naming the session that the judgements are from."""
-    if basis.certificate is None:
-        return f"They are those of {basis.session}, which has no certificate."
-    return (
-        f"They are those of {basis.session}, whose certificate has the digest {basis.certificate}."
-    )
-
-
-def stated(known: KnownLosses, items: int) -> str:
-    """Sentences counting the known and bounded losses, with their reasons."""
-    parts = []
-    if known.items:
-        reasons = ", ".join(f"{one} ({known.reasons[one]})" for one in sorted(known.reasons))
-        parts.append(
-            f"The losses of {known.items} of {items} items were known before the first draw:"
-            f" {reasons}."
-        )
-    if known.bounded:
-        given = [f"{one} ({known.bounds[one]})" for one in sorted(known.bounds)]
-        without = known.bounded - sum(known.bounds.values())
-        given += [f"without a reason ({without})"] if given and without else []
-        reasons = f": {', '.join(given)}" if given else ""
-        parts.append(f"Those of {known.bounded} items lie within bounds stated of each{reasons}.")
-    return " ".join(parts)
 
 
 def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[str, Any]:

@@ -1,10 +1,8 @@
 """The members of a certificate with their types, and their form before any is believed."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final
 
 from celeus.core.certificate.ed25519 import OF_DIGEST, of_small_order
@@ -23,21 +21,11 @@ from celeus.core.plain import (
     text,
     whole,
 )
+from celeus.core.session.assumptions import OWN_PROCESS
 
 FORMAT: Final = "celeus-certificate-2"
 PUSHED: Final = "pushed"
 """The kind of an origin: the session ran in a process of its own, and its file was brought here."""
-OWN_PROCESS: Mapping[str, str] = MappingProxyType(
-    {
-        "code": "own_process",
-        "text": (
-            "The session ran in a process of whoever pushed it, who had its seed and its file: that"
-            " its plan was fixed before its losses were seen, that these are what its judge gave,"
-            " and that it was not picked from several, is their word."
-        ),
-    }
-)
-"""What the claim of a pushed session rests on beside all else."""
 SIGNATURE: Final = re.compile(r"[0-9a-f]{128}")
 Moment = Annotated[str, moment]
 

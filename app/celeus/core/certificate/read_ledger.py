@@ -2,7 +2,7 @@
 
 What can be said of a ledger without its pool: events without a gap, rounds in order, no item drawn
 twice, each probability at least what the proposal leaves every item, one judgement a round,
-losses on the scale, changes the plan allows, nothing after the session was closed.
+losses on the scale, changes the plan allows, times in order, nothing after the session was closed.
 """
 
 from collections.abc import Callable, Mapping
@@ -203,6 +203,12 @@ class Transcript:
         return self.state == "closed"
 
     @property
+    def strata(self) -> int:
+        """The number of strata of the first draw; 0 where it has none, or there is no draw."""
+        strata_q = self.draws[0].strata_q if self.draws else None
+        return 0 if strata_q is None else strata_q.size
+
+    @property
     def folded(self) -> int:
         """Rounds before the first one without a judgement."""
         return self._judged.index(False) if False in self._judged else len(self._judged)
@@ -233,6 +239,9 @@ class Transcript:
         equal(f"{where}.sequence", values["sequence"], len(self.records) + 1)
         if self.closed:
             raise Mismatch(where, kind, "no event after the session was closed")
+        last = self.records[-1]["at"] if self.records else values["at"]
+        if values["at"] < last:
+            raise Mismatch(f"{where}.at", values["at"], f"not before the event before it, {last}")
         nested = NESTED if kind == "addition" else None
         detail = _detail(record.get("detail"), f"{where}.detail", nested)
         event = self._readers()[kind](values, where)
@@ -319,7 +328,9 @@ class Transcript:
         ):
             equal(f"the strata of {where}", strata_q.size, before.size)
         if self._rules.q_of_a_stratum and not (strata_q == q).any():
-            raise Mismatch(where, f"none of {strata_q.size} is {q!r}", f"q = {q!r} of one stratum")
+            raise Mismatch(
+                where, f"none of {strata_q.size} is {q:.12g}", f"q = {q:.12g} of one stratum"
+            )
         return strata_q
 
     def _observation(self, record: Object, where: str) -> Observation | JointObservation:

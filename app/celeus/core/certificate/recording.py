@@ -17,7 +17,7 @@ from celeus.core.ledger import Draw
 from celeus.core.plain import Mismatch
 from celeus.core.plans.plan import Plan
 from celeus.core.sampling.predictors import Expectation, Label
-from celeus.core.sampling.proposals import ProposedDraw
+from celeus.core.sampling.proposals import ProposedDraw, shares_adapt
 from celeus.core.sampling.sums import RunningSum
 from celeus.core.session.engine import first_fold
 from celeus.core.session.fold import Fold
@@ -106,8 +106,8 @@ class RecordedPredictor:
                 check(value, recorded_range)
             except RangeLeft:
                 place = f"{where}, round {draw.round}"
-                claimed = f"{recorded_range.lower:.17g} to {recorded_range.upper:.17g}"
-                rule = f"a range with {value:.17g}, the signal of a loss of {loss:g}"
+                claimed = f"{recorded_range.lower:.12g} to {recorded_range.upper:.12g}"
+                rule = f"a range with {value:.12g}, the signal of a loss of {loss:g}"
                 raise Mismatch(place, claimed, rule) from None
         return recorded_range
 
@@ -140,12 +140,18 @@ class RecordedProposal:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEngine:
-    """The engine of a session whose pool is not at hand."""
+    """The engine of a session whose pool is not at hand; ``strata`` of its draws, 0 of none."""
 
     plan: Plan
     recorded: FoldRecord
     losses: Sequence[float | None]
+    strata: int
     proposal: RecordedProposal = field(default_factory=RecordedProposal)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether draws depend on the losses folded before."""
+        return shares_adapt(self.plan.beta, self.strata)
 
     def fold(self) -> Fold:
         """The fold before its first round."""

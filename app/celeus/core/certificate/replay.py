@@ -218,8 +218,12 @@ def check_bounds_columns(pool: Pool, scale: Interval) -> None:
     off = np.flatnonzero((bounds.lower < scale.lower) | (bounds.upper > scale.upper))
     reason, whole = number > 0, bounds.of_scale(scale)
     unexplained = np.flatnonzero((bounds.known & ~reason) | (whole & reason))
-    rules = "bounds in order", "bounds on the scale", "known with a reason"
-    for at, rule in zip((crossed, off, unexplained), rules, strict=True):
+    rules = ["bounds in order", "bounds on the scale", "known with a reason"]
+    wrong = [crossed, off, unexplained]
+    if pool.scale.kind == "zero_one":
+        wrong.append(np.flatnonzero(bounds.known & (bounds.lower != 0.0) & (bounds.lower != 1.0)))
+        rules.append("0 or 1 where known, as every loss of this pool")
+    for at, rule in zip(wrong, rules, strict=True):
         if at.size:
             raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
 

@@ -45,10 +45,22 @@ class Signature:
     trusted: bool | None = None
 
 
-def shown(value: object) -> str:
-    """A value, or the description of one, as a sentence holds it."""
+def compared(claimed: object, found: object) -> str:
+    """Two values, or the descriptions of them, as a sentence holds them.
+
+    Numbers have twelve digits, and all where these are the same.
+    """
+    texts = _shown(claimed, 12), _shown(found, 12)
+    if texts[0] == texts[1]:
+        texts = _shown(claimed), _shown(found)
+    return f"is {texts[0]}, expected {texts[1]}"
+
+
+def _shown(value: object, digits: int | None = None) -> str:
     if value is None:
         return "missing"
+    if isinstance(value, float) and digits is not None:
+        return f"{value:.{digits}g}"
     return value if isinstance(value, str) and value else repr(value)
 
 
@@ -132,5 +144,4 @@ class Report:
         difference = self.difference
         if difference is None:
             return f"valid {self.kind} certificate of {self.session_id}"
-        claimed, expected = shown(difference.claimed), shown(difference.found)
-        return f"not valid: {difference.where} is {claimed}, expected {expected}"
+        return f"not valid: {difference.where} {compared(difference.claimed, difference.found)}"

@@ -64,7 +64,7 @@ from celeus.core.certificate.table.table_comparison import compare_table_claim
 from celeus.core.insights.sentences import best_sentence, certified_sentence
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
-from celeus.core.plain import Mismatch, equal, listed, members, same
+from celeus.core.plain import Mismatch, equal, listed, members, same, whole
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
@@ -202,7 +202,7 @@ class _Inspection:
         self._raters(plan, seed, transcript)
         session = self._session(plan, transcript, seed, pool)
         with self._checking("claim"):
-            self._claim(session, amended=transcript.amendments > 0)
+            self._claim(session)
 
     def _best_pool(self, plan: BestPlan, scale: LossScale, transcript: Transcript) -> Pool:
         if self._evidence is None:
@@ -268,6 +268,8 @@ class _Inspection:
             raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
         weighted = any(one.name == "weight" for one in header.columns)
         equal("whether pool.columns hold a weight", weighted, plan.weights is not None)
+        if plan.known is not None and header.loss.kind == "zero_one" and not weighted:
+            whole(plan.known.total, "plan.known.total")
 
     def _check_items(self, header: PoolHeader) -> None:
         if self._items is None:
@@ -440,7 +442,8 @@ class _Inspection:
             missing = dict.fromkeys(("draws", "probabilities", "surrogates"), NO_POOL)
             self.report.unchecked |= missing
             with self._checking("rounds"):
-                engine = RecordedEngine(plan, recorded, transcript.outcomes[: transcript.folded])
+                losses = transcript.outcomes[: transcript.folded]
+                engine = RecordedEngine(plan, recorded, losses, transcript.strata)
                 session = Session.of(Mean.begun(plan, engine, seed or b""), b"")
                 self._rounds(session.replay(transcript.events), transcript)
             return session
@@ -461,9 +464,9 @@ class _Inspection:
         start = points[0].surrogates_left if points else question.fold.surrogates_left
         close("surrogates", document.surrogates, start, plan, column="left")
 
-    def _claim(self, session: Session[Mean], *, amended: bool) -> None:
+    def _claim(self, session: Session[Mean]) -> None:
         """Numbers that were computed may differ a little, all others not at all."""
-        found, plan = mean_claim(session, amended=amended), session.question.plan
+        found, plan = mean_claim(session), session.question.plan
         claim = members(self._document.claim, "claim", found)
         for name in ("interval", "pool_interval"):
             where = f"claim.{name}"

@@ -108,10 +108,13 @@ def _best(status: Mapping[str, Any]) -> Badge:
     best, certain = status["best"], sure(status["alpha"])
     label = f"best of {count(len(best['systems']))}"
     if best["winner"] is not None:
-        return Badge(label, f"{best['winner']}, {certain}", "blue")
+        return Badge(label, f"none better than {best['winner']}, {certain}", "blue")
     if status["rounds"]["in_interval"] == 0:
         return Badge(label, _NO_LABELS, "grey")
-    return Badge(label, f"{count(len(best['standing']))} may still be the best, {certain}", "blue")
+    if len(best["standing"]) == len(best["systems"]) and status["stop_reason"] != "exhausted":
+        return Badge(label, "all still in", "blue")
+    standing = count(len(best["standing"]))
+    return Badge(label, f"none better than the best of {standing} still in, {certain}", "blue")
 
 
 def _table(status: Mapping[str, Any]) -> Badge:

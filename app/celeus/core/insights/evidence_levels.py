@@ -1,4 +1,4 @@
-"""A session's interval at levels that are chosen after its draws, among many sessions.
+"""A session's interval at the levels of its place among the sessions of its project.
 
 Where the session keeps to its pool, its rounds are bet on again with evidence, which says an
 interval for every level at once; draws still out count as judged by nobody. Any other session has
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from celeus.core.interval import Interval
 from celeus.core.multiplicity.evidence import EvidenceSequence
-from celeus.core.multiplicity.selection import least_rank, shown_level
+from celeus.core.multiplicity.selection import least_rank
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import (
     Comparison,
@@ -57,15 +57,14 @@ class Answers:
 
 
 def intervals(
-    plan: Plan, scores: Scores, rounds: Rounds, alpha: float, claims: int
+    plan: Plan, scores: Scores, rounds: Rounds, levels: Sequence[float]
 ) -> list[Interval]:
-    """The interval where K of ``claims`` are shown at ``alpha``, for K from 1 on."""
+    """The session's interval at each of ``levels``, of which the first is the least."""
     if not EvidenceSequence.serves(plan):
-        own = at_level(plan, shown_level(alpha, 1, claims))
-        state = resumed(own, scores, rounds, plan.stopping)
-        return [state.question.interval] * claims
+        state = resumed(at_level(plan, levels[0]), scores, rounds, plan.stopping)
+        return [state.question.interval] * len(levels)
     sequence = _evidence(plan, scores, rounds)
-    return [sequence.interval_at(shown_level(alpha, k, claims)) for k in range(1, claims + 1)]
+    return [sequence.interval_at(level) for level in levels]
 
 
 def rank(plan: Plan, at: Sequence[Interval], round_: int) -> int | None:

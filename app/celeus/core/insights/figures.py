@@ -4,7 +4,7 @@ Where they bound something they are rounded outwards: what is said stays as true
 certified.
 """
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from math import ceil, floor, log10
 
 from celeus.core.interval import Interval
@@ -28,11 +28,22 @@ def count(number: int) -> str:
     return f"{number:,}".replace(",", _GROUPS)
 
 
+def ends(lower: float, upper: float) -> str:
+    """The ends of an interval to six digits, rounded outwards: "0.2135 to 0.31"."""
+    # To twelve digits first: what lies beyond is the rounding of floats, which nobody writes.
+    rounded = (
+        Context(prec=6, rounding=way).create_decimal(f"{end:.12g}").normalize()
+        for end, way in ((lower, ROUND_FLOOR), (upper, ROUND_CEILING))
+    )
+    return " to ".join(f"{end:f}" for end in rounded)
+
+
 def sure(alpha: float) -> str:
     """1 - alpha in percent, never rounded up to certainty."""
     if alpha < SMALLEST_ALPHA_SAID:
         return f"more than 99.9999{PERCENT_SIGN}"
-    share = 100 * (1 - Decimal(repr(alpha)))
+    # A part of alpha has digits of binary fractions that nobody chose
+    share = Decimal(f"{100 * (1 - alpha):.15g}")
     return f"{share.normalize():f}{PERCENT_SIGN}"
 
 

@@ -1,7 +1,7 @@
 """What a session says, in one sentence: page, report, gate, status and `verify` show the same.
 
 It is written once, with the status, and kept there. Of one system it is the score with its
-interval, of two which one is better and by how much, of several which may be the best.
+interval, of two which one is better and by how much, of several which no other beats.
 """
 
 from collections.abc import Mapping, Sequence
@@ -308,20 +308,30 @@ def score_figures(
 
 
 def best_sentence(status: Mapping[str, Any]) -> str:
-    """What a session says of its systems, as its status stands."""
+    """What a session says of its systems, as its status stands.
+
+    Proven is that a given best system stays in. Of several that are equally good another one may be
+    out, so that a system which is out may be as good as the best, and is never better.
+    """
     best = status["best"]
     systems, standing = len(best["systems"]), best["standing"]
     certain = valid(status["alpha"])
     if best["winner"] is not None:
-        return f"{best['winner']} is the best of {systems} systems, {certain}."
-    if status["rounds"]["in_interval"] == 0:
-        return f"{_begun(status)}any of the {systems} systems may be the best."
+        return (
+            f"{best['winner']} is at least as good as every other of {systems} systems, {certain}."
+        )
     if status["stop_reason"] == "exhausted":
         return (
-            f"{_listed(standing, 'and')} are the best of {systems} systems, {certain};"
-            " they are equally good: every item on which they differ is judged."
+            f"{_listed(standing, 'and')} are at least as good as every other of {systems} systems,"
+            f" {certain}; they are equally good: every item on which they differ is judged."
         )
-    return f"The best of {systems} systems is {_listed(standing, 'or')}, {certain}."
+    if len(standing) == systems:
+        begun = status["rounds"]["in_interval"] > 0
+        return (
+            f"{'No system is out yet: ' if begun else _begun(status)}any of the {systems} systems"
+            " may be the best."
+        )
+    return f"No system is better than the best of {_listed(standing, 'and')}, {certain}."
 
 
 def table_sentence(status: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from celeus.core.plans.plan import precision_warning
 from celeus.core.plans.stopping import Decision, rounding
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.pool import Pool
+from celeus.core.session.assumptions import assumptions_of
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
 from celeus.core.session.panel import Ratings
@@ -118,6 +119,7 @@ def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str
         "rounds": session.counts,
         "planned_labels": None if header.planned_labels is None else dict(header.planned_labels),
         "contradictions": list(header.contradictions),
+        "assumptions": assumptions_of(session, pushed=header.origin is not None),
         "sequence": session.sequence,
         "revision": header.revision,
         "lease_seconds": header.lease_seconds,

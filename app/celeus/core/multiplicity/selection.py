@@ -1,10 +1,13 @@
 """Levels for claims picked after looking, and tests that are rejected together.
 
-Notation: C claims, K of them shown, e_i an e-value of this moment against claim i.
+Notation: C claims, K of them shown, e_i an e-value of this moment against claim i; or claims
+without an end, opened one after the other, of which i is the i-th.
 
     selected   every claim shown at level alpha K / C, read off e-values of this moment: the
                expected share of false ones among those shown is at most alpha (e-BY), however they
                were picked and whatever their dependence
+    opened     the i-th claim opened shown at level alpha K / (i (i + 1)), alpha at most: the same,
+               since the levels of all claims ever opened add up to alpha K at most
     step up    shows the most claims that all stand at that level (e-BH)
     closed     test i is rejected for good when in every set with i of the tests not rejected
                before the mean e-value is at least 1 / alpha: at most alpha that a true one ever is
@@ -38,6 +41,11 @@ def shown_level(alpha: float, shown: int, claims: int) -> float:
             value=shown,
         )
     return alpha * shown / claims
+
+
+def opened_level(alpha: float, shown: int, place: int) -> float:
+    """Return the level of the claim opened at ``place``, from 1 on, where so many are ``shown``."""
+    return alpha * min(1.0, shown / (place * (place + 1)))
 
 
 def least_rank(stands: Callable[[int], bool], claims: int) -> int | None:

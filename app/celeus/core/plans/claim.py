@@ -124,7 +124,7 @@ def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
     if known.items == pool.items and not claim.audit:
         answer = known.total / pool.items
         raise NothingToJudge(
-            f"The loss of every item is known, so that the answer is exact: {answer!r}. There is"
+            f"The loss of every item is known, so that the answer is exact: {answer:.12g}. There is"
             " nothing to judge; to have the known losses checked, open a session with `audit`.",
             field="pool_id",
             rule="a pool with at least one item whose loss is not known",
@@ -231,7 +231,7 @@ def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:
             # The same threshold may be asked from both sides.
             away = abs(other.threshold - threshold)
             apart = away >= least or (away == 0.0 and other.side != question.side)
-            require(field, "asked once", f"{question.side} {threshold!r}", holds=apart)
+            require(field, "asked once", f"{question.side} {threshold:.12g}", holds=apart)
 
 
 def require(field: str, rule: str, value: object, *, holds: bool) -> None:

@@ -47,9 +47,10 @@ PROTOCOLS: Mapping[str, str] = MappingProxyType(
 """Sentence about the loss of an item, by protocol; ``{}`` is the number of raters."""
 PANEL = (
     " In which order the panel is asked about an item was drawn from the seed before the first"
-    " draw; who cannot judge the item is passed over. What the panel says of an item is taken not"
-    " to depend on what was drawn before or said of other items, and every name to be another"
-    " rater."
+    " draw. Who cannot judge the item is passed over: the loss is that of others then, and not"
+    " counted at its worst. What the panel says of an item, also that somebody cannot judge it, is"
+    " taken not to depend on what was drawn before or said of other items, and every name to be"
+    " another rater."
 )
 RANDOM = "random"
 

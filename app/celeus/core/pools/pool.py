@@ -278,3 +278,17 @@ def chain(digest: bytes, records: Iterable[bytes]) -> bytes:
     for record in records:
         digest = hashlib.sha256(digest + record).digest()
     return digest
+
+
+def archive_arrays(pool: Pool) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a pool's `columns.npz`: its columns, and what it states as texts."""
+    arrays = {
+        "groups": np.array(pool.groups, dtype=np.str_),
+        "items_digest": np.array(pool.items_digest.hex()),
+        "digest": np.array(pool.digest),
+    }
+    if pool.reasons:
+        arrays["reasons"] = np.array(pool.reasons, dtype=np.str_)
+    for name, value in pool.statements.to_dict().items():
+        arrays[name] = np.array(canonical_json(value).decode())
+    return arrays | dict(pool.columns)

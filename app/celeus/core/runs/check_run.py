@@ -249,7 +249,7 @@ def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
     account = Account(
         session=run.session,
         header=pool.header(),
-        position=position_of(run.state, amended=run.amendments > 0),
+        position=position_of(run.state),
         records=run.records,
         seed=run.seed,
         issued_at=until,

@@ -192,6 +192,14 @@ class MixtureProposal:
         return np.asarray(q, dtype=np.float64)
 
 
+def shares_adapt(beta: float, strata: int) -> bool:
+    """Whether the shares of so many strata depend on losses, by their residual moments.
+
+    They do not where there is one stratum, nor where all draws are uniform.
+    """
+    return strata > 1 and beta < 1.0
+
+
 class StratifiedProposal:
     """Strata drawn by their predicted residuals, mixed with uniform draws."""
 

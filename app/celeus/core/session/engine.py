@@ -21,6 +21,7 @@ from celeus.core.sampling.proposals import (
     Proposal,
     StratifiedProposal,
     draw_orders,
+    shares_adapt,
 )
 from celeus.core.session.fold import Fold
 from celeus.core.session.points import Points
@@ -35,6 +36,10 @@ class Engine(Protocol):
     def proposal(self) -> Proposal:
         """The proposal: which item is drawn next, and with which probability."""
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether draws depend on the losses folded before."""
+
     def fold(self) -> Fold:
         """The fold before its first round."""
 
@@ -47,6 +52,11 @@ class PublishedEngine:
     proposal: MixtureProposal
     surrogate: Floats
     bounds: Bounds | None = None
+
+    @property
+    def adaptive(self) -> bool:
+        """False: the scores are fixed before the first draw."""
+        return False
 
     def fold(self) -> Fold:
         """The fold before its first round."""
@@ -63,6 +73,11 @@ class StratifiedEngine:
     strata: Strata
     bounds: Bounds | None = None
     item_weight: Floats | None = None
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether draws depend on the losses folded before: only shares between strata do."""
+        return shares_adapt(self.plan.beta, self.strata.count)
 
     def fold(self) -> Fold:
         """The fold before its first round."""

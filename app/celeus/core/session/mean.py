@@ -84,8 +84,8 @@ class Mean:
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses folded before: only with a goal."""
-        return self.plan.policy.has_goal
+        """Whether draws depend on the losses folded before."""
+        return self.engine.adaptive
 
     @property
     def proposal(self) -> Proposal:

@@ -6,7 +6,8 @@
 
 Neither knows of the interval: a protocol sees the losses of its item alone, so that its outcome is
 a loss like any other (docs/evidence/method.md#20-raters). Who cannot is passed over, and the
-next in the item's order is asked; an item of which too few are left is one that nobody can judge.
+next in the item's order is asked: another loss, and no completion of section 8. An item of which
+too few are left is one that nobody can judge.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,9 @@ class Turn(NamedTuple):
 
     number: int
     raters: tuple[str, ...]
+
+
+NOBODYS_TURN = Turn(1, ())
 
 
 def outcome(protocol: Protocol, losses: Sequence[float]) -> Outcome:
@@ -130,11 +134,21 @@ def _judging(said: Said) -> list[str]:
 
 @dataclass(slots=True)
 class _Item:
-    """The judgements of a round that is not decided; ``order`` is that of its raters."""
+    """The judgements of a round that is not decided; ``order`` is that of its raters.
+
+    ``since``: after how many draws and ratings the turn of each began whose turn it is.
+    """
 
     order: tuple[str, ...] | None
     said: dict[tuple[str, int], float | None] = field(default_factory=dict)
-    turn: Turn | None = None
+    turn: Turn = NOBODYS_TURN
+    since: dict[str, int] = field(default_factory=dict)
+
+    def asks(self, protocol: Protocol, moment: int) -> None:
+        """Note whose turn it is now, and of whom it was not theirs before, since when."""
+        before, self.turn = self.turn, turn_of(protocol, self.said, self.order or ())
+        waiting = self.since if self.turn.number == before.number else {}
+        self.since = {rater: waiting.get(rater, moment) for rater in self.turn.raters}
 
 
 class Ratings:
@@ -144,7 +158,10 @@ class Ratings:
     entered as the ledger has them, and refused (ValueError) where it cannot be so.
     """
 
-    __slots__ = ("_agreement", "_decided", "_open", "_seed", "count", "panel", "protocol")
+    __slots__ = (
+        *("_agreement", "_decided", "_moment", "_open", "_seed"),
+        *("count", "panel", "protocol"),
+    )
 
     def __init__(self, protocol: Protocol, panel: Sequence[str], seed: bytes | None) -> None:
         self.protocol = protocol
@@ -154,6 +171,7 @@ class Ratings:
         self._open: dict[int, _Item] = {}
         self._agreement = Agreement()
         self._decided: int | None = None
+        self._moment = 0
 
     def draw(self, round_: int, item: int) -> None:
         """The item was drawn in this round."""
@@ -163,6 +181,7 @@ class Ratings:
             numbers = order_of(self._seed, item, len(self.panel))
             order = tuple(self.panel[number] for number in numbers)
         self._open[round_] = _Item(order)
+        self._ask(self._open[round_])
 
     def rate(self, rating: Rating) -> None:
         """A rater has judged, or has corrected a judgement of a turn that is still open."""
@@ -177,8 +196,9 @@ class Ratings:
         item = self._item(rating.round)
         self.count += (rating.rater, rating.turn) not in item.said
         item.said[rating.rater, rating.turn] = rating.loss
-        item.turn = None
         self._decided = rating.round if decided else None
+        if not decided:
+            self._ask(item)
 
     def with_rating(self, rating: Rating) -> Outcome:
         """What the round would come to with one more judgement; refuses one nobody is asked for."""
@@ -224,19 +244,25 @@ class Ratings:
 
     def turn(self, round_: int) -> Turn:
         """Whose turn it is in an open round."""
-        item = self._item(round_)
-        if item.turn is None:
-            item.turn = turn_of(self.protocol, item.said, item.order or ())
-        return item.turn
+        return self._item(round_).turn
 
     def said(self, round_: int, rater: str, turn: int) -> bool:
         """Whether this rater has judged an open round in this turn."""
         return (rater, turn) in self._item(round_).said
 
     def awaited_from(self, rater: str) -> list[tuple[int, int]]:
-        """Open rounds in which it is this rater's turn, each with the number of the turn."""
-        turns = ((round_, self.turn(round_)) for round_ in self._open)
-        return [(round_, turn.number) for round_, turn in turns if rater in turn.raters]
+        """Open rounds in which it is this rater's turn, each with the number of the turn.
+
+        The oldest rounds come first; under `two_then_third` those whose turn began first: a third
+        vote does not come before what the rater holds already, and so looks like a new draw.
+        """
+        late = self.protocol == "two_then_third"
+        turns = [
+            (item.since[rater] if late else round_, round_, item.turn.number)
+            for round_, item in self._open.items()
+            if rater in item.since
+        ]
+        return [(round_, number) for _, round_, number in sorted(turns)]
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -263,6 +289,11 @@ class Ratings:
             for rater in self.turn(round_).raters:
                 counts[rater] += 1
         return counts
+
+    def _ask(self, item: _Item) -> None:
+        self._moment += 1
+        if item.order is not None:
+            item.asks(self.protocol, self._moment)
 
     def _item(self, round_: int) -> _Item:
         item = self._open.get(round_)

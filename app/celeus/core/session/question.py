@@ -63,11 +63,6 @@ class JointQuestion:
         return True
 
     @property
-    def adaptive(self) -> bool:
-        """True: draws depend on the losses folded before."""
-        return True
-
-    @property
     def points(self) -> Points:
         """Empty: there is no one interval."""
         return Points()

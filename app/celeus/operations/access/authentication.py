@@ -28,7 +28,7 @@ async def admit(context: Context, key_id: str, secret: str) -> Caller:
 
 
 async def still_admitted(context: Context) -> bool:
-    """Whether the caller of a long request is still authenticated."""
+    """Return True if the caller of a long request is still authenticated."""
     if context.browser is not None:
         return await browser_still_admitted(context, context.browser)
     key_id = context.key_id

@@ -84,7 +84,7 @@ async def admit_browser(context: Context, token: str) -> Caller:
 
 
 async def browser_still_admitted(context: Context, browser: Browser) -> bool:
-    """Whether a browser is still signed in; looked up as often as any caller."""
+    """Return True if the browser is still signed in; looked up as often as any caller."""
     if context.callers.remembers(browser.cache_name):
         return True
     return await _look_up(context, browser.token_hash, browser.csrf) is not None

@@ -21,7 +21,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import version_of
 
 MOST_SHARES = 100
-"""Of a session, expired ones left out."""
+"""Most links of a session, expired ones not counted."""
 
 
 @dataclass(frozen=True, slots=True)

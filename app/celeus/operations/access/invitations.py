@@ -32,7 +32,7 @@ from celeus.store.tables import DEFAULT_PROJECT, invitations, keys, sessions
 
 MOST_CLEARED = 1_000
 KEPT_DAYS = 30
-"""How long a link is kept that has ended: whoever opens it is told why it works no longer."""
+"""Days an ended link is kept, to tell whoever opens it why it no longer works."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from celeus.shorten import shortened
 from celeus.store.tables import browser_sessions, keys, projects
 
 DEFAULT_PROJECT_NAME = "default"
+DEFAULT_LEVEL, LEAST_LEVEL, LARGEST_LEVEL = 0.05, 1e-4, 0.5
 LONGEST_LIFE = timedelta(days=36_500)
 LONGEST_NAME = 200
 # Any number that nothing else in this database locks
@@ -47,7 +48,7 @@ class KeyRecord:
     revoked_at: datetime | None
     replaced_by: str | None
     person: bool
-    """Whether somebody was invited with it, or has signed in with it."""
+    """True if a person was invited with it, or has signed in with it."""
 
     @classmethod
     def of(cls, row: RowMapping) -> Self:
@@ -60,6 +61,8 @@ class KeyRecord:
 class NewKey:
     """A key to create; ``expires_in`` None: valid until revoked.
 
+    ``level`` of a new project: the share of false ones among its sessions shown, at most; None is
+    0.05. It is fixed for good before anything of the project can be looked at.
     ``person``: it is made for an invitation, and its secret shown to nobody.
     """
 
@@ -67,6 +70,7 @@ class NewKey:
     scopes: tuple[str, ...]
     project: str = DEFAULT_PROJECT_NAME
     new_project: bool = False
+    level: float | None = None
     expires_in: timedelta | None = None
     person: bool = False
 
@@ -196,6 +200,12 @@ def _check(new: NewKey) -> None:
             rule = f"1 to {LONGEST_NAME} characters that can be printed"
             raise InvalidValue(f"{place} must have {rule}", field=place, rule=rule, value=name)
     check_scopes(new.scopes)
+    if new.level is not None and not (
+        new.new_project and LEAST_LEVEL <= new.level <= LARGEST_LEVEL
+    ):
+        rule = f"{LEAST_LEVEL:g} to {LARGEST_LEVEL:g}, of a new project alone"
+        message = f"the level must be {rule}: it is fixed when a project is made"
+        raise InvalidValue(message, field="level", rule=rule, value=new.level)
     if new.expires_in is not None and not timedelta(0) < new.expires_in <= LONGEST_LIFE:
         raise InvalidValue(
             "a key must work for a time above 0 and for at most 100 years",
@@ -210,7 +220,9 @@ async def _project(db: AsyncConnection, new: NewKey) -> UUID:
     if new.new_project:
         project_id = UUID(bytes=uuid_utils.uuid7().bytes)
         insertion = (
-            insert(projects).values(project_id=project_id, name=name).on_conflict_do_nothing()
+            insert(projects)
+            .values(project_id=project_id, name=name, level=new.level or DEFAULT_LEVEL)
+            .on_conflict_do_nothing()
         )
         if await db.scalar(insertion.returning(projects.c.project_id)) is None:
             raise ProjectExists(f"there is a project {name!r} already", field="project", value=name)

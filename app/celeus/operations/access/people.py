@@ -51,7 +51,7 @@ _logger = logging.getLogger(__name__)
 
 
 LASTING = timedelta(days=1)
-"""How long an admin's key has to work to count as one that is left."""
+"""Least time an admin's key must still work to count as one that is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,10 @@ class MadeInvitation:
 
 @dataclass(frozen=True, slots=True)
 class KeyFilter:
-    """Which keys: those of people or of programs, those that work or that do not; None for all.
+    """Conditions that listed keys meet; None sets no condition.
 
-    ``pending``: nobody has signed in yet, and a link for it is open.
+    ``person``: of a person, not a program. ``usable``: it works. ``pending``: nobody has signed in
+    yet, and a link for it is open.
     """
 
     person: bool | None = None
@@ -177,8 +178,8 @@ async def change_scopes(context: Context, key_id: str, scopes: Sequence[str]) ->
         await _keep_an_admin(db, context, before)
         record = await key_record(db, key_id)
     context.callers.forget_key(key_id)
-    told = " ".join(before.scopes), " ".join(record.scopes)
-    _log(context, "key %s had its scopes changed from %s to %s", key_id, *told)
+    logged = " ".join(before.scopes), " ".join(record.scopes)
+    _log(context, "key %s had its scopes changed from %s to %s", key_id, *logged)
     return record
 
 
@@ -245,8 +246,8 @@ async def invite_person(
             await _invitation(db, context, made.invitation_id), made.link("")
         )
         await keep(db, context, once, invitation)
-    told = made.invitation_id.hex, record.key_id, " ".join(record.scopes)
-    _log(context, "invitation inv_%s was made for key %s with %s", *told)
+    logged = made.invitation_id.hex, record.key_id, " ".join(record.scopes)
+    _log(context, "invitation inv_%s was made for key %s with %s", *logged)
     return invitation
 
 
@@ -286,8 +287,8 @@ async def _act(db: AsyncConnection, context: Context, granted: Collection[str]) 
     await db.execute(turn.with_for_update(key_share=True))
     if context.key_id is None:
         return
-    own = select(keys.c.scopes).where(keys.c.key_id == context.key_id, USABLE)
-    held = await db.scalar(own)
+    caller_scopes = select(keys.c.scopes).where(keys.c.key_id == context.key_id, USABLE)
+    held = await db.scalar(caller_scopes)
     if held is None:
         context.callers.forget_key(context.key_id)
         raise unauthenticated()
@@ -315,7 +316,7 @@ async def _keep_an_admin(db: AsyncConnection, context: Context, before: KeyRecor
 
 
 def _admins(project_id: UUID) -> Select[tuple[bool]]:
-    """Whether an admin is left who gets in, by a key that still works tomorrow.
+    """Select whether an admin is left who gets in, by a key that still works tomorrow.
 
     Nobody knows the secret of a key that an invitation made: its holder has to be signed in, or
     to have come before and hold a link.
@@ -324,8 +325,8 @@ def _admins(project_id: UUID) -> Select[tuple[bool]]:
     signed_in = exists().where(
         browser_sessions.c.key_id == keys.c.key_id, browser_sessions.c.expires_at > func.now()
     )
-    own = invitations.c.key_id == keys.c.key_id
-    known = ~exists().where(own, invitations.c.made_key)
+    of_key = invitations.c.key_id == keys.c.key_id
+    known = ~exists().where(of_key, invitations.c.made_key)
     came_back = and_(keys.c.last_used_at.is_not(None), or_(_INVITED, known))
     return select(
         exists().where(
@@ -339,16 +340,16 @@ def _admins(project_id: UUID) -> Select[tuple[bool]]:
 
 
 def _wanted(key_id: str) -> Select[tuple[bool]]:
-    """Whether somebody signs in with a key, or may do so by another link."""
+    """Select whether somebody signs in with a key, or may do so by another link."""
     used = exists().where(keys.c.key_id == key_id, keys.c.last_used_at.is_not(None))
     return select(or_(used, exists().where(keys.c.key_id == key_id, _INVITED)))
 
 
 def _invitations(context: Context) -> Select[Any]:
     names = list(InvitationRecord.__dataclass_fields__)
-    told = [_STATE.label("state") if name == "state" else _COLUMNS[name] for name in names]
+    columns = [_STATE.label("state") if name == "state" else _COLUMNS[name] for name in names]
     return (
-        select(*told)
+        select(*columns)
         .join(keys, keys.c.key_id == invitations.c.key_id)
         .where(invitations.c.project_id == context.project_id)
     )
@@ -394,4 +395,4 @@ _STATE = case(
     else_="expired",
 )
 _INVITED = exists().where(invitations.c.key_id == keys.c.key_id, _STATE == "open")
-"""Whether a link for the key is open."""
+"""True if a link for the key is open."""

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_head, chain_start, record_of
 from celeus.core.certificate.document import digest_of
-from celeus.core.certificate.report import shown
+from celeus.core.certificate.report import compared
 from celeus.core.ledger import Draw
 from celeus.core.pools.item import Item
 from celeus.core.pools.loss_bounds import Basis
@@ -62,7 +62,7 @@ class Finding:
     @property
     def line(self) -> str:
         """The finding in one line."""
-        return f"{self.name}: {self.where} is {shown(self.actual)}, expected {shown(self.expected)}"
+        return f"{self.name}: {self.where} {compared(self.actual, self.expected)}"
 
 
 @dataclass(slots=True)

@@ -139,8 +139,7 @@ async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> I
     async with unlocked(context, session_id) as (session, row):
         # In a thread, as what holds of claims picked after looking takes a fold; nobody else has
         # the state meanwhile
-        amended = row["revision"] > 1
-        position = await in_thread(position_of, session.state, amended=amended)
+        position = await in_thread(position_of, session.state)
         standing = _Snapshot(
             place=Place(row["sequence"], row["revision"]),
             position=position,

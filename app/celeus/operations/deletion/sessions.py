@@ -60,8 +60,12 @@ class Tombstone:
         for name in ("pool_digest", "plan_digest", "commitment", "ledger_head"):
             values[name] = bytes(row[name]).hex()
         values["certificates"] = [
-            CertificateRecord(it["digest"], it["final"], datetime.fromisoformat(it["issued_at"]))
-            for it in row["certificates"]
+            CertificateRecord(
+                certificate["digest"],
+                certificate["final"],
+                datetime.fromisoformat(certificate["issued_at"]),
+            )
+            for certificate in row["certificates"]
         ]
         return cls(**values)
 
@@ -123,7 +127,7 @@ async def _check_unused(db: AsyncConnection, context: Context, wire: str) -> Non
     params = {"project_id": context.project_id, "session": wire}
     based = (await db.execute(_BASED, params)).all()
     if based:
-        named = ", ".join(f"pool_{one.pool_id.hex}" for one in based)
+        named = ", ".join(f"pool_{pool.pool_id.hex}" for pool in based)
         raise SessionInUse(
             f"Judgements of the session were carried over to {named}. Delete that first.",
             field="session_id",

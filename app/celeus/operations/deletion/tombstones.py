@@ -15,7 +15,7 @@ from celeus.errors import Refusal
 from celeus.store.database import Database
 
 ROWS_AT_ONCE = 2_000
-"""Of each table in a transaction, which lasts for some hundredths of a second."""
+"""Rows deleted from each table in one transaction, which takes some hundredths of a second."""
 PAUSE_SECONDS = 0.02
 RETRY_SECONDS = 5.0
 PATIENCE_SECONDS = 1.0

@@ -1,18 +1,23 @@
 """Which sessions of a project may be shown together, and at which level their intervals hold.
 
+The family is the project: its level was fixed when it was made, and every session with a question
+has a place for good, in order of opening. So no session that is left out, deleted or still to be
+opened changes what holds of those shown (docs/evidence/method.md#19-the-account-of-alpha).
+
 The rounds are bet on again in a child process, once for every place in a session's history.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import orjson
+from sqlalchemy import text
 
 from celeus.core.multiplicity.evidence import EvidenceSequence
 from celeus.core.multiplicity.promises import Promises, share
-from celeus.core.multiplicity.selection import shown_level, step_up
+from celeus.core.multiplicity.selection import opened_level, step_up
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
@@ -38,51 +43,68 @@ BOUNDS = Bounds(seconds=120.0, processor_seconds=100.0)
 
 @dataclass(frozen=True, slots=True)
 class FamilyClaim:
-    """What a session says by itself, and where 1, 2 and so on of the family are shown.
+    """What a session says by itself, and where 1, 2 and so on are shown; nothing without a place.
 
     ``rank`` is the least number shown with which it answers all it was asked, None for no number.
     ``evidence``: it gives an interval for every level; else one for all of them.
     """
 
+    place: int | None
     alone: dict[str, Any]
     at: list[dict[str, Any]]
     rank: int | None
     evidence: bool
 
+    def shown(self, level: float, shown: int) -> dict[str, Any] | None:
+        """What it says where so many are shown, and at which level; None without a place."""
+        if self.place is None:
+            return None
+        own = opened_level(level, shown if self.evidence else 1, self.place)
+        return self.at[min(shown, len(self.at)) - 1] | {"level": own}
+
 
 @dataclass(frozen=True, slots=True)
 class FamilyPage:
-    """The sessions of a family, those ``shown`` among them by their places, and at which level."""
+    """Sessions of a project, those ``shown`` by their position among them, and the project's level.
+
+    ``opened`` is the number of sessions with a question that the project has opened.
+    """
 
     level: float
-    shown_level: float | None
+    opened: int
     shown: list[int]
     documents: list[dict[str, Any]]
     said: list[FamilyClaim]
     promises: Promises
 
 
-async def claims(
-    context: Context, family: Sequence[UUID], picked: Sequence[UUID], level: float
-) -> FamilyPage:
+async def claims(context: Context, family: Sequence[UUID], picked: Sequence[UUID]) -> FamilyPage:
     """What holds of these sessions: of one, of all, and of those ``picked`` after looking.
 
     Without any picked: the most sessions that answer all they were asked at the level of so many.
+    A session without a question is what it is alone: it is not shown, and counts for nothing.
     """
     _check(family, picked)
     documents = [orjson.loads((await get_session(context, one))[0]) for one in family]
     for document in documents:
         if document["estimate"] is None:
             raise _no_interval(document["id"])
-    said = await _said(context, family, documents, level)
-    count = len(family)
-    places = [family.index(one) for one in picked] or step_up([one.rank for one in said])
-    own = shown_level(level, len(places), count) if places else None
+    async with context.transaction() as db:
+        params = {"project_id": context.project_id, "sessions": list(family)}
+        project = (await db.execute(_PROJECT, params)).one()
+        places = {row.session_id: row.place for row in await db.execute(_PLACES, params)}
+    unasked = next((one for one in picked if one not in places), None)
+    if unasked is not None:
+        raise _unasked(f"ses_{unasked.hex}")
+    said = await _said(context, family, documents, project.level, places)
+    shown = [family.index(one) for one in picked] or step_up([one.rank for one in said])
     pushed = sum(one["origin"] is not None for one in documents)
-    held = _promises(level, count, len(places))
+    held = _promises(project.level, len(shown))
     if pushed:
-        held = held._replace(one=f"{held.one} {_elsewhere(pushed, count)}")
-    return FamilyPage(level, own, places, documents, said, held)
+        held = held._replace(one=f"{held.one} {_elsewhere(pushed, len(family))}")
+    if any(one["target"] == "population" for one in documents):
+        held = held._replace(one=f"{held.one} {_UNSEEN}")
+    return FamilyPage(project.level, project.asked, shown, documents, said, held)
 
 
 def _check(family: Sequence[UUID], picked: Sequence[UUID]) -> None:
@@ -115,16 +137,33 @@ def _no_interval(name: str) -> InvalidValue:
     )
 
 
+def _unasked(name: str) -> InvalidValue:
+    return InvalidValue(
+        "This session was asked nothing, so that it has nothing to show beside others.",
+        field="shown",
+        rule="sessions opened with a question or a verdict",
+        value=name,
+    )
+
+
 async def _said(
-    context: Context, family: Sequence[UUID], documents: Sequence[dict[str, Any]], level: float
+    context: Context,
+    family: Sequence[UUID],
+    documents: Sequence[dict[str, Any]],
+    level: float,
+    places: Mapping[UUID, int],
 ) -> list[FamilyClaim]:
     """What every session says, from memory where it stands where it stood."""
+    said = {
+        one: FamilyClaim(None, _alone(document), [], None, evidence=False)
+        for one, document in zip(family, documents, strict=True)
+        if one not in places
+    }
     versions = dict(zip(family, map(_version, documents), strict=True))
-    count, said = len(family), dict[UUID, FamilyClaim]()
 
     def missing() -> list[UUID]:
         for one, version in versions.items():
-            known = context.claims.known((one, level, count), version)
+            known = context.claims.known(one, version)
             if known is not None:
                 said[one] = known
         return [one for one in family if one not in said]
@@ -133,11 +172,18 @@ async def _said(
         async with context.process():
             while left := missing():
                 batch = await _batch(context, left)
-                fresh = await _bet_again(batch, level, count)
+                fresh = await _bet_again(batch, level, [places[one] for one in batch])
                 for (one, (version, _, _)), made in zip(batch.items(), fresh, strict=True):
-                    context.claims.keep((one, level, count), version, made)
+                    context.claims.keep(one, version, made)
                     said[one] = made
     return [said[one] for one in family]
+
+
+def _alone(document: dict[str, Any]) -> dict[str, Any]:
+    """What a session says by itself, as its status document has it."""
+    names = ("sequence", "estimate", "lower", "upper")
+    own = {name: document[name] for name in names}
+    return own | {"level": document["alpha"], "round": document["rounds"]["in_interval"]}
 
 
 def _version(document: dict[str, Any]) -> str:
@@ -181,10 +227,11 @@ def _part(plan: Plan, pool: Pool, rounds: Rounds) -> Part:
 
 
 async def _bet_again(
-    batch: dict[UUID, tuple[str, dict[str, Any], Part]], level: float, count: int
+    batch: dict[UUID, tuple[str, dict[str, Any], Part]], level: float, places: Sequence[int]
 ) -> list[FamilyClaim]:
     parts = [part for _, _, part in batch.values()]
-    frames, failure = await gather(MODULE, lambda: job_of(parts, level, count), BOUNDS)
+    levels = [_levels(level, place) for place in places]
+    frames, failure = await gather(MODULE, lambda: job_of(parts, levels), BOUNDS)
     if failure is not None:
         if failure.reason in {"answer", "status"}:
             raise failure
@@ -197,31 +244,40 @@ async def _bet_again(
         )
     return [
         FamilyClaim(
+            place,
             alone,
             frame.values["at"],
             frame.values["rank"],
             EvidenceSequence.serves(part.plan),
         )
-        for frame, (_, alone, part) in zip(frames, batch.values(), strict=True)
+        for frame, place, (_, alone, part) in zip(frames, places, batch.values(), strict=True)
     ]
 
 
-def _promises(level: float, count: int, shown: int) -> Promises:
+def _levels(level: float, place: int) -> list[float]:
+    """Levels where 1, 2 and so on are shown, until they no longer grow or no more can be shown."""
+    most = min(MOST_SESSIONS, place * (place + 1))
+    return [opened_level(level, shown, place) for shown in range(1, most + 1)]
+
+
+def _promises(level: float, shown: int) -> Promises:
     """What is promised, in words."""
     if not shown:
         picked = "None of the sessions has its answers at a level that showing it would need."
     else:
         picked = (
-            f"{shown} of the {count} are shown, each at level {level:g} {shown}/{count}: whatever"
-            f" they were picked by, at most {share(level)} of those shown are false, in the mean."
-            " That holds if the sessions named are all that were looked at: to leave out one that"
-            " disappointed breaks it."
+            f"{shown} shown, the t-th that this project opened with a question at level"
+            f" {level:g} × {shown}/(t (t + 1)), at most {level:g}. Whenever you look, whatever they"
+            " were picked by and however many sessions are opened, at most"
+            f" {share(level)} of those shown are false, in the mean. That holds for the sessions of"
+            " this project: to pick among projects breaks it."
         )
     return Promises(
         "By itself every session holds what it says, at every moment, with probability 1 - alpha"
         " of its own.",
-        f"All {count} hold at once, at this moment, with probability at least"
-        f" {share(1.0 - level)}, each with the interval at level {level:g}/{count}.",
+        "All sessions that this project opens with a question hold at once, at this moment, with"
+        f" probability at least {share(1.0 - level)}, the t-th with the interval at level"
+        f" {level:g}/(t (t + 1)).",
         picked,
     )
 
@@ -233,3 +289,16 @@ def _elsewhere(pushed: int, count: int) -> str:
         " pushed them, too, that their plans were fixed before their losses were seen, that these"
         " are what their judges gave, and that they were not picked from several."
     )
+
+
+_UNSEEN = (
+    "Where sessions are for a population, all that is said here supposes that no loss of their"
+    " pools was known when they were opened."
+)
+_PROJECT = text("SELECT level, asked FROM projects WHERE project_id = :project_id")
+_PLACES = text(
+    """
+    SELECT session_id, place FROM sessions
+    WHERE project_id = :project_id AND session_id = ANY(:sessions) AND place IS NOT NULL
+    """
+)

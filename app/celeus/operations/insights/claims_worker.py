@@ -21,8 +21,8 @@ class Part:
     rounds: Rounds
 
 
-def job_of(parts: Sequence[Part], level: float, claims: int) -> Frame:
-    """What the child needs for intervals where some of ``claims`` are shown at ``level``."""
+def job_of(parts: Sequence[Part], levels: Sequence[Sequence[float]]) -> Frame:
+    """What the child needs for the intervals of every part at its own ``levels``."""
     values: list[dict[str, Any]] = []
     arrays: Arrays = {}
     for at, part in enumerate(parts):
@@ -30,14 +30,14 @@ def job_of(parts: Sequence[Part], level: float, claims: int) -> Frame:
         values.append({"plan": part.plan.to_dict(), "rules": rules, "strata": part.rounds.strata})
         named = {f"scores.{name}": array for name, array in part.scores.arrays.items()}
         arrays |= {f"{at}.{name}": one for name, one in (named | part.rounds.columns).items()}
-    return Frame({"sessions": values, "level": level, "claims": claims}, arrays)
+    return Frame({"sessions": values, "levels": list(levels)}, arrays)
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:
-    """Of every session in turn, what it says where 1, 2 and so on are shown, and its rank."""
+    """Of every session in turn, what it says at each of its levels, and its rank."""
     del files
-    level, claims = job.values["level"], job.values["claims"]
-    for at, values in enumerate(job.values["sessions"]):
+    of_all = zip(job.values["sessions"], job.values["levels"], strict=True)
+    for at, (values, levels) in enumerate(of_all):
         own = {
             name.removeprefix(f"{at}."): array
             for name, array in job.arrays.items()
@@ -53,7 +53,7 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
         rules = [StoppingRule(**rule) for rule in values["rules"]]
         rounds = Rounds.from_columns(own, values["strata"], rules)
         plan = Plan.from_dict(values["plan"])
-        found = intervals(plan, scores, rounds, level, claims)
+        found = intervals(plan, scores, rounds, levels)
         yield Frame(
             {
                 "rank": rank(plan, found, rounds.ready),

@@ -114,7 +114,7 @@ class PolicyPlan:
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlan:
-    """What one claim of a table came to, with a surrogate that is right and with one that is not.
+    """Simulated results of one claim of a table, with a surrogate that is right and one of no use.
 
     ``right`` is None where no surrogate tells items apart.
     """
@@ -246,7 +246,7 @@ def _endless() -> InvalidValue:
 
 
 async def _simulated(job: Job | TableJob) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What the child says first, and of every session."""
+    """Return the child's first answer, and its answers for every session."""
     frames, failure = await gather(MODULE, job.frame, BOUNDS)
     if failure is not None:
         if failure.reason in {"answer", "status"}:

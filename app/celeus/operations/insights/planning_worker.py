@@ -35,20 +35,20 @@ WORK = 8_000
 TABLE_WORK = 4 * WORK
 """The same for a table of claims, of which one session has more to tell."""
 FIRST_SHARE = 2.0
-"""What the first policy gets of the rounds, in shares of another."""
+"""The first policy's share of the rounds, as a multiple of another's."""
 LADDER_SHARE = 4.0
-"""What the sessions of a curve get of them, in shares of those of one scenario."""
+"""A curve's share of the rounds, as a multiple of one scenario's."""
 GROWTH = 4.5
-"""How many times the rounds a session takes at half the width, about."""
+"""Factor by which the rounds of a session grow when its width is halved."""
 PART_BEFORE, PART_ASKED = 0.5, 0.8
-"""Of the rounds left for a curve, what one width may take, and the width asked for."""
+"""Shares of the rounds left for a curve that one width, and the width asked for, may take."""
 MOST_FINER = 4
 """Sessions at widths finer than that asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be simulated: sessions of these plans on one pool.
+    """Sessions to simulate: of these plans, on one pool.
 
     Of every policy there is a ladder of plans from the coarsest precision to the finest; ``asked``
     says which of them is asked for. ``guessed`` says that the scores hold a surrogate.
@@ -77,7 +77,7 @@ class Job:
 
     @property
     def plans(self) -> list[Plan]:
-        """What is asked for, by policy."""
+        """The plans asked for, one per policy."""
         return [ladder[at] for ladder, at in zip(self.ladders, self.asked, strict=True)]
 
 
@@ -231,7 +231,7 @@ class _Ladder(_Course):
 
 
 def scenarios(plan: Plan, *, informed: bool) -> tuple[Scenario, ...]:
-    """What is worth simulating: one scenario where the surrogate plays no part."""
+    """Return the scenarios worth simulating: one where the plan uses no surrogate."""
     return ("right", "useless") if informed and plan.policy.uses_scores else ("useless",)
 
 

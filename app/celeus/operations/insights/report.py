@@ -12,14 +12,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.certificate.best.best_claim import best_assumptions
-from celeus.core.certificate.document import assumptions_of
 from celeus.core.certificate.ed25519 import public_of
-from celeus.core.certificate.layout import OWN_PROCESS
-from celeus.core.certificate.table.table_claim import table_assumptions
-from celeus.core.plans.best_plan import BestPlan
-from celeus.core.plans.plan import Plan
-from celeus.core.plans.table_plan import TableClaim, TablePlan
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import plan_from_values
 from celeus.errors import Busy
@@ -34,10 +27,6 @@ from celeus.operations.sessions.labelling.instructions import instructions_of
 from celeus.operations.sessions.ledger import with_kinds
 
 ATTEMPTS = 3
-ANSWERS = frozenset({"predictions", "answers"})
-"""Columns that hold what several systems answered."""
-PART = ("metric", "items", "level", "column", "value")
-"""What a claim added later is called by."""
 MOST_EVENTS_INTERIM = 20_000
 """An interim certificate is outdated by the next label; one of a longer ledger is not worth the
 seconds that making it takes."""
@@ -74,7 +63,6 @@ class Account:
     amendments: int
     pool_sessions: Mapping[str, int] | None
     stamped: bool
-    answered: bool
     certified: CertificateRecord | None
     uncertified: str | None
     public_key: str | None
@@ -96,8 +84,7 @@ class Account:
     @property
     def assumptions(self) -> list[str]:
         """What the claim rests on beside the draws, in sentences."""
-        pushed = [] if self.origin is None else [OWN_PROCESS["text"]]
-        return self._assumed + pushed + self._told_otherwise
+        return [one["text"] for one in self.document["assumptions"]] + self._told_otherwise
 
     @property
     def _told_otherwise(self) -> list[str]:
@@ -111,23 +98,6 @@ class Account:
             f" {often}at {times[-1]} UTC: judgements given before and after may not mean the same."
         )
         return [sentence]
-
-    @property
-    def _assumed(self) -> list[str]:
-        amended, changed = self.amendments > 0, self.document["changes"] > 0
-        match self.plan:
-            case Plan() as plan:
-                assumptions = assumptions_of(plan, amended=amended, changed=changed)
-            case BestPlan() as plan:
-                assumptions = best_assumptions(plan, answered=self.answered)
-            case TablePlan() as plan:
-                added = [
-                    (TableClaim(*(claim[name] for name in PART)), claim["added"])
-                    for claim in self.claims
-                    if claim["added"] is not None
-                ]
-                assumptions = table_assumptions(plan, changed=changed, added=added)
-        return [assumption["text"] for assumption in assumptions]
 
 
 async def report(context: Context, session_id: UUID, points: int) -> tuple[Account, PoolRecord]:
@@ -200,7 +170,6 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             amendments=counted.amendments,
             pool_sessions=None if document["origin"] else await pool_sessions(db, session_id),
             stamped=row.stamped,
-            answered=not ANSWERS.isdisjoint(row.columns),
             certified=certified,
             uncertified=None if certified is not None else _why_not(context, document),
             public_key=None
@@ -227,8 +196,8 @@ def _why_not(context: Context, document: dict[str, Any]) -> str:
 
 _SESSION = text(
     """
-    SELECT pool_id, plan, lifecycle, stamp IS NOT NULL AS stamped, now() AS now, pools.columns
-    FROM sessions JOIN pools USING (pool_id) WHERE session_id = :session_id
+    SELECT pool_id, plan, lifecycle, stamp IS NOT NULL AS stamped, now() AS now
+    FROM sessions WHERE session_id = :session_id
     """
 )
 _COUNTED = with_kinds(

@@ -1,4 +1,4 @@
-"""How many sessions there are and what they wait for, told without looking at all of them."""
+"""Count sessions and what they wait for, without reading all of them."""
 
 from dataclasses import dataclass
 

@@ -13,7 +13,7 @@ from celeus.operations.runtime.context import Context
 from celeus.store.database import planned_rows
 
 MOST_BYTES: Final = 1000
-"""Of a word; PostgreSQL takes lexemes of up to 2 046."""
+"""Most bytes of a word; PostgreSQL takes lexemes of up to 2 046."""
 Order = Literal[
     "opened",
     "-opened",

@@ -87,7 +87,7 @@ async def workers(
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What opening a session fixed: its plan with its digest, and what its pool measures."""
+    """A session's plan with its digest, and its pool's measure, as fixed at the opening."""
 
     plan: dict[str, Any]
     digest: str
@@ -98,7 +98,7 @@ class Opening:
 
     @property
     def score(self) -> Score:
-        """What the mean of its losses is called."""
+        """Name and direction of the mean of its losses."""
         return self.declared or default_score(self.scale, self.systems)
 
 

@@ -1,19 +1,24 @@
 """The claims of a session that makes a table of them, one by one, and those added later."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
 
-from celeus.core.insights.sentences import claim_sentence
-from celeus.core.insights.status import claim_met, claim_values
+from celeus.core.insights.claim_rows import (
+    Order,
+    check_name,
+    claim_rows,
+    claims_document,
+    table_of,
+)
 from celeus.core.ledger import Addition
 from celeus.core.plans.table_plan import TableClaim
 from celeus.core.pools.item import Item
 from celeus.core.pools.table_pool import Mask
-from celeus.core.session.session import AnySession, Session
+from celeus.core.session.session import Session
 from celeus.core.session.table.table_question import Table
 from celeus.errors import InvalidValue, SessionFixed
 from celeus.operations.pools.pools import items_at
@@ -23,17 +28,6 @@ from celeus.operations.runtime.idempotency import Once, claim, keep, peek
 from celeus.operations.runtime.status import announce
 from celeus.operations.sessions.append import write
 from celeus.operations.sessions.journal import Journal, locked, must_be_open, unlocked
-
-Order = Literal["plan", "score", "width", "name"]
-ALL = ""
-"""The column of claims about all items, in a filter."""
-
-_KEYS: dict[Order, Callable[[dict[str, Any]], Any]] = {
-    # The best first, and what is least certain first
-    "score": lambda row: (row["estimate"] - row["scale"]["lower"]) / _width(row),
-    "width": lambda row: (row["lower"] - row["upper"]) / _width(row),
-    "name": lambda row: (row["metric"], row["column"] or "", row["value"] or ""),
-}
 
 
 async def table_claims(
@@ -48,27 +42,9 @@ async def table_claims(
     ``metric`` and ``column`` leave out others, the empty column all but claims about all items.
     Refuses sessions of another kind, and names of none.
     """
-    async with unlocked(context, session_id) as (session, row):
-        state = _table_of(session.state, session_id)
-        plan = state.question.plan
-        _check("metric", metric, [one.name for one in plan.metrics])
-        _check("column", column, [ALL, *plan.columns])
-        rows = await in_thread(_rows, state)
-        head = {
-            "session_id": f"ses_{session_id.hex}",
-            "sequence": row["sequence"],
-            "round": state.folded,
-            "account": plan.account,
-            "alpha": plan.alpha,
-        }
-    kept = [
-        one
-        for one in rows
-        if metric in {None, one["metric"]} and column in {None, one["column"] or ALL}
-    ]
-    if order != "plan":
-        kept.sort(key=_KEYS[order])
-    return head | {"data": kept}
+    async with unlocked(context, session_id) as (session, _):
+        wire = f"ses_{session_id.hex}"
+        return await in_thread(claims_document, session.state, wire, order, metric, column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +81,7 @@ async def part_items(
     and a column or value of none.
     """
     async with unlocked(context, session_id) as (session, row):
-        state = _table_of(session.state, session_id)
+        state = table_of(session.state, f"ses_{session_id.hex}")
         found = await in_thread(_found, state, part, limit + 1, -1 if after is None else after)
     async with context.transaction() as db:
         page = await items_at(db, row["pool_id"], [one.place for one in found[:limit]])
@@ -121,7 +97,7 @@ class _Told(NamedTuple):
 
 
 def _found(state: Session[Table], part: Part, most: int, after: int) -> list[_Told]:
-    """What is told of the first items of a part behind ``after``."""
+    """Return the losses of at most ``most`` items of a part after item ``after``."""
     wanted = _wanted(state, part)
     wanted[: after + 1] = False
     indices = np.flatnonzero(wanted)[:most].tolist()
@@ -145,7 +121,7 @@ def _found(state: Session[Table], part: Part, most: int, after: int) -> list[_To
 def _wanted(state: Session[Table], part: Part) -> Mask:
     table = state.question.table
     wanted = np.ones(table.items, dtype=np.bool_)
-    _check("column", part.column, [one.name for one in table.columns])
+    check_name("column", part.column, [one.name for one in table.columns])
     if (part.column is None) != (part.value is None):
         raise InvalidValue(
             "A group is a column and one of its values.",
@@ -154,7 +130,7 @@ def _wanted(state: Session[Table], part: Part) -> Mask:
         )
     for column in table.columns:
         if column.name == part.column and part.value is not None:
-            _check("value", part.value, column.values)
+            check_name("value", part.value, column.values)
             wanted &= column.code == column.values.index(part.value)
     if part.judged is not None:
         judged = np.zeros(table.items, dtype=np.bool_)
@@ -178,13 +154,13 @@ async def add_claim(
     async with locked(context, session_id) as (journal, db):
         await claim(db, context, once)
         _check_addable(journal)
-        state = _table_of(journal.state, session_id)
+        state = table_of(journal.state, f"ses_{session_id.hex}")
         # A refusal leaves the state as it was: nothing is entered before all is checked.
         state.question.check_addition(TableClaim.asked(addition))
         await journal.step(0, lambda: journal.append(addition, addition.to_dict()))
         document = journal.status()
         await write(db, journal, document)
-        [added] = _rows(state, [len(state.question.claims) - 1])
+        [added] = claim_rows(state, [len(state.question.claims) - 1])
         await keep(db, context, once, added)
     await announce(context.cache, context.project_id, session_id, document)
     return added
@@ -199,67 +175,3 @@ def _check_addable(journal: Journal) -> None:
             rule="a session that was opened without it",
             value=True,
         )
-
-
-def _table_of(state: AnySession, session_id: UUID) -> Session[Table]:
-    """The state, of a session that makes a table of claims; refuses others."""
-    if isinstance(state.question, Table):
-        return state
-    raise InvalidValue(
-        "This session makes one claim, which its status holds.",
-        field="session_id",
-        rule="a session with metrics or groups",
-        value=f"ses_{session_id.hex}",
-    )
-
-
-def _check(field: str, name: str | None, names: Sequence[str]) -> None:
-    if name is not None and name not in names:
-        raise InvalidValue(
-            f"The session has no {field} {name}.",
-            field=field,
-            rule="one of " + ", ".join(one for one in names if one),
-            value=name,
-        )
-
-
-def _width(row: dict[str, Any]) -> float:
-    return float(row["scale"]["upper"] - row["scale"]["lower"])
-
-
-def _rows(state: Session[Table], places: Iterable[int] | None = None) -> list[dict[str, Any]]:
-    """Claims as rows: those at these places, or all."""
-    cells = state.question.cells
-    code = cells.strata.code[np.array(state.rounds.item, dtype=np.intp)]
-    told = state.rounds.judged
-    drawn, judged = (np.bincount(one, minlength=cells.count) for one in (code, code[told]))
-    rows = []
-    for at in range(len(state.question.claims)) if places is None else places:
-        own = state.question.claims[at]
-        stated = own.claim
-        rows.append(
-            {
-                "metric": stated.metric,
-                "column": stated.column,
-                "value": stated.value,
-                "items": stated.items,
-                "known": stated.known,
-            }
-            | (values := claim_values(state.question.plan, own))
-            | {
-                "sentence": claim_sentence(
-                    stated.name, values["score"], own.plan.scale, values["level"]
-                ),
-                "whole": stated.whole,
-                "added": state.question.after(at),
-                "met": claim_met(state.question, at),
-                "met_at": state.question.met_at.get(at),
-                "rounds": {
-                    "drawn": int(drawn[own.cells].sum()),
-                    "judged": int(judged[own.cells].sum()),
-                    "in_interval": len(own.rounds),
-                },
-                "answers": [one.to_dict() for one in state.question.decisions(at)],
-            }
-        )
-    return rows

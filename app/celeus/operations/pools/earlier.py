@@ -26,7 +26,7 @@ from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.tables import pools
 
 BYTES_OF_A_ROUND = 256
-"""What a judged round takes in memory, beside the arrays."""
+"""Bytes a judged round takes in memory, beside the arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ async def basis_of(
     scale: LossScale,
     systems: Systems | None,
 ) -> Basis:
-    """What the pool is based on; refuses a session that leaves nothing to such a pool."""
+    """Return the basis of a new pool; refuses a session with nothing to carry over to it."""
     name = f"ses_{wanted.session_id.hex}"
     # The lock lets nobody delete the session before the pool is there
     params = {"project_id": project_id, "session_id": wanted.session_id}
@@ -121,7 +121,7 @@ async def basis_of(
 
 
 async def basis_now(db: AsyncConnection, record: PoolRecord) -> Basis:
-    """What the pool would be based on now: its certificate may have been issued since."""
+    """Return the pool's basis as of now: its certificate may have been issued since."""
     basis, session = await _based_on(db, record)
     old = await pool_record(db, session.pool_id)
     certificate = None if basis.certificate is None else _hex(session.certificate)
@@ -134,7 +134,7 @@ def _hex(digest: bytes | None) -> str | None:
 
 
 def _side_of(old: PoolRecord, system: str | None) -> Side | None:
-    """Which of the two systems of a session the earlier version is; None where there are none."""
+    """Return which of a session's two systems is the earlier version; None if it has no systems."""
     if isinstance(old.named, Lineup):
         raise InvalidValue(
             "The session sought the best of several systems, and leaves nothing to one version.",
@@ -189,7 +189,7 @@ def _check_loss(old: LossScale | OneLoss, own: LossScale | OneLoss) -> None:
 
 
 def _check_seen(old: PoolRecord, seen: LabelsSeen, systems: Systems | None) -> None:
-    """Of two the old version counts too: what is said of it was said with its session's pool."""
+    """Refuse `no` where makers of the old version, which is compared too, may have seen labels."""
     if systems is None or old.based_on is None:
         return
     if seen == "no" != old.based_on.labels_seen:
@@ -203,7 +203,7 @@ def _check_seen(old: PoolRecord, seen: LabelsSeen, systems: Systems | None) -> N
 
 
 async def kept_earlier(context: Context, db: AsyncConnection, record: PoolRecord) -> Earlier:
-    """What ``earlier_of`` gives, made once: the session is closed, and nothing of it changes."""
+    """Return ``earlier_of``, made once: the session is closed, and nothing of it changes."""
     key = record.project_id, record.based_on, record.systems
     earlier = context.earlier.known(key, "")
     if earlier is None:
@@ -214,7 +214,7 @@ async def kept_earlier(context: Context, db: AsyncConnection, record: PoolRecord
 
 
 async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
-    """What the session that the pool is based on leaves to it."""
+    """Return what is carried over from the session that the pool is based on."""
     basis, session = await _based_on(db, record)
     old = await pool_record(db, session.pool_id)
     pool = old.pool(await read_chunks(db, old.pool_id, old.items))
@@ -226,12 +226,17 @@ async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
 def _with_judged(earlier: Earlier, rows: str) -> Earlier:
     """With the judged rounds as the ledger ends, but for those that nobody could judge."""
     basis, pool = earlier.basis, earlier.pool
-    said = [LastJudgement(*row) for row in orjson.loads(rows)]
-    side = next((one for one in SIDES if one == basis.system), None)
+    judgements = [LastJudgement(*row) for row in orjson.loads(rows)]
+    side = next((side for side in SIDES if side == basis.system), None)
     if side is not None:
         pool = version_of(pool, side)
-        said = [one for row in said if (one := _of_side(row, side, pool)) is not None]
-    judged = [EarlierRound(one.round, one.item, one.loss, one.detail.get("label")) for one in said]
+        judgements = [
+            judgement for row in judgements if (judgement := _of_side(row, side, pool)) is not None
+        ]
+    judged = [
+        EarlierRound(judgement.round, judgement.item, judgement.loss, judgement.detail.get("label"))
+        for judgement in judgements
+    ]
     return replace(earlier, pool=pool, judged=judged)
 
 
@@ -279,7 +284,7 @@ def check_carried(pool: Pool) -> None:
 
 
 async def _based_on(db: AsyncConnection, record: PoolRecord) -> tuple[Basis, Row[Any]]:
-    """What the pool is based on, and the row of that session."""
+    """Return the pool's basis, and the row of that session."""
     if record.based_on is None:
         message = f"pool {record.pool_id} is based on nothing"
         raise ValueError(message)

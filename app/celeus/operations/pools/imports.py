@@ -54,7 +54,7 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How an import treats bad rows, and whether it stores anything."""
+    """Options of an import: skip bad rows; check without storing anything."""
 
     skip_bad_rows: bool = False
     dry_run: bool = False
@@ -107,7 +107,8 @@ async def import_rows(
             items_digest=growth.items_digest,
             columns=growth.columns,
             groups=list(growth.groups),
-            group_columns=[[name, list(it)] for name, it in growth.group_columns.items()] or None,
+            group_columns=[[name, list(codes)] for name, codes in growth.group_columns.items()]
+            or None,
             stated=growth.stated.to_dict(),
             classes=growth.shape.classes if growth.shape and growth.items else None,
         )
@@ -159,12 +160,12 @@ async def grow(
 def _slices(batches: Iterator[Rows]) -> Iterator[Rows]:
     """The same rows, few at a time."""
     for lines, rows in batches:
-        for at in range(0, len(rows), MOST_COMPARED):
-            yield lines[at : at + MOST_COMPARED], rows[at : at + MOST_COMPARED]
+        for start in range(0, len(rows), MOST_COMPARED):
+            yield lines[start : start + MOST_COMPARED], rows[start : start + MOST_COMPARED]
 
 
 async def _batch_work(work: Callable[..., T], *args: object) -> T:
-    """What ``work`` gives for a batch: in a thread, few at once, and without collections.
+    """Return ``work(*args)`` of a batch: in a thread, few at once, without garbage collection.
 
     Python runs one thread at a time, so that more would only keep the event loop waiting; a
     collection would stop all of them to look through millions of lists.

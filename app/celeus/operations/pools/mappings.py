@@ -11,7 +11,7 @@ from celeus.operations.runtime.context import Context
 from celeus.store.tables import mappings
 
 MOST_REMEMBERED = 50
-"""Of a project; those used longest ago are forgotten."""
+"""Most mappings of a project; those used longest ago are forgotten."""
 MOST_BYTES = 1 << 15
 
 
@@ -33,13 +33,15 @@ async def remember(context: Context, mapping: Mapping[str, str]) -> None:
         index_elements=["project_id", "columns_digest"],
         set_={"mapping": kept.excluded.mapping, "used_at": func.now()},
     )
-    own = mappings.c.project_id == context.project_id
+    of_project = mappings.c.project_id == context.project_id
     newest = (
         select(mappings.c.columns_digest)
-        .where(own)
+        .where(of_project)
         .order_by(mappings.c.used_at.desc())
         .limit(MOST_REMEMBERED)
     )
     async with context.transaction() as db:
         await db.execute(kept)
-        await db.execute(delete(mappings).where(own, mappings.c.columns_digest.not_in(newest)))
+        await db.execute(
+            delete(mappings).where(of_project, mappings.c.columns_digest.not_in(newest))
+        )

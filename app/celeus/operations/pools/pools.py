@@ -47,8 +47,7 @@ from celeus.store.database import planned_rows
 from celeus.store.tables import pools
 
 Lock = Literal["rows", "pool"]
-"""What of a pool nobody else changes meanwhile: its rows, or the pool, which new sessions wait for,
-too."""
+"""The part of a pool that is locked: its rows, or all of it, for which new sessions wait, too."""
 
 ITEMS_DELETED_AT_ONCE = 50_000
 PAGE_BYTES = 4 << 20

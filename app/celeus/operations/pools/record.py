@@ -52,7 +52,7 @@ class PoolRecord:
 
     @property
     def score(self) -> Score:
-        """What the mean of its losses is called."""
+        """Name and direction of the mean of its losses."""
         return self.declared or default_score(self.scale, self.named)
 
     @property

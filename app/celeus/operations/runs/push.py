@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.certificate.chain import chain_start
 from celeus.core.runs.run_file import PoolForm
+from celeus.core.session.session import plan_from_values
 from celeus.errors import (
     LedgerBroken,
     RunTooCostly,
@@ -35,7 +36,7 @@ from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import minute
 from celeus.operations.sessions.ledger import head_of
-from celeus.operations.sessions.sessions import uncertified
+from celeus.operations.sessions.sessions import take_place, uncertified
 from celeus.store.database import raw_connection
 
 MODULE = "celeus.operations.runs.push_worker"
@@ -52,7 +53,7 @@ class PushResult:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What was found in a file: the values of its session, and its rows for the database."""
+    """The contents of a checked file: the values of its session, and its rows for the database."""
 
     values: dict[str, Any]
     file: IO[bytes]
@@ -72,27 +73,27 @@ async def push(context: Context, file: IO[bytes]) -> PushResult:
     refused.
     """
     async with context.transaction() as db:
-        at: datetime = (await db.execute(text("SELECT clock_timestamp()"))).scalar_one()
+        now: datetime = (await db.execute(text("SELECT clock_timestamp()"))).scalar_one()
     with ExitStack() as stack:
         events, trajectory = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         async with context.process(VerificationBusy):
-            values = await _checked(context, at, [file, events, trajectory])
+            values = await _checked(context, now, [file, events, trajectory])
         run = _Run(values, file, events, trajectory)
         async with context.gates.importing(context.key_id or ""), context.transaction() as db:
             known = await _known(db, context.project_id, run)
-            document = known or await _keep(context, db, run, at)
+            document = known or await _keep(context, db, run, now)
     # Also of one that was there: whoever kept it may have been killed before
     warnings = await uncertified(context, run.session_id)
     document |= {"warnings": document["warnings"] + warnings}
     return PushResult(document, created=known is None)
 
 
-async def _checked(context: Context, at: datetime, files: list[IO[bytes]]) -> dict[str, Any]:
-    """What the child found in the first of the files; the rows are in the others then."""
+async def _checked(context: Context, now: datetime, files: list[IO[bytes]]) -> dict[str, Any]:
+    """Return what the child found in the first of the files; it writes the rows into the others."""
     job = Frame(
         {
             "project": str(context.project_id),
-            "at": moment(at),
+            "at": moment(now),
             "max_items": context.settings.max_items,
             "lease_seconds": context.settings.lease_seconds_default,
         }
@@ -120,19 +121,18 @@ async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, 
     high, low = divmod(run.session_id.int & (1 << 62) - 1, 1 << 31)
     await db.execute(_TURN, {"high": high, "low": low})
     params = {"session_id": run.session_id}
-    row = (await db.execute(_THERE, params)).one_or_none()
+    there = (await db.execute(_THERE, params)).scalar_one_or_none()
     name = f"ses_{run.session_id.hex}"
-    if row is None and (await db.execute(_DELETED, params)).one_or_none() is not None:
+    if there is None and (await db.execute(_DELETED, params)).one_or_none() is not None:
         raise SessionDeleted(
             f"There was a session {name}, and it was deleted for good.",
             field="session",
             rule="the id of a session that was never deleted",
             value=name,
         )
-    if row is None:
+    if there is None:
         return None
-    head = bytes.fromhex(run.values["head"])
-    if row.project_id != project_id or bytes(row.ledger_head) != head:
+    if bytes(there).hex() != run.values["head"]:
         raise SessionDiffers(
             f"There is a session {name} already, and its ledger is another one.",
             field="session",
@@ -142,7 +142,7 @@ async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, 
     return await document_of(db, project_id, run.session_id)
 
 
-async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) -> dict[str, Any]:
+async def _keep(context: Context, db: AsyncConnection, run: _Run, now: datetime) -> dict[str, Any]:
     """Pool, session, ledger and trajectory, in the transaction of ``db``."""
     values = run.values
     pool_id = await _pool_id(context, db, run)
@@ -150,7 +150,7 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
     document: dict[str, Any] = values["status"] | {
         "pool_id": f"pool_{pool_id.hex}",
         "owner": owner,
-        "active_at": moment(minute(at)),
+        "active_at": moment(minute(now)),
     }
     digest = bytes.fromhex(values["plan_digest"])
     await db.execute(
@@ -173,9 +173,9 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
             "status": orjson.dumps(document).decode(),
             "head": bytes.fromhex(values["head"]),
             "origin": orjson.dumps(document["origin"]).decode(),
-            "now": at,
+            "now": now,
             "owner": owner,
-            "active_at": minute(at),
+            "active_at": minute(now),
             "words": words_of(None, owner, ()),
         },
     )
@@ -190,6 +190,8 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, at: datetime) 
             field="body",
             rule="a ledger as it was written",
         )
+    plan = plan_from_values(values["plan"])
+    await take_place(db, context.project_id, run.session_id, plan)
     return document
 
 
@@ -234,7 +236,7 @@ def _rewind(file: IO[bytes]) -> None:
 
 
 _TURN = text("SELECT pg_advisory_xact_lock(CAST(:high AS int), CAST(:low AS int))")
-_THERE = text("SELECT project_id, ledger_head FROM sessions WHERE session_id = :session_id")
+_THERE = text("SELECT ledger_head FROM sessions WHERE session_id = :session_id")
 _DELETED = text("SELECT session_id FROM tombstones WHERE session_id = :session_id")
 _POOL = text(
     """

@@ -4,8 +4,10 @@ The job's files are the run, and two empty ones for the rows of its ledger and i
 the text format of COPY. One frame answers: what the session's own row is to hold.
 """
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import IO, Any, Never
 from uuid import UUID
@@ -33,6 +35,8 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     try:
         lines = numbered(source)
         opening = opening_of(next(lines, b""))
+        project = UUID(job.values["project"])
+        opening = replace(opening, session=_session_id(project, opening.session))
         pool = _pool(opening, lines, job.values["max_items"])
         run = run_of(opening, pool, lines, job.values["at"])
     except Mismatch as differs:
@@ -63,6 +67,15 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     )
 
 
+def _session_id(project_id: UUID, run: bytes) -> bytes:
+    """Return the id that a run's session has in a project, the same at every push.
+
+    With the run's own id, a push would show whether another project has that session, and could
+    take the id before its project does.
+    """
+    return hashlib.sha256(b"celeus-pushed-1" + project_id.bytes + run).digest()[:16]
+
+
 def _pool(opening: Opening, lines: Iterator[bytes], most: int) -> Pool:
     growth = opening.form.growth
     growth.most_items = most
@@ -84,8 +97,8 @@ def _refuse(differs: Mismatch, opening: Opening | None) -> Never:
     """The refusal by the line of the file that is not as it has to be."""
     where, line = differs.where, "line 1"
     if where.startswith("ledger[") and opening is not None:
-        at, _, inner = where.removeprefix("ledger[").partition("]")
-        line = f"line {2 + opening.items + int(at)}"
+        index, _, inner = where.removeprefix("ledger[").partition("]")
+        line = f"line {2 + opening.items + int(index)}"
         where = inner.removeprefix(".").removeprefix(", ") or "the event"
     elif where == "ledger":
         line, where = "the ledger", "what it leads to"
@@ -112,7 +125,7 @@ def _event(record: dict[str, Any]) -> str:
         None if detail is None else orjson.dumps(detail).decode().replace("\\", "\\\\"),
         record["at"],
     )
-    return "\t".join(NUL if one is None else str(one) for one in values)
+    return "\t".join(NUL if value is None else str(value) for value in values)
 
 
 def _number(value: float | None) -> str:
@@ -121,9 +134,10 @@ def _number(value: float | None) -> str:
 
 def _trajectory(run: Run) -> Iterator[str]:
     """The points as rows of `trajectory`, without project and session."""
-    for point, at in zip(run.state.question.points, run.folded_at, strict=True):
+    for point, sequence in zip(run.state.question.points, run.folded_at, strict=True):
         interval = point.interval
-        yield f"{point.round}\t{at}\t{point.estimate!r}\t{interval.lower!r}\t{interval.upper!r}"
+        ends = f"{interval.lower!r}\t{interval.upper!r}"
+        yield f"{point.round}\t{sequence}\t{point.estimate!r}\t{ends}"
 
 
 def _status(run: Run, pool: Pool, job: Frame) -> dict[str, Any]:

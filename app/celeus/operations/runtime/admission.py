@@ -34,7 +34,7 @@ class Admission:
         self._part: Part = part
         self._queues: OrderedDict[Hashable, Waiting] = OrderedDict()
         self.waiting = 0
-        """How many wait now."""
+        """Number of requests that wait."""
 
     @asynccontextmanager
     async def of(self, project: Hashable) -> AsyncIterator[None]:
@@ -71,9 +71,9 @@ class Admission:
 
     def _make_room(self, project: Hashable) -> None:
         """Refuse the newest of the project that waits most, unless it is this one's turn to be."""
-        longest = max(self._queues, key=lambda one: len(self._queues[one]), default=project)
-        own = len(self._queues.get(project, ()))
-        if not self._queues or len(self._queues[longest]) <= own + 1:
+        longest = max(self._queues, key=lambda queued: len(self._queues[queued]), default=project)
+        of_project = len(self._queues.get(project, ()))
+        if not self._queues or len(self._queues[longest]) <= of_project + 1:
             raise overloaded()
         newest = self._queues[longest][-1]
         self._leave(longest, newest)

@@ -137,7 +137,9 @@ class CallerCache:
 
     def forget_key(self, key_id: str) -> None:
         """Evict a key and every browser that is signed in with it."""
-        for name in [it for it, entry in self._known.items() if entry.caller.key_id == key_id]:
+        for name in [
+            known for known, entry in self._known.items() if entry.caller.key_id == key_id
+        ]:
             del self._known[name]
 
     def __len__(self) -> int:

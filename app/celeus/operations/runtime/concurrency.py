@@ -25,7 +25,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 10.0
-"""How long a reader waits for what takes long to make, before it is refused."""
+"""Longest time, in seconds, a reader waits for what takes long to make; then it is refused."""
 STREAMS_OF_A_KEY = 64
 """Each looks at the database again and again."""
 STREAM_RETRY_SECONDS = 5

@@ -29,11 +29,11 @@ from celeus.store.rates import Rates
 from celeus.store.tables import DEFAULT_PROJECT
 
 CERTIFICATE_BYTES = 64 << 20
-"""Of the certificates a process keeps, but for the last one."""
+"""Most bytes of the certificates a process keeps, the last one not counted."""
 EARLIER_BYTES = 256 << 20
-"""Of what judged sessions leave to new versions' pools, but for the last one."""
+"""Most bytes of what is carried over from judged sessions, the last one not counted."""
 NEWS_BYTES = 16 << 20
-"""Of the news a process keeps for its streams."""
+"""Most bytes of the news a process keeps for its streams."""
 
 
 @dataclass(frozen=True, slots=True)

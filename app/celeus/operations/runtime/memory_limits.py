@@ -27,17 +27,17 @@ def _count(value: object, visited: set[int]) -> int:
     total = 0
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if type(one) in ATOMS or id(one) in visited:
+        held = waiting.pop()
+        if type(held) in ATOMS or id(held) in visited:
             continue
-        visited.add(id(one))
-        if isinstance(one, np.ndarray):
-            waiting.append(one.base)
-            total += one.nbytes if one.base is None else 0
-        elif isinstance(one, array | bytes):
-            total += sys.getsizeof(one)
+        visited.add(id(held))
+        if isinstance(held, np.ndarray):
+            waiting.append(held.base)
+            total += held.nbytes if held.base is None else 0
+        elif isinstance(held, array | bytes):
+            total += sys.getsizeof(held)
         else:
-            waiting.extend(_parts(one))
+            waiting.extend(_parts(held))
     return total
 
 
@@ -48,12 +48,12 @@ def _parts(value: object) -> Iterable[object]:
     if isinstance(value, list | tuple | set | frozenset | deque):
         return value
     kind: type = type(value)
-    own = getattr(value, "__dict__", {}).values()
-    return [*own, *(getattr(value, name, None) for name in _slots(kind))]
+    members = getattr(value, "__dict__", {}).values()
+    return [*members, *(getattr(value, name, None) for name in _slots(kind))]
 
 
 @cache
 def _slots(kind: type) -> tuple[str, ...]:
     """Names of the attributes that objects of a class keep outside a ``__dict__``."""
-    names = (name for one in kind.__mro__ for name in getattr(one, "__slots__", ()))
+    names = (name for base in kind.__mro__ for name in getattr(base, "__slots__", ()))
     return tuple(name for name in names if name != "__weakref__")

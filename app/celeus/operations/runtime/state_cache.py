@@ -206,9 +206,9 @@ class StateCache:
         session, size = slot.session, 0
         if session is not None:
             precision, sequence = session.state.stopping.precision, session.state.sequence
-            known, wanted, at = slot.counted or (None, None, 0)
+            known, wanted, counted_at = slot.counted or (None, None, 0)
             same = known is session and wanted == precision
-            if same and at <= sequence <= at + at // 8:
+            if same and counted_at <= sequence <= counted_at + counted_at // 8:
                 return
             slot.counted, size = (session, precision, sequence), session.nbytes
         else:

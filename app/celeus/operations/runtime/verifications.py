@@ -10,7 +10,7 @@ from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed
 MODULE = "celeus.operations.certificates.verify_worker"
 MOST_MEMORY_BYTES = 4 << 30
 PATIENCE = 2.0
-"""How long the process may take by the clock, in times of its processor time."""
+"""Longest wall time of the process, as a multiple of its processor time."""
 START_SECONDS = 10.0
 
 
@@ -34,7 +34,7 @@ async def report_on(
         {
             "seconds": bounds.processor_seconds,
             "trusted": None if trusted is None else trusted.hex(),
-            "noted": {str(at): head.hex() for at, head in (noted or {}).items()},
+            "noted": {str(sequence): head.hex() for sequence, head in (noted or {}).items()},
             "files": list(files),
         }
     )

@@ -43,7 +43,7 @@ Files = Sequence[IO[bytes]]
 Reason = Literal["time", "processor time", "memory", "answer", "status"]
 
 MOST_LOGGED_BYTES = 1 << 16
-"""Of what a child writes to its standard error; the rest is read and dropped."""
+"""Most bytes logged of a child's standard error; the rest is read and dropped."""
 NICENESS = 10
 """Judges who wait come first: of a busy processor a child gets a tenth of the service's share."""
 EXHAUSTED = 3
@@ -241,11 +241,13 @@ def _log(source: int) -> None:
 
 def write(sink: IO[bytes], frame: Frame) -> None:
     """Write one frame."""
-    layout = [(name, one.dtype.str, one.shape) for name, one in frame.arrays.items()]
+    layout = [(name, values.dtype.str, values.shape) for name, values in frame.arrays.items()]
     head = json.dumps([frame.values, layout]).encode()
-    sink.write(_SIZES.pack(len(head), sum(one.nbytes for one in frame.arrays.values())) + head)
-    for one in frame.arrays.values():
-        sink.write(one.tobytes())
+    sink.write(
+        _SIZES.pack(len(head), sum(values.nbytes for values in frame.arrays.values())) + head
+    )
+    for values in frame.arrays.values():
+        sink.write(values.tobytes())
     sink.flush()
 
 
@@ -335,7 +337,7 @@ def _refusal(members: object) -> Refusal:
         message = "a refusal nobody knows"
         raise ValueError(message)
     detail, place, rule, value = (members.get(name) for name in _MEMBERS)
-    if not all(isinstance(one, str) for one in (detail, place, rule)):
+    if not all(isinstance(word, str) for word in (detail, place, rule)):
         message = "a refusal without detail, field or rule"
         raise ValueError(message)
     return _REFUSALS[members["code"]](str(detail), field=place, rule=rule, value=value)

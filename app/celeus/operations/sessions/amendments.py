@@ -45,7 +45,8 @@ from celeus.timings import timed
 
 ATTEMPTS = 3
 MOST_CORRECTIONS = 20
-"""Of a label by its judge: each is an event of the ledger, and folds what follows anew."""
+"""Most corrections of a label by its judge: each is an event of the ledger, and all rounds after it
+are folded anew."""
 ROUNDS_AT_ONCE = 2_000
 """Rounds folded beside a session before it is looked at again."""
 STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})

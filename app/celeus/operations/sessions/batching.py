@@ -25,12 +25,12 @@ from celeus.operations.sessions.journal import Journal, locked
 T = TypeVar("T")
 
 TURN_SECONDS = 0.005
-"""How long a group keeps the process to itself; then others have their turn."""
+"""Longest time, in seconds, a batch runs before it yields to the event loop."""
 
 Answering = Callable[[dict[str, Any], dict[int, Item]], T]
 """Makes an answer of the session's status after all of the group, and of the items wanted."""
 Work = Callable[[Journal, AsyncConnection], Awaitable[Answering[T]]]
-"""What a request does with a journal that is its own for the moment."""
+"""The work of one request, called with the locked journal."""
 _Asked = tuple[Context, Work[Any]]
 
 

@@ -1,4 +1,4 @@
-"""What a blind key, one that may not see a session, is told of its rounds and may touch of them.
+"""The rounds of a session as a blind key, one that may not see the session, knows them.
 
 Rounds count from 1, so that a round's number would tell how many are drawn. To a blind key every
 round has another number, in no order. What was never handed to the key is refused in the same

@@ -61,7 +61,7 @@ BETS_LOCKED = 10_000_000
 """Bets folded while the session is locked, about half a second: tables place thousands a round."""
 ATTEMPTS = 3
 MOST_PASSED = 16
-"""Of those who passed a draw on: an earlier one may get it again."""
+"""Most holders remembered as having passed a draw on; earlier ones may get it again."""
 BESIDE = "beside"
 """Member of a judgement's detail: key and worker of the others that held its draw, as JSON."""
 
@@ -89,7 +89,8 @@ class Journal:
     where the same is asked again, and ``wait`` the seconds until it may ask again, where it gets
     none until the oldest draw is judged. ``stood`` is how the session stood before, ``judged`` are
     the rounds that all of them judged, ``wanted`` the items of each of those before, and
-    ``tallies`` their labels by key.
+    ``tallies`` their labels by key. Events are appended ``at`` the time ``now``, or at the time of
+    the ledger's last event where the database's clock was set back since.
     """
 
     project_id: UUID
@@ -103,6 +104,7 @@ class Journal:
     lifecycle: str
     revision: int
     now: datetime
+    at: datetime
     leases: dict[int, Lease]
     folded_before: int
     head: bytes
@@ -148,7 +150,7 @@ class Journal:
         if isinstance(event, Amendment) and self.state.refolds(event):
             self.folded_before = min(self.folded_before, event.round - 1)
         advance(self.state, event, self.session.checkpoints, ready)
-        entry = Entry(self.state.sequence, event, self.now, detail)
+        entry = Entry(self.state.sequence, event, self.at, detail)
         self.entries.append(entry)
         self.head = self.session.head = chain_next(self.head, entry.record)
         if isinstance(event, Amendment):
@@ -197,9 +199,9 @@ class Journal:
         self.item_indices, self.labelled = [], []
 
     async def step(self, rounds: int, append: Callable[[], T]) -> T:
-        """What ``append`` returns; it appends events that have ``rounds`` rounds drawn or played.
+        """Call ``append``, whose events draw or fold ``rounds`` rounds, and return what it returns.
 
-        Many are played in a thread, which goes on changing the state if we are cancelled.
+        Many rounds are folded in a thread, which continues even if this task is cancelled.
         """
         with timed("fold"):
             if is_short(self.state, rounds):
@@ -218,17 +220,19 @@ class Journal:
         For ``seconds``, but no longer than the session's leases. Who else holds it still does.
         """
         keys: list[str] = []
-        passed, beside = [], None
+        since, passed, beside = self.now, [], None
         if round_ in self.leases:
             before = self.leases[round_]
             keys, passed = before.keys, before.passed
+            if (self.key, worker) in before.ends:
+                since = before.since
             for holder in before.holders(self.now):
                 if holder != (self.key, worker):
                     beside = (*holder, before.ends[holder].isoformat())
         most = self.record.lease_seconds
         until = self.now + timedelta(seconds=most if seconds is None else min(seconds, most))
         keys = [key for key in keys if key != self.key] + [self.key]
-        lease = Lease(round_, worker, until, keys, passed, beside)
+        lease = Lease(round_, worker, until, since, keys, passed, beside)
         self.leases[round_] = lease
         self.new_leases.append(lease)
         return lease
@@ -264,7 +268,7 @@ class Journal:
 
     @property
     def standing_leases(self) -> list[Lease]:
-        """Of the new leases the last of each round, without rounds that somebody then judged."""
+        """The last new lease of each round that is still unjudged."""
         rounds = dict.fromkeys(lease.round for lease in self.new_leases)
         return [self.leases[round_] for round_ in rounds if round_ in self.leases]
 
@@ -310,9 +314,9 @@ def must_take_labels(journal: Journal) -> None:
 
 
 def hands_out(journal: Journal, count: int) -> bool:
-    """Whether draws may be held: of an active session new ones, of others those held already.
+    """Return True if the session leases draws: new ones only while it is active.
 
-    The latter are asked for by a ``count`` of 0, and are nobody's once the session is closed.
+    With a ``count`` of 0 a holder renews the draws it has, until the session is closed.
     """
     state = session_state(journal.lifecycle, journal.state)
     held = not count and state != "closed"
@@ -431,17 +435,20 @@ def _journal(
         message = "a journal needs a state"
         raise ValueError(message)
     record = SessionRecord.of(row)
-    now = record.created_at
+    now = last = record.created_at
     leases: dict[int, Lease] = {}
     for event in rows:
         if event["kind"] == 0:
             now = event["at"]
+        elif event["kind"] == -2:
+            last = event["at"]
         elif event["kind"] == -1:
-            keys, passed, beside = event["detail"]
+            since, keys, passed, beside = event["detail"]
             leases[event["round"]] = Lease(
                 event["round"],
                 event["worker"],
                 event["at"],
+                datetime.fromisoformat(since),
                 keys,
                 passed,
                 beside and (*beside,),
@@ -458,6 +465,7 @@ def _journal(
         lifecycle=record.lifecycle,
         revision=record.revision,
         now=now,
+        at=max(now, last),
         leases=leases,
         folded_before=session.state.folded,
         head=record.ledger_head,
@@ -469,7 +477,7 @@ def _journal(
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What other processes wrote, up to the chain's ``head``, and whether there is ``more``."""
+    """Events of other processes up to the chain's ``head``; ``more`` if there are later ones."""
 
     missed: list[Event]
     head: bytes | None
@@ -479,7 +487,7 @@ class _News:
 async def _news(
     session: CachedSession, row: dict[str, Any], rows: list[dict[str, Any]]
 ) -> _News | None:
-    """What the ledger has beyond the state; None where it does not continue the state's events.
+    """Return the events after the state's last one; None if the ledger does not continue the state.
 
     After a restore it may be shorter, or have grown again with other events than those.
     """

@@ -32,7 +32,8 @@ Holder = tuple[str, str]
 class Lease:
     """A lease: who holds an unjudged draw, and until when (the database's clock).
 
-    A worker's name counts within its key. ``keys`` are all that ever held the draw, the holder's
+    ``since`` is when the draw was handed to somebody who did not have it; renewing keeps it. A
+    worker's name counts within its key. ``keys`` are all that ever held the draw, the holder's
     last; a caller without a key is "". ``passed`` are those of whom each gave it to somebody else.
     ``beside`` is who else holds it, of those who do for longer: key, worker, and the lease's end.
     """
@@ -40,6 +41,7 @@ class Lease:
     round: int
     worker: str
     expires_at: datetime
+    since: datetime
     keys: list[str]
     passed: list[list[str]] = field(default_factory=list)
     beside: tuple[str, str, str] | None = None
@@ -51,7 +53,7 @@ class Lease:
 
     @property
     def ends(self) -> dict[Holder, datetime]:
-        """When the lease of each holder ends, whether it runs or has ended."""
+        """The end of each holder's lease, whether or not it has passed."""
         ends = {self.holder: self.expires_at}
         if self.beside is not None:
             key, worker, end = self.beside
@@ -59,7 +61,7 @@ class Lease:
         return ends
 
     def holders(self, now: datetime) -> list[Holder]:
-        """Those whose leases run."""
+        """Return the holders whose leases have not ended."""
         return [holder for holder, end in self.ends.items() if end > now]
 
 
@@ -210,8 +212,11 @@ _LOOK = """
            NULL::text AS worker
     UNION ALL
     SELECT -1, expires_at, NULL, round, NULL, NULL, NULL, NULL, NULL, NULL,
-           jsonb_build_array(keys, passed, beside), worker
+           jsonb_build_array(since, keys, passed, beside), worker
     FROM leases WHERE session_id = %(session_id)s
+    UNION ALL
+    (SELECT -2, at, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+     FROM events WHERE session_id = %(session_id)s ORDER BY sequence DESC LIMIT 1)
     UNION ALL
     (SELECT kind, at, sequence, round, item, q, strata_q, seen, loss, losses, detail, NULL
      FROM events WHERE session_id = %(session_id)s AND sequence > %(after)s

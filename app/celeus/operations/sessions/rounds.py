@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any, Self
 from uuid import UUID
 
@@ -53,20 +54,20 @@ from celeus.operations.sessions.panel import ratings as panel
 from celeus.settings import Settings
 
 BLIND_WAIT_SECONDS = 10.0
-"""When a blind key may ask again: the ends of the others' leases are not its business. When a
-rater may: turns have no end."""
+"""Seconds until a blind key asks again, which must not learn when others' leases end, or a rater,
+whose turns have no end."""
 LEFT_TO_OTHERS = 8
 """One of so many draws that may be out is left to keys that are not blind."""
 LEAST_SHARE = 2
 """Draws that any key may hold: the labelling page shows one and has the next at hand."""
 
 REPLAY_SECONDS = 0.5
-"""How long a judgement waits until all rounds so far are bet on again."""
+"""Longest time, in seconds, a judgement waits until all rounds so far are bet on again."""
 REPLAY_RETRY_SECONDS = 2
 
 
 LONGEST_PROGRAM_LEASE = 30.0
-"""Seconds; who holds a draw for longer may be a person."""
+"""Longest lease of a program, in seconds; the holder of a longer one may be a person."""
 
 _Asked = tuple[str, int, int | None]
 """A worker, how many draws it wants to hold, and for how many seconds."""
@@ -74,7 +75,7 @@ _Asked = tuple[str, int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How many draws ``worker`` wants to hold, and for how long; ``rater`` is who it is in a panel.
+    """Number of draws ``worker`` wants to hold, and for how long; ``rater`` is its name in a panel.
 
     With ``front_first`` it may be handed the oldest open draw while somebody else holds it.
     """
@@ -223,7 +224,7 @@ def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> boo
 async def _looked_at(
     db: AsyncConnection, journal: Journal, judgements: Sequence[Judgement], rater: str | None
 ) -> tuple[list[panel.RaterJudgement] | None, dict[int, Loss]]:
-    """What a rater of a panel says, and the losses of rounds not judged before; all is checked."""
+    """Check the judgements; return a rater's, and the losses of rounds not judged before."""
     ratings = panel.ratings_in(journal)
     if ratings is not None and rater is not None:
         return await panel.check_ratings(db, journal, ratings, judgements, rater)
@@ -241,7 +242,7 @@ async def _wish(
     settings: Settings,
     said: Sequence[Judgement] = (),
 ) -> Wish:
-    """What the caller wants to hold after it has ``said`` this."""
+    """Return the wish of the caller, which has ``said`` this."""
     worker, count, seconds = asked
     ratings = panel.ratings_in(journal)
     if ratings is not None:
@@ -254,7 +255,7 @@ async def _wish(
 async def _may_go_again(
     db: AsyncConnection, journal: Journal, seconds: int | None, said: Sequence[Judgement]
 ) -> bool:
-    """Whether the oldest open draw is out for long enough to be handed out a second time.
+    """Return whether the holder of the oldest open draw has had it for too long.
 
     Where only programs are concerned it always is: the draws judged behind it say enough. People
     may take their time: several times as long as half of the latest judgements took. For a blind
@@ -262,23 +263,24 @@ async def _may_go_again(
     """
     judged = {it.round for it in said}
     front = min(journal.leases.keys() - judged, default=None)
-    times = await _times(db, journal, front or 0) if journal.blind else None
+    median = await _median(db, journal) if journal.blind else None
     if front is None or journal.state.observed + len(judged) - front + 1 < LEAST_BEHIND:
         return True
-    left = (journal.leases[front].expires_at - journal.now).total_seconds()
+    lease = journal.leases[front]
+    left = (lease.expires_at - journal.now).total_seconds()
     if seconds is not None and left <= LONGEST_PROGRAM_LEASE:
         return True
-    age, median = times or await _times(db, journal, front)
-    return age is not None and median is not None and age >= SLOW_TIMES * median
+    if not journal.blind:
+        median = await _median(db, journal)
+    age = (journal.now - lease.since).total_seconds()
+    return median is not None and age >= SLOW_TIMES * median
 
 
-async def _times(
-    db: AsyncConnection, journal: Journal, round_: int
-) -> tuple[float | None, float | None]:
-    """How long a draw is open, and how long half of the latest judgements took, in seconds."""
-    params = {"session_id": journal.session_id, "round": round_, "now": journal.now}
-    age, median = (await db.execute(_TIMES, params)).one()
-    return age, median
+async def _median(db: AsyncConnection, journal: Journal) -> float | None:
+    """Return the median time of the latest judgements since their draws, in seconds."""
+    params = {"session_id": journal.session_id}
+    median: float | None = (await db.execute(_MEDIAN, params)).scalar_one()
+    return median
 
 
 async def _duplicates(
@@ -335,7 +337,7 @@ async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, a
 async def _said_before(
     db: AsyncConnection, journal: Journal, rounds: Collection[int]
 ) -> dict[int, Said]:
-    """What the caller's key has said of those of the rounds that it judged.
+    """Return the words of the caller's key for those of the rounds that it judged.
 
     Refuses, all in one way, rounds that neither it nor a predecessor of it was ever handed, and
     those that somebody else has judged.
@@ -495,7 +497,7 @@ def _open_draws(journal: Journal, worker: str) -> list[OpenDraw]:
 
 
 def _room(journal: Journal, settings: Settings) -> int:
-    """How many new draws may be made: no more are pending than may be.
+    """Return the number of new draws that may be made within the limit on pending ones.
 
     Blind keys together leave some of the pending draws to the other keys.
     """
@@ -572,7 +574,11 @@ class Hand:
 
 
 def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_draws: bool) -> Offer:
-    """The draws with those of their items that there are, or why there are none."""
+    """The draws with those of their items that there are, or why there are none.
+
+    They are in the order of the numbers that the caller knows their rounds by: to a blind key no
+    order tells which were drawn before others, and so which are a panel's third votes.
+    """
     state, pool = session_state(journal.lifecycle, journal.state), journal.session.pool
     draws = [
         {
@@ -584,6 +590,7 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
         for index, lease, number in zip(hand.indices, hand.leases, hand.numbers, strict=False)
         if index in items
     ]
+    draws.sort(key=itemgetter("round"))
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
     if hand.blind or panel.ratings_in(journal) is not None:
@@ -597,20 +604,17 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
     return Offer("all_leased", [], max(1.0, math.ceil(min(waits, default=1.0))))
 
 
-_TIMES = with_kinds(
+_MEDIAN = with_kinds(
     """
     WITH latest AS (
         SELECT round, at FROM events
         WHERE session_id = :session_id AND kind IN (:observation, :unjudgeable)
         ORDER BY sequence DESC LIMIT 60
     )
-    SELECT (SELECT extract(epoch FROM CAST(:now AS timestamptz) - at)::float8 FROM events
-            WHERE session_id = :session_id AND kind = :draw AND round = :round) AS age,
-           (SELECT percentile_cont(0.5) WITHIN GROUP (
-                ORDER BY extract(epoch FROM latest.at - drawn.at)::float8)
-            FROM latest JOIN events AS drawn
-                ON drawn.session_id = :session_id AND drawn.kind = :draw
-                AND drawn.round = latest.round) AS median
+    SELECT percentile_cont(0.5) WITHIN GROUP (
+        ORDER BY extract(epoch FROM latest.at - drawn.at)::float8)
+    FROM latest JOIN events AS drawn
+        ON drawn.session_id = :session_id AND drawn.kind = :draw AND drawn.round = latest.round
     """
 )
 _BESIDE = with_kinds(

@@ -44,7 +44,7 @@ SEED_BYTES = 32
 
 
 class Unchanged(Enum):
-    """What a change leaves as it is, where every text and None have a meaning."""
+    """The value of a field that a change leaves as it is; None and texts have other meanings."""
 
     UNCHANGED = "unchanged"
 
@@ -121,6 +121,7 @@ async def open_session(
             )
             document = status_document(record, state, pool)
             await _insert(db, record, plan, seed, document)
+            await take_place(db, context.project_id, session_id, plan)
             if opening.instructions:
                 said = opening.instructions
                 await keep_instructions(db, context, opening.pool_id, session_id, said)
@@ -133,6 +134,17 @@ async def open_session(
         slot.session = CachedSession(plan, pool, state, seed)
     context.stamps.ask(session_id, bytes.fromhex(plan.digest))
     return document
+
+
+async def take_place(
+    db: AsyncConnection, project_id: UUID, session_id: UUID, plan: AnyPlan
+) -> None:
+    """Give a session that asks something the next place of its project, for good.
+
+    Sessions of the project take turns until the transaction ends.
+    """
+    if isinstance(plan, Plan) and plan.asks:
+        await db.execute(_PLACE, {"project_id": project_id, "session_id": session_id})
 
 
 async def get_session(context: Context, session_id: UUID) -> tuple[bytes, str]:
@@ -359,6 +371,14 @@ _INSERT = text(
         CAST(:status AS jsonb), CAST(:planned_labels AS jsonb), :ledger_head, :now, :now, :owner,
         CAST(:tags AS jsonb), array_to_tsvector(CAST(:words AS text[])),
         :active_at)
+    """
+)
+_PLACE = text(
+    """
+    WITH project AS (
+        UPDATE projects SET asked = asked + 1 WHERE project_id = :project_id RETURNING asked
+    )
+    UPDATE sessions SET place = project.asked FROM project WHERE session_id = :session_id
     """
 )
 _FILED = text(

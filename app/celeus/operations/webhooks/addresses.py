@@ -1,4 +1,4 @@
-"""Which addresses webhooks may lead to: public ones, and those inside that the operator names.
+"""Addresses webhooks may lead to: public ones, and internal ones that the operator names.
 
 A name is looked up once, and what was found is what is connected to: a name that leads elsewhere a
 moment later leads nowhere. Names are looked up by the machine's own resolver, so that decimal,
@@ -43,7 +43,7 @@ _SPECIAL: tuple[IPv4Network | IPv6Network, ...] = (
     IPv6Network("2001::/32"),
     IPv6Network("3fff::/20"),
 )
-"""What Python 3.11 calls global and is none of a server's addresses."""
+"""Networks that Python 3.11 calls global but in which no server has its address."""
 
 Address = IPv4Address | IPv6Address
 
@@ -63,12 +63,12 @@ def is_public(address: Address) -> bool:
         if address not in _UNICAST:
             return False
     special = address.is_multicast or address.is_reserved or address.is_link_local
-    return address.is_global and not special and not any(address in one for one in _SPECIAL)
+    return address.is_global and not special and not any(address in network for network in _SPECIAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Where webhooks may lead: public addresses, and the hosts and networks inside that are named.
+    """Check of addresses: public ones pass, and the internal hosts and networks that are named.
 
     ``plain``: `http://` is let through, too.
     """
@@ -97,7 +97,9 @@ class Guard:
     def url(self, given: str) -> httpx2.URL:
         """The address that somebody gave; refuses what no webhook may have."""
         schemes = ("https", "http") if self.plain else ("https",)
-        rule = f"an address {' or '.join(f'{one}://' for one in schemes)} with a host, no password"
+        rule = (
+            f"an address {' or '.join(f'{name}://' for name in schemes)} with a host, no password"
+        )
         try:
             url = httpx2.URL(given)
             port = url.port
@@ -144,7 +146,7 @@ class Guard:
         if url.host.lower() not in self.hosts and not all(map(self._allows, found)):
             # Which one is not told: who asks need not know what names mean inside
             raise AddressRefused("its host is not on the public internet")
-        return [str(one) for one in found]
+        return [str(address) for address in found]
 
     def _allows(self, address: Address) -> bool:
         mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
@@ -160,6 +162,6 @@ class Guard:
 def _looked_up(host: str) -> list[Address]:
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     # A scope behind % is one of this machine, and no address of the internet has any
-    if any("%" in str(one[4][0]) for one in found):
+    if any("%" in str(info[4][0]) for info in found):
         return []
-    return list(dict.fromkeys(ip_address(one[4][0]) for one in found))
+    return list(dict.fromkeys(ip_address(info[4][0]) for info in found))

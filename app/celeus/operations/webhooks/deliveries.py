@@ -32,7 +32,7 @@ from celeus.store.database import Database
 AT_ONCE = 64
 """Messages under way in a process, each to another webhook."""
 AT_ONCE_OF_PROJECT = 8
-"""Of those, messages of one project: some places stay for the others."""
+"""Most messages of one project among those: some places stay for the others."""
 LEASE_SECONDS = 2 * SECONDS
 POLL_SECONDS = 1.0
 PATIENCE_SECONDS = 1.0
@@ -116,8 +116,8 @@ class Deliveries:
 
     async def send(self, taken: DueMessage) -> Outcome:
         """Send a message that was taken, signed now."""
-        told = message(taken.event, taken.created_at, taken.data, self.address)
-        sent = body(told, taken.format)
+        content = message(taken.event, taken.created_at, taken.data, self.address)
+        sent = body(content, taken.format)
         signed = headers(taken.delivery_id, int(time.time()), sent, taken.keys)
         return await self.sender.send(taken.url, sent, signed)
 

@@ -23,7 +23,7 @@ from celeus.operations.webhooks.deliveries import LEASE_SECONDS, DueMessage
 from celeus.operations.webhooks.messages import message, new_secret, written
 
 MOST_WEBHOOKS = 50
-"""Of a project."""
+"""Most webhooks of a project."""
 TEST = "webhook.test"
 TEST_SENTENCE = "This is a test: nothing has happened."
 

@@ -1,4 +1,4 @@
-"""What is sent: a message in the format of its receiver, signed as Standard Webhooks has it.
+"""Messages in the format of their receiver, signed as Standard Webhooks has it.
 
 https://www.standardwebhooks.com: HMAC-SHA256 over "id.timestamp.body" in the header
 `webhook-signature`, one signature for every secret that is in force.
@@ -37,8 +37,8 @@ _STOPPED: Mapping[str | None, str] = {
     "exhausted": "has no item left to judge",
     "budget_spent": "has spent its budget of labels",
 }
-_MARKS = str.maketrans({one: f"\N{ZERO WIDTH SPACE}{one}" for one in "@["})
-"""What a chat would take for a mention or a link in a name that anybody may give."""
+_MARKS = str.maketrans({mark: f"\N{ZERO WIDTH SPACE}{mark}" for mark in "@["})
+"""Replacements of characters that a chat would take for a mention or a link in a name."""
 
 
 def new_secret() -> bytes:
@@ -88,7 +88,7 @@ def headers(id_: UUID, at: int, sent: bytes, keys: Sequence[bytes]) -> dict[str,
     return {
         "webhook-id": name,
         "webhook-timestamp": str(at),
-        "webhook-signature": " ".join(f"v1,{one}" for one in signatures),
+        "webhook-signature": " ".join(f"v1,{signature}" for signature in signatures),
     }
 
 

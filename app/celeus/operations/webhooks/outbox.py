@@ -1,4 +1,4 @@
-"""What webhooks are told, written in the transaction of what it tells of.
+"""Messages to webhooks, written in the transaction of the change they report.
 
 Whoever commits a session's change commits the messages about it too; a worker sends them later
 (`deliveries.py`). A message names ids, the state and the session's own sentence: no item, no label,
@@ -32,7 +32,7 @@ Message = tuple[EventType, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What of a session's state others may be told of: whether it goes on, and what it answers."""
+    """The part of a session's state that messages report: whether it goes on, and its answers."""
 
     stopped: bool = False
     reason: StopReason | None = None
@@ -47,7 +47,7 @@ class Standing:
         )
 
     def since(self, before: "Standing") -> list[Message]:
-        """What has happened since it stood as ``before``."""
+        """Return the messages about what has changed since ``before``."""
         messages: list[Message] = []
         known = before.answers or {}
         given = [
@@ -93,15 +93,15 @@ def posted(messages: Sequence[Message], document: Mapping[str, Any]) -> str:
     if not messages:
         return "[]"
     subject = _subject(document)
-    told = [
+    rows = [
         {"event": event, "data": subject | data, "place": place}
         for place, (event, data) in enumerate(messages)
     ]
-    return orjson.dumps(told).decode()
+    return orjson.dumps(rows).decode()
 
 
 def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What every message says of its session."""
+    """Return the members about the session that every message has."""
     return {
         "session": document["id"],
         "name": document["name"],
@@ -113,9 +113,9 @@ def _subject(document: Mapping[str, Any]) -> dict[str, Any]:
         "revision": document["revision"],
         "sentence": document["sentence"],
         "words": [
-            f"{one['question']} {one['answer']}."
-            for one in document["words"]["answers"]
-            if one["given"] != "undecided"
+            f"{answer['question']} {answer['answer']}."
+            for answer in document["words"]["answers"]
+            if answer["given"] != "undecided"
         ],
     }
 

@@ -31,9 +31,9 @@ _FAILURES = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came back: the status, the beginning of the answer, and what is to be said of it.
+    """Result of a delivery: the status, the beginning of the answer, and a note on it.
 
-    ``status`` is None where nothing did. ``retry_after``: when to try again, as the receiver said.
+    ``status`` is None if no answer came. ``retry_after`` is when the receiver asks for another try.
     """
 
     status: int | None = None
@@ -151,7 +151,7 @@ class _Narrow(httpcore2.AsyncNetworkStream):
         self._left = MOST_READ
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109
-        """What comes next, at most READ_AT_ONCE bytes of it."""
+        """Return the next bytes, at most READ_AT_ONCE."""
         if self._left <= 0:
             message = f"the answer is longer than {MOST_READ >> 10} KiB"
             raise httpcore2.ReadError(message)
@@ -177,19 +177,19 @@ class _Narrow(httpcore2.AsyncNetworkStream):
         return _Narrow(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the base has it
-        """What the connection says of itself."""
+        """Return a property of the connection."""
         return self._stream.get_extra_info(info)
 
 
 async def _read(response: httpcore2.Response, head: list[Outcome]) -> Outcome:
-    """What a receiver answers, of which the beginning is kept."""
+    """Read a receiver's answer and keep its beginning."""
     status = response.status
     note = None
     if 300 <= status < 400:
         note = "The receiver redirects, and redirects are not followed."
     retry_after = None
-    told = dict(response.headers) if status in {429, 503} else {}
-    wait = {name.lower(): value for name, value in told.items()}.get(b"retry-after", b"")
+    fields = dict(response.headers) if status in {429, 503} else {}
+    wait = {name.lower(): value for name, value in fields.items()}.get(b"retry-after", b"")
     if wait.isdigit():
         retry_after = min(float(wait), LONGEST_WAIT_SECONDS)
     head.append(Outcome(status, "", note, retry_after))

@@ -31,11 +31,11 @@ def messages_of(value: object) -> list[Message] | None:
         value = value.get("messages")
     if not isinstance(value, list) or not is_chat(value):
         return None
-    return [_message(one) for one in value]
+    return [_message(message) for message in value]
 
 
 def is_tree(value: object) -> bool:
-    """Whether these are the messages of a chat by their ids, as in an export of ChatGPT."""
+    """Return True for the messages of a chat by their ids, as in an export of ChatGPT."""
     return isinstance(value, dict) and bool(value) and all(map(_is_node, value.values()))
 
 
@@ -61,10 +61,10 @@ def reply_of(value: object) -> str | None:
 
 def said_of(message: Message) -> str:
     """The text of a message, with its calls of tools as JSON."""
-    said = content_of(message.get("content"))
+    content = content_of(message.get("content"))
     calls = message.get("tool_calls") or message.get("function_call")
     asked = json.dumps(calls, ensure_ascii=False) if calls else ""
-    return "\n".join(filter(None, [said, asked]))
+    return "\n".join(filter(None, [content, asked]))
 
 
 def content_of(value: object) -> str:  # noqa: PLR0911 -- a form each
@@ -84,16 +84,16 @@ def content_of(value: object) -> str:  # noqa: PLR0911 -- a form each
     return str(value)
 
 
-def _message(one: dict[str, Any]) -> Message:
-    role = str(one.get("role") or one.get("from") or "user")
-    said = one.get("content") if "content" in one else one.get("value")
+def _message(given: dict[str, Any]) -> Message:
+    role = str(given.get("role") or given.get("from") or "user")
+    said = given.get("content") if "content" in given else given.get("value")
     content = content_of(said) if _is_text(said) else said
-    beside = {name: one[name] for name in BESIDE if one.get(name)}
+    beside = {name: given[name] for name in BESIDE if given.get(name)}
     return {"role": ROLES.get(role.lower(), role), "content": content} | beside
 
 
 def _is_text(content: object) -> bool:
-    """Whether the text of a content is all that it says."""
+    """Return True if a content has nothing but text."""
     if isinstance(content, list):
         return all(map(_is_text, content))
     if isinstance(content, dict):
@@ -109,21 +109,21 @@ def _of_tree(tree: dict[str, Any]) -> list[Message]:
     while node is not None and node in tree and node not in seen:
         seen.add(node)
         message = tree[node].get("message") or {}
-        said = content_of(message.get("content"))
-        if said.strip():
-            found.append(_of_node(message, said))
+        content = content_of(message.get("content"))
+        if content.strip():
+            found.append(_of_node(message, content))
         node = tree[node].get("parent")
     return found[::-1]
 
 
-def _of_node(message: dict[str, Any], said: str) -> Message:
+def _of_node(message: dict[str, Any], content: str) -> Message:
     """A message of ChatGPT's export; one to a tool is a call of it."""
     author = message.get("author") or {}
-    told: Message = {"role": str(author.get("role", "user")), "content": said}
+    found: Message = {"role": str(author.get("role", "user")), "content": content}
     to = message.get("recipient")
-    if told["role"] == "assistant" and isinstance(to, str) and to not in {"", "all"}:
-        call = {"type": "function", "function": {"name": to, "arguments": said}}
-        return told | {"content": "", "tool_calls": [call]}
-    if told["role"] == "tool" and isinstance(author.get("name"), str):
-        told["name"] = author["name"]
-    return told
+    if found["role"] == "assistant" and isinstance(to, str) and to not in {"", "all"}:
+        call = {"type": "function", "function": {"name": to, "arguments": content}}
+        return found | {"content": "", "tool_calls": [call]}
+    if found["role"] == "tool" and isinstance(author.get("name"), str):
+        found["name"] = author["name"]
+    return found

@@ -45,8 +45,8 @@ class Column:
 
     def examples(self) -> list[str]:
         """A few values as text, cut to what fits a table."""
-        some = dict.fromkeys(shown(one)[:EXAMPLE_LENGTH] for one in self.values[:20])
-        return [one for one in some if one][:EXAMPLES]
+        some = dict.fromkeys(shown(value)[:EXAMPLE_LENGTH] for value in self.values[:20])
+        return [value for value in some if value][:EXAMPLES]
 
     def number(self, value: object) -> object:
         """The number a value is, by a decimal comma where the column has such."""
@@ -160,8 +160,8 @@ def shown(value: object) -> str:  # noqa: PLR0911 -- a form each
         return clean(reply)
     chat = messages_of(value)
     if chat is not None:
-        return "\n\n".join(f"{one['role']}: {said_of(one)}" for one in chat)
-    if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
+        return "\n\n".join(f"{part['role']}: {said_of(part)}" for part in chat)
+    if isinstance(value, list) and all(isinstance(part, str | int | float) for part in value):
         return "\n".join(map(shown, value))
     if isinstance(value, list | dict):
         return clean(json.dumps(kept(value), ensure_ascii=False))
@@ -181,7 +181,7 @@ def kept(value: object) -> Any:  # noqa: ANN401, PLR0911 -- any JSON, a form eac
     if isinstance(value, dict):
         return {clean(str(name)): kept(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [kept(one) for one in value]
+        return [kept(part) for part in value]
     if isinstance(value, bytes):
         return picture_of(value)
     return clean(str(value))
@@ -214,7 +214,7 @@ def _is_picture(value: dict[str, Any]) -> bool:
 
 
 def is_messages(value: object) -> bool:
-    """Whether a value is a chat, in any form."""
+    """Return True if a value is a chat, in any form."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return False
     return is_chat(value) or messages_of(value) is not None

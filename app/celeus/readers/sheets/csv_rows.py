@@ -30,13 +30,13 @@ def sheet_of(file: IO[bytes], *, named: bool) -> Sheet:
         begin = rest
     csv.field_size_limit(LONGEST_CELL)
     names = _names(_header(begin, separator))
-    told = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
-    told += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
+    read_as = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
+    read_as += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
 
     def rows() -> Iterator[tuple[int, SheetRow]]:
         return _rows(file, encoding, separator, names, skip=skip)
 
-    return Sheet("csv", rows, tuple(told), cells=True)
+    return Sheet("csv", rows, tuple(read_as), cells=True)
 
 
 def _header(begin: str, separator: str) -> list[str]:
@@ -85,11 +85,11 @@ def _names(header: list[str]) -> list[str]:
     """A name for each column: those without one, or with one that was there, get their number."""
     if len(header) > MOST_COLUMNS:
         raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(header))
-    given = [one.strip() or f"column {at}" for at, one in enumerate(header, 1)]
+    given = [name.strip() or f"column {column}" for column, name in enumerate(header, 1)]
     names: dict[str, None] = {}
-    for at, name in enumerate(given, 1):
-        numbered = (f"{name} ({number})" for number in count(at))
-        free = (one for one in numbered if one not in names and one not in given)
+    for column, name in enumerate(given, 1):
+        numbered = (f"{name} ({number})" for number in count(column))
+        free = (label for label in numbered if label not in names and label not in given)
         names[name if name not in names else next(free)] = None
     return list(names)
 

@@ -17,7 +17,7 @@ _CHAT = frozenset({"role", "content"})
 
 
 def is_json(head: bytes) -> bool:
-    """Whether a text that begins so may be JSON."""
+    """Return True if a text that begins with ``head`` may be JSON."""
     return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}
 
 
@@ -133,25 +133,25 @@ def _rows_in(found: Any) -> list[Any]:  # noqa: ANN401 -- any JSON
         return [found] if is_chat(found) else found
     if not isinstance(found, dict):
         raise refused("The JSON holds no rows.", "an array of objects", type(found).__name__)
-    lists = {name: it for name, it in found.items() if isinstance(it, list)}
+    lists = {name: values for name, values in found.items() if isinstance(values, list)}
     tables = [
         name
-        for name, it in lists.items()
-        if it and all(isinstance(one, dict) for one in it) and not is_chat(it)
+        for name, values in lists.items()
+        if values and all(isinstance(element, dict) for element in values) and not is_chat(values)
     ]
-    for name in (*(one for one in _HOLDERS if one in tables), *tables):
+    for name in (*(holder for holder in _HOLDERS if holder in tables), *tables):
         return lists[name]
-    sizes = {len(it) for it in lists.values()}
+    sizes = {len(values) for values in lists.values()}
     if len(lists) == len(found) > 0 and len(sizes) == 1 and not any(map(is_chat, lists.values())):
         return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
     return [found]
 
 
 def is_chat(value: object) -> bool:
-    """Whether this is a list of messages, each with who says what."""
+    """Return True for a list of messages, each with a speaker and a text."""
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(one, dict) for one in value)
+        and all(isinstance(message, dict) for message in value)
         and (value[0].keys() >= _CHAT or value[0].keys() >= {"from", "value"})
     )

@@ -103,7 +103,7 @@ class Items:
         """Find the mean of the surrogate, and whether all of it is at the ends of the scale."""
         total, count, hard = 0.0, 0, True
         ends = {self._kind.lower, self._kind.upper}
-        name = next(it for it, role in self._roles.items() if role in {"surrogate", "score"})
+        name = next(path for path, role in self._roles.items() if role in {"surrogate", "score"})
         for number, (_, row) in enumerate(self._sheet.rows()):
             if number % HEARTBEAT_ROWS == HEARTBEAT_ROWS - 1:
                 yield None
@@ -185,7 +185,7 @@ def _chat(value: object) -> Any:  # noqa: ANN401 -- any JSON
 
 
 def _choices(value: object) -> Any:  # noqa: ANN401 -- any JSON
-    return [shown(one) for one in value] if isinstance(value, list) else shown(value)
+    return [shown(choice) for choice in value] if isinstance(value, list) else shown(value)
 
 
 _SHOWN: Mapping[str, Callable[[Any], Any]] = {

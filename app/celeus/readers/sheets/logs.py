@@ -18,7 +18,7 @@ _LOWER = frozenset(
 
 
 def form_of(source: Source) -> str | None:
-    """Which tool wrote a log; None where none did."""
+    """Return the name of the tool that wrote a log; None if it is no log."""
     try:
         found = sniff(source)
     except InvalidValue:
@@ -28,10 +28,10 @@ def form_of(source: Source) -> str | None:
 
 def sheet_of(form: str, source: Source, wish: Wish) -> Sheet:
     """The outputs of a log; refuses one that is not whole, or whose metric has to be chosen."""
-    told = [f"a log of {form}"]
+    read_as = [f"a log of {form}"]
     if form == "lm-eval":
         wish, more = _chosen(source, wish)
-        told += more
+        read_as += more
     logs = _read(form, source, wish)
     joined = each_output(rows_of(logs))
     rows = []
@@ -54,7 +54,7 @@ def sheet_of(form: str, source: Source, wish: Wish) -> Sheet:
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     roles = {name: {"loss": "surrogate", "model": "ignore"}.get(name, name) for name in names}
     kept = [{name: row[name] for name in names} for row in rows]
-    return Sheet(form, lambda: _numbered(kept), tuple(told), roles)
+    return Sheet(form, lambda: _numbered(kept), tuple(read_as), roles)
 
 
 def _numbered(rows: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -88,14 +88,14 @@ def _chosen(source: Source, wish: Wish) -> tuple[Wish, list[str]]:
     for _, line in source.lines():
         filters.setdefault(str(line.get("filter", "none")))
         metrics = metrics or list(line.get("metrics") or ())
-    told = []
+    read_as = []
     if wish.filter is None and len(filters) > 1:
         wish = replace(wish, filter=next(iter(filters)))
-        told.append(f"filter {wish.filter}, of {', '.join(filters)}")
+        read_as.append(f"filter {wish.filter}, of {', '.join(filters)}")
     if wish.metric is None and len(metrics) > 1:
         wish = replace(wish, metric=metrics[0])
-        told.append(f"metric {wish.metric}, of {', '.join(metrics)}")
+        read_as.append(f"metric {wish.metric}, of {', '.join(metrics)}")
     metric = wish.metric or next(iter(metrics), "")
     if metric in _LOWER:
         wish = replace(wish, higher=False)
-    return wish, told
+    return wish, read_as

@@ -34,8 +34,8 @@ def opened(file: IO[bytes], given: SentFile) -> Iterator[Sheet | None]:
         packed = plain is not file
         name = path.stem if packed and path.suffix == ".gz" else given.name
         sheet = _sheet(plain, name, given)
-        told = ("packed with gzip", *sheet.told) if packed else sheet.told
-        yield Sheet(sheet.form, sheet.rows, told, sheet.roles, sheet.cells)
+        read_as = ("packed with gzip", *sheet.read_as) if packed else sheet.read_as
+        yield Sheet(sheet.form, sheet.rows, read_as, sheet.roles, sheet.cells)
 
 
 def _sheet(file: IO[bytes], name: str, given: SentFile) -> Sheet:

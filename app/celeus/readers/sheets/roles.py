@@ -78,7 +78,8 @@ def guessed(columns: Sequence[Column], kind: Kind) -> dict[str, str]:
         if role in found.values():
             continue
         for alias in _NAMES[role].split():
-            name = next((it.name for it in columns if _may(it, role, alias, found, kind)), None)
+            fitting = (column for column in columns if _may(column, role, alias, found, kind))
+            name = next((column.name for column in fitting), None)
             if name is not None:
                 found[name] = role
                 break
@@ -96,8 +97,8 @@ def _may(column: Column, role: str, alias: str, found: dict[str, str], kind: Kin
 
 def _names(path: str) -> list[str]:
     """Candidate names of a column: its last name, and the one before where that says little."""
-    parts = [re.sub(r"[\s\-/]+", "_", one.strip().lower()).strip("_") for one in path.split(".")]
-    parts = [re.sub(r"(?<=[a-z])_?\(.*\)$", "", one) for one in parts]
+    parts = [re.sub(r"[\s\-/]+", "_", part.strip().lower()).strip("_") for part in path.split(".")]
+    parts = [re.sub(r"(?<=[a-z])_?\(.*\)$", "", part) for part in parts]
     last = parts[-1]
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", path.rsplit(".", maxsplit=1)[-1].strip()).lower()
     named = [last, snake.replace(" ", "_").replace("-", "_")]
@@ -117,44 +118,46 @@ def _fits(role: str, column: Column, kind: Kind) -> bool:  # noqa: PLR0911 -- a 
     if role == "messages":
         return is_messages(values[0])
     if role == "choices":
-        return all(isinstance(one, list) and not _objects(one) for one in values)
+        return all(isinstance(value, list) and not _objects(value) for value in values)
     if role == "image":
-        return any(not isinstance(one, int | float) for one in values)
+        return any(not isinstance(value, int | float) for value in values)
     if role in NUMBERS:
         return _are_numbers(role, column, kind)
     if role == "group":
         return column.missing == 0 and _divides(values)
     if is_messages(values[0]) and role in {"text", "reference"}:
         return False
-    return not all(isinstance(one, bool) for one in values)
+    return not all(isinstance(value, bool) for value in values)
 
 
 def _are_numbers(role: str, column: Column, kind: Kind) -> bool:
     """Weights of all items, or guesses within the scale of most."""
-    numbers = [column.number(one) for one in column.values]
+    numbers = [column.number(value) for value in column.values]
     if role == "weight":
-        least = all(isinstance(one, float | int) and one > 0 for one in numbers)
+        least = all(isinstance(number, float | int) and number > 0 for number in numbers)
         return column.missing == 0 and least
-    within = [isinstance(one, float | int) and kind.lower <= one <= kind.upper for one in numbers]
+    within = [
+        isinstance(number, float | int) and kind.lower <= number <= kind.upper for number in numbers
+    ]
     return sum(within) >= _MOST * len(within)
 
 
 def _objects(value: list[object]) -> bool:
-    return any(isinstance(one, dict | list) for one in value)
+    return any(isinstance(element, dict | list) for element in value)
 
 
 def _tells_apart(values: list[object]) -> bool:
-    if any(isinstance(one, dict | list | bool) for one in values):
+    if any(isinstance(value, dict | list | bool) for value in values):
         return False
-    names = [shown(one) for one in values]
+    names = [shown(value) for value in values]
     return len(set(names)) == len(names) and max(map(len, names)) <= _LONGEST_ID
 
 
 def _divides(values: list[object]) -> bool:
     """Few values that come again and again."""
-    if any(isinstance(one, dict | list | float) for one in values):
+    if any(isinstance(value, dict | list | float) for value in values):
         return False
-    several = {shown(one) for one in values}
+    several = {shown(value) for value in values}
     return 1 < len(several) <= min(_MOST_GROUPS, len(values) // 2)
 
 
@@ -195,7 +198,7 @@ def _by_value(found: dict[str, str], columns: Sequence[Column], kind: Kind) -> N
 
 
 def _are_pictures(values: list[object]) -> bool:
-    some = [isinstance(one, str) and _PICTURE.match(one) is not None for one in values]
+    some = [isinstance(value, str) and _PICTURE.match(value) is not None for value in values]
     return sum(some) >= _MOST * len(some)
 
 
@@ -204,7 +207,7 @@ def _texts(found: dict[str, str], columns: Sequence[Column]) -> None:
     left = ["question", "answer"]
     long = []
     for column in columns:
-        texts = [one for one in column.values if isinstance(one, str)]
+        texts = [value for value in column.values if isinstance(value, str)]
         if column.name in found or not texts or len(texts) < len(column.values):
             continue
         if sum(map(len, texts)) >= _MANY_WORDS * len(texts):
@@ -219,4 +222,4 @@ def _texts(found: dict[str, str], columns: Sequence[Column]) -> None:
 
 
 def _asks(texts: list[str]) -> bool:
-    return sum(one.rstrip().endswith("?") for one in texts) >= _MOST * len(texts)
+    return sum(text.rstrip().endswith("?") for text in texts) >= _MOST * len(texts)

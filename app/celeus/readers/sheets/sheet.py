@@ -26,14 +26,14 @@ SheetRow = dict[str, Any] | BadRow
 class Sheet:
     """The rows of a file, as often as they are asked for, each with the number of its line or row.
 
-    ``form`` is what the file is, such as `csv` or `lm-eval`; ``told`` is how it was read, a phrase
-    each; ``roles`` are those of the columns of a log, None where they are to be guessed.
+    ``form`` is what the file is, such as `csv` or `lm-eval`; ``read_as`` is how it was read, a
+    phrase each; ``roles`` are those of the columns of a log, None where they are to be guessed.
     ``cells`` says that values are texts, as in CSV.
     """
 
     form: str
     rows: Callable[[], Iterator[tuple[int, SheetRow]]]
-    told: tuple[str, ...] = ()
+    read_as: tuple[str, ...] = ()
     roles: dict[str, str] | None = None
     cells: bool = False
 
@@ -43,7 +43,7 @@ def is_deep(value: object, levels: int = DEEPEST) -> bool:
     if not isinstance(value, dict | list | tuple):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(is_deep(one, levels - 1) for one in inner)
+    return levels == 0 or any(is_deep(member, levels - 1) for member in inner)
 
 
 def refused(detail: str, rule: str, value: object = None, field: str = "body") -> InvalidValue:

@@ -122,7 +122,7 @@ class BestWording(Words):
     def _ladder_row(self, system: Mapping[str, Any]) -> LadderRow:
         figures, width = self.figures, self._scale.width
         lower, upper, estimate = system["lower"], system["upper"], system["estimate"]
-        words = {"leading": "leads", "in": "may be the best"}.get(system["state"])
+        words = {"leading": "leads", "in": "still in"}.get(system["state"])
         bar = None
         if lower is not None:
             bar = MIDDLE * (1.0 + lower / width), MIDDLE * (upper - lower) / width

@@ -3,13 +3,13 @@
 from functools import cached_property
 from typing import Any
 
-from celeus.core.certificate.document import stated
 from celeus.core.certificate.report import pool_sessions_line
 from celeus.core.insights.figures import PERCENT_SIGN, Figures, count, sure
 from celeus.core.insights.remarks import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan
+from celeus.core.session.assumptions import stated
 from celeus.operations.insights.report import Account, Point
 from celeus.operations.pools.record import PoolRecord
 

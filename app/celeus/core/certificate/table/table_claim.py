@@ -5,30 +5,13 @@ after looking, follows from the account alone (docs/evidence/method.md#19-the-ac
 is said in words, and under ``selected`` in the intervals to show where several are picked.
 """
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from celeus.core.interval import Interval
-from celeus.core.plans.table_plan import TableClaim, TablePlan
+from celeus.core.session.assumptions import assumptions_of
 from celeus.core.session.session import Session
 from celeus.core.session.table.table_claims import ClaimState
 from celeus.core.session.table.table_question import Table
-
-ASSUMPTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "known_losses": "What is stated of losses that nobody judges is true.",
-        "unforeseen_draws": (
-            "The budget was changed while the session ran: whoever changed it could not foresee its"
-            " draws."
-        ),
-        "later_claims": (
-            "Claims were added while the session ran: whoever added them could not foresee its"
-            " draws."
-        ),
-    }
-)
-"""What the claims may rest on beside the draws."""
 
 
 def table_claim(session: Session[Table]) -> dict[str, Any]:
@@ -45,11 +28,7 @@ def table_claim(session: Session[Table]) -> dict[str, Any]:
         "labels": session.folded,
         "rounds": session.counts,
         "stop_reason": session.stop_reason,
-        "assumptions": table_assumptions(
-            plan,
-            changed=session.changes > 0,
-            added=zip(question.added, question.added_after, strict=True),
-        ),
+        "assumptions": assumptions_of(session),
     }
     if plan.reserve:
         claim["reserve"] = question.reserve
@@ -97,29 +76,3 @@ def score_values(
     """The estimate and interval of a claim on its metric's score."""
     metric = question.plan.metrics[claim.metric]
     return metric.measured.values(interval, estimate, claim.plan.scale)
-
-
-def table_assumptions(
-    plan: TablePlan, *, changed: bool, added: Iterable[tuple[TableClaim, int]]
-) -> list[dict[str, str]]:
-    """The assumptions of the claims, as ``{code, text}``; empty when on nothing but the draws.
-
-    ``added`` are the claims added later, each with the labels that there were.
-    """
-    known = [claim for claim in plan.claims[: len(plan.metrics)] if claim.known]
-    later = "; ".join(
-        f"{one.name} (at level {one.level:g}, after {at} label{'' if at == 1 else 's'})"
-        for one, at in added
-    )
-    codes = {"known_losses": known, "unforeseen_draws": changed, "later_claims": later}
-    counts = ", ".join(f"{claim.metric} ({claim.known})" for claim in known)
-    own = {
-        "known_losses": f" Losses of {counts} of {plan.items} items were known before the first"
-        " draw.",
-        "later_claims": f" They are {later}.",
-    }
-    return [
-        {"code": code, "text": ASSUMPTIONS[code] + own.get(code, "")}
-        for code, rests in codes.items()
-        if rests
-    ]

@@ -1,4 +1,4 @@
-"""The best of k systems: which systems may be best, by a race of one process each.
+"""The best of k systems: which systems are still in, by a race of one process each.
 
 A judgement gives the losses of all k systems. Rounds are folded in the order of their draws, each
 in the partition of the pool that it was made in, with the probabilities it was made with.
@@ -29,7 +29,7 @@ from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.strata import NOWHERE
-from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
+from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal, shares_adapt
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 from celeus.core.session.best.contrasts import Forecast, Totals
 from celeus.core.session.best.partition import Partition, focus_of
@@ -145,6 +145,12 @@ class Best(JointQuestion):
         return self.order is not None
 
     @property
+    def adaptive(self) -> bool:
+        """Whether draws depend on the losses folded before: of several also when one leaves."""
+        several = len(self.plan.systems) > 2
+        return several or shares_adapt(self.plan.beta, self.partition.strata.count)
+
+    @property
     def proposal(self) -> StratifiedProposal:
         """The proposal of the present partition."""
         return self.partition.proposal
@@ -156,7 +162,7 @@ class Best(JointQuestion):
 
     @property
     def names_standing(self) -> list[str]:
-        """The systems that may be best, by name."""
+        """The systems still in, by name."""
         return [self.plan.systems[system] for system in self.race.standing]
 
     @property

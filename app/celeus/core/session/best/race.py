@@ -58,7 +58,7 @@ class Race:
 
     @property
     def standing(self) -> Indices:
-        """The systems that may be best, ascending."""
+        """The systems still in, ascending."""
         return np.flatnonzero(self.out_at == 0)
 
     @property

@@ -289,6 +289,20 @@ class Table(JointQuestion):
         return False
 
     @property
+    def adaptive(self) -> bool:
+        """Whether draws depend on the losses folded before.
+
+        Where all draws are uniform only by what groups lack, if there are several.
+        """
+        lacking = any(
+            one.claim.wants and not one.claim.whole and one.claim.column is not None
+            for one in self.claims
+        )
+        cells = self.cells
+        uneven = self.plan.beta < 1.0 or (lacking and cells.start.size > 1)
+        return cells.count > 1 and uneven
+
+    @property
     def is_open(self) -> bool:
         """True: any item left narrows an interval."""
         return True

@@ -1,1 +1,1 @@
-"""What stands beside the judgements of a session and is no part of its ledger."""
+"""Task, instructions, comments and exported labels of a session: none is part of its ledger."""

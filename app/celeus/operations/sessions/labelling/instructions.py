@@ -21,7 +21,7 @@ from celeus.operations.sessions.ledger import with_kinds
 
 LONGEST_BEGINNING = 160
 _BLOCK = re.compile(r"^(?:\s|#{1,6}\s|>|[-*+]\s|\d+[.)]\s|\|)*")
-"""What makes a line of Markdown a heading, a quotation, or a row of a list or a table."""
+"""Marks that begin a heading, a quotation, or a row of a list or a table in Markdown."""
 _INLINE = re.compile(
     r"!?\[(?P<words>[^\[\]]*)\]\([^()]*\)|[`|]+|\*+(?=\S)|(?<=\S)\*+|(?<!\w)_+|_+(?!\w)"
 )
@@ -43,7 +43,7 @@ class Version:
 
     @property
     def of(self) -> Literal["pool", "session"]:
-        """Whose they are."""
+        """The kind of object they belong to."""
         return "session" if self.of_session else "pool"
 
 
@@ -69,12 +69,12 @@ class Instructions:
 
     @property
     def of(self) -> Literal["pool", "session"] | None:
-        """Whose instructions are shown, None for none."""
+        """The kind of object whose instructions are shown; None if there are none."""
         return None if self.now is None else self.now.of
 
     @property
     def late_changes(self) -> list[datetime]:
-        """When what is shown became another text between two judgements."""
+        """The times between two judgements at which the text shown was replaced by another."""
         first, last = self.first_judgement, self.last_judgement
         if first is None or last is None:
             return []

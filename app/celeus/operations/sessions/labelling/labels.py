@@ -4,8 +4,8 @@ They are read from the ledger in parts, each in a transaction of its own. A read
 to the event at which it began, so that all parts belong together.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 from uuid import UUID
 
@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.plans.best_plan import BestPlan
-from celeus.core.plans.plan import Plan
-from celeus.core.plans.table_plan import TablePlan
+from celeus.core.insights.label_rows import LabelContext, groups_of, label_row, said_of
 from celeus.core.pools.item import Item
-from celeus.core.pools.pool import Pool
 from celeus.core.session.session import plan_from_values
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools.pools import items_at
@@ -32,13 +29,11 @@ EVENTS_AT_ONCE = 2_000
 """Events of the ledger looked at in one transaction."""
 PARTS_OF_A_PAGE = 50
 """After so many a page ends, though it may hold fewer than were asked for."""
-PLACES = ("left", "right")
-"""Where the answers of two systems stand before their judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelFilter:
-    """Which judgements are asked for; None, and False, leave nothing out.
+    """Conditions that exported judgements meet; None and False set no condition.
 
     ``above``: a loss above this one. ``person``: the name of a key, worker or rater.
     ``column`` and ``value`` are those of a group; without a column it is the pool's one group.
@@ -54,40 +49,13 @@ class LabelFilter:
     newest: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """What the judgements of a session have in common, up to event ``until`` of its ledger.
-
-    ``names`` are those of the losses where a judgement has several, ``groups`` the values of every
-    group column by code, ``weighted`` whether items have weights.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels(LabelContext):
+    """What the judgements of a session have in common, up to event ``until`` of its ledger."""
 
     session_id: UUID
     pool_id: UUID
-    pool: Pool
     until: int
-    folded: int
-    names: tuple[str, ...]
-    systems: bool
-    panel: bool
-
-    @property
-    def groups(self) -> dict[str, tuple[str, ...]]:
-        """The values of every group column, by code."""
-        own = {"group": self.pool.groups} if self.pool.groups else {}
-        return own | dict(self.pool.group_columns)
-
-    @property
-    def weights(self) -> NDArray[np.float64] | None:
-        """The weight of every item as it was uploaded; None where all count the same."""
-        weights: NDArray[np.float64] | None = self.pool.columns.get("weight")
-        return weights
-
-    def codes(self, column: str) -> NDArray[Any]:
-        """The code that every item has in a group column."""
-        own = column == "group" and "group" not in self.pool.group_columns
-        codes: NDArray[Any] = self.pool.columns["group" if own else f"group_{column}"]
-        return codes
 
     def in_group(self, wanted: LabelFilter) -> NDArray[np.bool_] | None:
         """Return whether each item is of the group that is asked for; None where none is."""
@@ -106,22 +74,19 @@ class Labels:
 
 
 async def labels_of(context: Context, session_id: UUID) -> Labels:
-    """What is known of a session's judgements before they are read."""
+    """Return the facts shared by all judgements of a session, without the judgements."""
     params = {"session_id": session_id, "project_id": context.project_id}
     async with context.transaction() as db:
         row = (await db.execute(_SESSION, params)).one_or_none()
     if row is None:
         raise SessionNotFound.of(session_id)
     pool, plan = await sealed_pool(context, row.pool_id), plan_from_values(row.plan)
-    names: tuple[str, ...] = ()
-    if isinstance(plan, BestPlan):
-        names = tuple(plan.systems)
-    elif isinstance(plan, TablePlan):
-        names = tuple(metric.name for metric in plan.metrics)
-    panel = isinstance(plan, Plan) and bool(plan.panel)
-    two = pool.systems is not None
+    common = LabelContext.of(plan, pool, row.folded)
     return Labels(
-        session_id, row.pool_id, pool, row.sequence, row.folded, names, systems=two, panel=panel
+        **{one.name: getattr(common, one.name) for one in fields(common)},
+        session_id=session_id,
+        pool_id=row.pool_id,
+        until=row.sequence,
     )
 
 
@@ -170,7 +135,7 @@ async def payloads(
 
 
 async def round_history(context: Context, session_id: UUID, round_: int) -> dict[str, Any]:
-    """What happened in a round: its item, its draw, and every event of it with its comments."""
+    """Return a round's item, its draw, and all its events with their comments."""
     labels = await labels_of(context, session_id)
     params = {"session_id": session_id, "round": round_}
     async with context.transaction() as db:
@@ -193,7 +158,7 @@ async def round_history(context: Context, session_id: UUID, round_: int) -> dict
         "round": round_,
         "item": item if named is None else item.split(named),
         "probability": draw["q"],
-        "groups": _groups(labels, draw["item"]),
+        "groups": groups_of(labels, draw["item"]),
         "in_interval": round_ <= labels.folded,
         "left": left,
         "events": [_event(labels, row, left) for row in events],
@@ -207,7 +172,7 @@ def _event(labels: Labels, row: Mapping[str, Any], left: str | None) -> dict[str
         "sequence": row["sequence"],
         "kind": KIND_NAMES[row["kind"]],
         "at": moment(row["at"]),
-        **_said(labels, row["loss"], row["losses"], detail, left),
+        **said_of(labels, row["loss"], row["losses"], detail, left),
         "person": row["person"] or detail.get("rater") or detail.get("worker"),
         "worker": detail.get("worker"),
         "rater": detail.get("rater"),
@@ -244,7 +209,7 @@ async def _parts(
         if mask is not None:
             rows = [row for row in rows if mask[row["item"]]]
         reached = start + 1 if wanted.newest else end
-        yield [_label(labels, row) for row in rows[: most + 1]], reached if first < last else None
+        yield [_row(labels, row) for row in rows[: most + 1]], reached if first < last else None
 
 
 async def _window(
@@ -268,82 +233,11 @@ async def _window(
     return [dict(row) for row in (await db.execute(statement, params)).mappings()]
 
 
-def _label(labels: Labels, row: Mapping[str, Any]) -> dict[str, Any]:
-    """A judgement as it stands, from its first event and its last correction."""
-    first, last = row["detail"] or {}, row["last_detail"]
-    detail = first if last is None else last
-    weights = labels.weights
-    rater = first.get("rater")
-    kind = "rating" if row["kind"] == _RATING else "label"
-    return {
-        "sequence": row["sequence"],
-        "round": row["round"],
-        "kind": "outcome" if labels.panel and kind == "label" else kind,
-        "item": row["id"],
-        "index": row["item"],
-        **_said(labels, row["loss"], row["losses"], detail, row["left_system"]),
-        "left": row["left_system"],
-        "person": row["person"] or rater or first.get("worker"),
-        "worker": first.get("worker"),
-        "rater": rater,
-        "turn": first.get("turn", 1) if rater is not None else None,
-        "drawn_at": moment(row["drawn_at"]),
-        "judged_at": moment(row["at"]),
-        "in_interval": row["round"] <= labels.folded,
-        "corrections": row["corrections"] or 0,
-        "corrected_at": None if last is None else moment(row["last_at"]),
-        "corrected_by": None if last is None else last.get("author"),
-        "correction_reason": None if last is None else last.get("reason"),
-        "comment": row["comment"],
-        "probability": row["q"],
-        "weight": None if weights is None else float(weights[row["item"]]),
-        "groups": _groups(labels, row["item"]),
-    }
-
-
-def _said(
-    labels: Labels,
-    loss: float | None,
-    losses: Sequence[float | None] | None,
-    detail: Mapping[str, Any],
-    left: str | None,
-) -> dict[str, Any]:
-    """What was judged: the loss that counts, and what the judge said where that is another thing.
-
-    Of several systems or metrics ``losses`` are by name; of two those that were given. ``left`` of
-    two systems stood on the left, and is told in place of that.
-    """
-    by_place = dict(zip(PLACES, ("a", "b") if left == "a" else ("b", "a"), strict=True))
-    named: dict[str, float | None] | None = None
-    if losses is not None:
-        named = dict(zip(labels.names, losses, strict=False))
-        loss = losses[0] if len(losses) == 1 else loss
-    elif labels.systems:
-        given = {
-            one: detail[f"loss_{one}"] for one in ("a", "b", *PLACES) if f"loss_{one}" in detail
-        }
-        named = {by_place.get(one, one): value for one, value in given.items()} or None
-    preference = detail.get("preference")
-    return {
-        "loss": loss,
-        "losses": named,
-        "label": detail.get("label"),
-        "preference": None if preference is None else by_place.get(preference, preference),
-        "grade": detail.get("grade", 1) if "preference" in detail else None,
-        "unjudgeable": detail.get("unjudgeable"),
-    }
-
-
-def _groups(labels: Labels, item: int) -> dict[str, str] | None:
-    groups = labels.groups
-    return dict(_values(labels, groups, item)) if groups else None
-
-
-def _values(
-    labels: Labels, groups: Mapping[str, Sequence[str]], item: int
-) -> Iterator[tuple[str, str]]:
-    for column, values in groups.items():
-        yield column, values[int(labels.codes(column)[item])]
+def _row(labels: Labels, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a judgement as it stands, from a row of `_LABELS`."""
+    names = ("at", "drawn_at", "last_at")
+    times = {name: None if row[name] is None else moment(row[name]) for name in names}
+    return label_row(labels, {**row, **times, "is_rating": row["kind"] == _RATING})
 
 
 def _no_group(field: str, rule: str, value: object) -> InvalidValue:

@@ -24,7 +24,7 @@ SEVERAL = "Several answers"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a session judges and how, and how much the caller's key has judged.
+    """The task of a session's judges, and the number of labels by the caller's key.
 
     ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
     (None where their number is not known). ``systems`` are the two compared, or those among which

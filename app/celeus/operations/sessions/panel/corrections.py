@@ -25,9 +25,9 @@ from celeus.operations.sessions.panel.ratings import (
 )
 
 MOST_CORRECTIONS = 20
-"""Of a rating: each is an event of the ledger."""
+"""Most corrections of a rating: each is an event of the ledger."""
 BESIDE = frozenset({"key", "worker", "rater", "turn"})
-"""What the detail of a rating has beside the words of a correction."""
+"""Members of a rating's detail that are not its words."""
 
 
 @dataclass(frozen=True, slots=True)

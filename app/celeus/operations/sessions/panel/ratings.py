@@ -41,7 +41,7 @@ class RaterJudgement:
 
 
 def ratings_in(journal: Journal) -> Ratings | None:
-    """What the panel of the session has said; None where it has none."""
+    """Return the ratings of the session's panel; None if it has no panel."""
     return journal.state.question.ratings
 
 
@@ -192,7 +192,7 @@ def _settle(journal: Journal, round_: int, result: Outcome, ready: Ahead | None)
 def hand_out(
     journal: Journal, rater: str, worker: str, count: int, settings: Settings
 ) -> list[Lease]:
-    """Give the rater up to ``count`` rounds in which it is their turn, in order of the rounds.
+    """Give the rater up to ``count`` rounds in which it is their turn.
 
     Draws new ones until there are so many, or as many are out as may be. Those where it is the turn
     of others wait for these, and stop nobody: turns have no end. With a ``count`` of 0 all that
@@ -216,7 +216,7 @@ def hand_out(
     if ratings.protocol == "consensus":
         journal.turns = dict(turns)
     journal.item_indices = [journal.state.item(round_) for round_, _ in turns]
-    return [Lease(round_, worker, until, [journal.key]) for round_, _ in turns]
+    return [Lease(round_, worker, until, journal.now, [journal.key]) for round_, _ in turns]
 
 
 async def said_before(

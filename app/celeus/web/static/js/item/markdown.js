@@ -174,6 +174,6 @@ function shownFormula(source, room) {
  */
 function link(node, children) {
   const target = node.getAttribute("href") ?? "";
-  if (!/^(https?|mailto):/i.test(target)) return el("span", {}, children);
+  if (!/^(https|mailto):/i.test(target)) return el("span", {}, children);
   return el("a", { href: target, target: "_blank", rel: "noopener noreferrer nofollow" }, children);
 }

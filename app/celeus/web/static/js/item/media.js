@@ -1,4 +1,9 @@
-/* Pictures and sounds of an item: shown and played by the browser, and where that fails, told. */
+/*
+ * Pictures and sounds of an item: shown and played by the browser, and where that fails, told.
+ *
+ * A payload is often what the evaluated model wrote. Whatever loaded by itself would tell its host
+ * which items were drawn, and in which order: so it loads on a click, or from a host listed.
+ */
 
 import { el } from "../dom.js";
 import { isMembers } from "./members.js";
@@ -13,6 +18,13 @@ const TINY = 64;
 const SOUNDS = { mp3: "mpeg", m4a: "mp4", opus: "ogg" };
 /** What the controls of a sound do when they are in focus, and so no key of the page. */
 const PLAYED = new Set([" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"]);
+const TELLS = "Loading it tells that host which item you see.";
+/** Hosts of `CELEUS_MEDIA_HOSTS`, from which pictures and sounds load without a click. */
+const LISTED = new Set(
+  document.querySelector('meta[name="media-hosts"]')?.getAttribute("content")?.split(" "),
+);
+
+/** @typedef {{ address: string, host: string | null }} Place with the host that a click is for */
 
 /**
  * @param {unknown} value an address, `{src | url, alt}`, or a list of them
@@ -47,9 +59,9 @@ export function pictureIn(room, source, alt) {
  * @param {string} [id]
  */
 export function picture(source, alt, id) {
-  const address = addressOf(source, "image");
+  const place = placeOf(source, "image");
   const frame = el("figure", { class: "payload-image" });
-  if (address === null) {
+  if (place === null) {
     frame.append(broken("The address of this picture is not one that can be shown.", source));
     return frame;
   }
@@ -70,16 +82,16 @@ export function picture(source, alt, id) {
         "Load again",
       );
       const told = "This picture did not load. If you cannot judge without it, press U.";
-      frame.replaceChildren(broken(told, address), again);
+      frame.replaceChildren(broken(told, place.address), again);
     });
     image.addEventListener("load", () => {
       image.classList.toggle("tiny", image.naturalWidth <= TINY);
       frame.append(button);
     });
-    image.src = address;
+    image.src = place.address;
     frame.replaceChildren(image);
   };
-  show();
+  load(frame, place, "picture", alt, show);
   return frame;
 }
 
@@ -95,44 +107,78 @@ export function sounds(value, room) {
 /** @param {unknown} value */
 function sound(value) {
   const source = soundOf(value);
-  const address = addressOf(source, "audio");
+  const place = placeOf(source, "audio");
   const frame = el("figure", { class: "payload-sound" });
-  if (address === null) {
+  if (place === null) {
     frame.append(broken("The address of this sound is not one that can be played.", source));
     return frame;
   }
   const alt = altOf(value);
-  const audio = el("audio", {
-    controls: true,
-    preload: "metadata",
-    "aria-label": alt || "Sound of this item",
-  });
-  audio.addEventListener("error", () => {
-    const told = "This sound did not load. If you cannot judge without it, press U.";
-    frame.replaceChildren(broken(told, address));
-  });
-  audio.addEventListener("keydown", (event) => {
-    if (PLAYED.has(event.key)) event.stopPropagation();
-  });
-  audio.src = address;
-  frame.append(audio);
-  if (alt !== "") frame.append(el("figcaption", { class: "quiet-text", dir: "auto" }, alt));
+  const show = () => {
+    const audio = el("audio", {
+      controls: true,
+      preload: "metadata",
+      "aria-label": alt || "Sound of this item",
+    });
+    audio.addEventListener("error", () => {
+      const told = "This sound did not load. If you cannot judge without it, press U.";
+      frame.replaceChildren(broken(told, place.address));
+    });
+    audio.addEventListener("keydown", (event) => {
+      if (PLAYED.has(event.key)) event.stopPropagation();
+    });
+    audio.src = place.address;
+    frame.replaceChildren(audio);
+    if (alt !== "") frame.append(el("figcaption", { class: "quiet-text", dir: "auto" }, alt));
+  };
+  load(frame, place, "sound", alt, show);
   return frame;
 }
 
 /**
- * Have the pictures at hand before they are needed: those that are shown at first.
+ * Show what is at a place: at once, or on a click where that would tell a host of it.
+ *
+ * @param {HTMLElement} frame
+ * @param {Place} place
+ * @param {string} noun
+ * @param {string} alt
+ * @param {() => void} show
+ */
+function load(frame, { host }, noun, alt, show) {
+  if (host === null) {
+    show();
+    return;
+  }
+  const click = () => {
+    show();
+    // The button is gone, and with it where one was
+    frame.tabIndex = -1;
+    frame.focus();
+  };
+  frame.append(
+    el(
+      "div",
+      { class: "payload-foreign" },
+      alt !== "" && el("p", { dir: "auto" }, alt),
+      el("p", {}, `This ${noun} is at `, el("bdi", {}, host), `. ${TELLS}`),
+      el("button", { type: "button", class: "button small", on: { click } }, `Load ${noun}`),
+    ),
+  );
+}
+
+/**
+ * Have the pictures at hand before they are needed: those that are shown at first without a click.
  *
  * @param {unknown} value
  * @param {Room} room
  */
 export function loadPictures(value, room) {
   for (const one of [value].flat().slice(0, room.media)) {
-    const address = addressOf(sourceOf(one), "image");
-    if (address === null || address.startsWith("data:")) continue;
+    const place = placeOf(sourceOf(one), "image");
+    if (place === null || place.host !== null || place.address.startsWith("data:")) continue;
     const image = new Image();
     image.referrerPolicy = "no-referrer";
-    image.src = address;
+    image.src = place.address;
   }
 }
 
@@ -145,7 +191,7 @@ export function loadPictures(value, room) {
 function broken(words, address) {
   const short = address.slice(0, EXCERPT);
   let where = null;
-  if (/^https?:\/\//i.test(address))
+  if (/^https:\/\//i.test(address))
     where = el(
       "a",
       { href: address, target: "_blank", rel: "noopener noreferrer nofollow" },
@@ -157,14 +203,18 @@ function broken(words, address) {
 }
 
 /**
- * Addresses that a page may load from, without opening anything else.
+ * The place that a source names; null where a page loads nothing from: what is unencrypted tells
+ * everybody on the way.
  *
  * @param {string} source
  * @param {"image" | "audio"} kind
+ * @returns {Place | null}
  */
-function addressOf(source, kind) {
-  const known = /^https?:\/\//i.test(source) || source.toLowerCase().startsWith(`data:${kind}/`);
-  return known ? source : null;
+function placeOf(source, kind) {
+  if (source.toLowerCase().startsWith(`data:${kind}/`)) return { address: source, host: null };
+  const url = URL.canParse(source) ? new URL(source) : null;
+  if (url?.protocol !== "https:") return null;
+  return { address: url.href, host: LISTED.has(url.hostname) ? null : url.host };
 }
 
 /** @param {unknown} value */

@@ -1,4 +1,4 @@
-/* Which of several systems is the best: a ladder on which systems drop out. */
+/* Which of several systems no other beats: a ladder on which systems drop out. */
 
 import { el } from "../dom.js";
 import { count, counted, lowerEnd, number, upperEnd } from "../format.js";
@@ -38,8 +38,8 @@ function rank({ state, round, estimate }) {
  */
 function rung(system, session) {
   const [word, kind] = {
-    leading: [session.best.winner === null ? "leads so far" : "the best", "reached"],
-    in: ["may be the best", "active"],
+    leading: [session.best.winner === null ? "leads so far" : "none is better", "reached"],
+    in: ["still in", "active"],
     out: [`out at label ${count(system.round ?? 0)}`, ""],
   }[system.state];
   return el(
@@ -116,7 +116,7 @@ export function bestFigures({ best, budget, items, known, rounds }) {
   const most = budget < drawable ? `budget ${count(budget)}` : null;
   const notes = [most, out, waiting].filter((part) => part !== null).join("; ");
   return [
-    figure("May be the best", String(best.standing.length), ` of ${best.systems.length}`, ""),
+    figure("Still in", String(best.standing.length), ` of ${best.systems.length}`, ""),
     figure("Judged", count(rounds.judged), ` of ${count(drawable)}`, notes),
     figure(
       "Never asked for",

@@ -1,0 +1,188 @@
+"""What a session's claim rests on beside its draws, in plain sentences."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from celeus.core.plans.panel_plan import PANEL, PROTOCOLS, SOURCES
+from celeus.core.plans.plan import Plan
+from celeus.core.pools.loss_bounds import Basis, KnownLosses
+from celeus.core.session.best.best_question import Best
+from celeus.core.session.mean import Mean
+from celeus.core.session.session import AnySession
+from celeus.core.session.table.table_question import Table
+
+Assumption = dict[str, str]
+"""An assumption as ``{code, text}``."""
+
+THESE_ANSWERS = (
+    "Where a system answers by chance (temperature above 0, an agent), the claim is about the"
+    " answers that came, one to each item, and not about those it would give next."
+)
+TEXTS: Mapping[str, str] = MappingProxyType(
+    {
+        "these_answers": THESE_ANSWERS,
+        "iid_sample": (
+            "The pool is an iid sample of the population the claim speaks of, and whoever chose"
+            " alpha, precision and bound did so without regard to which items it holds."
+        ),
+        "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
+        "known_losses": "What is stated of losses that nobody judges is true.",
+        "earlier_judgements": (
+            "Judgements of an earlier version were carried over: its judges and those of this"
+            " session follow one rule."
+        ),
+        "labels_seen": (
+            "Whether the makers of the new version saw labels of this pool, or those of an earlier"
+            " one that it is compared with, is as stated by who made the pool."
+        ),
+        "same_answers": "Systems that gave the same answer to an item have the same loss there.",
+        "raters": "Several raters could judge an item.",
+        "without_recentring": (
+            "The bets ignore that items are drawn without replacement: a form for comparisons,"
+            " whose interval carries no guarantee."
+        ),
+        "unforeseen_draws": (
+            "Precision, budget or stop were changed while the session ran: whoever changed them"
+            " could not foresee its draws."
+        ),
+        "later_claims": (
+            "Claims were added while the session ran: whoever added them could not foresee its"
+            " draws."
+        ),
+        "signed_losses": (
+            "The draws were fixed before any loss and do not depend on losses, so they are no"
+            " evidence of what the judges said: the losses rest on the signature alone."
+        ),
+        "one_version": (
+            "Losses were corrected: the claim holds for this version of the losses and not for"
+            " all versions at once."
+        ),
+        "independent_corrections": (
+            "Whether and how a loss was corrected did not depend on the draws, the interval or"
+            " the decisions."
+        ),
+    }
+)
+"""What a claim may rest on, or be about, by code."""
+OWN_PROCESS: Mapping[str, str] = MappingProxyType(
+    {
+        "code": "own_process",
+        "text": (
+            "The session ran in a process of whoever pushed it, who had its seed and its file: that"
+            " its plan was fixed before its losses were seen, that these are what its judge gave,"
+            " and that it was not picked from several, is their word."
+        ),
+    }
+)
+"""What the claim of a pushed session rests on beside all else."""
+SEEN: Mapping[str, str] = MappingProxyType(
+    {
+        "yes": "They did: the claim is about these items and no others, which it may be made for.",
+        "no": "They did not.",
+        "unknown": "That is not known: the claim is about these items and no others.",
+    }
+)
+
+
+def assumptions_of(session: AnySession, *, pushed: bool = False) -> list[Assumption]:
+    """The assumptions of the session's claim, in a fixed order.
+
+    ``pushed``: it ran in a process of whoever brought its file here.
+    """
+    match session.question:
+        case Mean() as mean:
+            own = _of_mean(mean.plan)
+        case Best() as best:
+            own = _of_best(best)
+        case Table() as table:
+            own = _of_table(table)
+    if not isinstance(session.plan, Plan) or session.plan.target == "pool":
+        own["these_answers"] = ""
+    if session.drawn and not session.question.adaptive:
+        own["signed_losses"] = ""
+    if session.changes:
+        own["unforeseen_draws"] = ""
+    if session.corrections:
+        own |= dict.fromkeys(("one_version", "independent_corrections"), "")
+    told = [{"code": code, "text": TEXTS[code] + own[code]} for code in TEXTS if code in own]
+    return [*told, dict(OWN_PROCESS)] if pushed else told
+
+
+def _of_mean(plan: Plan) -> dict[str, str]:
+    """What the claim of one mean assumes by its plan: by code, the facts told behind the text."""
+    own: dict[str, str] = {}
+    if plan.bound.kind == "margin":
+        own["margin"] = f" The reason given: {plan.bound.assumption}"
+    elif plan.target == "population":
+        own["iid_sample"] = ""
+    if plan.believed is not None:
+        own["known_losses"] = f" {stated(plan.believed, plan.items)}"
+    if plan.based_on is not None:
+        own["labels_seen"] = f" {SEEN[plan.based_on.labels_seen]}"
+        if plan.believed is not None:
+            own["earlier_judgements"] = f" {_source(plan.based_on)}"
+    if plan.raters is not None:
+        own["raters"] = f" {SOURCES[plan.raters]}"
+    if plan.protocol is not None:
+        own["raters"] += f" {PROTOCOLS[plan.protocol].format(len(plan.panel))}{PANEL}"
+    if not plan.policy.recentred:
+        own["without_recentring"] = ""
+    return own
+
+
+def _of_best(best: Best) -> dict[str, str]:
+    """The same of the claim which of several systems is best."""
+    if best.candidates.answer is None:
+        return {}
+    plan, known = best.plan, ""
+    if plan.known:
+        known = (
+            f" To {plan.known} of {plan.items} items all gave the same: these were known before"
+            " the first draw."
+        )
+    return {"same_answers": known}
+
+
+def _of_table(table: Table) -> dict[str, str]:
+    """The same of the claims about a table."""
+    plan, own = table.plan, dict[str, str]()
+    known = [claim for claim in plan.claims[: len(plan.metrics)] if claim.known]
+    if known:
+        counts = ", ".join(f"{claim.metric} ({claim.known})" for claim in known)
+        own["known_losses"] = (
+            f" Losses of {counts} of {plan.items} items were known before the first draw."
+        )
+    later = "; ".join(
+        f"{claim.name} (at level {claim.level:g}, after {after} label{'' if after == 1 else 's'})"
+        for claim, after in zip(table.added, table.added_after, strict=True)
+    )
+    if later:
+        own["later_claims"] = f" They are {later}."
+    return own
+
+
+def _source(basis: Basis) -> str:
+    """A sentence naming the session that the judgements are from."""
+    if basis.certificate is None:
+        return f"They are those of {basis.session}, which has no certificate."
+    return (
+        f"They are those of {basis.session}, whose certificate has the digest {basis.certificate}."
+    )
+
+
+def stated(known: KnownLosses, items: int) -> str:
+    """Sentences counting the known and bounded losses, with their reasons."""
+    parts = []
+    if known.items:
+        reasons = ", ".join(f"{one} ({known.reasons[one]})" for one in sorted(known.reasons))
+        parts.append(
+            f"The losses of {known.items} of {items} items were known before the first draw:"
+            f" {reasons}."
+        )
+    if known.bounded:
+        given = [f"{one} ({known.bounds[one]})" for one in sorted(known.bounds)]
+        without = known.bounded - sum(known.bounds.values())
+        given += [f"without a reason ({without})"] if given and without else []
+        reasons = f": {', '.join(given)}" if given else ""
+        parts.append(f"Those of {known.bounded} items lie within bounds stated of each{reasons}.")
+    return " ".join(parts)
