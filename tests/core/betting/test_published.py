@@ -124,9 +124,9 @@ def test_one_memory_for_both_sides_bets_to_the_last_digit_like_two_alike() -> No
             # A gap between cells: they share their edges no longer.
             for found in (one, two):
                 found._keep(np.arange(found._lower.size) != found._lower.size // 2)
-        same = side_bet(shared, bet, round_ - 1, value)
+        same = side_bet(shared, bet, value)
         one.bet(round_, same, same)
-        above, below = (side_bet(bettor, bet, round_ - 1, value) for bettor in (plus, minus))
+        above, below = (side_bet(bettor, bet, value) for bettor in (plus, minus))
         two.bet(round_, above, below)
         for bettor in (shared, plus, minus):
             bettor.record(value, bet)

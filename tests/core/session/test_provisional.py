@@ -25,7 +25,8 @@ SEEDS = 40 if NIGHTLY else 4
 
 def stalling(walk: Walk, chance: np.random.Generator, most: int) -> list[tuple[int, float, float]]:
     """A random session of draws ahead; its provisional intervals by round, and all is judged."""
-    shown, open_ = [], []
+    shown: list[tuple[int, float, float]] = []
+    open_: list[int] = []
     while walk.state.folded < walk.truth.loss.size:
         if walk.state.can_draw and len(open_) < most and chance.random() < 0.6:
             open_.append(walk.draw()[0].round)

@@ -14,7 +14,7 @@ from celeus.core.pools.weights import relative
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.sampling.remainder import StrataLeft
-from celeus.core.session.correction import _copied
+from celeus.core.session.engine import copied_fold
 from celeus.core.session.mean import Mean
 from celeus.core.session.points import Points
 from celeus.core.session.session import Session, begin_mean, judge_rounds
@@ -119,7 +119,7 @@ def test_what_weights_do_not_go_with_is_refused(
 def test_copies_of_a_fold_share_the_weights() -> None:
     """A correction keeps dozens of copies, and a pool may have a million items."""
     _, state = watched(world(HEAVY))
-    copied = _copied(state.question.engine, state.question.fold, Points())
+    copied = copied_fold(state.question.engine, state.question.fold, Points())
     assert copied.remainder.item_weight is state.question.fold.remainder.item_weight
     assert copied.remainder.weight is not state.question.fold.remainder.weight
 

@@ -131,7 +131,7 @@ async def test_of_many_checkpoints_one_is_counted_at_a_time() -> None:
         assert session.nbytes >= 0.9 * whole, "those not counted yet are not forgotten"
         assert len(session._copies) == count
     assert session.nbytes <= 1.1 * whole
-    session.checkpoints.forget(3_000)
+    session.checkpoints.forget(session.state.rounds, 3_000)
     session._counted_at = -EVENTS_BETWEEN_COUNTS
     assert session.nbytes == pytest.approx(nbytes((session.state, session.checkpoints)), rel=0.1)
     assert len(session._copies) == 2
