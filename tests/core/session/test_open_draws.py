@@ -150,3 +150,17 @@ def test_with_one_draw_at_a_time_bets_rest_on_all_rounds_before(claim: Claim) ->
         point = walk.state.question.points[-1]
         assert drawn.inputs.reach == (point.plus.signal_range, point.minus.signal_range)
         total += 1.0 / padded(plus, halves[0][0])
+
+
+def test_a_precision_finer_than_the_lattice_binds_the_next_draw() -> None:
+    """The lattice is refined when that draw is folded, after its bets are fixed."""
+    walk = open_walk(zero_one_truth(200), policy_named("sharp"), CLAIMS["pool"])
+    walk.go(5)
+    walk.draw(1)
+    walk.enter(Change(0.001, 200))
+    walk.draw(1)
+    walk.judge([7, 6])
+    walk.go(3)
+    assert walk.state.folded == 10
+    again = begin_mean(walk.plan, walk.truth.scores, SEED).replay(walk.events)
+    assert again.question.points == walk.state.question.points

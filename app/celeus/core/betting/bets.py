@@ -193,19 +193,23 @@ def information(half: float, step: float, level: float) -> float:
     return float((ndtri(1.0 - level / 2.0) / (half - step / 2.0)) ** 2)
 
 
+def half_widths(half: float | None) -> Halves:
+    """Return the half-widths of the goals for one; without one six, from 0.1 down by halves."""
+    if half is not None:
+        return (half,)
+    return tuple(WIDEST_HALF * 0.5**j for j in range(GOALS_WITHOUT_PRECISION))
+
+
 def goals_for(
     half: float | None, step: float, level: float, half_factor: float = 1.0
 ) -> list[Goal]:
-    """Return the goal of a half-width; without one six goals, from 0.1 down by halves.
+    """Return the goals of the ``half_widths`` for one.
 
     The information is what ``half_factor`` times the half-width needs; bets keep the scale of the
     half-width itself, since a goal that has been passed would leave later bets too large.
     """
-    halves = [half]
-    if half is None:
-        halves = [WIDEST_HALF * 0.5**j for j in range(GOALS_WITHOUT_PRECISION)]
+    halves = half_widths(half)
     return [
         Goal(width, information(half_factor * width, step, level), share=1.0 / len(halves))
         for width in halves
-        if width is not None
     ]

@@ -50,7 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.betting.base import Accrued, Halves, WealthLost
-from celeus.core.betting.bets import BetScale, Goal, bet, cap, goals_for, padded
+from celeus.core.betting.bets import BetScale, Goal, bet, cap, goals_for, half_widths, padded
 from celeus.core.betting.moments import Prediction, SideSignal
 
 Floats = NDArray[np.float64]
@@ -98,15 +98,21 @@ class ThresholdDesign:
     drawable: int | None = None
     strict: bool = True
 
-    def goals(self, step: float, level: float) -> list[Goal]:
-        """Return the goals without a precision that the pool can reach before it ends."""
-        # A level at which the normal quantile stays positive, whatever alpha.
-        strong = min(2.0 * ONE_SIDED_SHARE * level, 0.5 + level / 2.0)
-        goals = goals_for(None, step, strong)
+    @property
+    def halves(self) -> Halves:
+        """Half-widths without a precision that the pool can reach before it ends."""
+        widths = half_widths(None)
         drawable = self.items if self.drawable is None else self.drawable
         least = FINEST_GOAL * math.sqrt(drawable) / self.items
-        reachable = [goal for goal in goals if goal.half >= least] or goals[:1]
-        return [replace(goal, share=1.0 / len(reachable)) for goal in reachable]
+        return tuple(width for width in widths if width >= least) or widths[:1]
+
+    def goals(self, step: float, level: float) -> list[Goal]:
+        """Return the goals of ``halves``."""
+        # A level at which the normal quantile stays positive, whatever alpha.
+        strong = min(2.0 * ONE_SIDED_SHARE * level, 0.5 + level / 2.0)
+        halves = self.halves
+        goals = goals_for(None, step, strong)[: len(halves)]
+        return [replace(goal, share=1.0 / len(halves)) for goal in goals]
 
     def candidates(self, steps: int) -> tuple[CandidateGrid, CandidateGrid]:
         """Return the candidates of the plus and of the minus side, each in its frame."""
@@ -328,7 +334,9 @@ class Lattice:
 
     def halves(self, half: float | None) -> Halves:
         """Return the half-widths of the goals for a half-width of ``half``."""
-        return tuple(goal.half for goal in self._goals(half))
+        if half is None and self._design is not None:
+            return self._design.halves
+        return half_widths(half)
 
     def bets_per_round(self, steps: int, *, goals: int) -> int:
         """Return the bets of a round on a lattice of ``steps``, one per candidate and goal."""

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from celeus.core.betting.base import Halves
 from celeus.core.betting.bets import Goal
 from celeus.core.betting.candidate_grid import WHOLE, CandidateGrid, Lattice, LatticeSide
 from celeus.core.betting.pool_target import (
@@ -123,14 +124,20 @@ class OpenLattice(Lattice):
     side = OpenSide
     sides: list[OpenSide]  # type: ignore[assignment]
 
+    def halves(self, half: float | None) -> Halves:
+        """Return the half-widths of the goals: with a precision one for every aim."""
+        if half is None:
+            return super().halves(half)
+        quantile = {d: float(ndtri(1.0 - self._level / (2.0 * d))) for _, d in AIMS}
+        return tuple(half * quantile[d] / quantile[1.0] for _, d in AIMS)
+
     def _goals(self, half: float | None) -> list[Goal]:
         goals = super()._goals(half)
         if half is None:
             return goals
-        quantile = {d: float(ndtri(1.0 - self._level / (2.0 * d))) for _, d in AIMS}
         return [
-            Goal(half * quantile[d] / quantile[1.0], goals[0].information, share=b, unit=b * d)
-            for b, d in AIMS
+            Goal(width, goals[0].information, share=b, unit=b * d)
+            for width, (b, d) in zip(self.halves(half), AIMS, strict=True)
         ]
 
     def hull_at(self, least: float) -> tuple[float, float] | None:

@@ -72,14 +72,16 @@ class Knowledge:
     """All that is known at the next draw, judgements behind open rounds included.
 
     ``low`` and ``high`` are the sums of losses of the rounds drawn, the known ones included, with
-    every open round at its worst. ``open`` are the rounds that are not folded, by number, and
-    ``losses`` those of them that are judged. ``entries`` counts the draws and judgements taken in.
+    every open round at its worst. ``precision`` is that of the last draw. ``open`` are the rounds
+    that are not folded, by number, and ``losses`` those of them that are judged. ``entries`` counts
+    the draws and judgements taken in.
     """
 
     predictor: Predictor
     information: Information
     low: RunningSum
     high: RunningSum
+    precision: float | None
     open: OrderedDict[int, OpenRound] = field(default_factory=OrderedDict)
     losses: dict[int, float | None] = field(default_factory=dict)
     entries: int = 0
@@ -130,7 +132,8 @@ class Fold:
             remainder, known = deepcopy(seen.remainder), (one.value + other.value) / 2.0
         confidence_sequence = sequence_of((known + predictor.surrogates_left) / plan.items)
         information = Information(confidence_sequence.halves(plan.precision))
-        knowledge = Knowledge(predictor, information, deepcopy(one), deepcopy(other))
+        sums = deepcopy(one), deepcopy(other)
+        knowledge = Knowledge(predictor, information, *sums, plan.precision)
         fold = cls(knowledge, confidence_sequence, remainder, one, other)
         fold.verdict = None if plan.decide is None else Verdict(plan.decide)
         if plan.believed is not None or seen is not None:
@@ -231,7 +234,9 @@ class Fold:
         known, sequence = self.knowledge, self.confidence_sequence
         # Without open rounds the sums are those of the fold, to the last digit.
         low, high = (known.low, known.high) if known.open else (self.least, self.largest)
-        known.information.aim(sequence.halves(precision))
+        if precision != known.precision:
+            known.precision = precision
+            known.information.aim(sequence.halves(precision))
         expected = known.predictor.expect(draw)
         left, variance = expected.surrogates_left, expected.variance
         reach = (
