@@ -1,14 +1,19 @@
 """Cells of pairs in flat arrays, and the bets of all cells on a round (see ``pair_rows``).
 
 A cell is [v, v + step] in a row, and carries the log stakes of both edges, each below 0 until the
-cell is out. Both bet what a log stake of U would, that of the upper edge less kappa step: the lower
-edge starts by so much lower and only gains on the upper one, so U is at most the log stake of
-either edge, and lower losses lower U as they lower the log stake of a single candidate
+cell is out. Both bet what one log stake would,
+
+    the log stake of the upper edge, less max(0, kappa step - log(1 / 0.9))
+
+so lower losses lower it as they lower the log stake of a single candidate. The lower edge starts
+kappa step below the upper one and only gains on it: where that stake is above log(1 / 0.9), and
+might be lower with a higher loss, both edges are out
 (docs/evidence/method.md#8-rounds-that-nobody-can-judge). There are many cells and many rounds, so
 the values a round needs are kept beside each cell, and caps that cannot limit a bet are not
 computed.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +21,9 @@ from numpy.typing import NDArray
 
 from celeus.core.betting.base import WealthLost
 from celeus.core.betting.bets import BetScale, RowGoals, bet, cap
+from celeus.core.mills import STAKE_FACTOR
+
+LOG_FACTOR = math.log(STAKE_FACTOR)
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -57,7 +65,8 @@ class CellRound(NamedTuple):
     """The bets of cells on one round; rows and cells count from the first ones present.
 
     ``shift`` is kappa step by row. ``caps`` is the largest bet by cell, None if
-    ``bet_scale.largest`` is smaller for every cell. ``by_bound``: a cell is out by U alone.
+    ``bet_scale.largest`` is smaller for every cell. ``by_bound``: a cell is out by its upper edge
+    less ``shift`` alone, which is at most the log stake of either edge.
     """
 
     signal: float
@@ -70,7 +79,7 @@ class CellRound(NamedTuple):
     def update(self, index: CellIndex, below: Floats, above: Floats) -> tuple[float, bool]:
         """Update the stakes of cells; return the least gain, and whether any cell is out."""
         shift = self.shift.take(index.row)
-        stake = above - shift
+        stake = above - np.maximum(shift + LOG_FACTOR, 0.0)
         bet_scale = self.bet_scale.take(index.row)
         lam = bet(stake, bet_scale, None if self.caps is None else self.caps.take(index.cell))
         low = self.signal - index.edge

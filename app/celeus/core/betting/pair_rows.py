@@ -82,7 +82,7 @@ class PairSide:
         return max(self.first - 1, 0) / self._plan.steps
 
     def count_open(self) -> None:
-        """Let cells be out by U alone, present ones and those set up later."""
+        """Let cells be out by their upper edges, present ones and those set up later."""
         self._open = True
         if self.cells is not None:
             self.cells.by_bound = True

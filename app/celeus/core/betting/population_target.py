@@ -75,7 +75,7 @@ class PairSequence:
         return self._target.emptied or self._pool.emptied
 
     def count_open(self) -> None:
-        """From now on a pair cell is out by U alone, which bounds the log stakes of both edges."""
+        """From now on a pair cell is out by its upper edge alone, which bounds the other."""
         for side in self._sides:
             side.count_open()
 
