@@ -105,9 +105,9 @@ class PairCells:
         "_edge",
         "_first",
         "_index",
+        "_kappa",
         "_last",
         "_out",
-        "_shift",
         "_updates",
         "above",
         "below",
@@ -126,7 +126,7 @@ class PairCells:
     ) -> None:
         """Make the cells; ``edge`` are all edges, ``kappa`` is that of all rows."""
         self._edge = edge
-        self._shift = kappa * float(edge[1])
+        self._kappa = kappa
         self._updates = 0
         self.by_bound = False
         self._set(row, cell, *stakes)
@@ -184,8 +184,8 @@ class PairCells:
     def _bet(self, round_: PairRound, bet_scale: BetScale) -> None:
         upper = self._edge[self._first + 1 : self._last + 2]
         caps = cap(upper, round_.lower, bet_scale.largest_bet)
-        shift = self._shift[self.row[0] : self.row[-1] + 1]
         step = float(self._edge[1])
+        shift = self._kappa[self.row[0] : self.row[-1] + 1] * step
         cell_round = CellRound(round_.signal, bet_scale, shift, caps, step, self.by_bound)
         least = 0.0
         for start in range(0, self.row.size, BLOCK):

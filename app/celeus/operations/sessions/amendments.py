@@ -292,7 +292,10 @@ async def _refold_ahead(
             if state is None:
                 return None
             _must_be_blind(slot.session, judgement, blind=context.blind)
-            if not state.refolds(event := _event(slot.session, judgement)):
+            # A process that is behind the ledger does not know the round
+            if judgement.round > state.drawn or not state.refolds(
+                event := _event(slot.session, judgement)
+            ):
                 return None
             if ready is None:
                 with timed("fold"):
