@@ -16,6 +16,7 @@ from celeus.core.betting.signals import Range, RangeLeft, check, signal
 from celeus.core.ledger import Draw
 from celeus.core.plain import Mismatch
 from celeus.core.plans.plan import Plan
+from celeus.core.sampling.calibration import NO_FIT, Fit
 from celeus.core.sampling.proposals import ProposedDraw, shares_adapt
 from celeus.core.session.engine import first_fold
 from celeus.core.session.fold import Fold
@@ -60,9 +61,9 @@ class RecordedPredictor:
         return float(sums[self._round - 1]) if sums.size else self._recorded.sum
 
     @property
-    def residual_moments(self) -> Floats:
+    def fit(self) -> Fit:
         """Empty: a record proposes no draws."""
-        return np.empty(0)
+        return NO_FIT
 
     def recall(self, basis: int) -> None:
         """The record holds every round as it was fixed at its draw."""
@@ -114,11 +115,11 @@ class RecordedProposal:
     drawn_in: Items = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     _taken: set[int] = field(default_factory=set)
 
-    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
+    def choose(self, coin: float, fit: Fit) -> ProposedDraw:
         """Not possible: the seed does not determine the draws without the pool."""
         raise NotImplementedError
 
-    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+    def chance(self, item: int, fit: Fit) -> ProposedDraw:
         """Not possible without the pool."""
         raise NotImplementedError
 

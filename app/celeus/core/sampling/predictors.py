@@ -14,14 +14,13 @@ from celeus.core.history import History
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
-from celeus.core.sampling.calibration import Calibration
-from celeus.core.sampling.proposals import KNOWN, MixtureProposal
+from celeus.core.sampling.calibration import NO_FIT, Calibration, Fit
+from celeus.core.sampling.proposals import KNOWN, LEAST_MOMENT, MixtureProposal
 from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
 
-LEAST_MOMENT = 0.001
 DIFFERENCE_MOMENT = 0.05
 """Second moment of a difference on the unit scale if it is not known which answers are equal."""
 
@@ -37,8 +36,8 @@ class Predictor(Protocol):
         """Sum of the surrogates of the items not yet folded."""
 
     @property
-    def residual_moments(self) -> Floats:
-        """Residual second moment of every stratum on the unit scale; empty without strata."""
+    def fit(self) -> Fit:
+        """The fit to all folded rounds, on the unit scale; empty without strata."""
 
     def recall(self, basis: int) -> None:
         """Use, for the coming round, the fit from its first ``basis`` rounds."""
@@ -78,9 +77,9 @@ class FixedPredictor:
         return self._left.value
 
     @property
-    def residual_moments(self) -> Floats:
-        """Empty array: draws depend on scores alone."""
-        return np.empty(0)
+    def fit(self) -> Fit:
+        """Empty: draws depend on scores alone."""
+        return NO_FIT
 
     def recall(self, basis: int) -> None:
         """Do nothing: these surrogates are not refitted."""
@@ -158,14 +157,9 @@ class CalibratedPredictor:
         return float(self._lower * sums[0] + self._width * sums[1])
 
     @property
-    def residual_moments(self) -> Floats:
-        """Residual second moment of every stratum."""
-        return self._calibration.fit.moment
-
-    @property
-    def means(self) -> Floats:
-        """Surrogate of every stratum, on the unit scale."""
-        return self._calibration.fit.mean
+    def fit(self) -> Fit:
+        """The fit to all folded rounds."""
+        return self._calibration.fit
 
     def recall(self, basis: int) -> None:
         """Use, for the coming round, the fit from its first ``basis`` rounds."""
