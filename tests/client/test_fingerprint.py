@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -251,9 +251,11 @@ def test_what_is_reached_by_other_ways_is_never_called_the_same(tmp_path: Path, 
 
 
 def test_a_function_that_an_installed_package_wraps_is_read() -> None:
-    # As a decorator of an installed package leaves it
-    def judge(limit: float) -> Callable[[float], float]:
-        return contextlib.contextmanager(lambda item: (yield item > limit))  # type: ignore[arg-type]
+    def judge(limit: float) -> object:
+        def over(item: float) -> Iterator[bool]:
+            yield item > limit
+
+        return contextlib.contextmanager(over)
 
     earlier = fingerprint(judge(3.0))
     assert fingerprint(judge(3.0)).against(str(earlier)).verdict == "same"
