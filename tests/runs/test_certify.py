@@ -506,7 +506,7 @@ def test_reports_say_what_is_certain_and_show_names_as_text() -> None:
     assert "<svg" in page
     assert "<script" not in page
     status = celeus.best({"new": answers("good"), "old": answers("bad")}, two_losses)
-    assert "is the best of 2 systems" in status.report()
+    assert "is at least as good as every other of 2 systems" in status.report()
 
 
 def two_losses(item: celeus.Turn) -> list[float]:
