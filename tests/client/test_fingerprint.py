@@ -1,11 +1,12 @@
 """The fingerprint of a judge follows its code and constants, and nothing that is by chance."""
 
+import contextlib
 import functools
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,111 @@ def test_every_kind_of_judge_is_read(judge: object, other: object) -> None:
     assert not found.unread
     assert found.against(str(fingerprint(judge))).verdict == "same"
     assert fingerprint(other).against(str(found)).verdict == "changed"
+
+
+SHARED = "def a(n): return n == 3\ndef b(n): return a(n)\ndef c(n): return a(n) and b(n)\n"
+
+
+def read(
+    folder: Path, judge: str, number: int, *, seed: str = "1", helper: str = ""
+) -> Fingerprint:
+    """The fingerprint of a judge in which ``NUMBER`` is this one, in a process of its own."""
+    judge, helper = (one.replace("NUMBER", str(number)) for one in (judge, helper))
+    (folder / "deep").mkdir(parents=True, exist_ok=True)
+    (folder / "deep" / "rules.py").write_text(helper)
+    (folder / "middle.py").write_text("from deep import rules\nfrom deep.rules import *\n")
+    text = printed(folder, f"import functools\n{judge}", helper, seed)
+    code, values, runtime = text.split("-", 2)
+    return Fingerprint(runtime, code, values, ("it",) * (values == "0"))
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        "import middle\ndef judge(item): return middle.wrong(item)",
+        "import middle\ndef judge(item): return middle.rules.wrong(item)",
+        "import deep.rules\ndef judge(item): return deep.rules.wrong(item)",
+        "def judge(item):\n    import helper\n    return helper.wrong(item)",
+        "def judge(item):\n    from deep.rules import wrong\n    return wrong(item)",
+        "from deep import rules\nrules.LIMIT = NUMBER\ndef judge(item): return item > rules.LIMIT",
+    ],
+    ids=["through another", "attribute", "package", "import", "from", "set on a module"],
+)
+def test_modules_are_followed_wherever_they_are_imported(tmp_path: Path, judge: str) -> None:
+    helper = "def wrong(item): return item == NUMBER\n"
+    earlier = read(tmp_path, judge, 3, helper=helper)
+    assert read(tmp_path, judge, 3, helper="# The same\n\n" + helper, seed="2") == earlier
+    now = read(tmp_path, judge, 4, helper=helper)
+    assert now.against(str(earlier)).verdict == "changed"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        "import re\n    rule = re.compile('NUMBER')",
+        "rule = functools.partial(max, NUMBER)",
+        "rule = functools.partialmethod(max, NUMBER)",
+        "@functools.cache\n    def rule(self): return NUMBER",
+        "@functools.cached_property\n    def rule(self): return NUMBER",
+        "class Rule:\n        limit = NUMBER",
+    ],
+    ids=["pattern", "partial", "partialmethod", "cached", "cached property", "class"],
+)
+def test_whatever_a_class_holds_is_read(tmp_path: Path, member: str) -> None:
+    judge = f"class Judge:\n    {member}\n    def __call__(self, item): return 1.0\njudge = Judge()"
+    earlier = read(tmp_path, judge, 3)
+    assert earlier.against(str(earlier)).verdict == "same"
+    assert read(tmp_path, judge, 4).against(str(earlier)).verdict == "changed"
+
+
+DISPATCH = """@functools.singledispatch
+def judge(item): return 1
+@judge.register
+def _(item: int): return item == NUMBER
+"""
+SLOT = """class Base: __slots__ = ("limit",)
+class Judge(Base):
+    def __call__(self, item): return item > self.limit
+judge = Judge()
+judge.limit = NUMBER
+"""
+SUBCLASS = """class Limits(list): pass
+limits = Limits()
+limits.own = NUMBER
+def judge(item): return item > limits.own
+"""
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        "def judge(item): return item == judge.limit\njudge.limit = NUMBER",
+        DISPATCH,
+        SLOT,
+        SUBCLASS,
+        "def judge(item): return item == globals()['other']\nother = NUMBER",
+        "def judge(item): return item in open('rubric.txt').read()",
+    ],
+    ids=["attribute", "dispatch", "slot", "subclass", "globals", "file"],
+)
+def test_what_is_reached_by_other_ways_is_never_called_the_same(tmp_path: Path, judge: str) -> None:
+    earlier = read(tmp_path, judge, 3)
+    assert read(tmp_path, judge, 4).against(str(earlier)).verdict != "same"
+
+
+def test_a_function_that_an_installed_package_wraps_is_read() -> None:
+    def judge(limit: float) -> object:
+        def over(item: float) -> Iterator[bool]:
+            yield item > limit
+
+        return contextlib.contextmanager(over)
+
+    earlier = fingerprint(judge(3.0))
+    assert fingerprint(judge(3.0)).against(str(earlier)).verdict == "same"
+    assert fingerprint(judge(4.0)).against(str(earlier)).verdict == "changed"
+
+
+def test_sets_of_functions_are_read_in_one_order(tmp_path: Path) -> None:
+    judge = SHARED + "ALL = {ORDER}\ndef judge(item): return any(one(item) for one in ALL)"
+    found = {str(read(tmp_path, judge.replace("ORDER", one), 3)) for one in ("a, b, c", "c, b, a")}
+    assert len(found) == 1

@@ -1,6 +1,7 @@
 """Any executable as a judge: a line in, a line out, and what becomes of rubbish."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -113,3 +114,12 @@ def test_a_mended_program_is_asked_again(run: Run) -> None:
     command = f"{sys.executable} judge.py '{{\"losses\": [1, 0]}}'"
     assert run("guess", "pool.jsonl", "--out", "out.jsonl", "--program", command).status == 0
     assert Path("out.jsonl").read_text() != first
+
+
+def test_a_pipe_in_the_command_is_not_read_for_the_fingerprint(run: Run) -> None:
+    os.mkfifo("pipe")
+    Path("pool.jsonl").write_text(json.dumps(PAIR) + "\n")
+    Path("judge.py").write_text("import sys\nfor line in sys.stdin: print('{\"losses\": [0, 1]}')")
+    command = f"{sys.executable} judge.py pipe"
+    answer = run("guess", "pool.jsonl", "--out", "out.jsonl", "--program", command)
+    assert answer.status == 0, answer.err

@@ -1,26 +1,36 @@
 """The fingerprint of a judge: work that is taken up is not to mix the judgements of two.
 
-A fingerprint has three parts. ``code`` is a digest of what decides how it judges: the bytecode of a
-function and of the functions, classes and modules it refers to, its defaults, its numbers and texts
-and every constant in capitals; of a model the name, rubric and request; of a program the files of
-its command. ``values`` is a digest of what may change while it judges, as a list it appends to, and
-empty where something cannot be read, as a connection. ``runtime`` is the Python that made the
-bytecode. Installed packages count by their names, but for the one that the judge is part of. The
-same program has the same fingerprint in every process.
+A fingerprint has three parts. ``code`` is a digest of what decides how it judges: the bytecode of
+a function and of the functions, classes and modules it refers to or imports, its defaults, its
+numbers and texts and every constant in capitals; of a model the name, rubric and request; of a
+program the files of its command. ``values`` is a digest of what may change while it judges, as a
+list it appends to, and empty where something cannot be read, as a connection or a file.
+``runtime`` is the Python that made the bytecode. Installed packages count by their names, but for
+the one that the judge is part of. The same program has the same fingerprint in every process.
 """
 
 import dis
 import functools
 import hashlib
+import importlib.util
 import json
 import re
 import sys
 import sysconfig
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path, PurePath
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Literal
 
 ATOMS = (type(None), bool, int, float, complex, str, bytes, type(...))
@@ -36,6 +46,9 @@ _PACKAGES = tuple(
 _Cached = type(functools.cache(len))
 _STORES = frozenset({"STORE_GLOBAL", "STORE_DEREF"})
 _LOADS = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+_OUTSIDE = frozenset({"open", "read_text", "read_bytes", "environ", "getenv", "import_module"})
+"""Names by which code reads what is neither in it nor in what it refers to; as are these alone:"""
+_BUILTINS = frozenset({"eval", "exec", "globals", "__import__"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +117,7 @@ class _Reader:
         self.values: list[object] = []
         self.unread: list[str] = []
         self._package = package
+        self._files: set[Path] = set()
         self._seen: dict[int, int] = {}
         self._alive: list[object] = []
         """What was seen, so that no other object gets its id."""
@@ -112,11 +126,10 @@ class _Reader:
         self, name: str, value: object, *, stays: bool = True
     ) -> object:
         """Return a value under its name as JSON; what may not stay goes to ``values``."""
-        if isinstance(value, ATOMS) and type(value) in ATOMS:
+        if type(value) in ATOMS:
             return self._kept(name, [type(value).__name__, repr(value)], stays=stays)
-        if isinstance(value, tuple | frozenset):
-            inner = [self.read(name, one, stays=stays) for one in value]
-            return [type(value).__name__, _sorted(inner) if isinstance(value, frozenset) else inner]
+        if type(value) is tuple or type(value) is frozenset:
+            return self._fixed(name, value, stays=stays)
         if isinstance(value, re.Pattern):
             return ["pattern", str(value.pattern), value.flags]
         if isinstance(value, PurePath):
@@ -125,9 +138,34 @@ class _Reader:
             return ["seen", self._seen[id(value)]]
         self._seen[id(value)] = len(self._seen)
         self._alive.append(value)
+        content = self._content(name, value, stays=stays)
+        if content is None:
+            return self._code(name, value)
+        if self._installed(type(value).__module__, _file_of(type(value))):
+            return content
+        return [content, self._object(name, value)]
+
+    def _content(self, name: str, value: object, *, stays: bool) -> object:
+        """Return what an object is as a container, a number or a text; None of any other."""
         if isinstance(value, CONTAINERS):
             return self._kept(name, self._container(name, value), stays=stays)
-        return self._code(name, value)
+        if isinstance(value, tuple | frozenset):
+            return self._fixed(name, value, stays=stays)
+        kind = next((kind for kind in ATOMS if isinstance(value, kind)), None)
+        if kind is None:
+            return None
+        return self._kept(name, [kind.__name__, _repr(kind, value)], stays=stays)
+
+    def _fixed(self, name: str, value: Collection[object], *, stays: bool) -> object:
+        inner = [self.read(name, one, stays=stays) for one in self._ordered(value)]
+        return [type(value).__name__, inner]
+
+    def _ordered(self, value: Collection[object]) -> Collection[object]:
+        """Return members in the same order in every process."""
+        if not isinstance(value, set | frozenset):
+            return value
+        # By what they are alone: what was seen before depends on the order
+        return sorted(value, key=lambda one: json.dumps(_Reader(self._package).read("", one)))
 
     def _kept(self, name: str, read: object, *, stays: bool) -> object:
         if stays:
@@ -145,8 +183,7 @@ class _Reader:
             return ["unread", kind]
         if isinstance(value, dict):
             return [kind, _sorted([self.read(name, pair) for pair in value.items()])]
-        inner = [self.read(name, one) for one in value]
-        return [kind, _sorted(inner) if isinstance(value, set) else inner]
+        return [kind, [self.read(name, one) for one in self._ordered(value)]]
 
     def _code(  # noqa: PLR0911 -- one a kind of value
         self, name: str, value: object
@@ -155,11 +192,13 @@ class _Reader:
             return self._function(value)
         if isinstance(value, MethodType):
             return [self.read(name, value.__func__), self.read(name, value.__self__)]
-        if isinstance(value, functools.partial):
+        if isinstance(value, functools.partial | functools.partialmethod):
             parts = (value.func, value.args, value.keywords)
             return ["partial", *(self.read(name, part) for part in parts)]
         if isinstance(value, _Cached):
             return ["cached", self.read(name, value.__wrapped__)]
+        if isinstance(value, functools.cached_property):
+            return ["cached", self.read(name, value.func)]
         if isinstance(value, BuiltinFunctionType):
             owner = value.__self__
             whose = None if isinstance(owner, ModuleType) else self.read(name, owner)
@@ -168,35 +207,57 @@ class _Reader:
             return self._module(value)
         if isinstance(value, type):
             return self._class(value)
-        if self._installed(type(value).__module__, _file_of(type(value))) or not hasattr(
-            value, "__dict__"
-        ):
+        if self._installed(type(value).__module__, _file_of(type(value))):
             self.unread.append(name)
             return ["unread", type(value).__qualname__]
-        members = [
+        return self._object(name, value)
+
+    def _object(self, name: str, value: object) -> object:
+        members = dict(getattr(value, "__dict__", {}))
+        for kind in type(value).__mro__:
+            for member, slot in vars(kind).items():
+                if isinstance(slot, MemberDescriptorType):
+                    with suppress(AttributeError):
+                        members[member] = slot.__get__(value)
+        return ["object", self.read(name, type(value)), self._members(name, members)]
+
+    def _members(self, name: str, members: dict[str, object]) -> object:
+        return [
             [member, self.read(f"{name}.{member}", one, stays=isinstance(one, str))]
-            for member, one in sorted(vars(value).items())
+            for member, one in sorted(members.items())
         ]
-        return ["object", self._class(type(value)), members]
 
     def _function(self, function: FunctionType) -> object:
         code = function.__code__
-        if self._installed(function.__module__, code.co_filename):
-            return ["installed", function.__module__, function.__qualname__]
-        loaded, stored = _names(code, _LOADS), _names(code, _STORES)
-        scope = {name: function.__globals__[name] for name in loaded & function.__globals__.keys()}
+        closure: dict[str, object] = {}
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
-                scope[name] = cell.cell_contents
+                closure[name] = cell.cell_contents
             except ValueError:
                 # Not yet bound
-                scope[name] = None
+                closure[name] = None
+        if self._installed(function.__module__, code.co_filename):
+            return self._decorated(function, closure)
+        loaded, stored = _names(code, _LOADS), _names(code, _STORES)
+        scope = {name: function.__globals__[name] for name in loaded & function.__globals__.keys()}
+        used = _used(code)
+        outside = used & _OUTSIDE | loaded & _BUILTINS
+        self.unread += [f"what {name} reads" for name in sorted(outside - scope.keys())]
+        scope |= closure
+        package = str(function.__globals__.get("__package__") or "")
         return [
             _bytecode(code),
             [
                 self.read(name, value, stays=_stays(name, value, stored))
                 for name, value in sorted(scope.items())
             ],
+            [
+                list(self._attributes(name, value, used))
+                for name, value in sorted(scope.items())
+                if isinstance(value, ModuleType)
+            ],
+            [self._imported(name) for name in _imports(code, package)],
+            self._members(function.__name__, vars(function)),
             [
                 self.read("a default", value, stays=not isinstance(value, CONTAINERS))
                 for value in (
@@ -205,6 +266,15 @@ class _Reader:
                 )
             ],
         ]
+
+    def _decorated(self, function: FunctionType, closure: dict[str, object]) -> object:
+        """Return an installed function by its name, with the functions that it was put around."""
+        known = len(self.unread)
+        around = closure | {"wrapped": getattr(function, "__wrapped__", None)}
+        inner = [self.read(name, one, stays=False) for name, one in sorted(around.items())]
+        # What else it holds is the installed package's
+        del self.unread[known:]
+        return ["installed", function.__module__, function.__qualname__, inner]
 
     def _installed(self, module: str | None, file: str | None) -> bool:
         """Return True of code that came with Python or with another package than the judge."""
@@ -223,20 +293,52 @@ class _Reader:
         members: list[object] = []
         for name, member in sorted(vars(kind).items()):
             function = getattr(member, "__func__", getattr(member, "fget", member))
+            # The slots of a class have no contents of their own
+            slot = isinstance(member, GetSetDescriptorType | MemberDescriptorType)
+            if slot or name.startswith("_abc_"):
+                continue
             if isinstance(function, FunctionType) or not name.startswith("__"):
-                members.append([name, self._member(f"{kind.__name__}.{name}", function)])
-        return [*named[:1], [self.read(kind.__name__, base) for base in kind.__bases__], members]
-
-    def _member(self, name: str, member: object) -> object:
-        # The slots of a class have no contents of their own
-        plain = isinstance(member, (*ATOMS, FunctionType, tuple, list, dict, set, frozenset))
-        return self.read(name, member) if plain else ["member", type(member).__name__]
+                members.append([name, self.read(f"{kind.__name__}.{name}", function)])
+        bases = [self.read(kind.__name__, base) for base in (*kind.__bases__, type(kind))]
+        return [*named[:1], bases, members]
 
     def _module(self, module: ModuleType) -> object:
-        file = getattr(module, "__file__", None)
+        file = _file_of_module(module)
         if self._installed(module.__name__, file):
             return ["installed", module.__name__]
-        return ["module", hashlib.sha256(Path(str(file)).read_bytes()).hexdigest()]
+        return ["module", self._file(module.__name__, Path(str(file)))]
+
+    def _attributes(self, name: str, module: ModuleType, used: set[str]) -> Iterator[object]:
+        """Yield what code may use of a module, and of the modules within it."""
+        if self._installed(module.__name__, _file_of_module(module)):
+            return
+        for attribute in sorted(used & vars(module).keys()):
+            value = vars(module)[attribute]
+            named = f"{name}.{attribute}"
+            yield [named, self.read(named, value, stays=attribute.isupper())]
+            if isinstance(value, ModuleType) and value.__name__ == f"{module.__name__}.{attribute}":
+                yield from self._attributes(named, value, used)
+
+    def _imported(self, name: str) -> object:
+        """Return what a module's file says, whether or not it was loaded yet."""
+        spec = _spec(name)
+        if spec is None or spec.origin is None or self._installed(name, spec.origin):
+            return ["installed", name]
+        return ["module", self._file(name, Path(spec.origin))]
+
+    def _file(self, name: str, file: Path) -> object:
+        """Return the code of a file, and of those that it imports."""
+        if file in self._files or file.is_dir():
+            return name
+        self._files.add(file)
+        content = file.read_bytes()
+        if file.suffix == ".py":
+            with suppress(SyntaxError):
+                code = compile(content, name, "exec", dont_inherit=True)
+                whole = file.name == "__init__.py"
+                package = name if whole else name.rpartition(".")[0]
+                return [_bytecode(code), [self._imported(one) for one in _imports(code, package)]]
+        return hashlib.sha256(content).hexdigest()
 
 
 def _bytecode(code: CodeType) -> object:
@@ -257,6 +359,51 @@ def _names(code: CodeType, operations: frozenset[str]) -> set[str]:
     names = {one.argval for one in dis.get_instructions(code) if one.opname in operations}
     inner = (one for one in code.co_consts if isinstance(one, CodeType))
     return names.union(*(_names(one, operations) for one in inner))
+
+
+def _used(code: CodeType) -> set[str]:
+    """Return all names that code, and the code within it, uses, those of attributes too."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*map(_used, inner))
+
+
+def _imports(code: CodeType, package: str) -> Iterator[str]:
+    """Yield the names of what code in a package imports, each of which may be a module."""
+    steps = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
+    for at, step in enumerate(steps):
+        if step.opname == "IMPORT_NAME":
+            level, members = steps[at - 2].argval, steps[at - 1].argval
+            name = step.argval
+            if level:
+                with suppress(ImportError):
+                    name = importlib.util.resolve_name("." * level + name, package)
+            yield name
+            yield from (f"{name}.{member}" for member in members or () if member != "*")
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _imports(one, package)
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Return where a module is, None of one that is not in a file; nothing is loaded."""
+    spec, path, end = None, None, 0
+    while end != len(name):
+        end = name.find(".", end + 1) % (len(name) + 1)
+        spec = PathFinder.find_spec(name[:end], path)
+        if spec is None or (path := spec.submodule_search_locations) is None:
+            break
+    return spec if end == len(name) else None
+
+
+def _file_of_module(module: ModuleType) -> str | None:
+    """Return the file of a module, the folder of a package without one."""
+    file: str | None = getattr(module, "__file__", None)
+    return file or next(iter(getattr(module, "__path__", ())), None)
+
+
+def _repr(kind: type, value: object) -> object:
+    """Return a number or text as its kind writes it, whatever a subclass makes of it."""
+    return kind.__repr__(value)  # type: ignore[call-arg]
 
 
 def _stays(name: str, value: object, stored: set[str]) -> bool:

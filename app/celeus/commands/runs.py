@@ -199,14 +199,17 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> No
     from celeus.core.session.assumptions import THESE_ANSWERS
     from celeus.harnesses.lm_eval_run import Test
 
-    if wanted.pool is None:
-        typer.echo(THESE_ANSWERS)
     with ExitStack() as stack:
         served: Session | None = None
+        target = "pool"
         if wanted.session is not None:
             # Before a model is loaded, which takes longer than to be refused
             served = stack.enter_context(Client()).session(wanted.session)
-            Test.of(models, None).check(served.status())
+            status = served.status()
+            Test.of(models, None).check(status)
+            target = status.target
+        if wanted.pool is None and target == "pool":
+            typer.echo(THESE_ANSWERS)
         _build(models, machine, model=wanted.pool is None)
         test = Test.of(models, _guessed(models, wanted.surrogates))
         if average := test.first.average():

@@ -127,12 +127,11 @@ def _fingerprint(command: list[str]) -> Fingerprint:
     for word in command:
         file = Path((None if words else shutil.which(word)) or word)
         words.append(word)
-        try:
-            with file.open("rb") as content:
-                words.append(hashlib.file_digest(content, "sha256").hexdigest())
-        except OSError:
-            # A word that is no file, or a program that cannot be started
-            continue
+        # A pipe or device may have no end; a word that is no file may be too long for a name
+        with suppress(OSError):
+            if file.is_file():
+                with file.open("rb") as content:
+                    words.append(hashlib.file_digest(content, "sha256").hexdigest())
     return replace(fingerprint(words), unread=(f"what {command[0]} loads",))
 
 

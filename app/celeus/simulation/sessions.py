@@ -203,7 +203,7 @@ def strata_means(state: Session[Mean]) -> Floats:
     predictor = state.question.fold.predictor
     if not isinstance(predictor, CalibratedPredictor):
         raise TypeError(predictor)
-    return predictor.means.copy()
+    return predictor.fit.mean.copy()
 
 
 def strata_q(draw: Draw) -> Floats:

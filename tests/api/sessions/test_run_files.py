@@ -119,6 +119,16 @@ async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, run_f
     assert len((await client.get("/v1/pools")).json()["data"]) == 1
 
 
+async def test_lists_have_pushed_runs_among_the_others_in_the_order_of_their_openings(
+    client: AsyncClient, tmp_path: Path
+) -> None:
+    runs = [exam(tmp_path / f"{number}.celeus", most=2) for number in range(3)]
+    pushed = [(await push(client, data)).json() for data in runs[::-1]]
+    ours = await client.post("/v1/sessions", json={"pool_id": pushed[0]["pool_id"]})
+    listed = (await client.get("/v1/sessions")).json()["data"]
+    assert [one["id"] for one in listed] == [ours.json()["id"], *(one["id"] for one in pushed)]
+
+
 async def test_a_pushed_run_with_a_question_has_one_place_in_its_project(
     client: AsyncClient, tmp_path: Path
 ) -> None:

@@ -81,6 +81,16 @@ class Plain:
         self.spreads.append(float(spread[self.code[self.draws[t].item]]))
         return m, v
 
+    def q(self, m: np.ndarray, v: np.ndarray, rem: np.ndarray, n: int) -> np.ndarray:
+        """The proposal whose share of uniform draws gives the least padded variance."""
+        root, here, best = np.sqrt(v), rem > 0, (math.inf, np.empty(0))
+        for beta in (0.5, 0.65, 0.8):
+            q = (1.0 - beta) * root / (rem @ root) + beta / n
+            w = float((rem * np.maximum(v, 0.001) / (ITEMS**2 * q)).sum())
+            ends = sum(float((end / (ITEMS * q))[here].max()) for end in (m, 1.0 - m))
+            best = min(best, (w + HALF / 3.0 * ends, q), key=lambda found: found[0])
+        return best[1]
+
     def left(self, t: int) -> np.ndarray:
         k = [int(self.code[draw.item]) for draw in self.draws[:t]]
         return self.size - np.bincount(k, minlength=self.size.size)
@@ -89,8 +99,7 @@ class Plain:
         """P, a, b, S, mu and s2 of round t."""
         m, v = self.fit(t)
         rem, n = self.left(t), ITEMS - t
-        root = np.sqrt(v)
-        q = 0.5 * root / (rem @ root) + 0.5 / n
+        q = self.q(m, v, rem, n)
         draw = self.draws[t]
         assert draw.strata_q == pytest.approx(q, rel=NEAR)
         assert draw.q == draw.strata_q[self.code[draw.item]]

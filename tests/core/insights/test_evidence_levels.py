@@ -41,6 +41,6 @@ def test_the_state_is_resumed_to_the_last_bit_without_its_seed(policy: str, targ
     assert again.counts == state.counts
     assert again.stopping == state.stopping
     assert (
-        again.question.fold.predictor.residual_moments.tolist()
-        == state.question.fold.predictor.residual_moments.tolist()
+        again.question.fold.predictor.fit.moment.tolist()
+        == state.question.fold.predictor.fit.moment.tolist()
     )

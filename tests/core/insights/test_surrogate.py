@@ -83,7 +83,7 @@ def test_hindsight_finds_the_surrogates_that_bets_use_now(truth: Truth) -> None:
     judged = judged_of(state)
     assert len(judged.round) < state.folded
     found = refit(strata_of(walk.truth.scores, walk.plan.scale), judged)
-    np.testing.assert_allclose(found, predictor.means, rtol=1e-12)
+    np.testing.assert_allclose(found, predictor.fit.mean, rtol=1e-12)
 
 
 @pytest.mark.parametrize("drawn", [1, 2, 3, 4])

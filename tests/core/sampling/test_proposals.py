@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from celeus.core.pools.strata import Strata
 from celeus.core.randomness import uniforms
-from celeus.core.sampling.proposals import draw_orders
+from celeus.core.sampling.calibration import Fit
+from celeus.core.sampling.proposals import StratifiedProposal, draw_orders
 from celeus.core.sampling.sums import RunningSum
 from tests.core.worlds import mixture
 
@@ -171,3 +173,26 @@ def test_a_draw_costs_the_same_in_a_large_pool() -> None:
         proposal.take(proposal.draw(float(coin))[0], round_)
     assert proposal._walked[False] < items
     assert proposal._walked[True] < items
+
+
+@pytest.mark.parametrize(
+    ("beta", "half", "share"),
+    [
+        (0.5, None, 0.5),
+        (0.5, 0.0, 0.5),
+        (0.5, 0.13, 0.65),
+        (0.5, 0.2, 0.8),
+        (0.5, 5.0, 0.8),
+        (0.9, 0.0, 0.9),
+    ],
+)
+def test_draws_are_the_more_uniform_the_more_their_range_counts(
+    beta: float, half: float | None, share: float
+) -> None:
+    """Two strata of ten items, the losses of one of which scatter far more."""
+    code, size = np.repeat(np.array([0, 1], dtype=np.int16), 10), np.array([10, 10])
+    strata = Strata(code, size, np.array([0.5, 0.5]), np.zeros(2), np.ones(2))
+    fit = Fit(np.array([0.5, 0.5]), np.array([0.25, 0.01]))
+    q = StratifiedProposal(strata, b"seed", beta, half).strata_q(fit)
+    assert q == pytest.approx((1.0 - share) * np.array([0.5, 0.1]) / 6.0 + share / 20.0)
+    assert 10.0 * q.sum() == pytest.approx(1.0)

@@ -207,7 +207,7 @@ def test_a_claim_about_a_group_added_later_lets_draws_depend_on_losses() -> None
 def test_what_the_losses_rest_on_is_said_and_verified(world: World, policy: str) -> None:
     """Whoever holds key and seed may write other losses down, and the claim says so."""
     untrue = World(world.pool, 1.0 - world.losses)
-    true, rewritten = (opened(one, policy, Claim(precision=0.3)) for one in (world, untrue))
+    true, rewritten = (opened(one, policy, Claim(precision=0.1)) for one in (world, untrue))
     for case in (true, rewritten):
         assert "signed_losses" not in codes(case.state), "there is no loss before a draw"
         case.go(20)

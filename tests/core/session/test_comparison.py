@@ -70,7 +70,7 @@ def test_what_is_not_known_to_agree_is_expected_to() -> None:
     """The prior of section 4 is that of losses at the ends, five times too large here."""
     for answers, expected in ((False, DIFFERENCE_MOMENT), (True, 0.25)):
         walk = open_walk(pair(answers=answers, surrogates=False), policy_named("sharp"))
-        moments = walk.state.question.fold.predictor.residual_moments
+        moments = walk.state.question.fold.predictor.fit.moment
         assert moments == pytest.approx([expected])
 
 

@@ -54,12 +54,12 @@ def truth(
 def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
     proposal, round_ = walk.state.question.proposal, walk.state.drawn + 1
-    moments = walk.state.question.fold.predictor.residual_moments
+    fit = walk.state.question.fold.predictor.fit
     assert isinstance(proposal, StratifiedProposal | MixtureProposal)
     return [
         Draw(round_, item, made.q, 0, made.strata_q)
         for item in walk.left()
-        for made in [proposal.chance(item, moments)]
+        for made in [proposal.chance(item, fit)]
     ]
 
 

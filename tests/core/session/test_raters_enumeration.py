@@ -74,7 +74,7 @@ def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
     proposal, state = walk.state.question.proposal, walk.state
     assert isinstance(proposal, StratifiedProposal)
-    q = proposal.strata_q(state.question.fold.predictor.residual_moments)
+    q = proposal.strata_q(state.question.fold.predictor.fit)
     code = proposal._strata.code
     round_ = state.drawn + 1
     return [Draw(round_, at, float(q[code[at]]), state.sequence, q) for at in walk.left()]

@@ -144,9 +144,9 @@ def test_the_order_in_which_losses_arrive_does_not_matter(claim: Claim) -> None:
 def test_a_draw_ahead_of_losses_has_its_probability_from_the_folded_ones() -> None:
     walk = opened(CLAIMS["pool"])
     walk.go(30)
-    spread = walk.state.question.fold.predictor.residual_moments
+    spread = walk.state.question.fold.predictor.fit.moment
     first, second = walk.draw(2)
-    assert walk.state.question.fold.predictor.residual_moments is spread
+    assert walk.state.question.fold.predictor.fit.moment is spread
     assert first.strata_q is not None
     assert second.strata_q is not None
     assert not np.array_equal(first.strata_q, second.strata_q)

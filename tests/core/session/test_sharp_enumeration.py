@@ -52,7 +52,7 @@ def coming(walk: Walk) -> list[Draw]:
     """Every draw that may come next."""
     proposal = walk.state.question.proposal
     assert isinstance(proposal, StratifiedProposal)
-    q = proposal.strata_q(walk.state.question.fold.predictor.residual_moments)
+    q = proposal.strata_q(walk.state.question.fold.predictor.fit)
     round_, code = walk.state.drawn + 1, proposal._strata.code
     return [Draw(round_, item, float(q[code[item]]), 0, q) for item in walk.left()]
 

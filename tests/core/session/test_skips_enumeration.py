@@ -78,8 +78,8 @@ class Game:
             kind = (*(float(one[item]) for one in columns), self.first_told.get(item))
             kinds.setdefault(kind, []).append(item)
         for items in kinds.values():
-            moments = state.question.fold.predictor.residual_moments
-            item, q, strata_q = state.question.proposal.chance(items[0], moments)
+            fit = state.question.fold.predictor.fit
+            item, q, strata_q = state.question.proposal.chance(items[0], fit)
             yield len(items) * q, Draw(state.drawn + 1, item, q, state.sequence, strata_q)
 
     def end(self, state: Session[Mean], skipped: tuple[bool, ...]) -> float:

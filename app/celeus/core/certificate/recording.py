@@ -16,6 +16,7 @@ from celeus.core.betting.signals import Range, RangeLeft, check, signal
 from celeus.core.ledger import Draw
 from celeus.core.plain import Mismatch
 from celeus.core.plans.plan import Plan
+from celeus.core.sampling.calibration import NO_FIT, Fit
 from celeus.core.sampling.predictors import Expectation, Label
 from celeus.core.sampling.proposals import ProposedDraw, shares_adapt
 from celeus.core.sampling.sums import RunningSum
@@ -68,9 +69,9 @@ class RecordedPredictor:
         return self._recorded.sum
 
     @property
-    def residual_moments(self) -> Floats:
+    def fit(self) -> Fit:
         """Empty: a record proposes no draws."""
-        return np.empty(0)
+        return NO_FIT
 
     def expect(self, draw: Draw) -> Expectation:
         """The prediction of a draw, as recorded."""
@@ -122,11 +123,11 @@ class RecordedProposal:
     drawn_in: Items = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     _taken: set[int] = field(default_factory=set)
 
-    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
+    def choose(self, coin: float, fit: Fit) -> ProposedDraw:
         """Not possible: the seed does not determine the draws without the pool."""
         raise NotImplementedError
 
-    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+    def chance(self, item: int, fit: Fit) -> ProposedDraw:
         """Not possible without the pool."""
         raise NotImplementedError
 

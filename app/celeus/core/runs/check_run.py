@@ -57,6 +57,7 @@ class Opening:
     """The header of a file, each member in its type."""
 
     session: bytes
+    created_at: str
     items: int
     form: PoolForm
     plan: Object
@@ -86,7 +87,6 @@ def opening_of(line: bytes) -> Opening:
     header = parse(line)
     equal("format", header.get("format"), FORMAT)
     members(header, "", HEADER)
-    moment(header["created_at"], "created_at")
     plan, pool = (members(header[name], name, header[name] or ()) for name in ("plan", "pool"))
     form = _form_of(pool)
     if plan.get("raters") is not None:
@@ -98,6 +98,7 @@ def opening_of(line: bytes) -> Opening:
     equal("plan.method_version", plan.get("method_version"), METHOD_VERSION)
     return Opening(
         session=bytes.fromhex(text(header["session"], "session", SESSION)),
+        created_at=moment(header["created_at"], "created_at"),
         items=whole(header["items"], "items", 1),
         form=form,
         plan=plan,

@@ -54,6 +54,10 @@ class Fit(NamedTuple):
     moment: Floats
 
 
+NO_FIT = Fit(np.empty(0), np.empty(0))
+"""The fit of what has no strata."""
+
+
 @dataclass(slots=True)
 class Line:
     """Sums of the weighted straight line, the ridge included."""

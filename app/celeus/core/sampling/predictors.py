@@ -13,14 +13,13 @@ from celeus.core.betting.signals import Extremes, Range, exact_range, floor_rang
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
-from celeus.core.sampling.calibration import Calibration
-from celeus.core.sampling.proposals import KNOWN, MixtureProposal
+from celeus.core.sampling.calibration import NO_FIT, Calibration, Fit
+from celeus.core.sampling.proposals import KNOWN, LEAST_MOMENT, MixtureProposal
 from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
 
-LEAST_MOMENT = 0.001
 DIFFERENCE_MOMENT = 0.05
 """Second moment of a difference on the unit scale if it is not known which answers are equal."""
 
@@ -67,8 +66,8 @@ class Predictor(Protocol):
         """Sum of the surrogates of the items not drawn."""
 
     @property
-    def residual_moments(self) -> Floats:
-        """Residual second moment of every stratum on the unit scale; empty without strata."""
+    def fit(self) -> Fit:
+        """The fit to all labels judged so far, on the unit scale; empty without strata."""
 
     def expect(self, draw: Draw) -> Expectation:
         """Return the prediction of the next draw, and remove its item from those left."""
@@ -102,9 +101,9 @@ class FixedPredictor:
         return self._left.value
 
     @property
-    def residual_moments(self) -> Floats:
-        """Empty array: draws depend on scores alone."""
-        return np.empty(0)
+    def fit(self) -> Fit:
+        """Empty: draws depend on scores alone."""
+        return NO_FIT
 
     def surrogate(self, item: int) -> float:
         """Return the surrogate of an item."""
@@ -166,23 +165,18 @@ class CalibratedPredictor:
     def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not drawn."""
         left = self._left.weight
-        sums = left.sum(), left @ self.means
+        sums = left.sum(), left @ self.fit.mean
         return float(self._lower * sums[0] + self._width * sums[1])
 
     @property
-    def residual_moments(self) -> Floats:
-        """Residual second moment of every stratum."""
-        return self._calibration.fit.moment
-
-    @property
-    def means(self) -> Floats:
-        """Surrogate of every stratum, on the unit scale."""
-        return self._calibration.fit.mean
+    def fit(self) -> Fit:
+        """The fit to all labels judged so far."""
+        return self._calibration.fit
 
     def expect(self, draw: Draw) -> Expectation:
         """Return the prediction of the next draw, by the labels judged so far."""
         stratum = int(self._strata.code[draw.item])
-        mean = float(self.means[stratum])
+        mean = float(self.fit.mean[stratum])
         item_weight = self._strata.weight_of(draw.item)
         expected = Expectation(
             surrogate=self._lower + self._width * mean,
@@ -196,7 +190,7 @@ class CalibratedPredictor:
 
     def _reach(self, draw: Draw) -> Range:
         """Return the exact range over strata with items left, less the plug-in part."""
-        surrogate = self._lower + self._width * self.means
+        surrogate = self._lower + self._width * self.fit.mean
         q, ends = _strata_q(draw), (self._strata.lower, self._strata.upper)
         mask = self._left.weight > 0.0
         if not mask.all():
@@ -205,7 +199,7 @@ class CalibratedPredictor:
 
     def _variance(self, draw: Draw) -> float:
         """Return the sum over strata of rem_k max(v_k, 0.001) / (N^2 q_k)."""
-        moment = np.maximum(self.residual_moments, LEAST_MOMENT)
+        moment = np.maximum(self.fit.moment, LEAST_MOMENT)
         expected = self._left.weight @ (moment / _strata_q(draw))
         return float(expected) / (self._items * self._items)
 

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from celeus.core.pools.strata import NOWHERE, Strata
 from celeus.core.randomness import uniforms
+from celeus.core.sampling.calibration import Fit
 from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.sampling.sums import RunningSum
 
@@ -37,6 +38,10 @@ Floats = NDArray[np.float64]
 Items = NDArray[np.int32]
 
 
+LEAST_MOMENT = 0.001
+"""Least residual second moment in a predicted variance."""
+UNIFORM_SHARES = (0.65, 0.8)
+"""Shares of uniform draws beside the policy's own, beta."""
 LOST_DIGITS = 1e-9
 KNOWN = -1
 """Value of ``drawn_in`` for an item whose loss is known and that is never drawn."""
@@ -51,7 +56,7 @@ class ProposedDraw(NamedTuple):
 
 
 class Proposal(Protocol):
-    """The distribution of the next draw, from scores, draws and residual moments.
+    """The distribution of the next draw, from scores, draws and the fit to labels.
 
     ``drawn_in`` holds the round of every item drawn, 0 for those left and KNOWN for those that are
     never drawn; shape [N].
@@ -59,13 +64,13 @@ class Proposal(Protocol):
 
     drawn_in: Items
 
-    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
+    def choose(self, coin: float, fit: Fit) -> ProposedDraw:
         """Return the next item without taking it; ``coin`` is uniform on (0, 1).
 
-        ``residual_moments`` is the residual second moment of every stratum after the folded rounds.
+        ``fit`` is the one to the labels judged so far.
         """
 
-    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+    def chance(self, item: int, fit: Fit) -> ProposedDraw:
         """Return an item left, with its current draw probabilities."""
 
     def take(self, item: int, round_: int) -> None:
@@ -128,14 +133,14 @@ class MixtureProposal:
         self._positive = int(orders.by_weight.size)
         self._walked = [0, 0]
 
-    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
+    def choose(self, coin: float, fit: Fit) -> ProposedDraw:
         """Return the next item and its probability; the moments are not used."""
-        del residual_moments
+        del fit
         return ProposedDraw(*self.draw(coin))
 
-    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+    def chance(self, item: int, fit: Fit) -> ProposedDraw:
         """Return an item left, with its current draw probability."""
-        del residual_moments
+        del fit
         return ProposedDraw(item, self.probability(item))
 
     def draw(self, coin: float) -> tuple[int, float]:
@@ -201,13 +206,20 @@ def shares_adapt(beta: float, strata: int) -> bool:
 
 
 class StratifiedProposal:
-    """Strata drawn by their predicted residuals, mixed with uniform draws."""
+    """Strata drawn by their predicted residuals, mixed with a share ``beta`` of uniform draws.
 
-    __slots__ = ("_beta", "_left", "_order", "_strata", "_walked", "drawn_in")
+    Unequal draws gain variance where strata differ, and widen the range of signals everywhere. With
+    ``half``, half a precision on the unit scale, the share is the one of ``beta`` and those above
+    it in UNIFORM_SHARES with the least variance padded for the range
+    (docs/evidence/method.md#4-what-may-be-relearnt-strata-calibration-proposal).
+    """
 
-    def __init__(self, strata: Strata, seed: bytes, beta: float) -> None:
+    __slots__ = ("_half", "_left", "_order", "_shares", "_strata", "_walked", "drawn_in")
+
+    def __init__(self, strata: Strata, seed: bytes, beta: float, half: float | None = None) -> None:
         self._strata = strata
-        self._beta = beta
+        self._shares = np.array([beta, *(share for share in UNIFORM_SHARES if share > beta)])
+        self._half = half if self._shares.size > 1 else None
         waiting = uniforms(seed, "uniform", strata.code.size)
         if strata.item_weight is not None:
             # Ascending in the uniform, so that equal weights have the order of none.
@@ -226,9 +238,9 @@ class StratifiedProposal:
         """Number of items left in every stratum, or the sum of their weights; shape [K]."""
         return self._left.weight
 
-    def choose(self, coin: float, residual_moments: Floats) -> ProposedDraw:
+    def choose(self, coin: float, fit: Fit) -> ProposedDraw:
         """Return the next item of the stratum that the coin selects, without taking it."""
-        return self.pick(coin, self.strata_q(residual_moments))
+        return self.pick(coin, self.strata_q(fit))
 
     def pick(self, coin: float, q: Floats) -> ProposedDraw:
         """Return the next item for given probabilities ``q`` of an item per stratum, shape [K]."""
@@ -244,9 +256,12 @@ class StratifiedProposal:
         item = int(self._order[place])
         return ProposedDraw(item, self._strata.weight_of(item) * float(q[stratum]), q)
 
-    def chance(self, item: int, residual_moments: Floats) -> ProposedDraw:
+    def chance(self, item: int, fit: Fit) -> ProposedDraw:
         """Return an item left, with its current draw probabilities."""
-        q = self.strata_q(residual_moments)
+        return self.at(item, self.strata_q(fit))
+
+    def at(self, item: int, q: Floats) -> ProposedDraw:
+        """Return an item left for given probabilities ``q`` of an item per stratum, shape [K]."""
         weight = self._strata.weight_of(item)
         return ProposedDraw(item, weight * float(q[self._strata.code[item]]), q)
 
@@ -258,8 +273,24 @@ class StratifiedProposal:
         self.drawn_in[item] = round_
         self._left.take(item)
 
-    def strata_q(self, residual_moments: Floats) -> Floats:
+    def strata_q(self, fit: Fit) -> Floats:
         """Return the probability of an item of weight 1 left in every stratum, shape [K]."""
-        root = np.sqrt(residual_moments)
-        share = (1.0 - self._beta) / float(self.left @ root)
-        return np.asarray(share * root + self._beta / float(self.left.sum()), dtype=np.float64)
+        if self._half is None:
+            return self.mixture(fit.moment)
+        q = self._mixtures(fit.moment, self._shares)
+        left, items = self.left, self._strata.code.size
+        predicted = (left * np.maximum(fit.moment, LEAST_MOMENT) / q).sum(axis=1) / items**2
+        open_ = left > 0.0
+        mean, chance = fit.mean[open_], items * q[:, open_]
+        reach = (mean / chance).max(axis=1) + ((1.0 - mean) / chance).max(axis=1)
+        return np.asarray(q[(predicted + self._half / 3.0 * reach).argmin()])
+
+    def mixture(self, moment: Floats) -> Floats:
+        """Return the mixture with the policy's share of uniform draws, shape [K]."""
+        return np.asarray(self._mixtures(moment, self._shares[:1])[0])
+
+    def _mixtures(self, moment: Floats, shares: Floats) -> Floats:
+        """Return a mixture for each share of uniform draws, shape [shares, K]."""
+        root, left = np.sqrt(moment), self.left
+        doubt = (1.0 - shares) / float(left @ root)
+        return np.asarray(doubt[:, None] * root + (shares / float(left.sum()))[:, None])

@@ -142,11 +142,11 @@ class Mean:
 
     def choose(self, coin: float) -> ProposedDraw:
         """The next item with its probabilities."""
-        return self.proposal.choose(coin, self.fold.predictor.residual_moments)
+        return self.proposal.choose(coin, self.fold.predictor.fit)
 
     def chance(self, item: int) -> ProposedDraw:
         """An item left, with the probabilities that it would be drawn with now."""
-        return self.proposal.chance(item, self.fold.predictor.residual_moments)
+        return self.proposal.chance(item, self.fold.predictor.fit)
 
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""

@@ -287,7 +287,8 @@ def _elsewhere(pushed: int, count: int) -> str:
     return (
         f"{pushed} of the {count} ran elsewhere: all that is said here rests on the word of whoever"
         " pushed them, too, that their plans were fixed before their losses were seen, that these"
-        " are what their judges gave, and that they were not picked from several."
+        " are what their judges gave, and that neither which were pushed nor in which order depends"
+        " on what they gave."
     )
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import IO, Any, Never
 from uuid import UUID
 
+import numpy as np
 import orjson
 
 from celeus.core.plain import Mismatch
@@ -36,7 +37,7 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
         lines = numbered(source)
         opening = opening_of(next(lines, b""))
         project = UUID(job.values["project"])
-        opening = replace(opening, session=_session_id(project, opening.session))
+        opening = replace(opening, session=_session_id(project, opening))
         pool = _pool(opening, lines, job.values["max_items"])
         run = run_of(opening, pool, lines, job.values["at"])
     except Mismatch as differs:
@@ -67,13 +68,16 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     )
 
 
-def _session_id(project_id: UUID, run: bytes) -> bytes:
+def _session_id(project_id: UUID, opening: Opening) -> bytes:
     """Return the id that a run's session has in a project, the same at every push.
 
     With the run's own id, a push would show whether another project has that session, and could
-    take the id before its project does.
+    take the id before its project does. It begins with the time of the run's opening, as other ids
+    do: lists are in their order.
     """
-    return hashlib.sha256(b"celeus-pushed-1" + project_id.bytes + run).digest()[:16]
+    opened = int(np.datetime64(opening.created_at[:-6], "ms").astype(np.int64))
+    digest = hashlib.sha256(b"celeus-pushed-1" + project_id.bytes + opening.session).digest()
+    return max(opened, 0).to_bytes(6, "big") + digest[:10]
 
 
 def _pool(opening: Opening, lines: Iterator[bytes], most: int) -> Pool:

@@ -190,16 +190,16 @@ class Best(JointQuestion):
 
     def choose(self, coin: float) -> ProposedDraw:
         """The next item with its probabilities."""
-        return self.proposal.choose(coin, self._priorities)
+        return self.proposal.pick(coin, self._q)
 
     def chance(self, item: int) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
-        return self.proposal.chance(item, self._priorities)
+        return self.proposal.at(item, self._q)
 
     @property
-    def _priorities(self) -> Floats:
+    def _q(self) -> Floats:
         focus = focus_of(self.totals, self.race.standing, self.candidates.count)
-        return self.partition.priorities(focus)
+        return self.proposal.mixture(self.partition.priorities(focus))
 
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""

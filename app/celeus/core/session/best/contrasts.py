@@ -25,7 +25,8 @@ import numpy as np
 from celeus.core.betting.moments import LEAST_RATIO, PRIOR_ROUNDS
 from celeus.core.pools.strata import Strata
 from celeus.core.sampling.calibration import LEAST_MEAN, LINE_LABELS, PRIOR_SPREAD, SPREAD_LABELS
-from celeus.core.sampling.predictors import DIFFERENCE_MOMENT, LEAST_MOMENT
+from celeus.core.sampling.predictors import DIFFERENCE_MOMENT
+from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 
 OVERALL_LABELS = 20.0

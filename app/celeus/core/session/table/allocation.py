@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from celeus.core.betting.bets import OVERSHOOT, SOFTNESS
 from celeus.core.sampling.calibration import LEAST_MOMENT as TINY_MOMENT
-from celeus.core.sampling.predictors import LEAST_MOMENT
+from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.table.table_cells import Cells
 from celeus.core.session.table.table_claims import ClaimState
 

@@ -21,7 +21,9 @@ from celeus.core.multiplicity.evidence import EvidenceSequence
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Question, all_decided, rounding
 from celeus.core.plans.table_plan import TableClaim
-from celeus.core.sampling.predictors import LEAST_MOMENT, Expectation, Label
+from celeus.core.sampling.calibration import Fit
+from celeus.core.sampling.predictors import Expectation, Label
+from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.fold import Fold
 from celeus.core.session.table.table_calibration import Fits
 from celeus.core.session.table.table_cells import Cells
@@ -76,20 +78,16 @@ class ClaimPredictor:
         return self._known.left[self._where]
 
     @property
-    def mean(self) -> Floats:
-        """Surrogate of every cell of the claim, on the unit scale."""
-        return np.asarray(self._known.fits.mean[self._metric, self._where])
-
-    @property
-    def residual_moments(self) -> Floats:
-        """Residual second moment of every cell of the claim."""
-        return np.asarray(self._known.fits.moment[self._metric, self._where])
+    def fit(self) -> Fit:
+        """Surrogate and residual second moment of every cell of the claim, on the unit scale."""
+        mean, moment = self._known.fits
+        return Fit(mean[self._metric, self._where], moment[self._metric, self._where])
 
     @property
     def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not drawn."""
         left = self.left
-        sums = left.sum(), left @ self.mean
+        sums = left.sum(), left @ self.fit.mean
         return float(self._plan.lower * sums[0] + self._plan.scale.width * sums[1])
 
     def expect(self, draw: Draw) -> Expectation:
@@ -105,12 +103,12 @@ class ClaimPredictor:
     def _reach(self, draw: Draw) -> Range:
         """The exact range over cells with items left, less the plug-in part."""
         mask = self.left > 0.0
-        surrogate = self._plan.lower + self._plan.scale.width * self.mean[mask]
+        surrogate = self._plan.lower + self._plan.scale.width * self.fit.mean[mask]
         return exact_range(0.0, surrogate, _strata_q(draw)[mask], self._extremes)
 
     def _variance(self, draw: Draw) -> float:
         """The sum over cells of rem max(v, 0.001) / (N^2 q)."""
-        moment = np.maximum(self.residual_moments, LEAST_MOMENT)
+        moment = np.maximum(self.fit.moment, LEAST_MOMENT)
         items = self._plan.items
         return float(self.left @ (moment / _strata_q(draw))) / (items * items)
 

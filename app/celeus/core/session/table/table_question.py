@@ -342,8 +342,7 @@ class Table(JointQuestion):
 
     def chance(self, item: int) -> ProposedDraw:
         """An item left, with the probabilities it would be drawn with now."""
-        q = self._q
-        return ProposedDraw(item, float(q[self.cells.strata.code[item]]), q)
+        return self.proposal.at(item, self._q)
 
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""
