@@ -48,6 +48,8 @@ def printed(folder: Path, program: str = PROGRAM, helper: str = HELPER, seed: st
     (folder / "judge.py").write_text(program + PRINT)
     (folder / "helper.py").write_text(helper)
     own = os.environ | {"PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"}
+    # `celeus serve` sets it for its own processes
+    own.pop("PYTHONSAFEPATH", None)
     command = [sys.executable, str(folder / "judge.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=own)
     return done.stdout.strip()

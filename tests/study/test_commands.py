@@ -104,7 +104,7 @@ def test_lines_of_another_run_are_refused_and_left_alone(run: Run, tmp_path: Pat
     [
         (("coverage", "--method", "bayes"), "study: method must be one of wilson"),
         (("coverage", "--items", 100), "study: precision 0.05 cannot be reached"),
-        (("coverage", "--alpha", 2), "study: alpha must be above 0 and below 1, not 2.0"),
+        (("coverage", "--alpha", 2), "study: alpha must be above 0 and below 1, not 2"),
         (("labels", "--evaldata", "nowhere"), "study: there is no folder nowhere"),
         (("labels", "--evaldata", ".", "--cell", "mnist"), "study: cell must be one of"),
         (("labels", "--evaldata", "."), "study: there is no mmlu.npz in"),

@@ -11,9 +11,9 @@ from tests.study.smallpools import write
 from tests.study.tables.ended import ended
 
 
-def run(folder: Path, policy: str, choice: str, value: float) -> Values:
+def run(folder: Path, policy: str, choice: str, value: float, precision: float) -> Values:
     job = {"pool": "mmlu-qwen", "policy": policy, "choice": choice, "value": value, "run": 0}
-    return courses.run(session, folder, 0.25, job)
+    return courses.run(session, folder, precision, job)
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +33,12 @@ def test_the_values_of_the_appendix_are_there() -> None:
 @pytest.mark.parametrize("at", range(len(CHOICES)))
 def test_a_choice_changes_the_session(folder: Path, at: int) -> None:
     policy, choice, values = CHOICES[at]
-    first, last = (run(folder, policy, choice, value) for value in (values[0], values[-1]))
+    first, last = (run(folder, policy, choice, value, 0.1) for value in (values[0], values[-1]))
     assert first["widths"] != last["widths"]
 
 
 def test_all_alpha_spent_on_the_pool_beats_all_spent_on_the_population(folder: Path) -> None:
-    labels = [run(folder, "celeus", "alpha2", value)["labels"] for value in (0.005, 0.045)]
+    labels = [run(folder, "celeus", "alpha2", value, 0.25)["labels"] for value in (0.005, 0.045)]
     assert labels[0] < labels[1]
 
 

@@ -121,7 +121,6 @@ async def open_session(
             )
             document = status_document(record, state, pool)
             await _insert(db, record, plan, seed, document)
-            await take_place(db, context.project_id, session_id, plan)
             if opening.instructions:
                 said = opening.instructions
                 await keep_instructions(db, context, opening.pool_id, session_id, said)
@@ -131,6 +130,8 @@ async def open_session(
             if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
+            # Last, since other openings of the project wait from here on
+            await take_place(db, context.project_id, session_id, plan)
         slot.session = CachedSession(plan, pool, state, seed)
     context.stamps.ask(session_id, bytes.fromhex(plan.digest))
     return document

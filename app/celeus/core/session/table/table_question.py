@@ -38,6 +38,7 @@ from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.table_pool import Mask
 from celeus.core.pools.table_pool import Table as PoolTable
+from celeus.core.sampling.calibration import Fit
 from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
 from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
 from celeus.core.session.question import JointQuestion, View
@@ -96,7 +97,7 @@ class Table(JointQuestion):
     def __init__(self, plan: TablePlan, table: PoolTable, seed: bytes) -> None:
         self.table = table_for(plan.small_groups, table)
         self.cells = Cells.of(self.table)
-        self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta)
+        self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta, _half(plan))
         self.plan = plan
         self._calibration = TableCalibration(self.cells)
         self._left: Floats = self.cells.strata.size.astype(np.float64)
@@ -333,8 +334,10 @@ class Table(JointQuestion):
 
     @property
     def _q(self) -> Floats:
-        moment, left = self._calibration.fits.moment, self.proposal.left
-        return allocate(self.cells, self._wants, moment, left, self.plan.beta)
+        fits = self._calibration.fits
+        if len(self.claims) == 1:
+            return self.proposal.strata_q(Fit(fits.mean[0], fits.moment[0]))
+        return allocate(self.cells, self._wants, fits.moment, self.proposal.left, self.plan.beta)
 
     def choose(self, coin: float) -> ProposedDraw:
         """The next item with its probabilities."""
@@ -500,3 +503,9 @@ def _fact(claim: TableClaim) -> tuple[object, ...]:
     """The facts of a claim that follow from the table alone."""
     part = claim.metric, claim.column, claim.value, claim.whole
     return (*part, claim.items, claim.known, claim.total)
+
+
+def _half(plan: TablePlan) -> float | None:
+    """Half the precision of a table's one claim on the unit scale; None where it has several."""
+    precision = plan.claims[0].precision if len(plan.claims) == 1 else None
+    return None if precision is None else precision / plan.metrics[0].scale.width / 2.0
