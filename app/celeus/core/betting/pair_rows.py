@@ -42,6 +42,7 @@ class PairSide:
     """
 
     __slots__ = (
+        "_by_bound",
         "_covered",
         "_edge",
         "_goals",
@@ -49,7 +50,6 @@ class PairSide:
         "_least",
         "_lower",
         "_next",
-        "_open",
         "_plan",
         "_records",
         "_start",
@@ -70,7 +70,7 @@ class PairSide:
         self._next = 0
         self._lower = math.nan
         self._covered = 0
-        self._open = False
+        self._by_bound = False
         self.first = 0
         self.cells: PairCells | None = None
 
@@ -81,9 +81,9 @@ class PairSide:
             return None
         return max(self.first - 1, 0) / self._plan.steps
 
-    def count_open(self) -> None:
-        """Let cells be out by their upper edges, present ones and those set up later."""
-        self._open = True
+    def count_unjudged(self) -> None:
+        """From now on cells are out by their upper edges, also those set up later."""
+        self._by_bound = True
         if self.cells is not None:
             self.cells.by_bound = True
 
@@ -190,7 +190,7 @@ class PairSide:
         start, kappa = self._start[rows], self._kappa[rows]
         stakes = start + kappa * self._edge[cell], start + kappa * self._edge[cell + 1]
         cells = PairCells(rows, cell, stakes, self._edge, self._kappa)
-        cells.by_bound = self._open
+        cells.by_bound = self._by_bound
         cells.drop(stakes[0] >= 0.0)
         return cells
 
