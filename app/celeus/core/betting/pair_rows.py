@@ -8,7 +8,8 @@ risk. A pair starts with what the pool says of the population (``plans.pair_plan
 R_N = v. Cells [v, v + 1/M] carry the log stakes of both edges with one bet: for a fixed bet the
 log stake is concave in v, so its least value over the cell is at an edge. A cell is out
 
-    once both edges have a log stake of at least 0 at the same time, or
+    once both edges have a log stake of at least 0 at the same time
+        (where some round has no loss: once that of the upper edge is at least kappa / M), or
     when the whole cell lies below the range of a signal,
 
 never when only its lower edge lies below it: the pool risk may still be in the rest.
