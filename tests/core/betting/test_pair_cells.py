@@ -46,3 +46,31 @@ def test_a_cell_out_with_losses_counted_lower_is_out_with_the_true_ones(first: i
             assert left(true) <= left(lower), seed
         out += len(everything - left(lower))
     assert out > 500
+
+
+@pytest.mark.parametrize("by_bound", [False, True])
+def test_where_a_round_has_no_loss_the_lower_edge_must_not_decide(*, by_bound: bool) -> None:
+    """It may be higher than with the loss: the bets since were larger, and it gains more by them.
+
+    A cell as narrow as those of a session, and one loss counted lower than it is.
+    """
+    half, kappa, top = 0.05, np.array([90.0]), 240
+    edge = np.arange(801) / 800
+    row, cell = np.zeros(1, dtype=np.intp), np.array([top - 1])
+
+    def begun() -> PairCells:
+        stakes = -1.0 - kappa * (edge[top] - edge[cell]), np.array([-1.0])
+        return PairCells(row, cell, stakes, edge, kappa)
+
+    true, lower = begun(), begun()
+    lower.by_bound = by_bound
+    goals = RowGoals.of(np.array([(1.96 / half) ** 2]))
+    deviation = 20.0 * half / 1.96
+    least, variance = float(edge[top]) - 3.0 * deviation, deviation**2
+    signals = edge[top] + 0.05 + deviation * np.random.default_rng(3106).normal(size=405)
+    for number, signal in enumerate([*signals, edge[top] + 1.0179909787]):
+        for cells, value in ((true, signal), (lower, signal - 0.3 * (number == 0))):
+            told = max(float(value), least)
+            cells.update(PairRound(least, least, variance, number / variance, told, half), goals)
+    assert left(true) == set(cell.tolist())
+    assert (left(lower) == left(true)) == by_bound

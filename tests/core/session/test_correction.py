@@ -174,6 +174,25 @@ def test_a_correction_folds_what_lies_behind_the_checkpoint_before_it(
     assert len(folds) <= 20
 
 
+def test_corrections_that_others_wrote_leave_no_checkpoint_with_what_was_said_before(
+    folds: list[int],
+) -> None:
+    """The later of two rounds was judged first, and behind an open one when the copy was made."""
+    walk = open_walk(zero_one_truth(120, seed=3), policy_named("sharp"), CLAIMS[0])
+    walk.go(9)
+    walk.draw(3)
+    walk.judge([12, 10])
+    checkpoints = Checkpoints()
+    checkpoints.note(walk.state.question.engine, walk.state.question.fold)
+    assert checkpoints.rounds == [10]
+    walk.judge([11])
+    events = [Amendment(one, 1.0 - float(walk.state.rounds.loss[one - 1])) for one in (11, 12)]
+    expected = told(copy.deepcopy(walk.state).replay(events))
+    folds.clear()
+    assert told(catch_up(walk.state, events, checkpoints)) == expected
+    assert folds == list(range(1, 13))
+
+
 def test_of_many_checkpoints_every_second_is_dropped_but_for_the_last(folds: list[int]) -> None:
     walk = open_walk(zero_one_truth(300, seed=3), policy_named("sharp"), CLAIMS[0])
     checkpoints = Checkpoints()

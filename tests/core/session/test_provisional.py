@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from celeus.core.betting.population_target import PairSequence
 from celeus.core.ledger import Change, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
@@ -89,3 +90,20 @@ def test_its_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert provisional(walk.state) is not None
     walk.go(1)
     assert provisional(walk.state) is None
+
+
+def test_a_round_that_nobody_could_judge_counts_like_an_open_one() -> None:
+    """A cell of pairs with both edges at a stake of 1 stays while the loss might leave it in."""
+    walk = open_walk(zero_one_truth(120), policy_named("sharp"), KINDS["population"][1])
+    walk.draw()
+    walk.enter(Unjudgeable(1))
+    sequence = walk.state.question.fold.confidence_sequence
+    assert isinstance(sequence, PairSequence)
+    both = 0
+    while walk.state.can_draw:
+        walk.go(1)
+        for side in sequence._sides:
+            if side.cells is not None:
+                stakes = np.minimum(side.cells.below, side.cells.above)
+                both += int(np.count_nonzero((stakes >= 0.0) & (stakes < np.inf)))
+    assert both

@@ -96,8 +96,8 @@ class ConfidenceSequence(Protocol):
     def estimate(self) -> float:
         """Point estimate, the midpoint of the two completions' estimates."""
 
-    def count_open(self) -> None:
-        """From now on rounds without a loss may get one: reject only what is rejected then too."""
+    def count_unjudged(self) -> None:
+        """From now on some rounds have no loss: reject only what is rejected with any loss."""
 
     @property
     def rounds_to_replay(self) -> int:
@@ -143,8 +143,8 @@ class PoolRiskSequence:
         """Interval for the pool risk."""
         return self._intersection.interval
 
-    def count_open(self) -> None:
-        """Do nothing: a candidate rejected with open rounds at their worst is rejected without."""
+    def count_unjudged(self) -> None:
+        """Do nothing: a candidate rejected with these at their worst is rejected with any loss."""
 
     @property
     def rounds_to_replay(self) -> int:

@@ -3,7 +3,7 @@
 Notation, in a side's frame: D half the precision, s2 predicted variance of the coming signal, a
 the lower end of its range, mu its centre, lp the log stake log(level / 2 . wealth) of a candidate
 v, I the information of past rounds and I* its goal. All but lp is fixed when the item is drawn:
-mu and s2 come from the rounds folded then, I from all rounds judged then
+mu and the ratio in s2 come from the rounds folded then, all else from all rounds judged then
 (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 
     s2p   s2 + (D / 3) max(mu - a, 0)                                Bernstein's padding for skew

@@ -7,7 +7,8 @@ cell is out. Both bet what one log stake would,
 
 so lower losses lower it as they lower the log stake of a single candidate. The lower edge starts
 kappa step below the upper one and only gains on it: where that stake is above log(1 / 0.9), and
-might be lower with a higher loss, both edges are out
+might be lower with a higher loss, both edges are out. The log stake of the lower edge may be higher
+with a lower loss: once a round has none, the upper edge alone decides
 (docs/evidence/method.md#8-rounds-that-nobody-can-judge). There are many cells and many rounds, so
 the values a round needs are kept beside each cell, and caps that cannot limit a bet are not
 computed.

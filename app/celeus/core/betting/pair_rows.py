@@ -8,7 +8,8 @@ risk. A pair starts with what the pool says of the population (``plans.pair_plan
 R_N = v. Cells [v, v + 1/M] carry the log stakes of both edges with one bet: for a fixed bet the
 log stake is concave in v, so its least value over the cell is at an edge. A cell is out
 
-    once both edges have a log stake of at least 0 at the same time, or
+    once both edges have a log stake of at least 0 at the same time
+        (where some round has no loss: once that of the upper edge is at least kappa / M), or
     when the whole cell lies below the range of a signal,
 
 never when only its lower edge lies below it: the pool risk may still be in the rest.
@@ -42,6 +43,7 @@ class PairSide:
     """
 
     __slots__ = (
+        "_by_bound",
         "_covered",
         "_edge",
         "_goals",
@@ -49,7 +51,6 @@ class PairSide:
         "_least",
         "_lower",
         "_next",
-        "_open",
         "_plan",
         "_records",
         "_start",
@@ -70,7 +71,7 @@ class PairSide:
         self._next = 0
         self._lower = math.nan
         self._covered = 0
-        self._open = False
+        self._by_bound = False
         self.first = 0
         self.cells: PairCells | None = None
 
@@ -81,9 +82,9 @@ class PairSide:
             return None
         return max(self.first - 1, 0) / self._plan.steps
 
-    def count_open(self) -> None:
-        """Let cells be out by their upper edges, present ones and those set up later."""
-        self._open = True
+    def count_unjudged(self) -> None:
+        """From now on cells are out by their upper edges, also those set up later."""
+        self._by_bound = True
         if self.cells is not None:
             self.cells.by_bound = True
 
@@ -190,7 +191,7 @@ class PairSide:
         start, kappa = self._start[rows], self._kappa[rows]
         stakes = start + kappa * self._edge[cell], start + kappa * self._edge[cell + 1]
         cells = PairCells(rows, cell, stakes, self._edge, self._kappa)
-        cells.by_bound = self._open
+        cells.by_bound = self._by_bound
         cells.drop(stakes[0] >= 0.0)
         return cells
 

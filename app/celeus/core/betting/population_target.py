@@ -74,10 +74,10 @@ class PairSequence:
         """True if no row is left, or no candidate of the loose sequence."""
         return self._target.emptied or self._pool.emptied
 
-    def count_open(self) -> None:
-        """From now on a pair cell is out by its upper edge alone, which bounds the other."""
+    def count_unjudged(self) -> None:
+        """From now on a cell of pairs is out by its upper edge alone, which bounds the other."""
         for side in self._sides:
-            side.count_open()
+            side.count_unjudged()
 
     @property
     def rounds_to_replay(self) -> int:

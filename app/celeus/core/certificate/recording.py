@@ -151,7 +151,7 @@ class RecordedEngine:
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses folded before."""
+        """Whether draws depend on the losses judged before."""
         return shares_adapt(self.plan.beta, self.strata)
 
     def fold(self) -> Fold:

@@ -219,9 +219,10 @@ def catch_up(session: S, events: Sequence[Event], checkpoints: Checkpoints) -> S
     if mean is None:
         session.fold()
         return session
-    first = min((event.round for event in events if isinstance(event, Amendment)), default=None)
-    if first is not None and mean.stale:
-        _return_to(mean, first, None, checkpoints)
+    corrected = [event.round for event in events if isinstance(event, Amendment)]
+    if mean.stale and corrected:
+        # Copies hold judgements in the order in which they were said, not in that of the rounds
+        _return_to(mean, min(corrected, key=mean.rounds.entry_of), None, checkpoints)
     _fold(mean, checkpoints)
     return session
 

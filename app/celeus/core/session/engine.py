@@ -38,7 +38,7 @@ class Engine(Protocol):
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses folded before."""
+        """Whether draws depend on the losses judged before."""
 
     def fold(self) -> Fold:
         """The fold before its first round."""
@@ -76,7 +76,7 @@ class StratifiedEngine:
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses folded before: only shares between strata do."""
+        """Whether draws depend on the losses judged before: only shares between strata do."""
         return shares_adapt(self.plan.beta, self.strata.count)
 
     def fold(self) -> Fold:

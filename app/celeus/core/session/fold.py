@@ -277,7 +277,6 @@ class Fold:
         Nothing is drawn after it.
         """
         known = self.knowledge
-        self.confidence_sequence.count_open()
         for round_, coming in known.open.items():
             if round_ > last:
                 break
@@ -286,6 +285,8 @@ class Fold:
     def fold_round(self, plan: Plan, coming: OpenRound, loss: float | None) -> None:
         """Fold a round as if its loss were this one. Touches nothing that is known at a draw."""
         pause()
+        if loss is None:
+            self.confidence_sequence.count_unjudged()
         number = self.rounds + 1
         last = number >= min(plan.drawable, coming.budget)
         betting_round = self._betting_round(plan, coming, loss, last=last)

@@ -84,7 +84,7 @@ class Mean:
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses folded before."""
+        """Whether draws depend on the losses judged before."""
         return self.engine.adaptive
 
     @property

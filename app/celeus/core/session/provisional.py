@@ -4,7 +4,7 @@ Judgements behind an open draw wait: the session's own interval has none of them
 folded, and an open draw counts the smallest loss on the plus side and the largest on the minus
 side. A candidate that is out so is out once these draws are judged, whatever is said of them: the
 interval covers the true value at every look with all others, and the session's own is never wider
-later (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
+later, unless no candidate is left (docs/evidence/method.md#8-rounds-that-nobody-can-judge).
 """
 
 from typing import NamedTuple

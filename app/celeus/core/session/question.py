@@ -121,7 +121,7 @@ class Question(Protocol):
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses folded before."""
+        """Whether draws depend on losses."""
 
     @property
     def folded(self) -> int:

@@ -168,7 +168,7 @@ class Session(Generic[Q]):
         return self.rounds.answered_at[round_ - 1]
 
     def propose(self) -> Draw:
-        """The next draw, from what is folded so far. Changes nothing; asking again is the same."""
+        """The next draw, from what was taken in. Changes nothing; asking again is the same."""
         pause()
         if not self.can_draw:
             message = f"nothing left to draw after {self.drawn} draws"
