@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import tracemalloc
 from types import MappingProxyType
 from uuid import UUID, uuid4
 
@@ -113,6 +114,21 @@ async def test_a_change_of_precision_counts_at_once() -> None:
     assert before < 1_000_000
     assert nbytes(session.state) > 10_000_000
     assert session.nbytes > nbytes(session.state) / 2
+
+
+async def test_rounds_that_wait_behind_an_open_draw_count() -> None:
+    """They are objects until they are folded: ten times as large as their arrays."""
+    state = session_of(2_000).state
+    state.apply(state.propose())
+    before = nbytes(state)
+    tracemalloc.start()
+    try:
+        for round_ in range(2, 302):
+            state.apply(state.propose()).observe(round_, 0.0)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert nbytes(state) - before > taken / 2
 
 
 async def test_of_many_checkpoints_one_is_counted_at_a_time() -> None:

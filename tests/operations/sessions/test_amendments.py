@@ -235,6 +235,32 @@ async def test_two_corrections_at_once_are_both_kept(
     await assert_whole(database, found)
 
 
+async def test_what_waits_behind_an_open_draw_is_taken_in_again_beside_the_event_loop(
+    two: list[Context],
+    database: Database,
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is folded yet, since the first draw is open; what was judged is learned again."""
+    session = await opened(two[0])
+    offer = await rounds.next_draws(two[0], session, "ada", 40)
+    told = [Judgement(draw["round"], loss=0.0) for draw in offer.draws[1:]]
+    await rounds.observe(two[0], session, told, "ada", 0)
+    threads: list[int] = []
+    judge = Fold.judge
+
+    def noted(self: Fold, round_: int, loss: float | None) -> None:
+        threads.append(threading.get_ident())
+        judge(self, round_, loss)
+
+    monkeypatch.setattr(Fold, "judge", noted)
+    answer = await amend(two[0], session, correction(told[-1].round, 1.0))
+    assert answer.session["rounds"]["in_interval"] == 0
+    assert len(threads) == len(told)
+    assert threading.get_ident() not in threads
+    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+
+
 async def test_a_correction_costs_what_it_changed_in_every_process(
     two: list[Context],
     database: Database,

@@ -1,4 +1,4 @@
-"""Memory size of a value: the arrays in it, which are nearly all of it."""
+"""Memory size of a value: the arrays and open rounds in it, which are nearly all of it."""
 
 import sys
 from array import array
@@ -9,12 +9,16 @@ from types import NoneType
 
 import numpy as np
 
+from celeus.core.session.fold import OpenRound
+
 ATOMS = frozenset({float, int, bool, str, NoneType})
 """Types whose values are passed over: small, and most of what there is."""
+BYTES_OF_AN_OPEN_ROUND = 2_000
+"""About what the numbers of a drawn round take until it is folded; to count them takes long."""
 
 
 def nbytes(value: object, besides: object = None) -> int:
-    """Bytes of all arrays reachable from ``value`` and not from ``besides``, each counted once.
+    """Bytes of arrays and open rounds reachable from ``value`` and not from ``besides``, once each.
 
     A view counts as the whole array that it keeps alive.
     """
@@ -31,7 +35,9 @@ def _count(value: object, visited: set[int]) -> int:
         if type(held) in ATOMS or id(held) in visited:
             continue
         visited.add(id(held))
-        if isinstance(held, np.ndarray):
+        if isinstance(held, OpenRound):
+            total += BYTES_OF_AN_OPEN_ROUND
+        elif isinstance(held, np.ndarray):
             waiting.append(held.base)
             total += held.nbytes if held.base is None else 0
         elif isinstance(held, array | bytes):

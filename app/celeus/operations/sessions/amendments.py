@@ -304,7 +304,7 @@ async def _refold_ahead(
                 return None
             part = ready.coming(state, 2 * ROUNDS_AT_ONCE)
         if len(part.order) <= 2 * ROUNDS_FOLDED_INLINE:
-            return ready if ready.folded else None
+            return ready if ready.fold.knowledge.entries else None
         # One part at a time of a key, in whatever sessions
         async with context.gates.corrections_of_keys.of(context.key_id or ""):
             with timed("fold"):
