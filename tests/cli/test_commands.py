@@ -74,7 +74,7 @@ SERVER = {
                 "redis",
                 "typer",
                 "celeus.core.certificate.verify",
-                "celeus.readers.formats",
+                "celeus.intake.formats.registry",
             },
         ),
         *((worker, SERVER) for worker in sorted(WORKERS)),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cli.calling import Answer, simulated
-from tests.readers.made import FIXTURES, inspect_json, inspect_sample, lm_eval, losses
+from tests.intake.made import FIXTURES, inspect_json, inspect_sample, lm_eval, losses
 
 Run = Callable[..., Answer]
 ITEMS, MODELS = 300, 7

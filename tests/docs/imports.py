@@ -32,7 +32,7 @@ BESIDE = tuple(
         *(
             "simulation",
             "demo",
-            "readers",
+            "intake",
             "client",
             "gates",
             "judges",

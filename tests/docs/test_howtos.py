@@ -14,9 +14,9 @@ import pytest
 
 from celeus.judges.rubrics import read_rubric
 from tests.docs.pages import ROOT, blocks
+from tests.intake.made import lm_eval, losses
 from tests.judges.endpoints import KEY, endpoint, item
 from tests.keys import ADMIN, bearer
-from tests.readers.made import lm_eval, losses
 from tests.servers import Service
 
 DOCS = ROOT / "docs"

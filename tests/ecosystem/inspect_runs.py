@@ -20,7 +20,7 @@ from inspect_ai.model import ChatMessage, Model, ModelOutput, ModelUsage, get_mo
 from inspect_ai.scorer import Score, Scorer, Target, accuracy, choice, mean, scorer
 from inspect_ai.solver import TaskState, multiple_choice
 
-from celeus.readers.archives import Archive
+from celeus.intake.sources.archives import Archive
 from tests.ecosystem.units import unit
 
 FIXTURES = Path(__file__).parent / "fixtures" / "inspect"

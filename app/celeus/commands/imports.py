@@ -18,8 +18,8 @@ from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
-    from celeus.readers.pools import JoinedItems, Pairing
-    from celeus.readers.rows import Row, Wish
+    from celeus.intake.joining import JoinedItems, Pairing
+    from celeus.intake.rows import Row, Wish
     from celeus.simulation.backtest import Backtest
 
 imports = typer.Typer(
@@ -161,7 +161,7 @@ def _lm_eval(  # noqa: PLR0913 -- one parameter an option
     ] = False,
 ) -> "Wish":
     """Read samples_*.jsonl of the lm-evaluation-harness, run with --log_samples."""
-    from celeus.readers.rows import Wish
+    from celeus.intake.rows import Wish
 
     return Wish(metric, filter_, tuple(task or ()), higher, scale, own_confidence=own_confidence)
 
@@ -169,7 +169,7 @@ def _lm_eval(  # noqa: PLR0913 -- one parameter an option
 @_command("inspect")
 def _inspect(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)) -> "Wish":
     """Read logs of Inspect, .eval or .json; a metric is SCORER or SCORER/PART."""
-    from celeus.readers.rows import Wish
+    from celeus.intake.rows import Wish
 
     return Wish(metric, higher=higher, scale=scale)
 
@@ -179,7 +179,7 @@ def _promptfoo(
     *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0), key: Key = None
 ) -> "Wish":
     """Read results of promptfoo, -o out.json or out.jsonl; default metric: score."""
-    from celeus.readers.rows import Wish
+    from celeus.intake.rows import Wish
 
     return Wish(metric, higher=higher, scale=scale, key=key)
 
@@ -189,7 +189,7 @@ def _deepeval(
     *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0), key: Key = None
 ) -> "Wish":
     """Read test runs of DeepEval."""
-    from celeus.readers.rows import Wish
+    from celeus.intake.rows import Wish
 
     return Wish(metric, higher=higher, scale=scale, key=key)
 
@@ -197,7 +197,7 @@ def _deepeval(
 @_command("helm")
 def _helm(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)) -> "Wish":
     """Read run folders of HELM."""
-    from celeus.readers.rows import Wish
+    from celeus.intake.rows import Wish
 
     return Wish(metric, higher=higher, scale=scale)
 
@@ -205,7 +205,7 @@ def _helm(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 
 @_command("swebench")
 def _swebench() -> "Wish":
     """Read reports of SWE-bench, <model>.<run>.json."""
-    from celeus.readers.rows import Wish
+    from celeus.intake.rows import Wish
 
     return Wish()
 
@@ -233,7 +233,7 @@ def _table(  # noqa: PLR0913 -- one parameter an option
     ] = None,
 ) -> "Wish":
     """Read a table: CSV, JSON Lines, a JSON array or Parquet, a nested column by its path."""
-    from celeus.readers.rows import Columns, Wish
+    from celeus.intake.rows import Columns, Wish
 
     shown = {}
     for part in (payload or "").split(",") if payload else ():
@@ -248,9 +248,9 @@ def _table(  # noqa: PLR0913 -- one parameter an option
 
 def _import(form: str, wish: "Wish", shared: CommonOptions) -> None:
     """Read, join, write, and say what came of it."""
-    from celeus.readers.files import check_apart, npz, write
-    from celeus.readers.formats import differences, read, sources
-    from celeus.readers.pools import arrays, copies, join, kind_of, ndjson, rows_of
+    from celeus.intake.formats.registry import differences, read, sources
+    from celeus.intake.joining import arrays, copies, join, kind_of, ndjson, rows_of
+    from celeus.intake.sources.files import check_apart, npz, write
 
     _check(wish, shared)
     given = sources(form, shared.logs, shared.model)
@@ -280,7 +280,7 @@ def _import(form: str, wish: "Wish", shared: CommonOptions) -> None:
 
 
 def _pool(rows: "list[Row]", wish: "Wish", shared: CommonOptions) -> "JoinedItems | Pairing":
-    from celeus.readers.pools import compare, each_output, join
+    from celeus.intake.joining import compare, each_output, join
 
     if shared.compare is not None:
         return compare(rows, *shared.compare)
@@ -326,13 +326,13 @@ def _check(wish: "Wish", shared: CommonOptions) -> None:
 
 def _said(pool: "JoinedItems | Pairing") -> list[str]:
     """Return lines that describe a pool."""
-    from celeus.readers.pools import Pairing
+    from celeus.intake.joining import Pairing
 
     return _of_pairs(pool) if isinstance(pool, Pairing) else _of_items(pool)
 
 
 def _of_items(pool: "JoinedItems") -> list[str]:
-    from celeus.readers.pools import mean_loss
+    from celeus.intake.joining import mean_loss
 
     lines = [f"{len(pool.items)} items"]
     if pool.truth is not None:
@@ -390,8 +390,8 @@ def _of_pairs(pool: "Pairing") -> list[str]:
 
 def _backtest(pool: "JoinedItems | Pairing", shared: CommonOptions) -> list[str]:
     from celeus.core.plans.plan import Claim
-    from celeus.readers.files import npz
-    from celeus.readers.pools import Pairing, arrays
+    from celeus.intake.joining import Pairing, arrays
+    from celeus.intake.sources.files import npz
     from celeus.simulation.backtest import backtest
 
     with tempfile.TemporaryDirectory() as folder:

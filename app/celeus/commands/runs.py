@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from celeus.client.blocking import Session
     from celeus.harnesses.lm_eval_documents import Documents, Machine
     from celeus.harnesses.lm_eval_run import Goal, Test
-    from celeus.readers.pools import JoinedItems
+    from celeus.intake.joining import JoinedItems
 
 UNFINISHED = 3
 """Exit status of a run that goes on when it is started again; 1 is for errors."""
@@ -166,7 +166,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     _check_version()
     from celeus.harnesses.lm_eval_documents import Documents, Machine, Settings
     from celeus.harnesses.lm_eval_run import Goal
-    from celeus.readers.rows import Wish
+    from celeus.intake.rows import Wish
 
     settings = Settings(
         tuple(name.strip() for name in tasks.split(",") if name.strip()),
@@ -232,8 +232,8 @@ def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> No
 def _certify(test: "Test", session: "Session", wanted: RunTarget, kept: Path) -> None:
     """Run what is drawn, write what came of it, and say so."""
     from celeus.harnesses.lm_eval_run import Work
+    from celeus.intake.sources.files import write
     from celeus.judges.verdicts import Verdicts, key_of
-    from celeus.readers.files import write
 
     began = time.monotonic()
     with Verdicts(kept, "--output_path") as verdicts:
@@ -308,9 +308,9 @@ def _build(models: "list[Documents]", machine: "Machine", *, model: bool) -> Non
 
 def _guessed(models: "list[Documents]", logs: list[Path]) -> "JoinedItems | None":
     """Return the guesses of the documents' losses from logs of other models, None without logs."""
-    from celeus.readers.formats import differences, read, sources
-    from celeus.readers.pools import guessed, rows_of
-    from celeus.readers.rows import Log
+    from celeus.intake.formats.registry import differences, read, sources
+    from celeus.intake.joining import guessed, rows_of
+    from celeus.intake.rows import Log
 
     if not logs:
         return None
@@ -330,7 +330,7 @@ def _guessed(models: "list[Documents]", logs: list[Path]) -> "JoinedItems | None
 
 
 def _write_pool(test: "Test", path: Path) -> None:
-    from celeus.readers.files import write
+    from celeus.intake.sources.files import write
 
     rows = test.rows()
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -12,10 +12,10 @@ from celeus.client import results
 from celeus.client.blocking import Session
 from celeus.client.calls import POOLS
 from celeus.errors import InvalidValue
-from celeus.readers.formats import read, sources
-from celeus.readers.inspect_logs import is_drawn, item_of
-from celeus.readers.pools import guessed, lines_of, payload_of, rows_of
-from celeus.readers.rows import Row, Wish, refused
+from celeus.intake.formats.inspect_logs import is_drawn, item_of
+from celeus.intake.formats.registry import read, sources
+from celeus.intake.joining import guessed, lines_of, payload_of, rows_of
+from celeus.intake.rows import Row, Wish, refused
 
 Logs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Samples = Mapping[str, tuple[Sample, Row]]

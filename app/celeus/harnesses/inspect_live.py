@@ -31,8 +31,8 @@ from celeus.client.results import Entry, Status
 from celeus.client.service import plain
 from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import Samples, in_python
-from celeus.readers.inspect_logs import loss_of
-from celeus.readers.rows import Wish, refused
+from celeus.intake.formats.inspect_logs import loss_of
+from celeus.intake.rows import Wish, refused
 
 CALLED_OFF = ("CancelledError(", "Cancelled(")
 """Beginnings of the error of a sample that an operator has cancelled."""

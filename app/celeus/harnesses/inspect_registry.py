@@ -14,8 +14,8 @@ from celeus.client.blocking import Session
 from celeus.errors import Refusal
 from celeus.harnesses.inspect_items import Logs, items
 from celeus.harnesses.inspect_tasks import HOLD, WHOLE, WORKER, certified, wish_of
-from celeus.readers.inspect_logs import DRAWN_BY
-from celeus.readers.rows import Wish, refused
+from celeus.intake.formats.inspect_logs import DRAWN_BY
+from celeus.intake.rows import Wish, refused
 from celeus.runs.certify import Budget
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from celeus.client.results import Status
 from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import check_items, check_same, in_python, samples_of
 from celeus.harnesses.inspect_live import GOES_ON, Live, Side, epochs_refused
-from celeus.readers.inspect_logs import DRAWN_BY, scorer_of
-from celeus.readers.rows import Wish, refused
+from celeus.intake.formats.inspect_logs import DRAWN_BY, scorer_of
+from celeus.intake.rows import Wish, refused
 
 T = TypeVar("T")
 

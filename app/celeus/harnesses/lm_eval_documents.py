@@ -30,8 +30,8 @@ from lm_eval.utils import (
 )
 
 from celeus.errors import InvalidValue
-from celeus.readers.lm_eval import Reading, model_of, settings_of, several
-from celeus.readers.rows import Row, Wish, chosen, refused
+from celeus.intake.formats.lm_eval import Reading, model_of, settings_of, several
+from celeus.intake.rows import Row, Wish, chosen, refused
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
 """Members of a sample that tell what was asked; those of an item's payload."""

@@ -21,10 +21,10 @@ from celeus.client.blocking import Session
 from celeus.client.label_loop import JudgeResult, Turn
 from celeus.client.results import Status
 from celeus.harnesses.lm_eval_documents import HASHES, Documents
+from celeus.intake.formats.lm_eval import DRAWN_BY
+from celeus.intake.joining import JoinedItems
+from celeus.intake.rows import refused
 from celeus.judges.verdicts import Verdicts, key_of
-from celeus.readers.lm_eval import DRAWN_BY
-from celeus.readers.pools import JoinedItems
-from celeus.readers.rows import refused
 from celeus.runs.certify import certify, compare
 
 UNEQUAL = (

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from celeus.errors import InvalidValue
+from celeus.intake.sources.files import write
 from celeus.judges.cases import Answer, Case, Judge, Opinion
-from celeus.readers.files import write
 
 SIDES = ("a", "b")
 

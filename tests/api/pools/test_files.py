@@ -13,8 +13,8 @@ import pytest
 
 from celeus.store.database import Database
 from celeus.store.tables import metadata
+from tests.intake.made import FIXTURES
 from tests.keys import bearer, key_in
-from tests.readers.made import FIXTURES
 
 CSV = b"id,surrogate,payload.question\na,0.25,Why?\nb,0.75,<b>How?</b>\n"
 BAD = b"id,surrogate\na,0.25\nb,1.5\nc,much\nd,0.5,more\n"

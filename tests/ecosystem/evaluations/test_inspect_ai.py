@@ -6,11 +6,11 @@ import pytest
 from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import value_to_float
 
-from celeus.readers import archives
-from celeus.readers.pools import join
-from celeus.readers.rows import Wish
+from celeus.intake.joining import join
+from celeus.intake.rows import Wish
+from celeus.intake.sources import archives
 from tests.ecosystem.inspect_runs import SKILLS, run
-from tests.readers.made import mean, rows
+from tests.intake.made import mean, rows
 
 pytestmark = pytest.mark.ecosystem
 SAMPLES = 25

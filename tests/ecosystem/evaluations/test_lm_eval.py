@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from celeus.readers.pools import compare, join
-from celeus.readers.rows import Wish
+from celeus.intake.joining import compare, join
+from celeus.intake.rows import Wish
 from tests.ecosystem.lm_eval_runs import SKILLS, run
-from tests.readers.made import mean, rows
+from tests.intake.made import mean, rows
 
 pytestmark = pytest.mark.ecosystem
 DOCUMENTS = 60

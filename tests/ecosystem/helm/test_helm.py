@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from celeus.readers.pools import join
-from celeus.readers.rows import Row, Wish
+from celeus.intake.joining import join
+from celeus.intake.rows import Row, Wish
 from tests.ecosystem.offline import SETTINGS
-from tests.readers.made import mean, rows
+from tests.intake.made import mean, rows
 
 pytestmark = pytest.mark.ecosystem
 INSTANCES = 25

@@ -19,12 +19,12 @@ import celeus
 from celeus.commands import runs
 from celeus.errors import InvalidValue
 from celeus.harnesses.lm_eval_documents import Documents, Machine, Settings
-from celeus.readers.pools import compare, each_output, join
-from celeus.readers.rows import Wish
+from celeus.intake.joining import compare, each_output, join
+from celeus.intake.rows import Wish
 from tests.ecosystem.hashlm import KIND, HashLM
 from tests.ecosystem.lm_eval_runs import write_groups, write_tasks
 from tests.ecosystem.service import Service
-from tests.readers.made import refusal, rows
+from tests.intake.made import refusal, rows
 
 pytestmark = pytest.mark.ecosystem
 DOCUMENTS, FEW = 200, 60

@@ -8,11 +8,11 @@ import mlflow
 import pytest
 from mlflow.genai.scorers import scorer
 
-from celeus.readers.pools import join
-from celeus.readers.rows import Columns, Wish
+from celeus.intake.joining import join
+from celeus.intake.rows import Columns, Wish
 from tests.ecosystem.offline import only_loopback
 from tests.ecosystem.units import unit
-from tests.readers.made import mean, rows
+from tests.intake.made import mean, rows
 
 pytestmark = pytest.mark.ecosystem
 CASES = 30

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from celeus.readers.pools import join
-from celeus.readers.rows import Wish
+from celeus.intake.joining import join
+from celeus.intake.rows import Wish
 from tests.ecosystem.offline import SETTINGS
 from tests.ecosystem.units import unit
-from tests.readers.made import mean, rows
+from tests.intake.made import mean, rows
 
 pytestmark = pytest.mark.ecosystem
 HERE = Path(__file__).parent

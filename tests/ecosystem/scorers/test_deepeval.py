@@ -11,11 +11,11 @@ from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig, ErrorConf
 from deepeval.metrics import BaseMetric
 from deepeval.test_case import LLMTestCase
 
-from celeus.readers.pools import join
-from celeus.readers.rows import Wish
+from celeus.intake.joining import join
+from celeus.intake.rows import Wish
 from tests.ecosystem.offline import only_loopback
 from tests.ecosystem.units import unit
-from tests.readers.made import mean, rows
+from tests.intake.made import mean, rows
 
 pytestmark = pytest.mark.ecosystem
 CASES = 40

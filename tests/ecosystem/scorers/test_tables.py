@@ -13,11 +13,11 @@ from pydantic_evals import Case, Dataset
 from pydantic_evals.evaluators import Evaluator, EvaluatorContext
 from pydantic_evals.reporting import EvaluationReport, EvaluationReportAdapter
 
-from celeus.readers.pools import join
-from celeus.readers.rows import Columns, Row, Wish
+from celeus.intake.joining import join
+from celeus.intake.rows import Columns, Row, Wish
 from tests.ecosystem.offline import only_loopback
 from tests.ecosystem.units import unit
-from tests.readers.made import mean, rows
+from tests.intake.made import mean, rows
 
 pytestmark = pytest.mark.ecosystem
 CASES = 40

@@ -50,11 +50,11 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.rows.validation import MalformedRow
 from celeus.core.pools.score import LONGEST_NAME, Better
 from celeus.core.pools.systems import MOST, AnySystems, Normalisation, Systems
+from celeus.intake.table.roles import ROLES
 from celeus.operations.pools import mappings, pools
 from celeus.operations.pools.earlier import BasedOn
 from celeus.operations.pools.imports import ImportOptions, ImportResult
 from celeus.operations.pools.pools import NewPool
-from celeus.readers.sheets.roles import ROLES
 from celeus.shorten import printable, shortened
 
 T = TypeVar("T")

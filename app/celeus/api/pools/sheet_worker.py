@@ -17,13 +17,13 @@ from celeus.api.pools.sheets import Look, Reading, are_items
 from celeus.api.pools.upload_rows import csv_row, narrow
 from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
+from celeus.intake.opening import SentFile, opened
+from celeus.intake.rows import Wish
+from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
+from celeus.intake.table.columns import Column, columns_of
+from celeus.intake.table.items import Items, checked
+from celeus.intake.table.roles import Kind, guessed
 from celeus.operations.runtime.workers import Files, Frame, serve
-from celeus.readers.rows import Wish
-from celeus.readers.sheets.columns import Column, columns_of
-from celeus.readers.sheets.items import Items, checked
-from celeus.readers.sheets.opening import SentFile, opened
-from celeus.readers.sheets.roles import Kind, guessed
-from celeus.readers.sheets.sheet import BadRow, Sheet, SheetRow, refused
 
 BATCH_ROWS = 4096
 _JSON_RULE = "values that JSON has: text, numbers, true and false, lists and objects"

@@ -24,8 +24,8 @@ from celeus.api.pools.parquet import (
     rows_in,
 )
 from celeus.errors import InvalidValue, Refusal, UploadTooLarge
+from celeus.intake.sources.documents import is_json
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
-from celeus.readers.sheets.documents import is_json
 
 if TYPE_CHECKING:
     # Only a name: the child process needs no server

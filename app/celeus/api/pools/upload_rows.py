@@ -19,7 +19,7 @@ from celeus.core.canonical import named_once
 from celeus.core.pools.rows.validation import DEPTH_RULE, MalformedRow
 from celeus.core.pools.systems import SIDES
 from celeus.errors import InvalidValue
-from celeus.readers.tools import tool_of
+from celeus.intake.formats.marks import tool_of
 
 if TYPE_CHECKING:
     # Only a name: what reads files needs no server

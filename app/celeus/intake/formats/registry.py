@@ -1,0 +1,170 @@
+"""Find the reader of a log by its contents, and read all logs of one import."""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import repeat
+from pathlib import Path
+from types import MappingProxyType
+
+from celeus.intake.formats import deepeval, helm, inspect_logs, lm_eval, promptfoo, swebench, tables
+from celeus.intake.formats.marks import tool_of
+from celeus.intake.rows import Log, Wish, refused
+from celeus.intake.sources.archives import Archive
+from celeus.intake.sources.files import Source
+
+Reader = Callable[[Source, Wish], Log]
+
+READERS: Mapping[str, Reader] = MappingProxyType(
+    {
+        "lm-eval": lm_eval.read,
+        "inspect": inspect_logs.read,
+        "table": tables.read,
+        "promptfoo": promptfoo.read,
+        "deepeval": deepeval.read,
+        "helm": helm.read,
+        "swebench": swebench.read,
+    }
+)
+FILES = {
+    "lm-eval": ("samples_*.jsonl", "samples_*.json"),
+    "inspect": ("*.eval", "*.json"),
+    "table": ("*.parquet", "*.csv", "*.jsonl"),
+    "promptfoo": ("*.json", "*.jsonl"),
+    "deepeval": ("test_run_*.json", ".latest_test_run.json"),
+    "helm": (helm.STATS,),
+    "swebench": ("*.json",),
+}
+"""Patterns of the files in a folder that are logs, by tool."""
+_OF_HELM = frozenset({helm.STATS, helm.STATE, helm.SPEC})
+_MALFORMED = (
+    *(AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError),
+    ValueError,
+)
+
+
+def sniff(source: Source) -> str | None:
+    """The name of the reader of a log, by its content; None where it is a log of none."""
+    if source.beside(helm.STATS) is not None and Path(source.name).name in _OF_HELM:
+        return "helm"
+    head = source.head()
+    if head.startswith(b"PK"):
+        with source.open() as file:
+            members = Archive(source.name, file).members
+        return "inspect" if {inspect_logs.HEADER, inspect_logs.START} & {*members} else None
+    line = source.first_line()
+    value = _parsed(line)
+    if value is None and line.lstrip().startswith(b"{"):
+        value, line = source.document(), b""
+    if isinstance(value, dict):
+        results = value.get("results")
+        if isinstance(results, dict) and "version" in results:
+            return "promptfoo"
+        return tool_of(value) or ("table" if line else None)
+    return "table" if tables.is_table(head) else None
+
+
+def _parsed(line: bytes) -> object:
+    """The value on a line; None where it is no whole one."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def sources(form: str, paths: Sequence[Path], models: Sequence[str] = ()) -> list[Source]:
+    """The logs at these paths, of folders all that are of the form.
+
+    ``models`` are what the models are to be called, one a path. Refuses a folder without a log.
+    """
+    if models and len(models) != len(paths):
+        detail = f"{len(paths)} logs and {len(models)} names: give one --model a log, in order"
+        raise refused(detail, "model")
+    found = []
+    for path, model in zip(paths, models or repeat(None), strict=False):
+        inside = [path]
+        if os.path.isdir(path):  # noqa: PTH112 -- a name that is too long is none
+            inside = sorted({file for pattern in FILES[form] for file in path.rglob(pattern)})
+        if not inside:
+            raise refused(f"{path} has no {' or '.join(FILES[form])} in it", "log")
+        found += [replace(Source.of_path(file), model=model) for file in inside]
+    return found
+
+
+def read(form: str, given: Sequence[Source], wish: Wish) -> list[Log]:
+    """The logs as rows; refuses logs of another tool or several tasks, and repeated rows."""
+    if form == "lm-eval":
+        given = _of_tasks(given, wish)
+    logs = [_renamed(_read(form, source, wish), source.model) for source in given]
+    _check_once(logs)
+    return logs
+
+
+def _read(form: str, source: Source, wish: Wish) -> Log:
+    found = sniff(source)
+    if form not in {found, "table"}:
+        way = f": try celeus import {found}" if found else ""
+        what = "no log that is known" if found is None else f"a log of {found}"
+        way = way or ": leave it out, or name the logs one by one"
+        raise refused(f"{source.name} is {what if found != 'table' else 'a table'}{way}", "log")
+    try:
+        return READERS[form](source, wish)
+    except _MALFORMED as error:
+        what = f"{type(error).__name__}: {error}"
+        raise refused(f"{source.name} is no {form} log as this reader knows it ({what})") from error
+
+
+def _of_tasks(given: Sequence[Source], wish: Wish) -> list[Source]:
+    """The logs of the tasks that are asked for; refuses several that nobody asked for."""
+    kept = [source for source in given if lm_eval.wanted(source, wish)]
+    tasks = sorted({lm_eval.task_of(source) for source in given})
+    if not kept:
+        raise refused(f"no log is of {', '.join(wish.tasks)}, only of {', '.join(tasks)}", "task")
+    if not wish.tasks and len(tasks) > 1:
+        listed = ", ".join(tasks)
+        raise refused(f"the logs are of several tasks ({listed}): choose with --task", "task")
+    return kept
+
+
+def _renamed(log: Log, name: str | None) -> Log:
+    """The log with this name for its model."""
+    models = sorted({row.model for row in log.rows})
+    if name is None:
+        return log
+    if len(models) > 1:
+        listed = ", ".join(models)
+        raise refused(f"{log.name} is of several models ({listed}): leave out --model", "model")
+    return replace(log, rows=[replace(row, model=name) for row in log.rows])
+
+
+def _check_once(logs: list[Log]) -> None:
+    """Refuse a row that stands twice: in one log, or in two of models with one name."""
+    seen: dict[tuple[str, str, int], Log] = {}
+    for log in logs:
+        keys = set()
+        for row in log.rows:
+            key = (row.id, row.model, row.repeat)
+            other = seen.setdefault(key, log)
+            if other is not log:
+                how = "name the models with --model, one a log, or leave one log out"
+                both = f"{other.name} and {log.name} are both of {row.model}"
+                raise refused(f"{both}: {how} (item {row.id})", "model")
+            if key in keys:
+                how = "a log has every item once for a model and a repeat"
+                raise refused(f"item {row.id} stands twice in {log.name}: {how}", "id")
+            keys.add(key)
+
+
+def differences(logs: Sequence[Log]) -> list[str]:
+    """In what the logs of one task differ, a line each: other versions, other prompts."""
+    logs_by_value: dict[str, dict[str, str]] = {}
+    for log in logs:
+        for name, value in log.settings.items():
+            logs_by_value.setdefault(name, {}).setdefault(value, log.name)
+    return [
+        f"the {name} is not the same in all logs: "
+        + ", ".join(f"{value} in {log}" for value, log in values.items())
+        for name, values in logs_by_value.items()
+        if len(values) > 1
+    ]

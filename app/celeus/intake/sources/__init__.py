@@ -1,0 +1,1 @@
+"""Files as they are: bytes to rows, with the places of faults."""

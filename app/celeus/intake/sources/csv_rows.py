@@ -1,0 +1,129 @@
+"""CSV as people have it: any separator, Excel's first, whatever encoding."""
+
+import csv
+import io
+from collections.abc import Iterator
+from itertools import count
+from typing import IO
+
+from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
+from celeus.intake.sources.unpacking import HEAD_BYTES, encoding_of, text_of
+
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+LONGEST_CELL = 4 << 20
+_LOOKED_AT = 50
+_EVEN = 0.5
+"""Share of the first rows that have the width of the header, in what is a table."""
+_ENCODINGS = {"cp1252": "Windows-1252", "utf-16": "UTF-16", "utf-32": "UTF-32"}
+
+
+def sheet_of(file: IO[bytes], *, named: bool) -> Sheet:
+    """The table; refuses what is none. ``named``: its name or type says CSV."""
+    encoding = encoding_of(file)
+    with text_of(file, encoding) as text:
+        begin = text.read(HEAD_BYTES)
+    first, _, rest = begin.partition("\n")
+    announced = first.rstrip("\r").lower()
+    skip = announced.startswith("sep=") and len(announced) == len("sep=;")
+    separator = announced[-1] if skip else _separator(begin, named=named)
+    if skip:
+        begin = rest
+    csv.field_size_limit(LONGEST_CELL)
+    names = _names(_header(begin, separator))
+    read_as = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
+    read_as += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
+
+    def rows() -> Iterator[tuple[int, SheetRow]]:
+        return _rows(file, encoding, separator, names, skip=skip)
+
+    return Sheet("csv", rows, tuple(read_as), cells=True)
+
+
+def _header(begin: str, separator: str) -> list[str]:
+    """The first row that holds anything."""
+    for _, cells in _cells(io.StringIO(begin, newline=""), separator):
+        if isinstance(cells, list) and any(map(str.strip, cells)):
+            return cells
+    raise refused("The file has no header.", "a row with the names of the columns first")
+
+
+def _separator(begin: str, *, named: bool) -> str:
+    """The sign that parts the first rows into as many cells as the header has."""
+    whole = len(begin) < HEAD_BYTES
+    found = {}
+    for separator in SEPARATORS:
+        try:
+            rows = [
+                cells
+                for at, cells in zip(
+                    range(_LOOKED_AT),
+                    csv.reader(io.StringIO(begin, newline=""), delimiter=separator),
+                    strict=False,
+                )
+                if cells or not at
+            ]
+        except csv.Error:
+            continue
+        if not whole and len(rows) < _LOOKED_AT:
+            rows = rows[:-1] or rows
+        width = len(rows[0]) if rows else 0
+        even = sum(len(cells) == width for cells in rows[1:]) / max(1, len(rows) - 1)
+        if width > 1 and even >= _EVEN:
+            found[separator] = even, width
+    if found:
+        return max(found, key=found.__getitem__)
+    if not named or not begin.strip() or begin.lstrip()[:1] in {"<", "{", "["}:
+        raise refused(
+            "The file is no table that is known.",
+            "CSV, JSON, JSON Lines, Parquet, one of these as gzip, or a log",
+            begin[:60],
+        )
+    return ","
+
+
+def _names(header: list[str]) -> list[str]:
+    """A name for each column: those without one, or with one that was there, get their number."""
+    if len(header) > MOST_COLUMNS:
+        raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(header))
+    given = [name.strip() or f"column {column}" for column, name in enumerate(header, 1)]
+    names: dict[str, None] = {}
+    for column, name in enumerate(given, 1):
+        numbered = (f"{name} ({number})" for number in count(column))
+        free = (label for label in numbered if label not in names and label not in given)
+        names[name if name not in names else next(free)] = None
+    return list(names)
+
+
+def _rows(
+    file: IO[bytes], encoding: str, separator: str, names: list[str], *, skip: bool
+) -> Iterator[tuple[int, SheetRow]]:
+    with text_of(file, encoding) as text:
+        if skip:
+            text.readline()
+        header = True
+        for line, cells in _cells(text, separator):
+            number = line + skip
+            if isinstance(cells, BadRow):
+                yield number, cells
+            elif not any(map(str.strip, cells)):
+                continue
+            elif header:
+                header = False
+            elif len(cells) != len(names):
+                held = f"{len(cells)} cells: {separator.join(cells)[:60]}"
+                yield number, BadRow(f"{len(names)} cells, as in the header", held)
+            else:
+                yield number, dict(zip(names, cells, strict=True))
+
+
+def _cells(text: io.TextIOBase, separator: str) -> Iterator[tuple[int, list[str] | BadRow]]:
+    """Rows with the number of the line they begin at."""
+    reader = csv.reader(text, delimiter=separator, strict=True)
+    while True:
+        number = reader.line_num + 1
+        try:
+            yield number, next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield number, BadRow("cells with their quotes closed", str(error))

@@ -1,0 +1,220 @@
+"""Columns of a sheet: what rows hold under one name, nested objects by their path."""
+
+import base64
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from celeus.intake.sources.documents import is_chat
+from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
+from celeus.intake.table.chats import is_tree, messages_of, reply_of, said_of
+from celeus.shorten import EXACT, printable
+
+LOOKED_AT = 1_000
+"""Rows by which columns are known."""
+_DEEPEST = 4
+_WIDEST = 40
+"""Members of a nested object that are columns; one with more is a single value."""
+EXAMPLES = 3
+EXAMPLE_LENGTH = 80
+_WORDS = {
+    **dict.fromkeys(("true", "yes", "y", "pass", "passed", "correct", "right"), 1.0),
+    **dict.fromkeys(("wahr", "ja", "richtig", "vrai", "oui"), 1.0),
+    **dict.fromkeys(("false", "no", "n", "fail", "failed", "incorrect", "wrong"), 0.0),
+    **dict.fromkeys(("falsch", "nein", "faux", "non"), 0.0),
+}
+_COMMA = re.compile(r"[-+]?\d+,\d+")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
+_PICTURES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
+
+
+@dataclass(slots=True)
+class Column:
+    """A column: its name, what it holds in the rows looked at, and how many of them lack it."""
+
+    name: str
+    values: list[Any] = field(default_factory=list)
+    missing: int = 0
+    comma: bool = False
+
+    def examples(self) -> list[str]:
+        """A few values as text, cut to what fits a table."""
+        some = dict.fromkeys(shown(value)[:EXAMPLE_LENGTH] for value in self.values[:20])
+        return [value for value in some if value][:EXAMPLES]
+
+    def number(self, value: object) -> object:
+        """The number a value is, by a decimal comma where the column has such."""
+        return number_of(value, comma=self.comma)
+
+
+def columns_of(sheet: Sheet) -> list[Column]:
+    """The columns of the first rows, in the order in which they come."""
+    found: dict[str, Column] = {}
+    looked = 0
+    for _, row in islice(sheet.rows(), LOOKED_AT):
+        if isinstance(row, BadRow):
+            continue
+        for name, value in flat(row):
+            if name not in found:
+                found[name] = Column(name, missing=looked)
+            if is_missing(value):
+                found[name].missing += 1
+            else:
+                found[name].values.append(value)
+        looked += 1
+        for column in found.values():
+            column.missing = looked - len(column.values)
+    if len(found) > MOST_COLUMNS:
+        raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(found))
+    for column in found.values():
+        column.comma = sheet.cells and _has_commas(column.values)
+    return list(found.values())
+
+
+def flat(row: SheetRow) -> Iterator[tuple[str, Any]]:
+    """The values of a row, those of nested objects under their path."""
+    if isinstance(row, dict):
+        yield from _flat(row, "", _DEEPEST)
+
+
+def _flat(row: dict[str, Any], before: str, depth: int) -> Iterator[tuple[str, Any]]:
+    for name, value in row.items():
+        path = _path(before, name)
+        if isinstance(value, dict) and depth > 1 and _spreads(value):
+            yield from _flat(value, f"{path}.", depth - 1)
+        else:
+            yield path, value
+
+
+@lru_cache(maxsize=4096)
+def _path(before: str, name: str) -> str:
+    """The name of a column, as any JSON reader takes it."""
+    return clean(f"{before}{name}")
+
+
+def _spreads(value: dict[str, Any]) -> bool:
+    """The members of a nested object are columns of their own."""
+    return 0 < len(value) <= _WIDEST and not is_tree(value) and not _is_picture(value)
+
+
+def is_missing(value: object) -> bool:
+    """Nothing stands here: null, an empty text, an empty list, NaN."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or value in ("", [], {}) or (isinstance(value, str) and not value.strip())
+
+
+def number_of(value: object, *, comma: bool = False) -> object:  # noqa: PLR0911 -- a form each
+    """The number that a value is, also as text; the value itself where it is none."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int | float):
+        return value
+    if isinstance(value, Decimal):
+        return float(value)
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    share = text.endswith("%")
+    digits = text.removesuffix("%").strip()
+    if comma and _COMMA.fullmatch(digits):
+        digits = digits.replace(",", ".")
+    if "_" in digits:
+        return value
+    try:
+        number = float(digits)
+    except ValueError:
+        return value
+    return number / 100 if share else number
+
+
+def _has_commas(values: list[Any]) -> bool:
+    """Numbers of the column are written with a decimal comma, and cannot mean anything else."""
+    texts = [one.strip().removesuffix("%").strip() for one in values if isinstance(one, str)]
+    written = [one for one in texts if _COMMA.fullmatch(one)]
+    return any(not _THOUSANDS.fullmatch(one) for one in written) and not any(
+        "." in one for one in texts
+    )
+
+
+def shown(value: object) -> str:  # noqa: PLR0911 -- a form each
+    """A value as the text a judge is shown."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        return str(int(value))
+    if isinstance(value, int | float):
+        return str(value)
+    reply = reply_of(value)
+    if reply is not None:
+        return clean(reply)
+    chat = messages_of(value)
+    if chat is not None:
+        return "\n\n".join(f"{part['role']}: {said_of(part)}" for part in chat)
+    if isinstance(value, list) and all(isinstance(part, str | int | float) for part in value):
+        return "\n".join(map(shown, value))
+    if isinstance(value, list | dict):
+        return clean(json.dumps(kept(value), ensure_ascii=False))
+    return clean(str(value))
+
+
+def kept(value: object) -> Any:  # noqa: ANN401, PLR0911 -- any JSON, a form each
+    """A value as JSON that a payload may hold: long whole numbers as text, NaN as null."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float):
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
+        return value if abs(value) < EXACT else str(value)
+    if isinstance(value, dict):
+        return {clean(str(name)): kept(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [kept(part) for part in value]
+    if isinstance(value, bytes):
+        return picture_of(value)
+    return clean(str(value))
+
+
+def clean(text: str) -> str:
+    """Text that any JSON reader and the database take: no lone surrogates, no U+0000."""
+    return printable(text.replace("\0", "\\0"))
+
+
+def picture_of(value: object) -> Any:  # noqa: ANN401 -- any JSON
+    """The address of a picture: a text, that of an object, or a `data:` address of its bytes."""
+    if isinstance(value, dict):
+        held = value.get("bytes")
+        if held is None:
+            return kept(value.get("src") or value.get("url") or value.get("path") or value)
+        value = held
+    if isinstance(value, bytes):
+        kind = next((name for mark, name in _PICTURES.items() if value.startswith(mark)), None)
+        if kind is None:
+            return None
+        return f"data:image/{kind};base64,{base64.b64encode(value).decode()}"
+    return kept(value)
+
+
+def _is_picture(value: dict[str, Any]) -> bool:
+    return value.keys() <= {"bytes", "path"} or (
+        bool(value.keys() & {"src", "url"}) and value.keys() <= {"src", "url", "alt", "detail"}
+    )
+
+
+def is_messages(value: object) -> bool:
+    """Return True if a value is a chat, in any form."""
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        return False
+    return is_chat(value) or messages_of(value) is not None

@@ -1,0 +1,97 @@
+"""Which log is of which tool, by what is in it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from celeus.intake.formats.registry import READERS, sniff
+from celeus.intake.rows import Wish
+from celeus.intake.sources.files import Source
+from tests.intake.made import FIXTURES, inspect_json, inspect_sample, refusal, rows
+
+LOGS = {
+    "lm-eval": "lm-eval/*/samples_*.jsonl",
+    "inspect": "inspect/[!a]*",
+    "promptfoo": "promptfoo/*",
+    "deepeval": "deepeval/*",
+    "swebench": "swebench/*",
+    "helm": "helm/**/per_instance_stats.json",
+}
+FILES = [(form, path) for form, pattern in LOGS.items() for path in sorted(FIXTURES.glob(pattern))]
+
+
+@pytest.mark.parametrize(("form", "path"), FILES, ids=lambda it: getattr(it, "name", it))
+def test_the_logs_of_tools_are_known_by_their_content(
+    form: str, path: Path, tmp_path: Path
+) -> None:
+    assert sniff(Source.of_path(path)) == form
+    if form != "helm":
+        renamed = tmp_path / "log"
+        shutil.copyfile(path, renamed)
+        assert sniff(Source.of_path(renamed)) == form
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("id,loss\n1,0\n", "table"),
+        ('{"id": 1, "loss": 0}\n{"id": 2, "loss": 1}\n', "table"),
+        ('[{"id": 1, "loss": 0}]', "table"),
+        (json.dumps({"resolved_ids": [], "schema_version": 2}, indent=4), "swebench"),
+        (json.dumps({"testRunData": {"testCases": []}}), "deepeval"),
+        (json.dumps(inspect_json([inspect_sample(1, "C")])), "inspect"),
+        (json.dumps({"a": "x" * 100_000, "eval": {}}), "inspect"),
+        (json.dumps({"results": {"version": 3, "results": []}}), "promptfoo"),
+        (json.dumps({"doc_id": 0, "resps": ["x" * 200_000]}) + "\n{}\n", "lm-eval"),
+        (json.dumps({"a": 1}, indent=1), None),
+        ("Hello.\n", None),
+        ("", None),
+    ],
+)
+def test_what_is_written_by_hand_is_known_too(tmp_path: Path, text: str, form: str | None) -> None:
+    path = tmp_path / "log"
+    path.write_text(text)
+    assert sniff(Source.of_path(path)) == form
+    with path.open("rb") as file:
+        assert sniff(Source.of_file(path.name, file)) == form
+
+
+def test_a_log_of_another_tool_is_refused_with_its_command(tmp_path: Path) -> None:
+    said = refusal(rows, "lm-eval", FIXTURES / "promptfoo" / "out.json")
+    assert said.endswith("is a log of promptfoo: try celeus import promptfoo")
+    path = tmp_path / "notes.txt"
+    path.write_text("Hello.\n")
+    said = refusal(rows, "inspect", path)
+    assert said.endswith("is no log that is known: leave it out, or name the logs one by one")
+    assert "there is no such file" in refusal(rows, "inspect", tmp_path / "none.eval")
+    assert "has no samples_*.jsonl" in refusal(rows, "lm-eval", tmp_path)
+
+
+def test_open_files_are_read_like_those_on_disk() -> None:
+    (path,) = (FIXTURES / "lm-eval" / "small").glob("samples_toy_mc_*")
+    (results,) = path.parent.glob("results_*")
+    with path.open("rb") as file, results.open("rb") as beside:
+        source = Source.of_file(path.name, file, {results.name: beside})
+        found = READERS["lm-eval"](source, Wish("acc")).rows
+    assert found == rows("lm-eval", path, wish=Wish("acc"))
+
+
+@pytest.mark.parametrize("form", sorted(set(READERS) - {"table"}))
+def test_a_log_of_an_unknown_form_is_refused_in_one_line(tmp_path: Path, form: str) -> None:
+    """What has the members that tell a tool, and nothing that is in them."""
+    texts = {
+        "lm-eval": '{"doc_id": 0, "resps": 1, "doc": {}, "arguments": 3, "metrics": 1}\n' * 2,
+        "inspect": '{"eval": {"model": "a"}, "status": "success", "samples": [1]}',
+        "promptfoo": '{"results": {"version": 3, "results": [1]}}',
+        "deepeval": '{"testCases": [{"metricsData": [1]}]}',
+        "helm": "[1]",
+        "swebench": '{"resolved_ids": 7}',
+    }
+    names = ["per_instance_stats.json", "scenario_state.json", "run_spec.json"]
+    for name in names if form == "helm" else ["log"]:
+        (tmp_path / name).write_text(texts[form])
+    path = tmp_path if form == "helm" else tmp_path / "log"
+    wish = Wish(None if form != "helm" else "exact_match", higher=True)
+    assert f"is no {form} log as this reader knows it" in refusal(rows, form, path, wish=wish)

@@ -1,0 +1,290 @@
+"""What columns are taken for, by their names and by what they hold; chats; encodings."""
+
+import io
+import json
+import random
+from typing import Any
+
+import pytest
+
+from celeus.errors import InvalidValue
+from celeus.intake.opening import SentFile, opened
+from celeus.intake.sources.sheet import DEPTH_RULE, BadRow, Sheet
+from celeus.intake.table.chats import messages_of
+from celeus.intake.table.columns import columns_of, number_of, shown
+from celeus.intake.table.items import Items, checked
+from celeus.intake.table.roles import ROLES, Kind, guessed
+from tests.nightly import NIGHTLY
+
+
+def sheet(content: bytes, name: str = "") -> Sheet:
+    return next(one for one in opened(io.BytesIO(content), SentFile(name)) if one is not None)
+
+
+def roles(rows: list[dict[str, Any]], kind: Kind | None = None) -> dict[str, str]:
+    columns = columns_of(sheet(json.dumps(rows).encode()))
+    found = guessed(columns, kind or Kind())
+    return {name: role for name, role in found.items() if role != "ignore"}
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ({"Prompt": "q", "Model Answer": "a"}, {"Prompt": "question", "Model Answer": "answer"}),
+        ({"userInput": "q", "output": "a"}, {"userInput": "question", "output": "answer"}),
+        # Beside what a model answered, an answer is the right one
+        (
+            {"question": "q", "answer": "gold", "response": "a"},
+            {"question": "question", "answer": "reference", "response": "answer"},
+        ),
+        (
+            {"instruction": "do", "input": "this", "output": "done"},
+            {"instruction": "question", "input": "text", "output": "answer"},
+        ),
+        ({"context": "c", "question": "q"}, {"context": "text", "question": "question"}),
+        # A chat under any name, and what is none under the name of one
+        ({"x": [{"role": "user", "content": "Hi"}]}, {"x": "messages"}),
+        ({"messages": "two new", "prompt": "q"}, {"prompt": "question"}),
+        ({"link": "https://a.org/b.PNG?c"}, {"link": "image"}),
+        ({"picture": {"bytes": "x", "path": "a.png"}}, {"picture": "image"}),
+        ({"q": "Is this a question?", "m": "It may well be one"}, {"q": "question", "m": "answer"}),
+        ({"x": "word"}, {"x": "payload"}),
+        ({"question": "q", "choices": ["a", "b"]}, {"question": "question", "choices": "choices"}),
+        ({"question": "q", "score": 0.5}, {"question": "question", "score": "score"}),
+        # Outside the scale of the losses it is no guess of one
+        ({"question": "q", "score": 5}, {"question": "question"}),
+        ({"text": "q", "loss": 0.5}, {"text": "text", "loss": "surrogate"}),
+        ({"text": "q", "weight": 2}, {"text": "text", "weight": "weight"}),
+        ({"question": "q", "model": "m", "annotations": [{"a": 1}]}, {"question": "question"}),
+        ({"data": {"text": "t"}, "meta": {"who": "w"}}, {"data.text": "text"}),
+    ],
+)  # fmt: skip
+def test_columns_are_known_by_their_names(row: dict[str, Any], found: dict[str, str]) -> None:
+    assert roles([row, row]) == found
+
+
+def test_an_id_tells_rows_apart_and_a_group_holds_several() -> None:
+    rows = [{"id": at, "nr": 1, "topic": "ab"[at % 2], "question": "q"} for at in range(6)]
+    assert roles(rows) == {"id": "id", "topic": "group", "question": "question"}
+    assert "id" not in roles([row | {"id": 7} for row in rows]).values()
+    assert "group" not in roles([row | {"topic": row["id"]} for row in rows]).values()
+    assert "group" not in roles([*rows, {"id": 9, "question": "q"}]).values()
+
+
+@pytest.mark.parametrize(
+    "names", [("answer_a", "answer_b"), ("Response 1", "Response 2"), ("chosen", "rejected")]
+)
+def test_two_answers_are_those_of_two_systems(
+    names: tuple[str, str],
+) -> None:
+    rows = [{"prompt": "p", names[0]: "x", names[1]: "y"}]
+    found = roles(rows, Kind(two=True))
+    assert found == {"prompt": "question", names[0]: "answer_a", names[1]: "answer_b"}
+
+
+@pytest.mark.parametrize(
+    ("value", "comma", "number"),
+    [
+        ("0,5", True, 0.5),
+        ("0,5", False, "0,5"),
+        (" 1e-3 ", False, 0.001),
+        ("12.5 %", False, 0.125),
+        ("richtig", False, 1.0),
+        (False, False, 0.0),
+        ("1_000", False, "1_000"),
+        ("much", True, "much"),
+    ],
+)
+def test_numbers_as_people_write_them(value: object, number: object, *, comma: bool) -> None:
+    assert number_of(value, comma=comma) == number
+
+
+@pytest.mark.parametrize(
+    ("cells", "comma"),
+    [(("0,5", "1"), True), (("1,234", "2,345"), False), (("0,5", "0.5"), False)],
+)
+def test_a_decimal_comma_is_one_where_it_can_be_nothing_else(
+    cells: tuple[str, str], *, comma: bool
+) -> None:
+    content = "a;b\n" + "".join(f"x;{cell}\n" for cell in cells)
+    assert columns_of(sheet(content.encode()))[1].comma is comma
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ([{"from": "human", "value": "?"}, {"from": "gpt", "value": "!"}], ["user", "assistant"]),
+        ('[{"role": "user", "content": "Hi"}]', ["user"]),
+        ({"messages": [{"role": "system", "content": [{"text": "x"}]}]}, ["system"]),
+        ("Hi", None),
+        ([{"a": 1}], None),
+        ([], None),
+    ],
+)  # fmt: skip
+def test_chats_have_one_form(value: object, found: list[str] | None) -> None:
+    messages = messages_of(value)
+    assert (None if messages is None else [one["role"] for one in messages]) == found
+
+
+def test_of_a_chat_in_branches_the_last_one_is_shown() -> None:
+    """An answer that was asked for again: the first one is not shown."""
+
+    def node(role: str, text: str, parent: str | None, *children: str) -> dict[str, Any]:
+        message = {"author": {"role": role}, "content": {"parts": [text]}}
+        return {"message": message, "parent": parent, "children": list(children)}
+
+    tree = {
+        "a": node("user", "Hi", None, "b", "c"),
+        "b": node("assistant", "first", "a"),
+        "c": node("assistant", "second", "a"),
+    }
+    found = messages_of(tree)
+    assert found is not None
+    assert [one["content"] for one in found] == ["Hi", "second"]
+
+
+CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "weather", "arguments": '{"city": "Paris"}'},
+}
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+
+
+def test_tool_calls_and_pictures_of_a_chat_reach_the_page_as_they_are() -> None:
+    chat: list[dict[str, Any]] = [
+        {"role": "system", "content": [{"type": "text", "text": "Be"}, {"text": "brief."}]},
+        {"role": "user", "content": [{"type": "text", "text": "Where is this?"}, PICTURE]},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "18 °C"},
+        {"role": "assistant", "content": None, "refusal": "I would rather not say."},
+    ]
+    found = messages_of(chat)
+    assert found is not None
+    assert found[0]["content"] == "Be\nbrief."
+    assert found[1]["content"] == chat[1]["content"]
+    assert found[2] == {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    assert found[3] == chat[3]
+    assert found[4]["refusal"] == "I would rather not say."
+
+
+def test_tools_of_anthropic_stay_parts_of_what_is_said() -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Paris"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": "18 °C"}
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    chat = [
+        {"role": "user", "content": [{"type": "image", "source": source}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "I look."}, use]},
+        {"role": "user", "content": [result]},
+    ]
+    assert messages_of(chat) == chat
+
+
+def test_what_chatgpt_asked_of_a_tool_is_a_call_of_it() -> None:
+    def node(
+        author: dict[str, str], content: dict[str, Any], parent: str | None, **more: str
+    ) -> dict[str, Any]:
+        return {"message": {"author": author, "content": content} | more, "parent": parent}
+
+    code = {"content_type": "code", "text": "print(1 + 1)"}
+    tree = {
+        "a": node({"role": "user"}, {"parts": ["Sum?"]}, None, recipient="all")
+        | {"children": ["b"]},
+        "b": node({"role": "assistant"}, code, "a", recipient="python") | {"children": ["c"]},
+        "c": node({"role": "tool", "name": "python"}, {"text": "2"}, "b", recipient="all"),
+    }
+    assert messages_of(tree) == [
+        {"role": "user", "content": "Sum?"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {
+                    "type": "function",
+                    "function": {"name": "python", "arguments": "print(1 + 1)"},
+                }
+            ],
+        },
+        {"role": "tool", "content": "2", "name": "python"},
+    ]
+
+
+def test_a_chat_told_as_text_names_the_calls() -> None:
+    chat = [
+        {"role": "user", "content": "Weather?"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    ]
+    text = shown(chat)
+    assert text.startswith("user: Weather?\n\nassistant: ")
+    assert "weather" in text
+    assert "Paris" in text
+
+
+def test_what_excel_saves_under_windows_is_read_and_said() -> None:
+    found = sheet("Straße;Größe\nGroße Allee;7\n".encode("cp1252"))
+    assert found.read_as == ("separated by semicolon", "Windows-1252")
+    assert [row for _, row in found.rows()] == [{"Straße": "Große Allee", "Größe": "7"}]
+
+
+def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
+    rows = list(sheet(b",a,a\n1,2,3\n").rows())
+    assert rows == [(2, {"column 1": "1", "a": "2", "a (3)": "3"})]
+    rows = list(sheet(b"a,a (3),a,,column 4\n1,2,3,4,5\n").rows())
+    names = ["a", "a (3)", "a (4)", "column 4", "column 4 (5)"]
+    assert rows == [(2, dict(zip(names, "12345", strict=True)))]
+
+
+def test_a_surrogate_that_nothing_has_is_refused() -> None:
+    found = sheet(b"a,b\nx,none\ny,much\n")
+    columns = columns_of(found)
+    items = Items(found, columns, checked({"a": "text", "b": "surrogate"}, columns), Kind())
+    with pytest.raises(InvalidValue, match="no guess of a loss"):
+        list(items.rows())
+
+
+def nested(levels: int, *, objects: bool = False) -> Any:  # noqa: ANN401 -- any JSON
+    value: Any = "x"
+    for _ in range(levels):
+        value = {"a": value} if objects else [value]
+    return value
+
+
+ODD: tuple[Any, ...] = (
+    *(None, True, -1, 1e308, 10**400, 10**4000, "", "x", "q?", "\ud800", "\0", "9" * 5000, "1e999"),
+    *([], [[]], {}, {"": {}}, float("nan"), float("inf"), "nan%", ",5", "\u0663"),
+    *(nested(depth, objects=form) for depth in (90, 190, 500) for form in (False, True)),
+    *({"text": nested(400)}, {"bytes": [1]}, {"bytes": 3, "path": None}, {"src": [1], "url": {}}),
+    *({"a": {"message": "x"}}, {"a": {"message": None, "parent": {}, "children": [1]}}),
+    {"a": {"message": {"content": 3, "author": "x"}, "parent": [1], "children": {}}},
+    *([{"role": [], "content": nested(500)}], [{"role": "user", "content": 10**400}]),
+    *([{"from": None, "value": {}}, {"from": 1}], [{"message": {"content": nested(500)}}]),
+    *(json.dumps(nested(500)), json.dumps([{"role": "u", "content": nested(500)}])),
+)
+TABLES = 600 if NIGHTLY else 150
+NAMES = [*(role for role in ROLES if role != "ignore"), "mapping", "a.b", "chosen", "rejected", "x"]
+
+
+def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
+    """Nothing but a refusal of the file, or of a row; and no row fails in a way nobody foresaw."""
+    chance = random.Random(15)  # noqa: S311 -- a table is no secret
+    told = 0
+    for _ in range(TABLES):
+        names = chance.sample(NAMES, chance.randint(1, 5))
+        table = [{name: chance.choice(ODD) for name in names} for _ in range(3)]
+        content = "\n".join(map(json.dumps, table)).encode()
+        kind = Kind(two=chance.random() < 0.3)
+        try:
+            found = sheet(content)
+            columns = columns_of(found)
+            given = chance.random() < 0.5
+            mapping = {one.name: chance.choice(ROLES) for one in columns if given}
+            looks = [one.examples() for one in columns]
+            items = Items(found, columns, checked(mapping or guessed(columns, kind), columns), kind)
+            rows = [row for _, row in filter(None, items.rows())]
+        except InvalidValue:
+            continue
+        told += len(rows)
+        assert json.dumps([looks, *(row for row in rows if not isinstance(row, BadRow))])
+        rules = {row.rule for row in rows if isinstance(row, BadRow)}
+        assert rules <= {DEPTH_RULE}
+    assert told > TABLES

@@ -1,0 +1,202 @@
+"""Tables as logs, by a map of their columns."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from celeus.intake.formats.tables import rows_of
+from celeus.intake.joining import join
+from celeus.intake.rows import Columns, Row, Wish
+from tests.intake.made import mean, refusal, rows
+
+SCORES = [1.0, 0.25, 0.0, None]
+TABLE = [
+    {"item": f"q{at}", "score": score, "run": "a", "text": f"{at}?", "gold": "x", "said": "y"}
+    for at, score in enumerate(SCORES)
+]
+COLUMNS = Columns(
+    "item",
+    score="score",
+    model="run",
+    payload={"question": "text", "reference": "gold", "answer": "said"},
+)
+WISH = Wish(higher=True, columns=COLUMNS)
+
+
+def written(folder: Path, form: str, table: list[dict[str, Any]]) -> Path:
+    path = folder / f"table.{form}"
+    if form == "parquet":
+        parquet.write_table(pa.Table.from_pylist(table), path)
+    elif form == "json":
+        path.write_text(json.dumps(table))
+    elif form == "jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table))
+    else:
+        cells = [["" if it is None else str(it) for it in row.values()] for row in table]
+        path.write_text("\n".join(",".join(row) for row in [list(table[0]), *cells]) + "\n")
+    return path
+
+
+def of(table: Any, **columns: Any) -> list[Row]:  # noqa: ANN401 -- any rows
+    wish = Wish(higher=columns.pop("higher", None), columns=Columns(**columns))
+    return rows_of(table, wish).rows
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "json", "parquet"])
+def test_every_form_of_a_table_gives_the_rows_of_its_dicts(tmp_path: Path, form: str) -> None:
+    found = rows("table", written(tmp_path, form, TABLE), wish=WISH)
+    assert found == rows_of(TABLE, WISH).rows
+    assert [row.loss for row in found] == [0.0, 0.75, 1.0, None]
+    assert mean(row.loss for row in found) == pytest.approx(1 - 1.25 / 3, abs=1e-12)
+    assert (found[0].question, found[0].reference, found[0].answer) == ("0?", "x", "y")
+
+
+def test_a_loss_needs_no_direction_and_a_score_does() -> None:
+    assert [row.loss for row in of(TABLE, id="item", loss="score")] == [1.0, 0.25, 0.0, None]
+    said = refusal(of, TABLE, id="item", score="score")
+    assert said.startswith("row 1 of the table does not say which score is better")
+
+
+@pytest.mark.parametrize("right", [True, "yes", "Pass", "TRUE", np.True_])
+def test_words_and_booleans_say_their_direction(right: object) -> None:
+    (row,) = of([{"id": 1, "ok": right}], id="id", score="ok")
+    assert row.loss == 0.0
+
+
+@pytest.mark.parametrize("missing", [None, "", "None", float("nan"), "nan", np.float64("nan")])
+def test_a_missing_score_is_never_0(missing: object) -> None:
+    assert of([{"id": 1, "loss": missing}], id="id", loss="loss")[0].loss is None
+
+
+def test_a_failed_row_has_no_score() -> None:
+    table = [{"id": 1, "loss": 0, "failed": "timed out"}, {"id": 2, "loss": 0, "failed": ""}]
+    found = of(table, id="id", loss="loss", error="failed")
+    assert [row.loss for row in found] == [None, 0.0]
+
+
+@pytest.mark.parametrize("absent", [None, "", float("nan")])
+@pytest.mark.parametrize("column", ["id", "model", "group"])
+def test_what_names_an_item_its_model_or_its_group_is_there(column: str, absent: object) -> None:
+    table = [{"id": 1, "loss": 0, "model": "a", "group": "x"} | {column: absent}]
+    said = refusal(of, table, id="id", loss="loss", model="model", group="group")
+    assert said == f"row 1 of the table has no {column}"
+
+
+def test_a_loss_of_which_more_is_better_is_refused() -> None:
+    said = refusal(of, TABLE, id="item", loss="score", higher=True)
+    assert said == "of a loss less is better: give --score score in place of --loss score"
+
+
+def test_nested_rows_are_read_by_their_paths() -> None:
+    table = [{"metadata": {"item": 7}, "scores": {"exact": 1}, "a.b": 0.5}]
+    (row,) = of(table, id="metadata.item", score="scores.exact", higher=True)
+    assert (row.id, row.loss) == ("7", 0.0)
+    assert of(table, id="metadata.item", loss="a.b")[0].loss == 0.5
+    said = refusal(of, table, id="metadata.name", loss="a.b")
+    assert said == "the table has no column 'metadata.name', only metadata, scores, a.b"
+
+
+def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
+    """As rows of errors have no scores in them."""
+    table: list[dict[str, Any]] = [
+        {"id": 1, "scores": {}, "error": "down"},
+        {"id": 2, "scores": {"exact": True}},
+        {"id": 3},
+        {"id": 4, "scores": {"exact": None}, "error": float("nan"), "text": float("nan")},
+    ]
+    shown = {"question": "text"}
+    found = of(table, id="id", score="scores.exact", error="error", payload=shown)
+    assert [row.loss for row in found] == [None, 0.0, None, None]
+    assert [row.question for row in found] == [None] * 4
+    assert refusal(of, table[1:], id="error", score="scores.exact") == (
+        "row 1 of the table has no error"
+    )
+
+
+def test_whole_numbers_that_a_frame_holds_as_floats_are_the_ids_they_were() -> None:
+    assert of([{"id": 3.0, "loss": 0}], id="id", loss="loss")[0].id == "3"
+
+
+def test_without_ids_rows_are_told_apart_by_their_question() -> None:
+    shown = {"question": "text"}
+    found = of(TABLE, loss="score", payload=shown)
+    assert len({row.id for row in found}) == len(TABLE)
+    assert "say how the items of the table are told apart" in refusal(of, TABLE, loss="score")
+
+
+def test_another_question_under_one_id_is_refused_by_item() -> None:
+    table = [
+        {"id": "q1", "loss": 0, "m": "a", "text": "Why?"},
+        {"id": "q1", "loss": 0, "m": "b", "text": "How?"},
+    ]
+    found = of(table, id="id", loss="loss", model="m", payload={"question": "text"})
+    assert refusal(join, found).startswith("item q1 is not the same in the logs of a and b")
+
+
+def test_an_id_that_stands_twice_is_refused_unless_repeats_are_counted(tmp_path: Path) -> None:
+    table = [{"id": "q1", "loss": loss, "trial": at} for at, loss in enumerate([0, 1])]
+    path = written(tmp_path, "jsonl", table)
+    said = refusal(rows, "table", path, wish=Wish(columns=Columns("id", "loss")))
+    assert said.startswith("item q1 stands twice in ")
+    found = rows("table", path, wish=Wish(columns=Columns("id", "loss", repeat="trial")))
+    assert join(found).items[0].guess == 0.5
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"id": "item"}, "say which column of the table is the score"),
+        ({"id": "item", "loss": "score", "score": "score"}, "say which column"),
+        ({"id": "item", "loss": "text"}, "row 1 of the table has the score '0?', which is no num"),
+        ({"id": "gold", "loss": "score", "payload": {"text": "text"}}, "a judge is shown question"),
+        ({"id": "score", "loss": "score"}, "row 4 of the table has no score"),
+        ({"id": "item", "loss": "score", "repeat": "text"}, "row 1 of the table has the repeat"),
+    ],
+)
+def test_what_the_map_gets_wrong_is_refused_in_one_line(columns: dict[str, Any], said: str) -> None:
+    assert refusal(of, TABLE, **columns).startswith(said)
+    assert "has no rows" in refusal(of, [], id="item", loss="score")
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "said"),
+    [
+        ("csv", b"id,loss\na,0\nb,0,1\n", "line 3 of "),
+        ("csv", b'id,loss\na,"0', "is no CSV"),
+        ("csv", b"id,loss\n\xff,0\n", "is not UTF-8"),
+        ("csv", b"id,loss,loss\na,0,1\n", "has two columns 'loss'"),
+        ("jsonl", b'{"id": 1, "loss": 0}\n{"id"\n', "line 2 of "),
+        ("jsonl", b'{"id": 1, "loss": 0}\n[1]\n', "is no JSON object"),
+        ("json", b"[1, 2]", "is no array of objects"),
+        ("json", b'[{"id": 1}', "is it whole?"),
+        ("parquet", b"PAR1 and no more", "is no whole Parquet file"),
+    ],
+)
+def test_a_file_that_is_not_whole_is_refused(
+    tmp_path: Path, form: str, text: bytes, said: str
+) -> None:
+    path = tmp_path / f"table.{form}"
+    path.write_bytes(text)
+    assert said in refusal(rows, "table", path, wish=Wish(columns=Columns("id", "loss")))
+
+
+def test_a_cell_may_be_as_long_as_what_a_model_writes(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"id,loss,said\na,0,{'x' * 300_000}\n")
+    wish = Wish(columns=Columns("id", "loss", payload={"answer": "said"}))
+    assert len(str(rows("table", path, wish=wish)[0].answer)) == 300_000
+
+
+def test_without_pyarrow_it_is_said_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, "parquet", TABLE)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = refusal(rows, "table", path, wish=WISH)
+    assert said.endswith("is Parquet; to read it: pip install 'celeus[parquet]'")
