@@ -2,7 +2,7 @@
 
     Refusal
     ├── Invalid         the request breaks a rule                      422
-    │   ├── InvalidValue, LossOutsideScale, BoundContradicted
+    │   ├── InvalidValue, NeedsAnswer, LossOutsideScale, BoundContradicted
     │   ├── UnreachablePrecision, BadRows
     │   └── IdempotencyKeyReused
     ├── Unauthenticated no key that works came along                   401
@@ -149,6 +149,10 @@ class Unavailable(Refusal):
 
 class InvalidValue(Invalid):
     """A value breaks the rule of its field."""
+
+
+class NeedsAnswer(InvalidValue):
+    """The file does not say what a number or a judge's view rests on: answer the questions."""
 
 
 class LossOutsideScale(Invalid):

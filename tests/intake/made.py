@@ -13,15 +13,15 @@ import pytest
 from celeus.errors import InvalidValue
 from celeus.intake.formats.registry import read, sources
 from celeus.intake.joining import rows_of
-from celeus.intake.rows import Row, Wish, digest_of
+from celeus.intake.rows import Options, Row, digest_of
 
 FIXTURES = Path(__file__).parents[1] / "ecosystem" / "fixtures"
 DATE = "2026-11-22T01-00-50.179930"
 
 
-def rows(form: str, *paths: Path, wish: Wish | None = None) -> list[Row]:
+def rows(form: str, *paths: Path, options: Options | None = None) -> list[Row]:
     """The rows of logs, as the command reads them."""
-    return rows_of(read(form, sources(form, paths), wish or Wish()))
+    return rows_of(read(form, sources(form, paths), options or Options()))
 
 
 def mean(values: Iterable[float | None]) -> float:

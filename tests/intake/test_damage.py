@@ -11,7 +11,7 @@ import pytest
 
 from celeus.errors import InvalidValue
 from celeus.intake.joining import arrays, compare, join, ndjson
-from celeus.intake.rows import Row, Wish
+from celeus.intake.rows import Options, Row
 from tests.intake.made import FIXTURES, rows
 from tests.nightly import NIGHTLY
 
@@ -32,12 +32,12 @@ OTHERS: tuple[Any, ...] = (
     float("nan"),
 )
 LOGS = {
-    "lm-eval": ("lm-eval/large", Wish("acc", tasks=("toy_mc",))),
-    "inspect": ("inspect/large.json", Wish()),
-    "promptfoo": ("promptfoo", Wish("right", key="item")),
-    "deepeval": ("deepeval", Wish()),
-    "helm": ("helm", Wish("exact_match", higher=True)),
-    "swebench": ("swebench", Wish()),
+    "lm-eval": ("lm-eval/large", Options("acc", tasks=("toy_mc",))),
+    "inspect": ("inspect/large.json", Options()),
+    "promptfoo": ("promptfoo", Options("right", key="item")),
+    "deepeval": ("deepeval", Options()),
+    "helm": ("helm", Options("exact_match", higher=True)),
+    "swebench": ("swebench", Options()),
 }
 
 
@@ -78,7 +78,7 @@ def used(found: list[Row]) -> None:
 def test_a_log_with_anything_in_it_is_read_or_refused_in_one_line(
     form: str, tmp_path: Path
 ) -> None:
-    name, wish = LOGS[form]
+    name, options = LOGS[form]
     place = tmp_path / "log"
     if (FIXTURES / name).is_dir():
         shutil.copytree(FIXTURES / name, place)
@@ -87,14 +87,14 @@ def test_a_log_with_anything_in_it_is_read_or_refused_in_one_line(
         shutil.copy(FIXTURES / name, place)
     files = sorted(path for path in place.rglob("*.json*") if "toy_gen" not in path.name)
     texts = {path: path.read_text() for path in files}
-    used(rows(form, place, wish=wish))
+    used(rows(form, place, options=options))
     chance = random.Random(form)  # noqa: S311 -- damage, no secrets
     refusals = []
     for _ in range(TRIES):
         path = chance.choice(files)
         path.write_text(changed(texts[path], chance))
         try:
-            used(rows(form, place, wish=wish))
+            used(rows(form, place, options=options))
         except InvalidValue as refusal:
             refusals.append(refusal.detail)
         path.write_text(texts[path])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from celeus.intake.joining import join
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from tests.intake.made import FIXTURES, mean, refusal, rows
 
 (RUN,) = (FIXTURES / "deepeval").glob("test_run_*.json")
@@ -65,7 +65,9 @@ def test_an_error_is_no_score(tmp_path: Path) -> None:
 
 def test_a_run_of_nothing_but_errors_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, run_of([None, None]))
-    assert "no item has a score" in refusal(join, rows("deepeval", path, wish=Wish(higher=True)))
+    assert "no item has a score" in refusal(
+        join, rows("deepeval", path, options=Options(higher=True))
+    )
 
 
 def test_a_name_of_several_cases_names_none(tmp_path: Path) -> None:
@@ -84,5 +86,7 @@ def test_cases_without_names_are_told_apart_by_what_they_are(tmp_path: Path) -> 
     moved["testCases"].reverse()
     other = written(tmp_path, moved, "test_run_2.json")
     assert len(join(rows("deepeval", one, other)).items) == 2
-    assert "has no 'item' in its metadata" in refusal(rows, "deepeval", one, wish=Wish(key="item"))
-    assert rows("deepeval", RUN, wish=Wish(key="item"))[3].id == "d3"
+    assert "has no 'item' in its metadata" in refusal(
+        rows, "deepeval", one, options=Options(key="item")
+    )
+    assert rows("deepeval", RUN, options=Options(key="item"))[3].id == "d3"

@@ -14,7 +14,7 @@ import pytest
 from celeus.errors import InvalidValue
 from celeus.intake.formats.inspect_logs import is_drawn
 from celeus.intake.joining import join
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from celeus.intake.sources import archives
 from celeus.intake.sources.files import Source
 from tests.intake.made import FIXTURES, as_eval, inspect_json, inspect_sample, mean, refusal, rows
@@ -32,7 +32,7 @@ def written(path: Path, document: dict[str, Any]) -> Path:
 @pytest.mark.parametrize(("name", "metric"), [(name, metric) for name, metric, _ in AGGREGATES])
 def test_the_mean_loss_is_what_the_tool_reports(name: str, metric: str) -> None:
     (said,) = [it for log, asked, it in AGGREGATES if (log, asked) == (name, metric)]
-    found = rows("inspect", LOGS / name, wish=Wish(metric, higher=True))
+    found = rows("inspect", LOGS / name, options=Options(metric, higher=True))
     assert mean(row.loss for row in found) == pytest.approx(1 - said, abs=1e-12)
 
 
@@ -90,19 +90,19 @@ def test_grades_and_words_are_scores_and_what_is_missing_is_none(tmp_path: Path)
 def test_a_number_is_refused_until_its_direction_is_given(tmp_path: Path) -> None:
     path = written(tmp_path / "log.json", inspect_json([inspect_sample(1, 0.25)]))
     assert "does not say which match is better" in refusal(rows, "inspect", path)
-    assert rows("inspect", path, wish=Wish(higher=True))[0].loss == 0.75
-    assert rows("inspect", path, wish=Wish(higher=False))[0].loss == 0.25
+    assert rows("inspect", path, options=Options(higher=True))[0].loss == 0.75
+    assert rows("inspect", path, options=Options(higher=False))[0].loss == 0.25
 
 
 def test_scorers_and_parts_are_chosen(tmp_path: Path) -> None:
     scores = {"fluency": {"value": {"words": 1.0, "flow": 0.5}}, "truth": {"value": "C"}}
     path = written(tmp_path / "log.json", inspect_json([inspect_sample(1, 0) | {"scores": scores}]))
     assert "several (fluency, truth): choose one with --metric" in refusal(rows, "inspect", path)
-    said = refusal(rows, "inspect", path, wish=Wish("fluency"))
+    said = refusal(rows, "inspect", path, options=Options("fluency"))
     assert "several (fluency/words, fluency/flow): choose one with --metric" in said
-    assert rows("inspect", path, wish=Wish("fluency/flow", higher=True))[0].loss == 0.5
-    assert rows("inspect", path, wish=Wish("truth"))[0].loss == 0.0
-    assert "truth is one value" in refusal(rows, "inspect", path, wish=Wish("truth/flow"))
+    assert rows("inspect", path, options=Options("fluency/flow", higher=True))[0].loss == 0.5
+    assert rows("inspect", path, options=Options("truth"))[0].loss == 0.0
+    assert "truth is one value" in refusal(rows, "inspect", path, options=Options("truth/flow"))
 
 
 def test_a_word_that_is_no_grade_is_refused_by_item(tmp_path: Path) -> None:
@@ -158,17 +158,17 @@ def test_messages_and_long_texts_are_shown_whole(tmp_path: Path) -> None:
 def test_a_number_written_as_a_word_is_a_number_as_in_inspect(tmp_path: Path) -> None:
     path = written(tmp_path / "log.json", inspect_json([inspect_sample(1, "0.25")]))
     assert "does not say which match is better" in refusal(rows, "inspect", path)
-    assert rows("inspect", path, wish=Wish(higher=True))[0].loss == 0.75
+    assert rows("inspect", path, options=Options(higher=True))[0].loss == 0.75
 
 
 def test_a_scorer_of_a_package_is_chosen_by_its_whole_name(tmp_path: Path) -> None:
     scores = {"lab/flow": {"value": {"a/b": 1.0, "c": 0.5}}, "lab/truth": {"value": "C"}}
     path = written(tmp_path / "log.json", inspect_json([inspect_sample(1, 0) | {"scores": scores}]))
-    assert rows("inspect", path, wish=Wish("lab/truth"))[0].loss == 0.0
-    assert rows("inspect", path, wish=Wish("lab/flow/c", higher=True))[0].loss == 0.5
-    assert rows("inspect", path, wish=Wish("lab/flow/a/b", higher=True))[0].loss == 0.0
+    assert rows("inspect", path, options=Options("lab/truth"))[0].loss == 0.0
+    assert rows("inspect", path, options=Options("lab/flow/c", higher=True))[0].loss == 0.5
+    assert rows("inspect", path, options=Options("lab/flow/a/b", higher=True))[0].loss == 0.0
     assert "no metric 'lab/none', only lab/flow, lab/truth" in refusal(
-        rows, "inspect", path, wish=Wish("lab/none")
+        rows, "inspect", path, options=Options("lab/none")
     )
 
 

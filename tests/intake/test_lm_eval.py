@@ -7,7 +7,7 @@ import pytest
 
 from celeus.intake.formats.registry import differences, read, sources
 from celeus.intake.joining import compare, each_output, guessed, join, rows_of
-from celeus.intake.rows import Row, Wish
+from celeus.intake.rows import Options, Row
 from tests.intake.made import DATE, FIXTURES, lm_eval, mean, refusal, rows
 
 RUNS = FIXTURES / "lm-eval"
@@ -32,7 +32,7 @@ def reported(folder: Path, task: str, name: str) -> float:
 def test_the_mean_loss_is_what_the_tool_reports(
     model: str, task: str, metric: str, filter_: str
 ) -> None:
-    found = rows("lm-eval", RUNS / model, wish=Wish(metric, filter_, (task,)))
+    found = rows("lm-eval", RUNS / model, options=Options(metric, filter_, (task,)))
     said = reported(RUNS / model, task, f"{metric},{filter_}")
     assert mean(row.loss for row in found) == pytest.approx(1 - said, abs=1e-12)
     assert [row.id for row in found] == [str(at) for at in range(len(found))]
@@ -43,14 +43,14 @@ SKILL = {"small": 0.45, "large": 0.7}
 
 
 def test_of_multiple_choice_the_answer_is_the_likeliest_choice() -> None:
-    found = rows("lm-eval", RUNS / "large", wish=Wish("acc", tasks=("toy_mc",)))
+    found = rows("lm-eval", RUNS / "large", options=Options("acc", tasks=("toy_mc",)))
     for row in found:
         assert row.prediction is not None
         assert len(row.choices) == 4
         assert row.loss == float(row.choices[row.prediction] != row.reference)
     assert not any(
         row.prediction
-        for row in rows("lm-eval", RUNS / "large", wish=Wish("acc_norm", tasks=("toy_mc",)))
+        for row in rows("lm-eval", RUNS / "large", options=Options("acc_norm", tasks=("toy_mc",)))
     ), "the answer that acc_norm counts is another one"
 
 
@@ -66,12 +66,14 @@ def test_a_metric_that_counts_something_else_than_the_likeliest_has_no_answers(
         line["arguments"] = {f"gen_args_{at}": {"arg_0": "Q", "arg_1": f" {at}"} for at in "01"}
         line["filtered_resps"] = [["-1.0", "False"], ["-2.0", "False"]]
         path.write_text("\n".join(map(json.dumps, lines)))
-    found = rows("lm-eval", path, wish=Wish(higher=True))
+    found = rows("lm-eval", path, options=Options(higher=True))
     assert [row.prediction for row in found] == [None] * 3
     for line in lines:
         line["acc"] = 1.0
     path.write_text("\n".join(map(json.dumps, lines)))
-    assert [row.prediction for row in rows("lm-eval", path, wish=Wish(higher=True))] == [0] * 3
+    assert [row.prediction for row in rows("lm-eval", path, options=Options(higher=True))] == [
+        0
+    ] * 3
 
 
 @pytest.mark.parametrize(("target", "shown"), [(1, "2"), (2, "2")])
@@ -85,12 +87,12 @@ def test_a_target_is_the_place_of_a_choice_or_its_text_as_the_scores_say(
         line["arguments"] = {f"gen_args_{at}": {"arg_0": "Q", "arg_1": f" {at}"} for at in "123"}
         line["filtered_resps"] = [[one, "False"] for one in answers]
     path.write_text("\n".join(map(json.dumps, lines)))
-    found = rows("lm-eval", path, wish=Wish(higher=True))
+    found = rows("lm-eval", path, options=Options(higher=True))
     assert [row.reference for row in found] == [shown] * 2
 
 
 def test_what_a_judge_is_shown_is_in_the_log() -> None:
-    (row, *_) = rows("lm-eval", RUNS / "small", wish=Wish(None, "strict-match", ("toy_gen",)))
+    (row, *_) = rows("lm-eval", RUNS / "small", options=Options(None, "strict-match", ("toy_gen",)))
     assert row.question is not None
     assert row.question.startswith("Q: What is ")
     assert row.reference is not None
@@ -99,7 +101,7 @@ def test_what_a_judge_is_shown_is_in_the_log() -> None:
 
 
 def test_logs_of_two_models_join_on_their_documents() -> None:
-    found = rows("lm-eval", RUNS, wish=Wish("acc", tasks=("toy_mc",)))
+    found = rows("lm-eval", RUNS, options=Options("acc", tasks=("toy_mc",)))
     joined = join(found, f"hashlm(name=large,skill={SKILL['large']})")
     assert len(joined.items) == len({row.id for row in found})
     assert joined.models == ("hashlm(name=small,skill=0.45)",)
@@ -116,12 +118,12 @@ def test_mixed_filters_are_refused_until_one_is_chosen(tmp_path: Path) -> None:
     path = lm_eval(tmp_path, "a", [1, 0], filters=("strict", "flexible"))
     said = refusal(rows, "lm-eval", path)
     assert said.endswith("several (strict, flexible): choose one with --filter")
-    assert len(rows("lm-eval", path, wish=Wish(filter="strict"))) == 2
-    assert "no filter 'none'" in refusal(rows, "lm-eval", path, wish=Wish(filter="none"))
+    assert len(rows("lm-eval", path, options=Options(filter="strict"))) == 2
+    assert "no filter 'none'" in refusal(rows, "lm-eval", path, options=Options(filter="none"))
 
 
 def test_several_metrics_are_refused_until_one_is_chosen() -> None:
-    said = refusal(rows, "lm-eval", RUNS / "small", wish=Wish(tasks=("toy_mc",)))
+    said = refusal(rows, "lm-eval", RUNS / "small", options=Options(tasks=("toy_mc",)))
     assert said.endswith("several (acc, acc_norm): choose one with --metric")
 
 
@@ -132,8 +134,8 @@ def test_a_metric_without_a_direction_is_refused(tmp_path: Path, without_results
         (tmp_path / f"results_{DATE}.json").unlink()
     said = refusal(rows, "lm-eval", path)
     assert "does not say which exact_match is better: say so with --higher-is-better" in said
-    assert mean(row.loss for row in rows("lm-eval", path, wish=Wish(higher=True))) == 2 / 3
-    assert mean(row.loss for row in rows("lm-eval", path, wish=Wish(higher=False))) == 1 / 3
+    assert mean(row.loss for row in rows("lm-eval", path, options=Options(higher=True))) == 2 / 3
+    assert mean(row.loss for row in rows("lm-eval", path, options=Options(higher=False))) == 1 / 3
 
 
 def test_a_score_that_is_missing_or_no_number_is_never_0(tmp_path: Path) -> None:
@@ -163,7 +165,11 @@ def test_a_score_off_the_scale_is_refused_by_item_until_its_ends_are_given(tmp_p
     said = refusal(rows, "lm-eval", path)
     assert said.startswith("item 1 of ")
     assert said.endswith("outside 0 to 1: give the ends of the score with --scale LOW HIGH")
-    assert [row.loss for row in rows("lm-eval", path, wish=Wish(scale=(1, 5)))] == [1, 0.25, 0]
+    assert [row.loss for row in rows("lm-eval", path, options=Options(scale=(1, 5)))] == [
+        1,
+        0.25,
+        0,
+    ]
 
 
 def test_an_item_that_stands_twice_is_refused(tmp_path: Path) -> None:
@@ -176,7 +182,7 @@ def test_two_runs_of_models_with_one_name_are_refused_until_they_are_named(tmp_p
     paths = [lm_eval(tmp_path / name, "same", [1, 0]) for name in ("x", "y")]
     assert "are both of same: name the models with --model" in refusal(rows, "lm-eval", *paths)
     assert "are both of same" in refusal(rows, "lm-eval", paths[0], paths[0])
-    found = rows_of(read("lm-eval", sources("lm-eval", paths, ["x", "y"]), Wish()))
+    found = rows_of(read("lm-eval", sources("lm-eval", paths, ["x", "y"]), Options()))
     assert {row.model for row in found} == {"x", "y"}
     assert "one --model a log" in refusal(sources, "lm-eval", paths, ["x"])
 
@@ -186,7 +192,7 @@ def test_one_name_is_that_of_all_logs_of_a_folder(tmp_path: Path) -> None:
         for name in ("x", "y"):
             lm_eval(tmp_path / name / task, "same", [1, 0], task=task)
     given = sources("lm-eval", [tmp_path / name for name in ("x", "y")], ["x", "y"])
-    found = rows_of(read("lm-eval", given, Wish(tasks=("*",))))
+    found = rows_of(read("lm-eval", given, Options(tasks=("*",))))
     assert {row.model for row in found} == {"x", "y"}
     assert len(join(found).items) == 4
 
@@ -195,14 +201,16 @@ def test_logs_of_several_tasks_are_refused_until_they_are_asked_for(tmp_path: Pa
     for task in ("law", "art"):
         lm_eval(tmp_path / task, "a", [1, 0], task=task)
     assert "several tasks (art, law): choose with --task" in refusal(rows, "lm-eval", tmp_path)
-    found = rows("lm-eval", tmp_path, wish=Wish(tasks=("*",)))
+    found = rows("lm-eval", tmp_path, options=Options(tasks=("*",)))
     assert sorted((row.id, row.group) for row in found) == [
         ("art/0", "art"),
         ("art/1", "art"),
         ("law/0", "law"),
         ("law/1", "law"),
     ]
-    assert "only of art, law" in refusal(rows, "lm-eval", tmp_path, wish=Wish(tasks=("sums",)))
+    assert "only of art, law" in refusal(
+        rows, "lm-eval", tmp_path, options=Options(tasks=("sums",))
+    )
 
 
 def test_answers_without_scores_are_refused(tmp_path: Path) -> None:
@@ -239,21 +247,21 @@ def test_a_log_that_was_cut_off_between_lines_is_refused_by_its_results(tmp_path
     results = tmp_path / f"results_{DATE}.json"
     told = json.loads(results.read_text()) | {"results": {"toy": {"sample_len": 3}}}
     results.write_text(json.dumps(told))
-    assert len(rows("lm-eval", path, wish=Wish(filter="strict"))) == 3
+    assert len(rows("lm-eval", path, options=Options(filter="strict"))) == 3
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    said = refusal(rows, "lm-eval", path, wish=Wish(filter="flexible"))
+    said = refusal(rows, "lm-eval", path, options=Options(filter="flexible"))
     assert said.endswith("has 2 documents where its results count 3: is it whole?")
-    assert len(rows("lm-eval", path, wish=Wish(filter="strict"))) == 3
+    assert len(rows("lm-eval", path, options=Options(filter="strict"))) == 3
     told["results"]["toy"]["sample_len"] = 1
     results.write_text(json.dumps(told))
-    assert len(rows("lm-eval", path, wish=Wish(filter="flexible"))) == 2, "some had no score"
+    assert len(rows("lm-eval", path, options=Options(filter="flexible"))) == 2, "some had no score"
 
 
 def test_what_logs_of_one_task_do_not_share_is_told(tmp_path: Path) -> None:
     paths = [lm_eval(tmp_path / name, name, [1, 0]) for name in ("a", "b")]
     results = tmp_path / "b" / f"results_{DATE}.json"
     results.write_text(results.read_text().replace('"n-shot": {"toy": 0}', '"n-shot": {"toy": 5}'))
-    (line,) = differences(read("lm-eval", sources("lm-eval", paths), Wish()))
+    (line,) = differences(read("lm-eval", sources("lm-eval", paths), Options()))
     assert line.startswith("the examples shown of toy is not the same in all logs: 0 in ")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from celeus.intake.formats.registry import read, sources
 from celeus.intake.joining import join
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from tests.intake.made import FIXTURES, mean, refusal, rows
 
 OUT = FIXTURES / "promptfoo" / "out.json"
@@ -32,7 +32,7 @@ def test_the_mean_loss_of_a_column_is_what_the_tool_reports(
     key: str | None,
     metric: str | None,
 ) -> None:
-    found = rows("promptfoo", OUT, wish=Wish(metric, key=key))
+    found = rows("promptfoo", OUT, options=Options(metric, key=key))
     for column in document["results"]["prompts"]:
         told = column["metrics"]
         tests = told["testPassCount"] + told["testFailCount"]
@@ -43,7 +43,7 @@ def test_the_mean_loss_of_a_column_is_what_the_tool_reports(
 
 
 def test_both_providers_answer_the_same_items() -> None:
-    found = rows("promptfoo", OUT, wish=Wish("right", key="item"))
+    found = rows("promptfoo", OUT, options=Options("right", key="item"))
     assert len(join(found, "large").items) == 40
     assert {row.model for row in found} == {"small", "large"}
     assert found[0].reference is not None
@@ -82,17 +82,21 @@ def test_prompts_of_one_provider_are_columns_of_their_own(tmp_path: Path, docume
 def test_a_test_that_changed_is_refused_by_its_name(tmp_path: Path, document: Any) -> None:  # noqa: ANN401 -- any JSON
     changed = document["results"]["results"][0]
     changed["vars"] = {"n": 1000}
-    said = refusal(join, rows("promptfoo", written(tmp_path, document), wish=Wish(key="item")))
+    said = refusal(
+        join, rows("promptfoo", written(tmp_path, document), options=Options(key="item"))
+    )
     assert said.startswith("item d0 is not the same in the logs of ")
 
 
 def test_columns_keep_their_own_names() -> None:
-    said = refusal(read, "promptfoo", sources("promptfoo", [OUT], ["x"]), Wish())
+    said = refusal(read, "promptfoo", sources("promptfoo", [OUT], ["x"]), Options())
     assert said.endswith("is of several models (large, small): leave out --model")
 
 
 def test_what_does_not_tell_items_apart_is_refused(tmp_path: Path, document: Any) -> None:  # noqa: ANN401 -- any JSON
-    assert "has no 'name' in its metadata" in refusal(rows, "promptfoo", OUT, wish=Wish(key="name"))
+    assert "has no 'name' in its metadata" in refusal(
+        rows, "promptfoo", OUT, options=Options(key="name")
+    )
     for one in document["results"]["results"]:
         one["vars"] = one["testCase"]["vars"] = {}
     said = refusal(rows, "promptfoo", written(tmp_path, document))
@@ -100,7 +104,7 @@ def test_what_does_not_tell_items_apart_is_refused(tmp_path: Path, document: Any
 
 
 def test_older_results_and_unknown_metrics_are_refused(tmp_path: Path, document: Any) -> None:  # noqa: ANN401 -- any JSON
-    assert "only right, short, score" in refusal(rows, "promptfoo", OUT, wish=Wish("truth"))
+    assert "only right, short, score" in refusal(rows, "promptfoo", OUT, options=Options("truth"))
     document["results"]["version"] = 2
     assert "results of version 2, not 3" in refusal(rows, "promptfoo", written(tmp_path, document))
     document["results"] |= {"version": 3, "results": []}

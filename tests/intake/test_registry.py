@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from celeus.intake.formats.registry import READERS, sniff
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from celeus.intake.sources.files import Source
 from tests.intake.made import FIXTURES, inspect_json, inspect_sample, refusal, rows
 
@@ -74,8 +74,8 @@ def test_open_files_are_read_like_those_on_disk() -> None:
     (results,) = path.parent.glob("results_*")
     with path.open("rb") as file, results.open("rb") as beside:
         source = Source.of_file(path.name, file, {results.name: beside})
-        found = READERS["lm-eval"](source, Wish("acc")).rows
-    assert found == rows("lm-eval", path, wish=Wish("acc"))
+        found = READERS["lm-eval"](source, Options("acc")).rows
+    assert found == rows("lm-eval", path, options=Options("acc"))
 
 
 @pytest.mark.parametrize("form", sorted(set(READERS) - {"table"}))
@@ -93,5 +93,5 @@ def test_a_log_of_an_unknown_form_is_refused_in_one_line(tmp_path: Path, form: s
     for name in names if form == "helm" else ["log"]:
         (tmp_path / name).write_text(texts[form])
     path = tmp_path if form == "helm" else tmp_path / "log"
-    wish = Wish(None if form != "helm" else "exact_match", higher=True)
-    assert f"is no {form} log as this reader knows it" in refusal(rows, form, path, wish=wish)
+    options = Options(None if form != "helm" else "exact_match", higher=True)
+    assert f"is no {form} log as this reader knows it" in refusal(rows, form, path, options=options)

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from celeus.intake.formats.tables import rows_of
 from celeus.intake.joining import join
-from celeus.intake.rows import Columns, Row, Wish
+from celeus.intake.rows import Columns, Options, Row
 from tests.intake.made import mean, refusal, rows
 
 SCORES = [1.0, 0.25, 0.0, None]
@@ -26,7 +26,7 @@ COLUMNS = Columns(
     model="run",
     payload={"question": "text", "reference": "gold", "answer": "said"},
 )
-WISH = Wish(higher=True, columns=COLUMNS)
+WISH = Options(higher=True, columns=COLUMNS)
 
 
 def written(folder: Path, form: str, table: list[dict[str, Any]]) -> Path:
@@ -44,13 +44,13 @@ def written(folder: Path, form: str, table: list[dict[str, Any]]) -> Path:
 
 
 def of(table: Any, **columns: Any) -> list[Row]:  # noqa: ANN401 -- any rows
-    wish = Wish(higher=columns.pop("higher", None), columns=Columns(**columns))
-    return rows_of(table, wish).rows
+    options = Options(higher=columns.pop("higher", None), columns=Columns(**columns))
+    return rows_of(table, options).rows
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "json", "parquet"])
 def test_every_form_of_a_table_gives_the_rows_of_its_dicts(tmp_path: Path, form: str) -> None:
-    found = rows("table", written(tmp_path, form, TABLE), wish=WISH)
+    found = rows("table", written(tmp_path, form, TABLE), options=WISH)
     assert found == rows_of(TABLE, WISH).rows
     assert [row.loss for row in found] == [0.0, 0.75, 1.0, None]
     assert mean(row.loss for row in found) == pytest.approx(1 - 1.25 / 3, abs=1e-12)
@@ -142,9 +142,9 @@ def test_another_question_under_one_id_is_refused_by_item() -> None:
 def test_an_id_that_stands_twice_is_refused_unless_repeats_are_counted(tmp_path: Path) -> None:
     table = [{"id": "q1", "loss": loss, "trial": at} for at, loss in enumerate([0, 1])]
     path = written(tmp_path, "jsonl", table)
-    said = refusal(rows, "table", path, wish=Wish(columns=Columns("id", "loss")))
+    said = refusal(rows, "table", path, options=Options(columns=Columns("id", "loss")))
     assert said.startswith("item q1 stands twice in ")
-    found = rows("table", path, wish=Wish(columns=Columns("id", "loss", repeat="trial")))
+    found = rows("table", path, options=Options(columns=Columns("id", "loss", repeat="trial")))
     assert join(found).items[0].guess == 0.5
 
 
@@ -183,14 +183,14 @@ def test_a_file_that_is_not_whole_is_refused(
 ) -> None:
     path = tmp_path / f"table.{form}"
     path.write_bytes(text)
-    assert said in refusal(rows, "table", path, wish=Wish(columns=Columns("id", "loss")))
+    assert said in refusal(rows, "table", path, options=Options(columns=Columns("id", "loss")))
 
 
 def test_a_cell_may_be_as_long_as_what_a_model_writes(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"id,loss,said\na,0,{'x' * 300_000}\n")
-    wish = Wish(columns=Columns("id", "loss", payload={"answer": "said"}))
-    assert len(str(rows("table", path, wish=wish)[0].answer)) == 300_000
+    options = Options(columns=Columns("id", "loss", payload={"answer": "said"}))
+    assert len(str(rows("table", path, options=options)[0].answer)) == 300_000
 
 
 def test_without_pyarrow_it_is_said_what_to_install(
@@ -198,5 +198,5 @@ def test_without_pyarrow_it_is_said_what_to_install(
 ) -> None:
     path = written(tmp_path, "parquet", TABLE)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    said = refusal(rows, "table", path, wish=WISH)
+    said = refusal(rows, "table", path, options=WISH)
     assert said.endswith("is Parquet; to read it: pip install 'celeus[parquet]'")

@@ -19,7 +19,7 @@ from celeus.shorten import one_line
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.intake.joining import JoinedItems, Pairing
-    from celeus.intake.rows import Row, Wish
+    from celeus.intake.rows import Options, Row
     from celeus.simulation.backtest import Backtest
 
 imports = typer.Typer(
@@ -113,28 +113,28 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
     return CommonOptions(logs, model or [], out, truth, two, *more)
 
 
-Reads = Callable[..., "Wish"]
+Reads = Callable[..., "Options"]
 
 
 def _command(form: str) -> Callable[[Reads], Reads]:
     """Make the command of a format: the options of all, and those of the function.
 
-    The function gives the wish that its own options make.
+    The function gives the options that its own options make.
     """
 
-    def made(wish_of: Reads) -> Reads:
-        own_options = inspect.signature(wish_of).parameters
+    def made(options_of: Reads) -> Reads:
+        own_options = inspect.signature(options_of).parameters
         common = inspect.signature(_shared).parameters
 
         def command(**options: Any) -> None:  # noqa: ANN401 -- as the parser gives them
             shared = _shared(**{name: options[name] for name in common})
-            _import(form, wish_of(**{name: options[name] for name in own_options}), shared)
+            _import(form, options_of(**{name: options[name] for name in own_options}), shared)
 
         signature = inspect.Signature([*common.values(), *own_options.values()])
         command.__signature__ = signature  # type: ignore[attr-defined]
         command.__annotations__ = {name: it.annotation for name, it in signature.parameters.items()}
-        imports.command(form, help=wish_of.__doc__)(command)
-        return wish_of
+        imports.command(form, help=options_of.__doc__)(command)
+        return options_of
 
     return made
 
@@ -159,55 +159,57 @@ def _lm_eval(  # noqa: PLR0913 -- one parameter an option
             " people who judge what it answered; of a model that is yet to run nobody knows it.",
         ),
     ] = False,
-) -> "Wish":
+) -> "Options":
     """Read samples_*.jsonl of the lm-evaluation-harness, run with --log_samples."""
-    from celeus.intake.rows import Wish
+    from celeus.intake.rows import Options
 
-    return Wish(metric, filter_, tuple(task or ()), higher, scale, own_confidence=own_confidence)
+    return Options(metric, filter_, tuple(task or ()), higher, scale, own_confidence=own_confidence)
 
 
 @_command("inspect")
-def _inspect(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)) -> "Wish":
+def _inspect(
+    *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)
+) -> "Options":
     """Read logs of Inspect, .eval or .json; a metric is SCORER or SCORER/PART."""
-    from celeus.intake.rows import Wish
+    from celeus.intake.rows import Options
 
-    return Wish(metric, higher=higher, scale=scale)
+    return Options(metric, higher=higher, scale=scale)
 
 
 @_command("promptfoo")
 def _promptfoo(
     *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0), key: Key = None
-) -> "Wish":
+) -> "Options":
     """Read results of promptfoo, -o out.json or out.jsonl; default metric: score."""
-    from celeus.intake.rows import Wish
+    from celeus.intake.rows import Options
 
-    return Wish(metric, higher=higher, scale=scale, key=key)
+    return Options(metric, higher=higher, scale=scale, key=key)
 
 
 @_command("deepeval")
 def _deepeval(
     *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0), key: Key = None
-) -> "Wish":
+) -> "Options":
     """Read test runs of DeepEval."""
-    from celeus.intake.rows import Wish
+    from celeus.intake.rows import Options
 
-    return Wish(metric, higher=higher, scale=scale, key=key)
+    return Options(metric, higher=higher, scale=scale, key=key)
 
 
 @_command("helm")
-def _helm(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)) -> "Wish":
+def _helm(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)) -> "Options":
     """Read run folders of HELM."""
-    from celeus.intake.rows import Wish
+    from celeus.intake.rows import Options
 
-    return Wish(metric, higher=higher, scale=scale)
+    return Options(metric, higher=higher, scale=scale)
 
 
 @_command("swebench")
-def _swebench() -> "Wish":
+def _swebench() -> "Options":
     """Read reports of SWE-bench, <model>.<run>.json."""
-    from celeus.intake.rows import Wish
+    from celeus.intake.rows import Options
 
-    return Wish()
+    return Options()
 
 
 @_command("table")
@@ -231,9 +233,9 @@ def _table(  # noqa: PLR0913 -- one parameter an option
         str | None,
         typer.Option(help="What a judge is shown: question=COLUMN,reference=COLUMN,answer=COLUMN."),
     ] = None,
-) -> "Wish":
+) -> "Options":
     """Read a table: CSV, JSON Lines, a JSON array or Parquet, a nested column by its path."""
-    from celeus.intake.rows import Columns, Wish
+    from celeus.intake.rows import Columns, Options
 
     shown = {}
     for part in (payload or "").split(",") if payload else ():
@@ -243,22 +245,22 @@ def _table(  # noqa: PLR0913 -- one parameter an option
             raise InvalidValue(f"payload must be {rule}", field="payload", rule=rule, value=part)
         shown[name.strip()] = column.strip()
     columns = Columns(key, loss, score, model_column, repeat, error, group, shown)
-    return Wish(higher=higher, scale=scale, columns=columns)
+    return Options(higher=higher, scale=scale, columns=columns)
 
 
-def _import(form: str, wish: "Wish", shared: CommonOptions) -> None:
+def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     """Read, join, write, and say what came of it."""
     from celeus.intake.formats.registry import differences, read, sources
     from celeus.intake.joining import arrays, copies, join, kind_of, ndjson, rows_of
     from celeus.intake.sources.files import check_apart, npz, write
 
-    _check(wish, shared)
+    _check(options, shared)
     given = sources(form, shared.logs, shared.model)
     files = [] if shared.out is None else [shared.out, shared.out.with_suffix(NPZ)]
     check_apart(files, given)
-    logs = read(form, given, wish)
+    logs = read(form, given, options)
     rows = rows_of(logs)
-    pool = _pool(rows, wish, shared)
+    pool = _pool(rows, options, shared)
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     lines_before = []
@@ -279,14 +281,14 @@ def _import(form: str, wish: "Wish", shared: CommonOptions) -> None:
     _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
 
 
-def _pool(rows: "list[Row]", wish: "Wish", shared: CommonOptions) -> "JoinedItems | Pairing":
+def _pool(rows: "list[Row]", options: "Options", shared: CommonOptions) -> "JoinedItems | Pairing":
     from celeus.intake.joining import compare, each_output, join
 
     if shared.compare is not None:
         return compare(rows, *shared.compare)
     if shared.each_output:
         return each_output(rows)
-    return join(rows, shared.truth, own_confidence=wish.own_confidence)
+    return join(rows, shared.truth, own_confidence=options.own_confidence)
 
 
 def _print(lines: list[str]) -> None:
@@ -294,12 +296,12 @@ def _print(lines: list[str]) -> None:
         typer.echo(one_line(line))
 
 
-def _check(wish: "Wish", shared: CommonOptions) -> None:
+def _check(options: "Options", shared: CommonOptions) -> None:
     """Refuse options that contradict each other."""
-    low, high = wish.scale
+    low, high = options.scale
     if not (low < high and math.isfinite(high - low)):
         rule = "two numbers, the least first"
-        raise InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=wish.scale)
+        raise InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=options.scale)
     given = {
         "truth": shared.truth is not None,
         "compare": shared.compare is not None,
@@ -309,7 +311,7 @@ def _check(wish: "Wish", shared: CommonOptions) -> None:
     if len(names) > 1:
         detail = f"{names[1]} must be left out beside {names[0]}"
         raise InvalidValue(detail, field=names[1], rule=f"left out beside {names[0]}")
-    if wish.own_confidence and shared.truth is None:
+    if options.own_confidence and shared.truth is None:
         detail = (
             "own_confidence must come with truth: of a model that is yet to run nobody knows it"
         )

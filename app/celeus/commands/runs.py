@@ -166,7 +166,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     _check_version()
     from celeus.harnesses.lm_eval_documents import Documents, Machine, Settings
     from celeus.harnesses.lm_eval_run import Goal
-    from celeus.intake.rows import Wish
+    from celeus.intake.rows import Options
 
     settings = Settings(
         tuple(name.strip() for name in tasks.split(",") if name.strip()),
@@ -181,7 +181,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
         include_path,
         confirm_run_unsafe_code,
     )
-    wish = Wish(metric, filter_, higher=higher, scale=scale)
+    options = Options(metric, filter_, higher=higher, scale=scale)
     models = [settings] if compare is None else [settings, replace(settings, model_args=compare)]
     given = {"precision": precision, "margin": margin, "alpha": alpha, "budget": budget}
     _check_goal(given | {"surrogate": surrogate}, session, two=compare is not None)
@@ -191,7 +191,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     goal = Goal(precision, margin, ALPHA if alpha is None else alpha, budget)
     wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
-    _run([Documents(name, wish) for name in models], machine, wanted)
+    _run([Documents(name, options) for name in models], machine, wanted)
 
 
 def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> None:
@@ -315,7 +315,7 @@ def _guessed(models: "list[Documents]", logs: list[Path]) -> "JoinedItems | None
     if not logs:
         return None
     first, names = models[0], {documents.settings.name for documents in models}
-    found = read("lm-eval", sources("lm-eval", logs), first.wish)
+    found = read("lm-eval", sources("lm-eval", logs), first.options)
     this_run = Log("this run", first.rows, first.shared)
     for line in differences([this_run, *found]):
         typer.echo(f"celeus: {line}", err=True)

@@ -15,7 +15,7 @@ from celeus.errors import InvalidValue
 from celeus.intake.formats.inspect_logs import is_drawn, item_of
 from celeus.intake.formats.registry import read, sources
 from celeus.intake.joining import guessed, lines_of, payload_of, rows_of
-from celeus.intake.rows import Row, Wish, refused
+from celeus.intake.rows import Options, Row, refused
 
 Logs = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Samples = Mapping[str, tuple[Sample, Row]]
@@ -30,7 +30,7 @@ WORDS = {
 """Options of `celeus import`, and what they are called here."""
 
 
-def items(task: Task, logs: Logs = (), *, wish: Wish | None = None) -> list[dict[str, Any]]:
+def items(task: Task, logs: Logs = (), *, options: Options | None = None) -> list[dict[str, Any]]:
     """The samples of a task as the items of a pool, whoever is going to answer them.
 
     ``logs`` are of other models on the same task, or folders of them: the mean of what these lost
@@ -45,7 +45,7 @@ def items(task: Task, logs: Logs = (), *, wish: Wish | None = None) -> list[dict
         if not whole:
             what = "all samples in these logs were drawn by sessions"
             raise refused(f"{what}: give whole logs of other models, or none", "logs")
-        found = read("inspect", whole, wish or Wish())
+        found = read("inspect", whole, options or Options())
     return list(lines_of(guessed(rows, rows_of(found))))
 
 

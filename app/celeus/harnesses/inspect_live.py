@@ -32,7 +32,7 @@ from celeus.client.service import plain
 from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import Samples, in_python
 from celeus.intake.formats.inspect_logs import loss_of
-from celeus.intake.rows import Wish, refused
+from celeus.intake.rows import Options, refused
 
 CALLED_OFF = ("CancelledError(", "Cancelled(")
 """Beginnings of the error of a sample that an operator has cancelled."""
@@ -68,7 +68,7 @@ class Side:
     samples: Samples
     scorer: str
     part: str | None
-    wish: Wish
+    options: Options
     model: str | None = None
     queue: list[Sample] = field(default_factory=list)
     served: Turns | None = None
@@ -87,7 +87,7 @@ class Side:
             how = "run it with scoring; a scorer that cannot tell returns Score.unscored()"
             raise refused(f"{place} has no score of {self.scorer}: {how}", "score")
         try:
-            loss = loss_of(score.model_dump(), self.part, (self.scorer, place, self.wish))
+            loss = loss_of(score.model_dump(), self.part, (self.scorer, place, self.options))
         except InvalidValue as error:
             raise in_python(error) from None
         if loss is None:

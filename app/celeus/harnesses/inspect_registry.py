@@ -13,9 +13,9 @@ import celeus
 from celeus.client.blocking import Session
 from celeus.errors import Refusal
 from celeus.harnesses.inspect_items import Logs, items
-from celeus.harnesses.inspect_tasks import HOLD, WHOLE, WORKER, certified, wish_of
+from celeus.harnesses.inspect_tasks import HOLD, WHOLE, WORKER, certified, options_of
 from celeus.intake.formats.inspect_logs import DRAWN_BY
-from celeus.intake.rows import Wish, refused
+from celeus.intake.rows import Options, refused
 from celeus.runs.certify import Budget
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
             names = ", ".join(one.name for one in found) or "none"
             raise refused(f"{task} has not one task but {names}: name it, as exam.py@exam", "task")
         (inner,) = found
-        wish = wish_of(score, scale, higher=higher)
+        options = options_of(score, scale, higher=higher)
         claim = {"precision": precision, "at_most": at_most, "at_least": at_least, "budget": budget}
         asked = {name: value for name, value in claim.items() if value is not None}
         opened: Session | str
@@ -65,7 +65,7 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
                 raise refused(f"{next(iter(asked))} must be {rule}", next(iter(asked)))
             opened = session
         else:
-            opened = _in_process(inner, items(inner, logs, wish=wish), wish, asked, file)
+            opened = _in_process(inner, items(inner, logs, options=options), options, asked, file)
         read: dict[str, Any] = {"score": score, "higher": higher, "scale": scale}
         driven = certified(inner, opened, **read, hold=hold, worker=worker)
         if not isinstance(opened, str):
@@ -76,14 +76,14 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
 
 
 def _in_process(
-    inner: Task, rows: object, wish: Wish, asked: dict[str, Any], file: str | None
+    inner: Task, rows: object, options: Options, asked: dict[str, Any], file: str | None
 ) -> Session:
     """A session of this task and this model alone, which goes on where it was."""
     if not asked:
         how = "say when it is known well enough, as precision=0.1, or budget=all to run all of it"
         raise refused(f"the score of {inner.name} could always be known better: {how}", "precision")
     model = get_model() if inner.model is None else inner.model
-    named = wish.higher is None and wish.scale == WHOLE
+    named = options.higher is None and options.scale == WHOLE
     return celeus.certify(
         rows,
         None,

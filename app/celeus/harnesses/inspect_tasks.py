@@ -14,7 +14,7 @@ from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import check_items, check_same, in_python, samples_of
 from celeus.harnesses.inspect_live import GOES_ON, Live, Side, epochs_refused
 from celeus.intake.formats.inspect_logs import DRAWN_BY, scorer_of
-from celeus.intake.rows import Wish, refused
+from celeus.intake.rows import Options, refused
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ SIDES = ("a", "b")
 WHOLE = (0.0, 1.0)
 
 
-def wish_of(score: str | None, scale: Sequence[float], *, higher: bool | None) -> Wish:
+def options_of(score: str | None, scale: Sequence[float], *, higher: bool | None) -> Options:
     """Return how to read scores: which one, which direction is better, and its ends."""
     rule = "its two ends, the least first"
     refusal = InvalidValue(f"scale must be {rule}", field="scale", rule=rule, value=scale)
@@ -34,7 +34,7 @@ def wish_of(score: str | None, scale: Sequence[float], *, higher: bool | None) -
         raise refusal from None
     if not low < high:
         raise refusal
-    return Wish(score, higher=higher, scale=(low, high))
+    return Options(score, higher=higher, scale=(low, high))
 
 
 def certified(  # noqa: PLR0913 -- how a score is read, and how it is asked for, each by its name
@@ -59,14 +59,14 @@ def certified(  # noqa: PLR0913 -- how a score is read, and how it is asked for,
     was killed goes on at once; of several that run beside each other each needs its own.
     Raises `celeus.Refusal` for a task and a session that do not belong together.
     """
-    wish = wish_of(score, scale, higher=higher)
+    options = options_of(score, scale, higher=higher)
     opened, status = _opened(session)
     if status.systems is not None:
         raise refused(f"{opened.id} compares two systems: give both to compared()", "session")
-    side = _side("", task, wish)
+    side = _side("", task, options)
     check_items(opened, status.pool_id, side.samples)
     live = Live(opened, status, [side], hold, worker)
-    return _driven(task, live, side, _interval(live, wish))
+    return _driven(task, live, side, _interval(live, options))
 
 
 def compared(  # noqa: PLR0913 -- as `certified`
@@ -87,17 +87,17 @@ def compared(  # noqa: PLR0913 -- as `certified`
     as `eval(tasks, max_tasks=2)`; each log has the metrics `difference`, of the score of the first
     less the second, `lower`, `upper` and `labels`. All else is as in `certified`.
     """
-    wish = wish_of(score, scale, higher=higher)
+    options = options_of(score, scale, higher=higher)
     opened, status = _opened(session)
     if status.systems is None:
         raise refused(f"{opened.id} compares nothing: open it on a pool of two systems", "session")
     if a is b:
         raise refused("the two tasks are one: make it twice", "task")
-    sides = [_side(name, task, wish) for name, task in zip(SIDES, (a, b), strict=True)]
+    sides = [_side(name, task, options) for name, task in zip(SIDES, (a, b), strict=True)]
     check_same(*(side.samples for side in sides))
     check_items(opened, status.pool_id, sides[0].samples)
     live = Live(opened, status, sides, hold, worker)
-    told = _difference(live, wish)
+    told = _difference(live, options)
     return [_driven(task, live, side, told) for task, side in zip((a, b), sides, strict=True)]
 
 
@@ -124,7 +124,7 @@ def _opened(session: Session | str) -> tuple[Session, Status]:
     return opened, status
 
 
-def _side(name: str, task: Task, wish: Wish) -> Side:
+def _side(name: str, task: Task, options: Options) -> Side:
     """Return a task as a side of the session; refuses one whose scores are not losses."""
     if task.epochs not in {None, 1}:
         raise epochs_refused()
@@ -132,13 +132,13 @@ def _side(name: str, task: Task, wish: Wish) -> Side:
         raise refused("a session stops the task: leave out its early_stopping", "early_stopping")
     scorers = [_name_of(one) for one in task.scorer or ()]
     try:
-        scorer, part = scorer_of(scorers, wish, f"the task {task.name}")
+        scorer, part = scorer_of(scorers, options, f"the task {task.name}")
     except InvalidValue as error:
         raise in_python(error) from None
     if scorers.count(scorer) > 1:
         raise refused(f"{task.name} has several scorers {scorer}: leave one", "score")
     model = None if task.model is None else str(task.model)
-    return Side(name, samples_of(task), scorer, part, wish, model)
+    return Side(name, samples_of(task), scorer, part, options, model)
 
 
 def _name_of(scorer: Scorer) -> str:
@@ -196,10 +196,10 @@ def _metric(told: Callable[[], Mapping[str, float]]) -> Metric:
     return certified_score()
 
 
-def _interval(live: Live, wish: Wish) -> Callable[[], Mapping[str, float]]:
+def _interval(live: Live, options: Options) -> Callable[[], Mapping[str, float]]:
     """The session's interval, as the score of the task."""
-    low, high = wish.scale
-    better = wish.higher is not False
+    low, high = options.scale
+    better = options.higher is not False
 
     def told() -> Mapping[str, float]:
         status = live.status
@@ -215,10 +215,10 @@ def _interval(live: Live, wish: Wish) -> Callable[[], Mapping[str, float]]:
     return told
 
 
-def _difference(live: Live, wish: Wish) -> Callable[[], Mapping[str, float]]:
+def _difference(live: Live, options: Options) -> Callable[[], Mapping[str, float]]:
     """The session's interval of the difference, as that of the scores of both tasks."""
-    low, high = wish.scale
-    size = (high - low) * (-1.0 if wish.higher is not False else 1.0)
+    low, high = options.scale
+    size = (high - low) * (-1.0 if options.higher is not False else 1.0)
 
     def told() -> Mapping[str, float]:
         status = live.status

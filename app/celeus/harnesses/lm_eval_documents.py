@@ -31,7 +31,7 @@ from lm_eval.utils import (
 
 from celeus.errors import InvalidValue
 from celeus.intake.formats.lm_eval import Reading, model_of, settings_of, several
-from celeus.intake.rows import Row, Wish, chosen, refused
+from celeus.intake.rows import Options, Row, chosen, refused
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
 """Members of a sample that tell what was asked; those of an item's payload."""
@@ -81,7 +81,7 @@ class Documents:
     Refuses tasks, metrics and filters that there are not, and a metric that is no mean of numbers.
     """
 
-    def __init__(self, settings: Settings, wish: Wish) -> None:
+    def __init__(self, settings: Settings, options: Options) -> None:
         self.settings = settings
         if not settings.tasks:
             raise refused("name a task, or several with commas between, with --tasks", "tasks")
@@ -91,20 +91,20 @@ class Documents:
         self._tasks: dict[str, Any] = loaded["tasks"]
         self._groups: dict[str, Any] = loaded["groups"]
         self._model: LM | None = None
-        wish = _complete(self._tasks, wish)
-        self.metric, self.filter = str(wish.metric), str(wish.filter)
-        self.wish = replace(wish, tasks=tuple(self._tasks))
+        options = _complete(self._tasks, options)
+        self.metric, self.filter = str(options.metric), str(options.filter)
+        self.options = replace(options, tasks=tuple(self._tasks))
         self._readings = {}
         for name, task in self._tasks.items():
             said = task.higher_is_better().get(self.metric)
-            self.higher = self.wish.direction(name, self.metric, said=said)
+            self.higher = self.options.direction(name, self.metric, said=said)
             self._readings[name] = Reading(
                 f"the run of {name}",
                 name,
                 settings.name,
                 (self.metric, self.higher),
-                self.wish,
-                several(self.wish),
+                self.options,
+                several(self.options),
             )
         if len({one.score for one in self._readings.values()}) > 1:
             how = "say --higher-is-better or --lower-is-better"
@@ -355,18 +355,18 @@ def _loaded(settings: Settings) -> _Manager:
     return _Manager(settings, own=False)
 
 
-def _complete(tasks: Mapping[str, Any], wish: Wish) -> Wish:
-    """The wish with the metric and the filter that all tasks have; refused where one has none."""
+def _complete(tasks: Mapping[str, Any], options: Options) -> Options:
+    """The options with the metric and filter that all tasks have; refused where one has none."""
     for name, task in tasks.items():
         aggregations = task.aggregation()
-        metric = chosen([*aggregations], wish.metric, name, "metric")
-        filter_ = chosen([one.name for one in task._filters], wish.filter, name, "filter")  # noqa: SLF001
+        metric = chosen([*aggregations], options.metric, name, "metric")
+        filter_ = chosen([one.name for one in task._filters], options.filter, name, "filter")  # noqa: SLF001
         if not _is_mean(aggregations[metric]):
             what = getattr(aggregations[metric], "__name__", "a function of its own")
             how = "choose a metric whose value is the mean of a number for each document"
             raise refused(f"{metric} of {name} is made by {what}: {how}", "metric")
-        wish = replace(wish, metric=metric, filter=filter_)
-    return wish
+        options = replace(options, metric=metric, filter=filter_)
+    return options
 
 
 def _is_mean(aggregate: Callable[[list[float]], Any]) -> bool:

@@ -104,7 +104,7 @@ class Test:
     def digest(self, of: object) -> str:
         """A name for what is asked ``of`` a session, and all that its losses depend on."""
         settings = [asdict(one.settings) for one in self.models]
-        return key_of(settings, asdict(self.first.wish), self.rows(), of)[:16]
+        return key_of(settings, asdict(self.first.options), self.rows(), of)[:16]
 
     def open(self, goal: Goal, file: Path) -> Session:
         """A session in this process, which goes on where the file has it."""
@@ -132,7 +132,7 @@ class Test:
             precision=goal.precision,
             loss=LOSS,
             score=(first.metric, "higher" if first.higher else "lower")
-            if first.wish.scale == LOSS
+            if first.options.scale == LOSS
             else None,
             alpha=goal.alpha,
             budget=goal.budget or "all",
@@ -158,7 +158,7 @@ class Test:
         """Estimate, lower and upper end on the metric's scale; of two the lead of the second."""
         if status.estimate is None or status.lower is None or status.upper is None:
             raise refused(f"{status.id} has no interval: nothing is judged", "session")
-        low, high = self.first.wish.scale
+        low, high = self.first.options.scale
         higher = self.first.higher
         # Of two models the loss is the first's less the second's
         factor = (high - low) * (1 if self.two == higher else -1)

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import IO
 
 from celeus.intake import outputs
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from celeus.intake.sources import csv_rows, documents
 from celeus.intake.sources.files import LONGEST_LINE, Source
 from celeus.intake.sources.sheet import Sheet
@@ -21,7 +21,7 @@ class SentFile:
 
     name: str
     csv: bool = False
-    wish: Wish = field(default_factory=Wish)
+    options: Options = field(default_factory=Options)
     limit_bytes: int = 1 << 30
 
 
@@ -36,7 +36,7 @@ def opened(file: IO[bytes], given: SentFile) -> Iterator[Sheet | None]:
         name = path.stem if packed and path.suffix == ".gz" else given.name
         sheet = _sheet(plain, name, given)
         read_as = ("packed with gzip", *sheet.read_as) if packed else sheet.read_as
-        yield Sheet(sheet.form, sheet.rows, read_as, sheet.roles, sheet.cells)
+        yield Sheet(sheet.form, sheet.rows, read_as, sheet.known, sheet.cells)
 
 
 def _sheet(file: IO[bytes], name: str, given: SentFile) -> Sheet:
@@ -49,7 +49,7 @@ def _sheet(file: IO[bytes], name: str, given: SentFile) -> Sheet:
     if zipped or documents.is_json(head):
         form = outputs.form_of(source)
         if form is not None:
-            return outputs.sheet_of(form, source, given.wish)
+            return outputs.sheet_of(form, source, given.options)
     check_readable(head)
     if documents.is_json(head) or _is_wide_json(head):
         return documents.sheet_of(file)

@@ -7,9 +7,9 @@ from typing import Any
 from celeus.errors import InvalidValue
 from celeus.intake.formats.registry import read, sniff
 from celeus.intake.joining import each_output, rows_of
-from celeus.intake.rows import Log, Wish
+from celeus.intake.rows import Log, Options
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.sheet import Sheet, refused
+from celeus.intake.sources.sheet import Known, Sheet, refused
 
 _LOWER = frozenset(
     {"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter"}
@@ -26,13 +26,13 @@ def form_of(source: Source) -> str | None:
     return None if found == "table" else found
 
 
-def sheet_of(form: str, source: Source, wish: Wish) -> Sheet:
+def sheet_of(form: str, source: Source, options: Options) -> Sheet:
     """The outputs of a log; refuses one that is not whole, or whose metric has to be chosen."""
     read_as = [f"a log of {form}"]
     if form == "lm-eval":
-        wish, more = _chosen(source, wish)
+        options, more = _chosen(source, options)
         read_as += more
-    logs = _read(form, source, wish)
+    logs = _read(form, source, options)
     joined = each_output(rows_of(logs))
     rows = []
     for item in joined.items:
@@ -54,22 +54,22 @@ def sheet_of(form: str, source: Source, wish: Wish) -> Sheet:
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     roles = {name: {"loss": "surrogate", "model": "ignore"}.get(name, name) for name in names}
     kept = [{name: row[name] for name in names} for row in rows]
-    return Sheet(form, lambda: _numbered(kept), tuple(read_as), roles)
+    return Sheet(form, lambda: _numbered(kept), tuple(read_as), Known(roles))
 
 
 def _numbered(rows: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:
     yield from enumerate(rows, 1)
 
 
-def _read(form: str, source: Source, wish: Wish) -> list[Log]:
+def _read(form: str, source: Source, options: Options) -> list[Log]:
     """The log; where it does not say which score is better, the higher one is."""
     try:
-        return read(form, [source], wish)
+        return read(form, [source], options)
     except InvalidValue as refusal:
-        if refusal.field != "metric" or wish.higher is not None:
+        if refusal.field != "metric" or options.higher is not None:
             raise _told(refusal) from refusal
     try:
-        return read(form, [source], replace(wish, higher=True))
+        return read(form, [source], replace(options, higher=True))
     except InvalidValue as refusal:
         raise _told(refusal) from refusal
 
@@ -81,7 +81,7 @@ def _told(refusal: InvalidValue) -> InvalidValue:
     return refused(refusal.detail.replace("--", ""), rule, None, field)
 
 
-def _chosen(source: Source, wish: Wish) -> tuple[Wish, list[str]]:
+def _chosen(source: Source, options: Options) -> tuple[Options, list[str]]:
     """The first filter and metric of a log of lm-eval, where none is asked for."""
     filters: dict[str, None] = {}
     metrics: list[str] = []
@@ -89,13 +89,13 @@ def _chosen(source: Source, wish: Wish) -> tuple[Wish, list[str]]:
         filters.setdefault(str(line.get("filter", "none")))
         metrics = metrics or list(line.get("metrics") or ())
     read_as = []
-    if wish.filter is None and len(filters) > 1:
-        wish = replace(wish, filter=next(iter(filters)))
-        read_as.append(f"filter {wish.filter}, of {', '.join(filters)}")
-    if wish.metric is None and len(metrics) > 1:
-        wish = replace(wish, metric=metrics[0])
-        read_as.append(f"metric {wish.metric}, of {', '.join(metrics)}")
-    metric = wish.metric or next(iter(metrics), "")
+    if options.filter is None and len(filters) > 1:
+        options = replace(options, filter=next(iter(filters)))
+        read_as.append(f"filter {options.filter}, of {', '.join(filters)}")
+    if options.metric is None and len(metrics) > 1:
+        options = replace(options, metric=metrics[0])
+        read_as.append(f"metric {options.metric}, of {', '.join(metrics)}")
+    metric = options.metric or next(iter(metrics), "")
     if metric in _LOWER:
-        wish = replace(wish, higher=False)
-    return wish, read_as
+        options = replace(options, higher=False)
+    return options, read_as

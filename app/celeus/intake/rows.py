@@ -75,8 +75,8 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A choice of what to read where a log holds several things.
+class Options:
+    """The answers to what a file leaves open: which of several things to read, and how.
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
     the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says

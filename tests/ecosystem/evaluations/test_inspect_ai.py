@@ -7,7 +7,7 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.scorer import value_to_float
 
 from celeus.intake.joining import join
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from celeus.intake.sources import archives
 from tests.ecosystem.inspect_runs import SKILLS, run
 from tests.intake.made import mean, rows
@@ -28,7 +28,7 @@ def test_the_mean_loss_is_what_the_tool_reports_and_items_are_samples(
     folder, aggregates = made
     assert len(aggregates) == 2 * len(SKILLS) + 3
     for name, metric, said in aggregates:
-        found = rows("inspect", folder / name, wish=Wish(metric, higher=True))
+        found = rows("inspect", folder / name, options=Options(metric, higher=True))
         assert mean(row.loss for row in found) == pytest.approx(1 - said, abs=1e-12), name
         assert len(join(found).items) == SAMPLES
 
@@ -57,5 +57,5 @@ def test_whatever_unpacks_the_rows_are_the_same(
 def test_a_scorer_without_a_score_gives_no_loss(
     made: tuple[Path, list[tuple[str, str, float]]],
 ) -> None:
-    found = rows("inspect", made[0] / "parts.eval", wish=Wish("faltering", higher=True))
+    found = rows("inspect", made[0] / "parts.eval", options=Options("faltering", higher=True))
     assert [row.id for row in found if row.loss is None] == [f"q{at:03d}" for at in range(0, 25, 5)]

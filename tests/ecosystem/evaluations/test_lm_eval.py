@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from celeus.intake.joining import compare, join
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from tests.ecosystem.lm_eval_runs import SKILLS, run
 from tests.intake.made import mean, rows
 
@@ -34,13 +34,13 @@ def test_the_mean_loss_is_what_the_tool_reports_and_items_are_documents(
     for name in SKILLS:
         (path,) = (logs / name).rglob("results_*.json")
         said = json.loads(path.read_text())["results"][task][f"{metric},{filter_}"]
-        found = rows("lm-eval", logs / name, wish=Wish(metric, filter_, (task,)))
+        found = rows("lm-eval", logs / name, options=Options(metric, filter_, (task,)))
         assert mean(row.loss for row in found) == pytest.approx(1 - said, abs=1e-12)
         assert [row.id for row in found] == [str(at) for at in range(DOCUMENTS)]
 
 
 def test_runs_of_two_models_join_and_compare(logs: Path) -> None:
-    found = rows("lm-eval", logs, wish=Wish("acc", tasks=("toy_mc",)))
+    found = rows("lm-eval", logs, options=Options("acc", tasks=("toy_mc",)))
     small, large = (f"hashlm(name={name},skill={skill})" for name, skill in SKILLS.items())
     assert len(join(found, large).judged) == DOCUMENTS
     compared = compare(found, small, large)

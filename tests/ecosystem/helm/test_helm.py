@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from celeus.intake.joining import join
-from celeus.intake.rows import Row, Wish
+from celeus.intake.rows import Options, Row
 from tests.ecosystem.offline import SETTINGS
 from tests.intake.made import mean, rows
 
@@ -34,7 +34,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of(suite: Path, metric: str) -> list[Row]:
-    return rows("helm", suite, wish=Wish(metric, higher=True))
+    return rows("helm", suite, options=Options(metric, higher=True))
 
 
 @pytest.mark.parametrize("metric", METRICS)

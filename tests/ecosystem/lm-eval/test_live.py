@@ -20,7 +20,7 @@ from celeus.commands import runs
 from celeus.errors import InvalidValue
 from celeus.harnesses.lm_eval_documents import Documents, Machine, Settings
 from celeus.intake.joining import compare, each_output, join
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from tests.ecosystem.hashlm import KIND, HashLM
 from tests.ecosystem.lm_eval_runs import write_groups, write_tasks
 from tests.ecosystem.service import Service
@@ -48,8 +48,8 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def documents(tasks: Path, task: str, wish: Wish, **more: Any) -> Documents:  # noqa: ANN401
-    return Documents(Settings((task,), KIND, WHOLE, include_path=str(tasks), **more), wish)
+def documents(tasks: Path, task: str, options: Options, **more: Any) -> Documents:  # noqa: ANN401
+    return Documents(Settings((task,), KIND, WHOLE, include_path=str(tasks), **more), options)
 
 
 def full_run(tasks: Path, task: str, arguments: str = WHOLE, **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -108,7 +108,7 @@ def test_drawn_documents_have_the_losses_of_a_full_run(
 ) -> None:
     whole = losses(full_run(tasks, task), task, metric, filter_)
     made = HashLM.made
-    test = documents(tasks, task, Wish(metric, filter_))
+    test = documents(tasks, task, Options(metric, filter_))
     test.start(Machine())
     test.build()
     order = [row.id for row in test.rows]
@@ -125,7 +125,7 @@ def test_drawn_documents_have_the_losses_of_a_full_run(
 
 def test_what_is_logged_of_a_document_is_what_a_full_run_logs(tasks: Path) -> None:
     whole = full_run(tasks, "toy_gen")
-    test = documents(tasks, "toy_gen", Wish("exact_match", "strict-match"))
+    test = documents(tasks, "toy_gen", Options("exact_match", "strict-match"))
     test.start(Machine())
     test.build()
     for name in ("7", "3"):
@@ -155,7 +155,7 @@ def test_lm_eval_is_never_asked_for_some_samples(
 
     monkeypatch.setattr(ConfigurableTask, "build_all_requests", recorded)
     monkeypatch.setattr(ConfigurableTask, "doc_iterator", iterate)
-    test = documents(tasks, "toy_mc", Wish("acc"))
+    test = documents(tasks, "toy_mc", Options("acc"))
     test.start(Machine())
     test.build()
     test.run(["5", "2"])
@@ -371,7 +371,7 @@ def test_of_a_group_it_says_which_average_it_is(
         assert run["results"][group]["acc,none"] == pytest.approx(1 - sum(whole) / len(whole))
     names = {
         row.id.split("/")[0]
-        for row in rows("lm-eval", tmp_path, wish=Wish("acc", tasks=("toy_mc", "toy_few")))
+        for row in rows("lm-eval", tmp_path, options=Options("acc", tasks=("toy_mc", "toy_few")))
     }
     assert names == {"toy_mc", "toy_few"}
 
@@ -380,12 +380,12 @@ def test_its_log_guesses_beside_whole_ones_and_is_no_pool(
     tasks: Path, tmp_path: Path, others: Path
 ) -> None:
     ran(tmp_path, *words(tasks), "--precision", "0.2")
-    wish = Wish("acc")
-    own = rows("lm-eval", tmp_path / "results", wish=wish)
+    options = Options("acc")
+    own = rows("lm-eval", tmp_path / "results", options=options)
     assert {row.model for row in own} == {f"hashlm({WHOLE})"}
     whole = losses(full_run(tasks, "toy_mc"), "toy_mc", "acc")
     assert {row.id: row.loss for row in own} == {row.id: whole[row.id] for row in own}
-    both = [*own, *rows("lm-eval", others, wish=wish)]
+    both = [*own, *rows("lm-eval", others, options=options)]
     other = "hashlm(name=w,skill=0.3)"
     assert len(join(both).items) == len(join(both, other).items) == DOCUMENTS
     for call in (

@@ -9,7 +9,7 @@ import pytest
 from mlflow.genai.scorers import scorer
 
 from celeus.intake.joining import join
-from celeus.intake.rows import Columns, Wish
+from celeus.intake.rows import Columns, Options
 from tests.ecosystem.offline import only_loopback
 from tests.ecosystem.units import unit
 from tests.intake.made import mean, rows
@@ -73,12 +73,12 @@ def test_the_mean_loss_is_what_the_tool_reports_and_items_are_cases(
     for path, run in zip(paths, runs.values(), strict=True):
         MADE[form](run.result_df, path)
     columns = Columns(score=f"{metric}/value", payload=SHOWN)
-    wish = Wish(higher=None if metric == "exact" else True, columns=columns)
-    found = rows("table", paths[1], wish=wish)
+    options = Options(higher=None if metric == "exact" else True, columns=columns)
+    found = rows("table", paths[1], options=options)
     said = float(runs["large"].metrics[f"{metric}/mean"])
     assert not math.isnan(said)
     assert mean(row.loss for row in found) == pytest.approx(1 - said, abs=1e-12)
     assert len(found) == CASES
     assert sum(row.loss is None for row in found) == (metric == "exact")
-    joined = join(rows("table", *paths, wish=wish), "large")
+    joined = join(rows("table", *paths, options=options), "large")
     assert (len(joined.items), joined.partial, joined.models) == (CASES, 0, ("small",))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from celeus.intake.joining import join
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from tests.ecosystem.offline import SETTINGS
 from tests.ecosystem.units import unit
 from tests.intake.made import mean, rows
@@ -89,7 +89,7 @@ def told(folder: Path) -> dict[str, dict[str, Any]]:
 def test_the_mean_loss_is_what_the_tool_reports_and_items_are_tests(
     folder: Path, told: dict[str, dict[str, Any]], name: str, key: str | None, metric: str | None
 ) -> None:
-    found = rows("promptfoo", folder / name, wish=Wish(metric, key=key))
+    found = rows("promptfoo", folder / name, options=Options(metric, key=key))
     assert {row.model for row in found} == SKILLS.keys()
     for model, numbers in told.items():
         answered = numbers["testPassCount"] + numbers["testFailCount"]
@@ -103,7 +103,7 @@ def test_the_mean_loss_is_what_the_tool_reports_and_items_are_tests(
 
 
 def test_losses_are_those_of_the_made_up_models(folder: Path) -> None:
-    found = rows("promptfoo", folder / "out.json", wish=Wish("right", key="item"))
+    found = rows("promptfoo", folder / "out.json", options=Options("right", key="item"))
     for row in found:
         number = int(row.id.removeprefix("d"))
         wrong = None if number == DOWN else float(unit(row.model, number) >= SKILLS[row.model])

@@ -12,7 +12,7 @@ from deepeval.metrics import BaseMetric
 from deepeval.test_case import LLMTestCase
 
 from celeus.intake.joining import join
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from tests.ecosystem.offline import only_loopback
 from tests.ecosystem.units import unit
 from tests.intake.made import mean, rows
@@ -97,7 +97,7 @@ def test_the_mean_loss_is_what_the_tool_reports_and_items_are_cases(
     runs: dict[str, Path], model: str, key: str | None
 ) -> None:
     told = reported(runs[model])
-    found = rows("deepeval", runs[model], wish=Wish(key=key))
+    found = rows("deepeval", runs[model], options=Options(key=key))
     said = fsum(told["scores"]) / len(told["scores"])
     assert mean(row.loss for row in found) == pytest.approx(1 - said, abs=1e-12)
     assert sum(row.loss is None for row in found) == told["errors"] == len(BROKEN)

@@ -14,7 +14,7 @@ from pydantic_evals.evaluators import Evaluator, EvaluatorContext
 from pydantic_evals.reporting import EvaluationReport, EvaluationReportAdapter
 
 from celeus.intake.joining import join
-from celeus.intake.rows import Columns, Row, Wish
+from celeus.intake.rows import Columns, Options, Row
 from tests.ecosystem.offline import only_loopback
 from tests.ecosystem.units import unit
 from tests.intake.made import mean, rows
@@ -99,7 +99,7 @@ async def of_pydantic(folder: Path, model: str) -> tuple[Path, EvaluationReport[
 def read(paths: Iterable[Path], score: str, item: str, question: str, expected: str) -> list[Row]:
     shown = {"question": question, "reference": expected, "answer": "output"}
     columns = Columns(item, score=score, payload=shown)
-    return rows("table", *paths, wish=Wish(higher=True, columns=columns))
+    return rows("table", *paths, options=Options(higher=True, columns=columns))
 
 
 async def run(folder: Path) -> dict[str, tuple[list[Path], float]]:

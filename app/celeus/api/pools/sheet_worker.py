@@ -18,7 +18,7 @@ from celeus.api.pools.upload_rows import csv_row, narrow
 from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
-from celeus.intake.rows import Wish
+from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
 from celeus.intake.table.columns import Column, columns_of
 from celeus.intake.table.items import Items, checked
@@ -51,8 +51,8 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
 
 
 def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame]:
-    wish = Wish(metric=reading.metric, filter=reading.filter)
-    given = SentFile(reading.name, reading.csv, wish, limits.bytes)
+    options = Options(metric=reading.metric, filter=reading.filter)
+    given = SentFile(reading.name, reading.csv, options, limits.bytes)
     for sheet in opened(file, given):
         if sheet is None:
             yield Frame({})
@@ -74,7 +74,7 @@ def _seen(sheet: Sheet, reading: Reading) -> tuple[Look, Iterator[Line | None]]:
     """Return the look at the sheet, and an iterator of its items."""
     kind = Kind(reading.lower, reading.upper, reading.two)
     read_as = [*sheet.read_as]
-    if sheet.roles is None and reading.mapping is None:
+    if sheet.known is None and reading.mapping is None:
         names = next((list(row) for _, row in sheet.rows() if not isinstance(row, BadRow)), [])
         if are_items(names):
             return Look(sheet.form, read_as), _as_they_are(sheet, names)
@@ -98,8 +98,8 @@ def _mapping(
     for mapping in reading.remembered:
         if mapping.keys() == names:
             return dict(mapping), "remembered"
-    if sheet.roles is not None:
-        return sheet.roles, "log"
+    if sheet.known is not None:
+        return dict(sheet.known.roles), "log"
     return guessed(columns, kind), "guessed"
 
 

@@ -100,6 +100,23 @@ class ProblemError(FromRecord):
     )
 
 
+class ChoiceOut(BaseModel):
+    """An answer that may be given."""
+
+    value: str = Field(description="What to send.")
+    means: str = Field(description="What that means, in a phrase.")
+
+
+class QuestionOut(BaseModel):
+    """A question that a file leaves open."""
+
+    name: str = Field(description="Member of the request that answers it.")
+    text: str = Field(description="The question.")
+    choices: list[ChoiceOut] = Field(description="Empty where any text will do.")
+    column: str | None = Field(description="The column that it is about.")
+    example: dict[str, Any] | None = Field(description="A row in which it shows.")
+
+
 class Problem(BaseModel):
     """Why a request was declined (RFC 9457)."""
 
@@ -136,6 +153,9 @@ class Problem(BaseModel):
     errors: list[ProblemError] | None = Field(None, description="The first 100 faults.")
     total_errors: int | None = Field(
         None, description="How many faults there are, also beyond those listed."
+    )
+    questions: list[QuestionOut] | None = Field(
+        None, description="Of `needs_answer`: what the file leaves open."
     )
 
 

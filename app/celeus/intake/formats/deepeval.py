@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from celeus.intake.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source, under
 
 _NUMBERED = re.compile(r"test_case_\d+")
@@ -17,7 +17,7 @@ _NUMBERED = re.compile(r"test_case_\d+")
 _NAME_LENGTH = 16
 
 
-def read(source: Source, wish: Wish) -> Log:
+def read(source: Source, options: Options) -> Log:
     """The rows of a run; an item is named by its name, by its metadata, or by a hash.
 
     A name of several cases is that of the pytest test that made them, and names none.
@@ -28,11 +28,11 @@ def read(source: Source, wish: Wish) -> Log:
     if not cases:
         raise refused(f"{source.name} has no test cases", "log")
     names = dict.fromkeys(data["name"] for case in cases for data in case.get("metricsData") or ())
-    metric = chosen(list(names), wish.metric, source.name, "metric")
+    metric = chosen(list(names), options.metric, source.name, "metric")
     scores = [_score(case, metric) for case in cases]
-    higher = wish.direction(source.name, metric, said=_higher(source, metric, scores))
+    higher = options.direction(source.name, metric, said=_higher(source, metric, scores))
     model = str(run.get("identifier") or source.stem)
-    return Log(source.name, list(_rows(source, wish, model, cases, scores, higher=higher)))
+    return Log(source.name, list(_rows(source, options, model, cases, scores, higher=higher)))
 
 
 def _score(case: dict[str, Any], metric: str) -> dict[str, Any] | None:
@@ -58,7 +58,7 @@ def _higher(source: Source, metric: str, scores: list[dict[str, Any] | None]) ->
 
 def _rows(  # noqa: PLR0913 -- what a run is read by
     source: Source,
-    wish: Wish,
+    options: Options,
     model: str,
     cases: list[dict[str, Any]],
     scores: list[dict[str, Any] | None],
@@ -70,10 +70,10 @@ def _rows(  # noqa: PLR0913 -- what a run is read by
         check = digest_of(case.get("input"), case.get("expectedOutput"))
         name = str(case.get("name") or "")
         place = f"case {name or index} of {source.name}"
-        if wish.key is not None:
-            held = (case.get("metadata") or {}).get(wish.key)
+        if options.key is not None:
+            held = (case.get("metadata") or {}).get(options.key)
             if held is None:
-                raise refused(f"{place} has no {wish.key!r} in its metadata", "id")
+                raise refused(f"{place} has no {options.key!r} in its metadata", "id")
             name = str(held)
         elif not name or names[name] > 1 or _NUMBERED.fullmatch(name):
             name = check[:_NAME_LENGTH]
@@ -81,7 +81,7 @@ def _rows(  # noqa: PLR0913 -- what a run is read by
         yield Row(
             id=name,
             model=model,
-            loss=wish.loss(value, place, higher=higher),
+            loss=options.loss(value, place, higher=higher),
             question=text_of(case.get("input")),
             reference=text_of(case.get("expectedOutput")),
             answer=text_of(case.get("actualOutput")),

@@ -7,7 +7,7 @@ out, as in HELM's own tables.
 from dataclasses import replace
 from typing import Any
 
-from celeus.intake.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source, under
 
 STATS = "per_instance_stats.json"
@@ -16,15 +16,15 @@ SPEC = "run_spec.json"
 CORRECT = "correct"
 
 
-def read(source: Source, wish: Wish) -> Log:
+def read(source: Source, options: Options) -> Log:
     """The rows of the folder that ``source`` lies in; a training trial is a repeat."""
     stats, state, spec = (_beside(source, name) for name in (STATS, STATE, SPEC))
     entries = [entry for entry in stats.document() if not entry.get("perturbation")]
     if not entries:
         raise refused(f"{source.name} has no instances", "log")
     names = dict.fromkeys(stat["name"]["name"] for entry in entries for stat in entry["stats"])
-    metric = chosen(list(names), wish.metric, source.name, "metric")
-    higher = wish.direction(source.name, metric)
+    metric = chosen(list(names), options.metric, source.name, "metric")
+    higher = options.direction(source.name, metric)
     adapter = under(spec, spec.document(), "adapter_spec")
     shown = _shown(under(state, state.document(), "request_states"))
     model = str(adapter["model"])
@@ -32,7 +32,7 @@ def read(source: Source, wish: Wish) -> Log:
     for entry in entries:
         row = _row(source, entry, shown, model)
         place = f"item {row.id} of {source.name}"
-        loss = wish.loss(_value(entry, metric, place), place, higher=higher)
+        loss = options.loss(_value(entry, metric, place), place, higher=higher)
         rows.append(replace(row, loss=loss))
     settings = {"examples shown": str(adapter.get("max_train_instances"))}
     return Log(source.name, rows, settings)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from celeus.intake.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source, under
 from celeus.shorten import shortened
@@ -29,7 +29,7 @@ _USED = (
 _SETTINGS = ("task_version", "task_args", "model_roles")
 
 
-def read(source: Source, wish: Wish) -> Log:
+def read(source: Source, options: Options) -> Log:
     """The rows of a finished log: one scorer, an epoch a repeat."""
     with source.open() as file:
         if file.read(2) == b"PK":
@@ -46,7 +46,9 @@ def read(source: Source, wish: Wish) -> Log:
         for name in _SETTINGS:
             if evaluation.get(name) not in (None, {}):
                 settings[f"{name} of {task}"] = json.dumps(evaluation[name], sort_keys=True)
-        rows = list(_rows(source, wish, str(under(source, head, "eval", "model")), list(samples)))
+        rows = list(
+            _rows(source, options, str(under(source, head, "eval", "model")), list(samples))
+        )
     if _of_session(head):
         rows = [replace(row, drawn=True) for row in rows]
     return Log(source.name, rows, settings)
@@ -99,13 +101,15 @@ def _check(source: Source, head: dict[str, Any]) -> None:
         raise refused(f"{source.name} is of a run with the status {status}: {how}", "log")
 
 
-def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]]) -> Iterator[Row]:
+def _rows(
+    source: Source, options: Options, model: str, samples: list[dict[str, Any]]
+) -> Iterator[Row]:
     if not samples:
         raise refused(f"{source.name} has no samples", "log")
     scorers = dict.fromkeys(name for sample in samples for name in sample.get("scores") or {})
     if not scorers:
         raise refused(f"{source.name} has no scores", "metric")
-    scorer, part = scorer_of(list(scorers), wish, source.name)
+    scorer, part = scorer_of(list(scorers), options, source.name)
     for sample in samples:
         place = f"item {sample['id']} of {source.name}"
         score = None if _void(sample) else (sample.get("scores") or {}).get(scorer)
@@ -116,15 +120,15 @@ def _rows(source: Source, wish: Wish, model: str, samples: list[dict[str, Any]])
         yield replace(
             item,
             model=model,
-            loss=loss_of(score, part, (scorer, place, wish)),
+            loss=loss_of(score, part, (scorer, place, options)),
             repeat=int(sample.get("epoch", 1)),
             answer=None if _void(sample) else _with_attachments(text_of(answer), sample),
         )
 
 
-def scorer_of(names: list[str], wish: Wish, place: str) -> tuple[str, str | None]:
+def scorer_of(names: list[str], options: Options, place: str) -> tuple[str, str | None]:
     """The scorer that is asked for, and the part of its scores; both may have a slash in them."""
-    metric = wish.metric
+    metric = options.metric
     for name in sorted(names, key=len, reverse=True):
         if metric is not None and metric.startswith(f"{name}/"):
             return name, metric.removeprefix(f"{name}/")
@@ -159,13 +163,13 @@ def _reference(target: object) -> str | None:
 
 
 def loss_of(
-    score: Mapping[str, Any] | None, part: str | None, asked: tuple[str, str, Wish]
+    score: Mapping[str, Any] | None, part: str | None, asked: tuple[str, str, Options]
 ) -> float | None:
     """The loss that a score, or the part of it, means; None where there is none, or NaN.
 
     ``asked`` are the name of the scorer, the place for refusals, and how scores are to be read.
     """
-    scorer, place, wish = asked
+    scorer, place, options = asked
     value = None if score is None else score.get("value")
     if isinstance(value, dict | list):
         values = value if isinstance(value, dict) else dict(enumerate(value))
@@ -179,13 +183,15 @@ def loss_of(
     elif isinstance(value, str):
         grade = GRADES.get(value, GRADES.get(value.lower()))
         if grade is None:
-            return wish.loss(_number(value, place), place, higher=wish.direction(place, scorer))
+            return options.loss(
+                _number(value, place), place, higher=options.direction(place, scorer)
+            )
         value = grade
     elif value is None or _missing(value):
         return None
     else:
-        return wish.loss(value, place, higher=wish.direction(place, scorer))
-    return wish.loss(value, place, higher=wish.higher is not False)
+        return options.loss(value, place, higher=options.direction(place, scorer))
+    return options.loss(value, place, higher=options.higher is not False)
 
 
 def _number(word: str, place: str) -> float:

@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from pathlib import PurePath
 from typing import Any
 
-from celeus.intake.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
@@ -93,35 +93,35 @@ def task_of(source: Source) -> str:
     return path.stem.removeprefix("samples_") if found is None else found["task"]
 
 
-def wanted(source: Source, wish: Wish) -> bool:
+def wanted(source: Source, options: Options) -> bool:
     """Return True if the log is of a task that is asked for."""
     task = task_of(source)
-    return not wish.tasks or any(fnmatch(task, pattern) for pattern in wish.tasks)
+    return not options.tasks or any(fnmatch(task, pattern) for pattern in options.tasks)
 
 
-def read(source: Source, wish: Wish) -> Log:
+def read(source: Source, options: Options) -> Log:
     """The rows of one samples file: one filter, one metric."""
     run = _Run.of(source)
     lines = [(number, _checked(source, number, line)) for number, line in source.lines()]
     if not lines:
         raise refused(f"{source.name} has no documents", "log")
     filters = list(dict.fromkeys(line.get("filter", "none") for _, line in lines))
-    name = chosen(filters, wish.filter, source.name, "filter")
+    name = chosen(filters, options.filter, source.name, "filter")
     kept = [(number, line) for number, line in lines if line.get("filter", "none") == name]
     if len(kept) < run.scored:
         counts = f"{len(kept)} documents where its results count {run.scored}"
         raise refused(f"{source.name} has {counts}: is it whole?", "log")
-    metric = chosen(_metrics(source, kept[0][1]), wish.metric, source.name, "metric")
-    higher = wish.direction(source.name, metric, said=run.higher(metric))
+    metric = chosen(_metrics(source, kept[0][1]), options.metric, source.name, "metric")
+    higher = options.direction(source.name, metric, said=run.higher(metric))
     likeliest = all(_counts_likeliest(line) for _, line in kept)
     score = metric, higher
-    reading = Reading(source.name, run.task, run.model, score, wish, several(wish), likeliest)
+    reading = Reading(source.name, run.task, run.model, score, options, several(options), likeliest)
     return Log(source.name, [reading.row(line) for _, line in kept], run.settings)
 
 
-def several(wish: Wish) -> bool:
+def several(options: Options) -> bool:
     """Return True if several tasks are asked for, whose items have the task in their names."""
-    return len(wish.tasks) > 1 or any("*" in pattern for pattern in wish.tasks)
+    return len(options.tasks) > 1 or any("*" in pattern for pattern in options.tasks)
 
 
 def _checked(source: Source, number: int, line: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Reading:
     task: str
     model: str
     score: tuple[str, bool]
-    wish: Wish
+    options: Options
     grouped: bool
     likeliest: bool = False
 
@@ -184,7 +184,7 @@ class Reading:
         return Row(
             id=name,
             model=self.model,
-            loss=self.wish.loss(line.get(metric), place, higher=higher),
+            loss=self.options.loss(line.get(metric), place, higher=higher),
             question=text_of(arguments[0][0]) if arguments and arguments[0] else None,
             reference=target,
             answer=text_of(answers[0]) if answers and not multiple else None,

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from celeus.intake.rows import Log, Row, Wish, chosen, digest_of, refused, text_of
+from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source, under
 
 VERSION = 3
@@ -14,21 +14,21 @@ SCORE = "score"
 _NAME_LENGTH = 16
 
 
-def read(source: Source, wish: Wish) -> Log:
+def read(source: Source, options: Options) -> Log:
     """The rows of all columns; a column, one prompt with one provider, is a model.
 
-    An item is named by the member ``wish.key`` of its metadata, else by a hash of its variables and
-    assertions, since its number changes with the tests before it; equal ones are repeats.
+    An item is named by the member ``options.key`` of its metadata, else by a hash of its variables
+    and assertions, since its number changes with the tests before it; equal ones are repeats.
     """
     results = _results(source)
     if not results:
         raise refused(f"{source.name} has no results", "log")
     scores = [result.get("namedScores") or {} for result in results]
     named = list(dict.fromkeys(name for of_result in scores for name in of_result))
-    metric = wish.metric
+    metric = options.metric
     if metric is not None and metric != SCORE:
         metric = chosen([*named, SCORE], metric, source.name, "metric")
-    return Log(source.name, list(_rows(source, wish, metric or SCORE, results)))
+    return Log(source.name, list(_rows(source, options, metric or SCORE, results)))
 
 
 def _results(source: Source) -> list[dict[str, Any]]:
@@ -42,7 +42,9 @@ def _results(source: Source) -> list[dict[str, Any]]:
     return list(under(source, document, "results", "results"))
 
 
-def _rows(source: Source, wish: Wish, metric: str, results: list[dict[str, Any]]) -> Iterator[Row]:
+def _rows(
+    source: Source, options: Options, metric: str, results: list[dict[str, Any]]
+) -> Iterator[Row]:
     names = _columns(results)
     seen: Counter[tuple[str, str]] = Counter()
     for result in results:
@@ -50,10 +52,10 @@ def _rows(source: Source, wish: Wish, metric: str, results: list[dict[str, Any]]
         place = f"test {result.get('testIdx')} of {source.name}"
         variables = result.get("vars") or test.get("vars")
         check = digest_of(variables, test.get("assert"))
-        if wish.key is not None:
-            held = (test.get("metadata") or {}).get(wish.key)
+        if options.key is not None:
+            held = (test.get("metadata") or {}).get(options.key)
             if held is None:
-                raise refused(f"{place} has no {wish.key!r} in its metadata", "id")
+                raise refused(f"{place} has no {options.key!r} in its metadata", "id")
             name = str(held)
         elif not variables:
             how = "name the tests in their metadata and say which member with --id"
@@ -70,7 +72,7 @@ def _rows(source: Source, wish: Wish, metric: str, results: list[dict[str, Any]]
         yield Row(
             id=name,
             model=model,
-            loss=None if failed else wish.loss(score, place, higher=wish.higher is not False),
+            loss=None if failed else options.loss(score, place, higher=options.higher is not False),
             repeat=seen[model, name],
             question=text_of((result.get("prompt") or {}).get("raw")),
             reference=_reference(test),

@@ -10,11 +10,11 @@ from types import MappingProxyType
 
 from celeus.intake.formats import deepeval, helm, inspect_logs, lm_eval, promptfoo, swebench, tables
 from celeus.intake.formats.marks import tool_of
-from celeus.intake.rows import Log, Wish, refused
+from celeus.intake.rows import Log, Options, refused
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source
 
-Reader = Callable[[Source, Wish], Log]
+Reader = Callable[[Source, Options], Log]
 
 READERS: Mapping[str, Reader] = MappingProxyType(
     {
@@ -92,16 +92,16 @@ def sources(form: str, paths: Sequence[Path], models: Sequence[str] = ()) -> lis
     return found
 
 
-def read(form: str, given: Sequence[Source], wish: Wish) -> list[Log]:
+def read(form: str, given: Sequence[Source], options: Options) -> list[Log]:
     """The logs as rows; refuses logs of another tool or several tasks, and repeated rows."""
     if form == "lm-eval":
-        given = _of_tasks(given, wish)
-    logs = [_renamed(_read(form, source, wish), source.model) for source in given]
+        given = _of_tasks(given, options)
+    logs = [_renamed(_read(form, source, options), source.model) for source in given]
     _check_once(logs)
     return logs
 
 
-def _read(form: str, source: Source, wish: Wish) -> Log:
+def _read(form: str, source: Source, options: Options) -> Log:
     found = sniff(source)
     if form not in {found, "table"}:
         way = f": try celeus import {found}" if found else ""
@@ -109,19 +109,21 @@ def _read(form: str, source: Source, wish: Wish) -> Log:
         way = way or ": leave it out, or name the logs one by one"
         raise refused(f"{source.name} is {what if found != 'table' else 'a table'}{way}", "log")
     try:
-        return READERS[form](source, wish)
+        return READERS[form](source, options)
     except _MALFORMED as error:
         what = f"{type(error).__name__}: {error}"
         raise refused(f"{source.name} is no {form} log as this reader knows it ({what})") from error
 
 
-def _of_tasks(given: Sequence[Source], wish: Wish) -> list[Source]:
+def _of_tasks(given: Sequence[Source], options: Options) -> list[Source]:
     """The logs of the tasks that are asked for; refuses several that nobody asked for."""
-    kept = [source for source in given if lm_eval.wanted(source, wish)]
+    kept = [source for source in given if lm_eval.wanted(source, options)]
     tasks = sorted({lm_eval.task_of(source) for source in given})
     if not kept:
-        raise refused(f"no log is of {', '.join(wish.tasks)}, only of {', '.join(tasks)}", "task")
-    if not wish.tasks and len(tasks) > 1:
+        raise refused(
+            f"no log is of {', '.join(options.tasks)}, only of {', '.join(tasks)}", "task"
+        )
+    if not options.tasks and len(tasks) > 1:
         listed = ", ".join(tasks)
         raise refused(f"the logs are of several tasks ({listed}): choose with --task", "task")
     return kept

@@ -3,7 +3,7 @@
 A report holds no texts, so that nothing tells two versions of a data set apart but its ids.
 """
 
-from celeus.intake.rows import Log, Row, Wish, refused
+from celeus.intake.rows import Log, Options, Row, refused
 from celeus.intake.sources.files import Source, under
 
 LOSSES = {
@@ -17,9 +17,9 @@ INFRASTRUCTURE = "infra_failure_ids"
 """Some of the unresolved and of the errors: the machine failed there, not the model."""
 
 
-def read(source: Source, wish: Wish) -> Log:
+def read(source: Source, options: Options) -> Log:
     """The rows of a report; an instance that could not be run has no score."""
-    del wish
+    del options
     document = source.document()
     under(source, document, "resolved_ids")
     model = source.stem.rpartition(".")[0] or source.stem

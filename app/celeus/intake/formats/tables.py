@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from celeus.intake.rows import Columns, Log, Row, Wish, digest_of, refused, text_of
+from celeus.intake.rows import Columns, Log, Options, Row, digest_of, refused, text_of
 from celeus.intake.sources.files import LONGEST_LINE, Source
 
 PARQUET = b"PAR1"
@@ -23,18 +23,20 @@ _ABSENT = object()
 Cells = Mapping[str, Any]
 
 
-def read(source: Source, wish: Wish) -> Log:
+def read(source: Source, options: Options) -> Log:
     """The rows of a file."""
-    return rows_of(_cells(source), wish, source.name, source.stem)
+    return rows_of(_cells(source), options, source.name, source.stem)
 
 
-def rows_of(cells: Iterable[Cells], wish: Wish, name: str = "the table", model: str = "") -> Log:
+def rows_of(
+    cells: Iterable[Cells], options: Options, name: str = "the table", model: str = ""
+) -> Log:
     """The rows of dicts, one a row of the table; ``model`` is whose they are without a column."""
-    columns = wish.columns
+    columns = options.columns
     if (columns.loss is None) == (columns.score is None):
         how = "--loss COLUMN where less is better, or --score COLUMN"
         raise refused(f"say which column of {name} is the score: {how}", "score")
-    if columns.loss is not None and wish.higher is True:
+    if columns.loss is not None and options.higher is True:
         how = f"give --score {columns.loss} in place of --loss {columns.loss}"
         raise refused(f"of a loss less is better: {how}", "loss")
     unknown = columns.payload.keys() - {*SHOWN}
@@ -51,7 +53,7 @@ def rows_of(cells: Iterable[Cells], wish: Wish, name: str = "the table", model: 
         if all(_held(row, column) is _ABSENT for row in table):
             listed = ", ".join(map(str, table[0]))[:200]
             raise refused(f"{name} has no column {column!r}, only {listed}", "columns")
-    return Log(name, list(_rows(table, wish, name, model)))
+    return Log(name, list(_rows(table, options, name, model)))
 
 
 def _columns(columns: Columns) -> list[str]:
@@ -60,8 +62,8 @@ def _columns(columns: Columns) -> list[str]:
     return [column for column in named if column is not None]
 
 
-def _rows(cells: Iterable[Cells], wish: Wish, name: str, model: str) -> Iterator[Row]:
-    columns = wish.columns
+def _rows(cells: Iterable[Cells], options: Options, name: str, model: str) -> Iterator[Row]:
+    columns = options.columns
     for number, row in enumerate(cells, 1):
         place = f"row {number} of {name}"
         shown = {name: text_of(_cell(row, column)) for name, column in columns.payload.items()}
@@ -72,7 +74,7 @@ def _rows(cells: Iterable[Cells], wish: Wish, name: str, model: str) -> Iterator
         yield Row(
             id=item,
             model=model if columns.model is None else _name(row, columns.model, place),
-            loss=None if failed else _loss(row, wish, place),
+            loss=None if failed else _loss(row, options, place),
             repeat=1 if columns.repeat is None else _repeat(row, columns, place),
             check=check,
             group=None if columns.group is None else _name(row, columns.group, place),
@@ -98,8 +100,8 @@ def _repeat(row: Cells, columns: Columns, place: str) -> int:
         raise refused(f"{place} has the repeat {value!r}, which is no whole number") from None
 
 
-def _loss(row: Cells, wish: Wish, place: str) -> float | None:
-    columns = wish.columns
+def _loss(row: Cells, options: Options, place: str) -> float | None:
+    columns = options.columns
     column = str(columns.loss if columns.loss is not None else columns.score)
     value = _cell(row, column)
     words = isinstance(value, bool)
@@ -114,8 +116,8 @@ def _loss(row: Cells, wish: Wish, place: str) -> float | None:
     if value is None:
         return None
     if columns.loss is not None:
-        return wish.loss(value, place, higher=False)
-    return wish.loss(value, place, higher=wish.direction(place, column, said=words or None))
+        return options.loss(value, place, higher=False)
+    return options.loss(value, place, higher=options.direction(place, column, said=words or None))
 
 
 def _number(word: str) -> object:

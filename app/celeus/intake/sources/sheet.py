@@ -1,6 +1,6 @@
 """A table as it was found in a file, whatever the file: names of columns, and rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +23,33 @@ SheetRow = dict[str, Any] | BadRow
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """The facts that a format itself settles: certain, whatever a file's values look like.
+
+    ``roles`` are the roles of columns by name; a column without one is hidden. ``higher`` says that
+    a higher score is better, None where the format does not fix it; ``scale`` are the ends of the
+    score, and ``missing`` the values that stand for none.
+    """
+
+    roles: Mapping[str, str]
+    higher: bool | None = None
+    scale: tuple[float, float] | None = None
+    missing: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Sheet:
     """The rows of a file, as often as they are asked for, each with the number of its line or row.
 
     ``form`` is what the file is, such as `csv` or `lm-eval`; ``read_as`` is how it was read, a
-    phrase each; ``roles`` are those of the columns of a log, None where they are to be guessed.
+    phrase each; ``known`` is what its format settles, None where the columns have to say it.
     ``cells`` says that values are texts, as in CSV.
     """
 
     form: str
     rows: Callable[[], Iterator[tuple[int, SheetRow]]]
     read_as: tuple[str, ...] = ()
-    roles: dict[str, str] | None = None
+    known: Known | None = None
     cells: bool = False
 
 

@@ -1,0 +1,53 @@
+"""Questions that a file leaves open.
+
+A reader never settles by itself what decides a number, or what a judge is shown: the format says
+it, the user has said it, or it is asked. All doors ask the same questions: the page shows them with
+their choices, the API answers 422 `needs_answer`, and the command line names the options.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from celeus.errors import NeedsAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer that may be given: its value, and its meaning in a phrase."""
+
+    value: str
+    means: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question about a file.
+
+    ``name`` is the member of `Options` to give, in a query or in Python, and the option of the
+    command line. Without ``choices`` any text will do. ``column`` is what it is about, and
+    ``example`` a row in which it shows.
+    """
+
+    name: str
+    text: str
+    choices: tuple[Choice, ...] = ()
+    column: str | None = None
+    example: Mapping[str, Any] | None = None
+
+    @property
+    def line(self) -> str:
+        """The question with its choices, for a terminal."""
+        option = f"--{self.name.replace('_', '-')}"
+        listed = "; ".join(f"{option} {choice.value}: {choice.means}" for choice in self.choices)
+        return f"{self.text} ({listed or option})"
+
+
+def asked(place: str, questions: Sequence[Question]) -> NeedsAnswer:
+    """The refusal of a file that leaves these questions open."""
+    first = questions[0]
+    return NeedsAnswer(
+        " ".join([f"{place}:", *(question.line for question in questions)]),
+        field=first.name,
+        questions=[asdict(question) for question in questions],
+    )
