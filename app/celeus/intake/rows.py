@@ -85,10 +85,11 @@ class Options:
     """The answers to what a file leaves open: which of several things to read, and how.
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
-    the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says
-    that the model held out has answered, and helps to guess what it lost. ``reducer`` makes one
-    score of several runs of an item, in place of the rule that the log names. ``missing`` are the
-    values that stand for no score.
+    the score. ``key`` is the member of the metadata that names an item. ``rows`` is the table,
+    member or kind of rows that is meant, of a file with several. ``own_confidence`` says that the
+    model held out has answered, and helps to guess what it lost. ``reducer`` makes one score of
+    several runs of an item, in place of the rule that the log names. ``missing`` are the values
+    that stand for no score.
     """
 
     metric: str | None = None
@@ -97,6 +98,7 @@ class Options:
     higher: bool | None = None
     scale: tuple[float, float] = (0.0, 1.0)
     key: str | None = None
+    rows: str | None = None
     own_confidence: bool = False
     reducer: str | None = None
     missing: tuple[str, ...] = ()
