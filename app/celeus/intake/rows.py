@@ -50,6 +50,11 @@ class Row:
         choice = self.choices[self.prediction]
         return choice if self.choices.count(choice) == 1 else f"{self.prediction + 1}. {choice}"
 
+    @property
+    def taken(self) -> str | None:
+        """The part of the answer that was scored."""
+        return self.said if self.extracted is None else self.extracted
+
 
 @dataclass(frozen=True, slots=True)
 class Log:
