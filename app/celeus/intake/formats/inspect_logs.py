@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from celeus.intake.questions import Choice, Question, asked
-from celeus.intake.reducers import reducer_of
+from celeus.intake.reducers import EACH, reducer_of
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source, under
@@ -50,7 +50,10 @@ def read(source: Source, options: Options) -> Log:
             if evaluation.get(name) not in (None, {}):
                 settings[f"{name} of {task}"] = json.dumps(evaluation[name], sort_keys=True)
         model = str(under(source, head, "eval", "model"))
-        rows, told = _rows(source, options, model, head, [_present(head, one) for one in samples])
+        present = [_present(head, one) for one in samples]
+        rows, told, rule = _rows(source, options, model, head, present)
+        if rule is not None:
+            settings[f"rule for the epochs of {task}"] = rule
     if _of_session(head):
         rows = [replace(row, drawn=True) for row in rows]
     return Log(source.name, rows, settings, told)
@@ -117,8 +120,8 @@ def _rows(
     model: str,
     head: Mapping[str, Any],
     samples: Sequence[dict[str, Any]],
-) -> tuple[list[Row], tuple[str, ...]]:
-    """The rows of the samples, and what has to be told of them."""
+) -> tuple[list[Row], tuple[str, ...], str | None]:
+    """The rows of the samples, what has to be told of them, and the rule of several epochs."""
     if not samples:
         raise refused(f"{source.name} has no samples", "log")
     scorers = dict.fromkeys(name for sample in samples for name in sample.get("scores") or {})
@@ -143,8 +146,8 @@ def _rows(
         )
         if value is not None:
             values.setdefault(item.id, []).append(value)
-    if all(row.repeat == 1 for row in rows):
-        return rows, ()
+    if options.reducer == EACH or all(row.repeat == 1 for row in rows):
+        return rows, (), None
     rules = _reducers(head, scorer, part)
     if options.reducer is None and len(rules) > 1:
         choices = tuple(Choice(name, f"the {name} of the epochs") for name in rules)
@@ -154,12 +157,12 @@ def _rows(
     epochs = f"{max(row.repeat for row in rows)} epochs of an item count as their {rule}"
     named = "as in the log" if rule in rules else "as you asked"
     if rule == "mean":
-        return rows, (f"{epochs}, {named}",)
+        return rows, (f"{epochs}, {named}",), rule
     losses = _reduced(rule, values, (scorer, source.name, options))
     first = {row.id: row for row in reversed(rows)}
     names = dict.fromkeys(row.id for row in rows)
     kept = [replace(first[name], loss=losses.get(name), repeat=1) for name in names]
-    return kept, (f"{epochs}, {named}; the answer shown is that of the first",)
+    return kept, (f"{epochs}, {named}; the answer shown is that of the first",), rule
 
 
 def _reducers(head: Mapping[str, Any], scorer: str, part: str | None) -> list[str]:
