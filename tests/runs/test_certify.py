@@ -226,7 +226,12 @@ def by_word(item: celeus.Turn) -> str:
 
 def test_two_systems_are_compared_by_preference(folder: Path) -> None:
     session = celeus.compare(
-        answers("good"), answers("bad"), by_word, margin=0.05, names=("new", "old")
+        answers("good"),
+        answers("bad"),
+        by_word,
+        margin=0.05,
+        names=("new", "old"),
+        normalisation="exact",
     )
     status = session.status()
     assert status.verdict is not None
@@ -260,9 +265,24 @@ def test_the_judge_of_two_systems_gets_the_answers_that_were_put_in() -> None:
         assert item.left.split()[0] in right
         return "left" if item.left == f"good {item.id[1:]}" else "right"
 
-    verdict = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05).status().verdict
+    session = celeus.compare(
+        answers("good"), answers("bad"), judge, margin=0.05, normalisation="exact"
+    )
+    verdict = session.status().verdict
     assert verdict is not None
     assert verdict.answer == "a_at_least_as_good"
+
+
+def test_equal_answers_are_judged_where_nobody_says_that_the_text_decides() -> None:
+    said = {f"q{at}": "Done." for at in range(40)}
+    asked: list[str] = []
+
+    def judge(item: celeus.Turn) -> str:
+        asked.append(item.id)
+        return "tie"
+
+    celeus.compare(said, said, judge, budget=10)
+    assert len(asked) == 10
 
 
 @pytest.mark.parametrize("loss", ["zero_one", (0.0, 1.0)])
@@ -480,7 +500,8 @@ def test_labels_are_those_that_stand() -> None:
     assert [one.item for one in labels] == [f"q{one.index}" for one in labels]
     with pytest.raises(celeus.Refusal, match="no filter above"):
         next(session.labels(above=0))
-    compared = celeus.compare(answers("good"), answers("bad"), by_word, margin=0.05)
+    both = answers("good"), answers("bad")
+    compared = celeus.compare(*both, by_word, margin=0.05, normalisation="exact")
     preferred = {one.preference for one in compared.labels()}
     assert preferred == {"a"}
 

@@ -322,7 +322,7 @@ class Systems:
     a: str | None
     b: str | None
     loss: Loss
-    normalisation: str
+    normalisation: str | None
     names: tuple[str, ...]
 
 

@@ -136,6 +136,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     precision: float | None = None,
     loss: str | tuple[float, float] = "preference",
     names: tuple[str, str] = ("a", "b"),
+    normalisation: str | None = None,
     alpha: float = 0.05,
     budget: Budget = None,
     fixed: bool = False,
@@ -148,17 +149,19 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     """Judge answers of two systems to the same questions until it is clear which is better.
 
     ``a`` and ``b``: answers by id, or rows with ``id``, ``answer`` and perhaps ``payload``, which
-    is what both were asked. Equal answers need no judge. ``judge`` is given an item with its
-    answers as ``left`` and ``right``, in an order drawn by item, and returns the better one or
-    `tie`, or with ``loss`` `zero_one`, or the ends of a bounded one, the losses by these names; of
-    rows without answers, which are made as they are judged, the losses of `a` and `b`.
+    is what both were asked. ``judge`` is given an item with its answers as ``left`` and ``right``,
+    in an order drawn by item, and returns the better one or `tie`, or with ``loss`` `zero_one`, or
+    the ends of a bounded one, the losses by these names; of rows without answers, which are made
+    as they are judged, the losses of `a` and `b`.
+    ``normalisation``: where the text of an answer decides its loss, equal ones (`exact`, or but for
+    `whitespace`, or `casefold`) make no difference and need no judge; default: all are judged.
     ``margin``: stop once one is at least as good as the other or both are equivalent within it, on
     the scale of the difference of losses;
     ``precision``: stop at this width of the interval of the difference, a less b. All else is as
     in `certify`.
     """
     kind = (loss, None, None) if isinstance(loss, str) else _bounded(loss)
-    systems = Systems.of(names, kind, "exact")
+    systems = Systems.of(names, kind, normalisation)
     claim = Claim(
         "pool",
         finite(alpha, "alpha", "alpha"),
@@ -179,6 +182,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     judge: Judge | None,
     *,
     loss: str | tuple[float, float] = "zero_one",
+    normalisation: str | None = None,
     alpha: float = 0.05,
     budget: Budget = None,
     fixed: bool = False,
@@ -194,10 +198,10 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
 
     ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
     given an item with the different answers as ``answers``, in an order drawn by item, and returns
-    their losses in that order. All else is as in `certify`.
+    their losses in that order. ``normalisation`` is as in `compare`; all else as in `certify`.
     """
     scale = _scale(loss)
-    lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), "exact")
+    lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), normalisation)
     claim = Claim("pool", finite(alpha, "alpha", "alpha"), budget=_budget(budget), fixed=fixed)
     form = PoolForm(f"the best of {len(systems)}", scale, lineup)
     rows = _lineups({name: _answers(given) for name, given in systems.items()})

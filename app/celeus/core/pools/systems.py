@@ -47,12 +47,15 @@ class OneLoss(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Systems(Plain):
-    """Two systems that are compared: names, the loss of each, and the rule for equal texts."""
+    """Two systems that are compared: names, the loss of each, and the rule for equal texts.
+
+    Without ``normalisation`` equal texts say nothing: agents that both say "Done." may differ.
+    """
 
     a: str
     b: str
     loss: OneLoss
-    normalisation: Normalisation = "exact"
+    normalisation: Normalisation | None = None
 
     def __post_init__(self) -> None:
         if self.a == self.b:
@@ -97,7 +100,10 @@ class Systems(Plain):
 
     @classmethod
     def of(
-        cls, names: tuple[str, str], loss: tuple[str, float | None, float | None], same: str
+        cls,
+        names: tuple[str, str],
+        loss: tuple[str, float | None, float | None],
+        same: str | None = None,
     ) -> Self:
         """Return the systems with defaults for missing parts of ``loss`` (kind, lower, upper)."""
         kind, lower, upper = loss
@@ -129,10 +135,11 @@ class Systems(Plain):
         }
 
     def same(self, first: str, second: str) -> bool:
-        """Return whether the two texts are the same answer."""
-        return first == second or normal(first, self.normalisation) == normal(
-            second, self.normalisation
-        )
+        """Return whether the two texts are the same answer; an empty one is none."""
+        if self.normalisation is None:
+            return False
+        one, other = (normal(text, self.normalisation) for text in (first, second))
+        return one == other and bool(one.strip())
 
     def reason(self, *, classes: bool) -> str:
         """Return the reason for which the difference of equal answers is known."""
@@ -189,12 +196,12 @@ class Systems(Plain):
 class Lineup(Plain):
     """Names of the systems among which the best is sought, and the scale of each one's loss.
 
-    ``normalisation`` decides which texts are the same answer.
+    ``normalisation`` decides which texts are the same answer; without one none are.
     """
 
     names: tuple[str, ...]
     loss: LossScale
-    normalisation: Normalisation = "exact"
+    normalisation: Normalisation | None = None
 
     def __post_init__(self) -> None:
         check_count(len(self.names))
@@ -211,7 +218,10 @@ class Lineup(Plain):
 
     @classmethod
     def of(
-        cls, names: Sequence[str], loss: tuple[str, float | None, float | None], same: str
+        cls,
+        names: Sequence[str],
+        loss: tuple[str, float | None, float | None],
+        same: str | None = None,
     ) -> Self:
         """Return the systems with defaults for missing parts of ``loss`` (kind, lower, upper)."""
         kind, lower, upper = loss
@@ -222,7 +232,12 @@ class Lineup(Plain):
 
     def codes(self, texts: Sequence[str]) -> list[int]:
         """Return for every system's text the place of the first system with the same answer."""
-        normals = [normal(text, self.normalisation) for text in texts]
+        if self.normalisation is None:
+            return list(range(len(texts)))
+        normals: list[object] = [
+            normal(text, self.normalisation) if text.strip() else place
+            for place, text in enumerate(texts)
+        ]
         first = {text: place for place, text in reversed(list(enumerate(normals)))}
         return [first[text] for text in normals]
 
@@ -275,12 +290,12 @@ def _check_best_kind(kind: str) -> None:
         raise InvalidValue(text, field="loss.kind", rule=rule, value=kind)
 
 
-def _check_normalisation(normalisation: str) -> None:
-    if normalisation not in NORMALISATIONS:
+def _check_normalisation(normalisation: str | None) -> None:
+    if normalisation is not None and normalisation not in NORMALISATIONS:
         raise InvalidValue(
             "The normalisation of answers is unknown.",
             field="systems.normalisation",
-            rule="one of " + ", ".join(NORMALISATIONS),
+            rule="one of " + ", ".join(NORMALISATIONS) + ", or left out",
             value=normalisation,
         )
 
@@ -293,7 +308,7 @@ def normal(text: str, normalisation: Normalisation) -> str:
     return text.casefold() if normalisation == "casefold" else text
 
 
-def reason_of(normalisation: Normalisation, *, classes: bool) -> str:
+def reason_of(normalisation: Normalisation | None, *, classes: bool) -> str:
     """Return the reason for which equal answers are known; classes need no normalisation."""
     return SAME_ANSWER if classes else f"{SAME_ANSWER} ({normalisation})"
 
