@@ -50,15 +50,13 @@ class Drawn(NamedTuple):
 class ClaimPredictor:
     """The surrogates of a claim's cells, as the table knows them at a draw."""
 
-    __slots__ = ("_at", "_code", "_extremes", "_known", "_metric", "_plan", "_where")
+    __slots__ = ("_code", "_extremes", "_known", "_metric", "_plan", "_where")
 
     def __init__(self, plan: Plan, metric: int, where: Indices, cells: Cells, known: Known) -> None:
         self._plan = plan
         self._metric = metric
         self._where = where
         self._code = cells.strata.code
-        self._at = np.zeros(cells.count, dtype=np.intp)
-        self._at[where] = np.arange(where.size)
         self._known = known
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
 
