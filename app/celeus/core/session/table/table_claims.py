@@ -22,7 +22,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Question, all_decided, rounding
 from celeus.core.plans.table_plan import TableClaim
 from celeus.core.sampling.calibration import Fit
-from celeus.core.sampling.predictors import Expectation, Label
+from celeus.core.sampling.predictors import Expectation, Label, Predictor
 from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.fold import Fold
 from celeus.core.session.table.table_calibration import Fits
@@ -47,7 +47,7 @@ class Drawn(NamedTuple):
     claims: tuple[int, ...]
 
 
-class ClaimPredictor:
+class ClaimPredictor(Predictor):
     """The surrogates of a claim's cells, as the table knows them at a draw."""
 
     __slots__ = ("_code", "_extremes", "_known", "_metric", "_plan", "_where")
@@ -112,11 +112,6 @@ class ClaimPredictor:
         """Return the sum over cells of rem max(v, 0.001) / (N^2 q)."""
         items = self._plan.items
         return float(left @ (np.maximum(moment, LEAST_MOMENT) / q)) / (items * items)
-
-    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
-        """The range of a round's signal."""
-        del draw
-        return expected.signal_range(plug_in)
 
     def learn(self, label: Label, loss: float) -> None:
         """Nothing to do: the table fits anew, once for all claims."""
