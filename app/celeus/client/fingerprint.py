@@ -354,34 +354,42 @@ def _bytecode(code: CodeType) -> object:
     return [code.co_code.hex(), table.hex(), constants, names, counts]
 
 
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    """Yield code and the code within it, the outer one first."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
+
+
 def _names(code: CodeType, operations: frozenset[str]) -> set[str]:
     """Return the names that code, and the code within it, loads or stores by these operations."""
-    names = {one.argval for one in dis.get_instructions(code) if one.opname in operations}
-    inner = (one for one in code.co_consts if isinstance(one, CodeType))
-    return names.union(*(_names(one, operations) for one in inner))
+    return {
+        step.argval
+        for part in _nested(code)
+        for step in dis.get_instructions(part)
+        if step.opname in operations
+    }
 
 
 def _used(code: CodeType) -> set[str]:
     """Return all names that code, and the code within it, uses, those of attributes too."""
-    inner = (one for one in code.co_consts if isinstance(one, CodeType))
-    return set(code.co_names).union(*map(_used, inner))
+    return {name for part in _nested(code) for name in part.co_names}
 
 
 def _imports(code: CodeType, package: str) -> Iterator[str]:
     """Yield the names of what code in a package imports, each of which may be a module."""
-    steps = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
-    for at, step in enumerate(steps):
-        if step.opname == "IMPORT_NAME":
-            level, members = steps[at - 2].argval, steps[at - 1].argval
-            name = step.argval
-            if level:
-                with suppress(ImportError):
-                    name = importlib.util.resolve_name("." * level + name, package)
-            yield name
-            yield from (f"{name}.{member}" for member in members or () if member != "*")
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _imports(one, package)
+    for part in _nested(code):
+        steps = [step for step in dis.get_instructions(part) if step.opname != "EXTENDED_ARG"]
+        for at, step in enumerate(steps):
+            if step.opname == "IMPORT_NAME":
+                level, members = steps[at - 2].argval, steps[at - 1].argval
+                name = step.argval
+                if level:
+                    with suppress(ImportError):
+                        name = importlib.util.resolve_name("." * level + name, package)
+                yield name
+                yield from (f"{name}.{member}" for member in members or () if member != "*")
 
 
 def _spec(name: str) -> ModuleSpec | None:
