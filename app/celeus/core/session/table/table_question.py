@@ -420,7 +420,7 @@ class Table(JointQuestion):
             if loss is None:
                 continue
             metric.scale.check(loss, f"losses.{metric.name}")
-            if abs(loss - known) > rounding(Interval(metric.scale.lower, metric.scale.upper)):
+            if abs(loss - known) > rounding(metric.scale.interval):
                 raise BoundContradicted(
                     f"The pool states that the loss {metric.name} of this item is known, and is"
                     " another. If the judgement is right, what the pool states is false, and the"
