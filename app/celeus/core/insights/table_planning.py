@@ -133,12 +133,8 @@ def stream_summary(outcomes: Sequence[TableOutcome]) -> Summary:
     if not ended:
         furthest = max((one.labels for one in outcomes), default=0)
         return Summary(0, None, None, None, furthest)
-    return Summary(
-        runs=len(ended),
-        reached=sum(one.reached for one in ended) / len(ended),
-        labels=Spread.of([one.labels for one in ended]),
-        width=None,
-        more_than=None,
+    return Summary.of_ended(
+        [outcome.labels for outcome in ended], [outcome.reached for outcome in ended]
     )
 
 
@@ -156,10 +152,4 @@ def claim_summary(outcomes: Sequence[TableOutcome], place: int) -> Summary:
         return Summary(1, 1.0, Spread.of([at]), None, None)
     met = [one.met[place] for one in ended]
     labels = [one.labels if at is None else at for one, at in zip(ended, met, strict=True)]
-    return Summary(
-        runs=len(ended),
-        reached=sum(at is not None for at in met) / len(met),
-        labels=Spread.of(labels),
-        width=None,
-        more_than=None,
-    )
+    return Summary.of_ended(labels, [at is not None for at in met])
