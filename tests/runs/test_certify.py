@@ -321,6 +321,14 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.certify(exam()[0], None, budget=10.5),  # type: ignore[arg-type]
         "budget must be a whole number",
     ),
+    "all, in capitals": (
+        lambda: celeus.certify(exam()[0], None, budget="ALL"),  # type: ignore[arg-type]
+        "or \"all\", and is 'ALL'",
+    ),
+    "a yes": (
+        lambda: celeus.certify(exam()[0], None, budget=True),
+        'or "all", and is True',
+    ),
     "one end": (lambda: celeus.certify(exam()[0], None, loss=(1,)), "loss must be"),  # type: ignore[arg-type]
     "score": (lambda: celeus.certify(exam()[0], None, score="accuracy"), "score must be"),  # type: ignore[arg-type]
     "a folder": (lambda: celeus.certify(exam()[0], None, budget=9, file="."), "cannot be opened"),

@@ -191,7 +191,7 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     goal = Goal(precision, margin, ALPHA if alpha is None else alpha, budget)
     wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
-    _run([Documents(name, options) for name in models], machine, wanted)
+    _run([Documents(settings, options) for settings in models], machine, wanted)
 
 
 def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> None:

@@ -27,6 +27,7 @@ from celeus.errors import InvalidValue
 from celeus.runs.ledger_file import set_aside, unwritten
 from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
+from celeus.shorten import shortened
 
 FOLDER = Path(".celeus")
 """Folder of session files whose path was not given."""
@@ -407,10 +408,11 @@ def _number(value: object, name: str) -> float | None:
 def _budget(value: object) -> int | None:
     if value is None or value == "all":
         return None
-    number = finite(value, "budget", "budget")
-    if not number.is_integer():
+    number = value if isinstance(value, bool | str) else finite(value, "budget", "budget")
+    if isinstance(number, bool | str) or not number.is_integer():
         rule = 'a whole number, or "all"'
-        raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=number)
+        message = f"budget must be {rule}, and is {shortened(number)}"
+        raise InvalidValue(message, field="budget", rule=rule, value=number)
     return int(number)
 
 

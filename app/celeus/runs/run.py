@@ -21,7 +21,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start, record_of
 from celeus.core.certificate.document import Account, certificate, position_of
 from celeus.core.certificate.read_ledger import Transcript
-from celeus.core.insights.claim_rows import Order, claims_document
+from celeus.core.insights.claim_rows import ClaimQuery, Order, claims_document
 from celeus.core.insights.label_rows import LabelContext, label_row
 from celeus.core.insights.status import Header, session_state, status_document
 from celeus.core.ledger import Amendment, Change, Event
@@ -271,7 +271,7 @@ class Run:
     ) -> dict[str, Any]:
         """Return the claims of a table, with the members of the service's answer."""
         with self._lock:
-            return claims_document(self._state, self.id, sort, metric, column)
+            return claims_document(self._state, self.id, ClaimQuery(sort, metric, column))
 
     def labels(self) -> list[dict[str, Any]]:
         """Return every judgement as it stands, with the members of the service's labels."""

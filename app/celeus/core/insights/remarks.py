@@ -10,7 +10,6 @@ from typing import Any, Final
 from celeus.core.insights.curve import Point, Tempering
 from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Figures, count
 from celeus.core.insights.planning import FixedSample
-from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Systems
@@ -83,7 +82,7 @@ class Measure:
     def threshold(self, asked: Mapping[str, Any]) -> str:
         """What a question asks of the score, such as "at most 10 %"."""
         most = (asked["side"] == "at_most") == (self.told.better == "lower")
-        at = self.told.at(asked["threshold"], Interval(self.scale.lower, self.scale.upper))
+        at = self.told.at(asked["threshold"], self.scale.interval)
         threshold = Figures(self.scale, 0.0, self.shift).given(at)
         return f"{'at most' if most else 'at least'} {threshold}{self.sign}"
 

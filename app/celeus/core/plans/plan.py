@@ -150,6 +150,15 @@ class Plan(Plain):
         return Interval(self.lower, self.upper)
 
     @property
+    def half(self) -> float | None:
+        """Half the precision on the unit scale; None without one."""
+        return None if self.precision is None else self.half_of(self.precision)
+
+    def half_of(self, precision: float) -> float:
+        """Return half of a precision on the unit scale."""
+        return precision / self.scale.width / 2.0
+
+    @property
     def stopping(self) -> StoppingRule:
         """Stopping rule in force until a change."""
         return StoppingRule(self.precision, self.budget, self.stop_when_decided)

@@ -25,7 +25,6 @@ from celeus.core.insights.planning import (
 from celeus.core.insights.table_planning import (
     TableOutcome,
     claim_summary,
-    scale_of,
     stream_summary,
     with_targets,
 )
@@ -319,7 +318,7 @@ def _risks(plan: TablePlan, request: PlanRequest) -> dict[str, float]:
                 value=name,
             )
     for metric in plan.metrics:
-        check_risk(risks.get(metric.name), scale_of(metric.scale))
+        check_risk(risks.get(metric.name), metric.scale.interval)
     return risks
 
 
@@ -340,7 +339,7 @@ class _Prepared:
 
 def _prepare(pool: Pool, request: PlanRequest) -> _Prepared:
     """Plan the claim for every policy; refuses a claim that every policy refuses."""
-    scale = Interval(pool.scale.lower, pool.scale.upper)
+    scale = pool.scale.interval
     check_risk(request.risk, scale)
     strategy = request.strategy or default_strategy(pool)
     surrogates = scores(pool, strategy)
