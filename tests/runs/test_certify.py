@@ -286,6 +286,39 @@ def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float
     assert verdict.answer == "a_at_least_as_good"
 
 
+def wrong(answer: Any) -> float:  # noqa: ANN401 -- an answer of a system
+    return float(str(answer.answer).startswith("bad"))
+
+
+def test_a_comparison_speaks_of_the_score_that_is_named() -> None:
+    session = celeus.compare(
+        answers("good"),
+        answers("bad"),
+        lambda item: {"left": wrong(item.left), "right": wrong(item.right)},
+        margin="5pt",
+        loss="zero_one",
+        score=("accuracy", "higher"),
+        names=("new", "old"),
+    )
+    status = session.status()
+    assert status.verdict is not None
+    assert (status.verdict.margin, status.verdict.answer) == (0.05, "a_at_least_as_good")
+    assert status.sentence.startswith("new's accuracy is no lower than old's: ")
+    session.close()
+    assert verify(session.certificate()).valid
+
+
+def test_the_best_is_sought_by_the_score_that_is_named() -> None:
+    session = celeus.best(
+        {"new": answers("good"), "old": answers("bad")},
+        lambda item: [wrong(answer) for answer in item.answers or ()],
+        score=("accuracy", "higher"),
+    )
+    best = session.status().best
+    assert best is not None
+    assert best["winner"] == "new"
+
+
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "precision": (lambda: celeus.certify(exam()[0], None, precision=7.0), "precision must be"),
     "loss": (lambda: celeus.certify(exam()[0], None, loss="rouge"), "loss must be zero_one"),
@@ -329,8 +362,14 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         r"did you mean 0\.05\?",
     ),
     "a confidence of the best": (
-        lambda: celeus.best({"v1": {"x": 1}, "v2": {"x": 2}}, None, alpha=95),
+        lambda: celeus.best({"v1": {"x": "1"}, "v2": {"x": "2"}}, None, alpha=95),
         r"did you mean 0\.05\?",
+    ),
+    "a score of preferences": (
+        lambda: celeus.compare(
+            answers("good"), answers("bad"), None, margin=0.1, score=("accuracy", "higher")
+        ),
+        "A preference has no score",
     ),
     "a margin in points": (
         lambda: celeus.compare(answers("good"), answers("bad"), None, margin=2),

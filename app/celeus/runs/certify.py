@@ -22,7 +22,7 @@ from celeus.core.plans.stopping import Question, Side
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
 from celeus.core.pools.score import Better, Score, declared_score, default_score
-from celeus.core.pools.systems import Lineup, Systems
+from celeus.core.pools.systems import AnySystems, Lineup, Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
 from celeus.runs.ledger_file import set_aside, unwritten
@@ -104,7 +104,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         rule = "left out beside metrics, each of which is a loss by its name"
         field = "loss" if score is None else "score"
         raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=score or loss)
-    named = None if score is None else _score(score, scale)
+    named = _score(score, scale, None)
     scales: dict[str | None, Ends] = {metric.name: _ends(metric.scale) for metric in measured}
     scales = scales or {None: _ends(scale)}
     table = None
@@ -151,6 +151,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     margin: Amount | None = None,
     precision: Amount | None = None,
     loss: str | tuple[float, float] = "preference",
+    score: tuple[str, Better] | None = None,
     names: tuple[str, str] = ("a", "b"),
     alpha: Amount = 0.05,
     budget: Budget = None,
@@ -170,8 +171,8 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     rows without answers, which are made as they are judged, the losses of `a` and `b`.
     ``margin``: stop once one is at least as good as the other or both are equivalent within it, on
     the scale of the difference of losses;
-    ``precision``: stop at this width of the interval of the difference, a less b. All else is as
-    in `certify`.
+    ``precision``: stop at this width of the interval of the difference, a less b; ``score`` is
+    what the mean of such losses is called. All else is as in `certify`.
     """
     kind = (loss, None, None) if isinstance(loss, str) else _bounded(loss)
     systems = Systems.of(names, kind, "exact")
@@ -183,7 +184,9 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
         budget=_budget(budget),
         fixed=fixed,
     )
-    form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
+    form = PoolForm(
+        f"{names[0]} and {names[1]}", systems.scale, systems, _score(score, systems.scale, systems)
+    )
     rows = _pairs(_answers(a), _answers(b), names)
     stops = {"precision": precision, "margin": margin, "budget": budget}
     files = RunFiles(file, key, concurrency, keep, fresh)
@@ -195,6 +198,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     judge: Judge | None,
     *,
     loss: str | tuple[float, float] = "zero_one",
+    score: tuple[str, Better] | None = None,
     alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
@@ -215,7 +219,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     scale = _scale(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), "exact")
     claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
-    form = PoolForm(f"the best of {len(systems)}", scale, lineup)
+    form = PoolForm(f"the best of {len(systems)}", scale, lineup, _score(score, scale, lineup))
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
     return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
@@ -440,12 +444,14 @@ def _bounded(loss: object) -> tuple[Literal["bounded"], float, float]:
     return "bounded", lower, upper
 
 
-def _score(score: object, scale: LossScale) -> Score:
+def _score(score: object, scale: LossScale, systems: AnySystems | None) -> Score | None:
+    if score is None:
+        return None
     rule = "its name and the better direction, as ('accuracy', 'higher')"
     if not isinstance(score, tuple | list) or len(score) != len(("name", "better")):
         raise InvalidValue(f"score must be {rule}", field="score", rule=rule, value=score)
     name, better = score
-    return declared_score(name, better, scale, None)
+    return declared_score(name, better, scale, systems)
 
 
 def _check_judge(judge: object) -> None:
