@@ -62,8 +62,8 @@ def test_percent_and_points_are_read_on_the_scale_of_the_pool(client: Client, kn
     status = first.status()
     assert (status.precision, status.alpha, status.decisions[0].threshold) == (0.2, 0.1, 0.3)
     assert first.change(precision="10pt").precision == 0.1
-    metrics = {"faithful": {"kind": "zero_one"}, "stars": {"kind": "bounded"}}
-    metrics["stars"] |= {"lower": 1, "upper": 5}
+    stars = {"kind": "bounded", "lower": 1, "upper": 5}
+    metrics: dict[str, Any] = {"faithful": {"kind": "zero_one"}, "stars": stars}
     rows = [{"id": str(at)} for at in range(40)]
     graded = client.create_pool("grades", rows, metrics=metrics)
     opened = client.open_session(graded.id, precision={"faithful": "30%", "stars": 1.5})
