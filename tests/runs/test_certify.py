@@ -206,9 +206,16 @@ def test_a_notebook_may_run_its_cell_again() -> None:
 def test_a_question_is_answered() -> None:
     items, losses = exam()
     session = celeus.certify(
-        items, lambda item: losses[item.id], at_most=0.9, score=("accuracy", "higher"), alpha=1e-6
+        items,
+        lambda item: losses[item.id],
+        score_at_least="10%",
+        score=("accuracy", "higher"),
+        alpha="0.0001%",
     )
-    (decision,) = session.status().decisions
+    status = session.status()
+    assert status.alpha == 1e-6
+    (decision,) = status.decisions
+    assert (decision.side, decision.threshold) == ("at_most", 0.9)
     assert (decision.answer, session.status().state) == ("yes", "decided")
     score = session.status().score
     assert score is not None
@@ -299,6 +306,39 @@ def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float
     assert verdict.answer == "a_at_least_as_good"
 
 
+def wrong(answer: Any) -> float:  # noqa: ANN401 -- an answer of a system
+    return float(str(answer.answer).startswith("bad"))
+
+
+def test_a_comparison_speaks_of_the_score_that_is_named() -> None:
+    session = celeus.compare(
+        answers("good"),
+        answers("bad"),
+        lambda item: {"left": wrong(item.left), "right": wrong(item.right)},
+        margin="5pt",
+        loss="zero_one",
+        score=("accuracy", "higher"),
+        names=("new", "old"),
+    )
+    status = session.status()
+    assert status.verdict is not None
+    assert (status.verdict.margin, status.verdict.answer) == (0.05, "a_at_least_as_good")
+    assert status.sentence.startswith("new's accuracy is no lower than old's: ")
+    session.close()
+    assert verify(session.certificate()).valid
+
+
+def test_the_best_is_sought_by_the_score_that_is_named() -> None:
+    session = celeus.best(
+        {"new": answers("good"), "old": answers("bad")},
+        lambda item: [wrong(answer) for answer in item.answers or ()],
+        score=("accuracy", "higher"),
+    )
+    best = session.status().best
+    assert best is not None
+    assert best["winner"] == "new"
+
+
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "precision": (lambda: celeus.certify(exam()[0], None, precision=7.0), "precision must be"),
     "loss": (lambda: celeus.certify(exam()[0], None, loss="rouge"), "loss must be zero_one"),
@@ -314,8 +354,46 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "no judge": (lambda: celeus.certify(exam()[0], 3), "judge must be a function"),  # type: ignore[arg-type]
     "nobody": (lambda: celeus.certify(exam()[0], print, concurrency=0), "concurrency must be"),
     "a text": (
-        lambda: celeus.certify(exam()[0], None, precision="0.1"),  # type: ignore[arg-type]
+        lambda: celeus.certify(exam()[0], None, precision="a tenth"),
         "precision must be a finite number",
+    ),
+    "percent": (
+        lambda: celeus.certify(exam()[0], None, precision=10),
+        r"precision must be above 0 .*; did you mean 10.% \(0\.1\)\?",
+    ),
+    "a threshold in percent": (
+        lambda: celeus.certify(exam()[0], None, at_most=30),
+        r"at_most must be inside the scale, .*; did you mean 30.% \(0\.3\)\?",
+    ),
+    "a score in percent": (
+        lambda: celeus.certify(exam()[0], None, score_at_least=80, score=("accuracy", "higher")),
+        r"score_at_least must be inside the scale, .*; did you mean 80.% \(0\.8\)\?",
+    ),
+    "the loss of an accuracy": (
+        lambda: celeus.certify(exam()[0], None, at_least=0.8, score=("accuracy", "higher")),
+        r"give score_at_least=0\.8, or score_at_most=0\.2 for that loss",
+    ),
+    "percent of grades": (
+        lambda: celeus.certify(exam()[0], None, at_most="10%", loss=(1, 10)),
+        "at_most must be a number on the scale, 1 to 10, which is none of shares",
+    ),
+    "a confidence": (
+        lambda: celeus.certify(exam()[0], None, precision=0.2, alpha=0.95),
+        r"did you mean 0\.05\?",
+    ),
+    "a confidence of the best": (
+        lambda: celeus.best({"v1": {"x": "1"}, "v2": {"x": "2"}}, None, alpha=95),
+        r"did you mean 0\.05\?",
+    ),
+    "a score of preferences": (
+        lambda: celeus.compare(
+            answers("good"), answers("bad"), None, margin=0.1, score=("accuracy", "higher")
+        ),
+        "A preference has no score",
+    ),
+    "a margin in points": (
+        lambda: celeus.compare(answers("good"), answers("bad"), None, margin=2),
+        r"margin must be at least 0 and below 1, not 2; did you mean 2.pt \(0\.02\)\?",
     ),
     "half a label": (
         lambda: celeus.certify(exam()[0], None, budget=10.5),  # type: ignore[arg-type]
@@ -592,6 +670,9 @@ def test_a_bundle_that_was_changed_is_refused(folder: Path, run: Command) -> Non
         ("score must be left out beside metrics", {"score": ("accuracy", "higher")}),
         ("columns of that name mean something else", {"metrics": {"label": "zero_one"}}),
         ("asked of one metric", {"at_most": 0.3}),
+        ("score_at_most must be left out beside metrics", {"score_at_most": 0.3}),
+        ("0 to 4, which is none of shares", {"precision": {"stars": "10%"}}),
+        ("did you mean 0.05", {"alpha": 0.95}),
     ],
 )
 def test_what_several_metrics_cannot_have_is_refused(

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from celeus.core.insights.curve import Point, Tempering
-from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Figures, count
+from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.planning import FixedSample
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Systems
+from celeus.units import PERCENT, PERCENT_SIGN, POINTS
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
@@ -52,7 +53,7 @@ class Measure:
     @property
     def sign(self) -> str:
         """What stands behind a figure."""
-        return (" points" if self.compared else PERCENT_SIGN) if self.shift else ""
+        return (POINTS if self.compared else PERCENT_SIGN) if self.shift else ""
 
     @property
     def plain(self) -> str:

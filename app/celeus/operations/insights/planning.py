@@ -50,6 +50,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.gathering import gather
 from celeus.operations.runtime.workers import Bounds
 from celeus.operations.sessions.sessions import sealed_pool
+from celeus.units import check_asked_alpha
 
 EVERY_POLICY = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
 GUESSES = ("surrogate.", "dispersion_f", "entropy_f")
@@ -169,6 +170,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     for; one claim without an end is planned with the precision suggested. Equal requests for a
     pool get equal plans, but for the pace.
     """
+    check_asked_alpha(request.claim.alpha)
     async with context.process(PlanningBusy):
         pool = await sealed_pool(context, pool_id)
         if pool.lineup is not None:
