@@ -23,11 +23,15 @@ MOST_ROUNDS = 256
 
 
 class Provisional(NamedTuple):
-    """The interval of the first ``rounds`` rounds, of which ``open`` are not judged."""
+    """The interval of the first ``rounds`` rounds, of which ``open`` are not judged.
+
+    ``waiting`` judgements are in it and not in the session's own.
+    """
 
     interval: Interval
     rounds: int
     open: int
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,8 @@ class WaitingRounds:
         """Fold the rounds, once, and return the interval: a thread's work."""
         for coming, loss in self.rounds:
             self.fold.fold_round(self.plan, coming, loss)
-        return Provisional(self.fold.interval, self.fold.last, self.open)
+        waiting = len(self.rounds) - self.open
+        return Provisional(self.fold.interval, self.fold.last, self.open, waiting)
 
 
 def provisional(session: Session[Mean]) -> Provisional | None:
