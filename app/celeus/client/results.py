@@ -353,6 +353,20 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
+class Provisional:
+    """The interval with the rounds that wait, and the draws open before them at their worst.
+
+    It covers the truth at the same alpha, at once with all other intervals shown. It stops nothing.
+    """
+
+    lower: float
+    upper: float
+    open: int
+    judged: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionAnswer:
     """A question, and its answer so far, in words."""
 
@@ -423,6 +437,7 @@ class Status(StatusMethods):
     lower: float | None
     upper: float | None
     width: float | None
+    provisional: Provisional | None
     score: Score | None
     sentence: str
     words: Words

@@ -13,6 +13,7 @@ from celeus.core.insights.planning import FixedSample
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Systems
+from celeus.core.session.provisional import Provisional
 from celeus.units import PERCENT, PERCENT_SIGN, POINTS
 
 MINUTE: Final = 60.0
@@ -79,6 +80,12 @@ class Measure:
         """A width that somebody chose, of a share in points."""
         figure = Figures(self.scale, 0.0, self.shift).given(width)
         return f"{figure} points" if self.shift else figure
+
+    def ends(self, losses: Interval) -> str:
+        """An interval of mean losses as the score has it, such as "79.3 to 87.9 %"."""
+        scores = self.told.image(losses, Interval(self.scale.lower, self.scale.upper))
+        figures = Figures(self.scale, losses.width, self.shift)
+        return f"{figures.below(scores.lower)} to {figures.above(scores.upper)}{self.sign}"
 
     def threshold(self, asked: Mapping[str, Any]) -> str:
         """What a question asks of the score, such as "at most 10 %"."""
@@ -300,6 +307,17 @@ def _open_draws(status: Mapping[str, Any]) -> str:
         return "."
     verb = "is" if pending == 1 else "are"
     return f". {draws} {verb} still open; labels for them count until the session is closed."
+
+
+def provisional_remark(found: Provisional, measure: Measure) -> str:
+    """Return the sentence on the interval that counts open draws at their worst."""
+    one = found.waiting == 1
+    labels = "label that waits" if one else "labels that wait"
+    draws, worst = ("draw", "its") if found.open == 1 else (f"{count(found.open)} draws", "their")
+    return (
+        f"With the {labels}, and the {draws} open before {'it' if one else 'them'} counted at"
+        f" {worst} worst, the interval is {measure.ends(found.interval)}."
+    )
 
 
 def _labels(number: int) -> str:
