@@ -10,6 +10,7 @@ from typing import Any, Final
 from celeus.core.insights.curve import Point, Tempering
 from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.planning import FixedSample
+from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Systems
@@ -83,7 +84,7 @@ class Measure:
 
     def ends(self, losses: Interval) -> str:
         """An interval of mean losses as the score has it, such as "79.3 to 87.9 %"."""
-        scores = self.told.image(losses, Interval(self.scale.lower, self.scale.upper))
+        scores = self.told.image(losses, self.scale.interval)
         figures = Figures(self.scale, losses.width, self.shift)
         return f"{figures.below(scores.lower)} to {figures.above(scores.upper)}{self.sign}"
 
