@@ -25,7 +25,7 @@ from celeus.judges.reading import Reading
 from celeus.judges.verdicts import Verdicts, key_of
 from celeus.shorten import printable, shortened
 
-PREFERENCES = {"left": -1.0, "tie": 0.0, "right": 1.0}
+PREFERENCES = {"left": -1.0, "tie": 0.0, "both_bad": 0.0, "right": 1.0}
 JUDGEMENTS = ("loss", "losses", "preference", "unjudgeable")
 STOP_SECONDS = 5.0
 MOST_LETTERS = 500
