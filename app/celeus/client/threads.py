@@ -69,7 +69,10 @@ def judge_together(
 
     Calls under way when the session has stopped, or one has failed, are soon let go of.
     """
-    lease = min(LEASE_SECONDS, client.run(calls.lease_seconds(workers[0].session)))
+    task = client.run(calls.task_of(workers[0].session))
+    lease = min(LEASE_SECONDS, task.lease_seconds)
+    for turns in workers:
+        turns.scores = task.scores
     locks = [threading.Lock() for _ in workers]
     stop = Event()
 

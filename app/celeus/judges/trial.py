@@ -140,7 +140,7 @@ class _Loop:
         self._client = client
         self._turns = turns
         self._judge = judge
-        lease = min(LEASE_SECONDS, client.run(calls.lease_seconds(turns.session)))
+        lease = min(LEASE_SECONDS, client.run(calls.task_of(turns.session)).lease_seconds)
         self._beat = lease / HEARTBEATS
 
     def step(self, concurrency: int) -> bool:

@@ -21,7 +21,7 @@ from celeus.core.plans.stopping import Question
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
 from celeus.core.pools.score import Better, Score, declared_score
-from celeus.core.pools.systems import Lineup, Systems
+from celeus.core.pools.systems import AnySystems, Lineup, Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
 from celeus.runs.ledger_file import set_aside, unwritten
@@ -36,7 +36,8 @@ Row = Mapping[str, Any]
 Budget = int | Literal["all"] | None
 """Most items to judge; `all` for a session that need not stop before."""
 Judge = Callable[[Turn], object]
-"""Function from an item to its loss; for two answers `left`, `tie` or `right`, or two losses."""
+"""Function from an item to its loss, or to its score if one is named; for two answers `left`, `tie`
+or `right`, or two losses."""
 
 
 def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -70,8 +71,9 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     judged yet, and `session.draws()` asks. ``precision`` is the width of the interval to stop at;
     ``at_most`` and ``at_least`` are questions whose answers stop it as well, ``budget`` the most
     items to judge; `budget="all"` has all of them judged where nothing else is to stop it.
-    ``loss`` is the kind, or the ends of a bounded one; ``score`` what its mean is called, as
-    `("accuracy", "higher")`.
+    ``loss`` is the kind, or the ends of a bounded one. ``score``, as `("accuracy", "higher")`,
+    names the score between the same ends that is reported, and that ``judge`` returns in place of
+    the loss: 1.0 of an answer that is right. `Turn.observe` takes the loss all the same.
     ``name`` is what the pool is called: items of another name have a session of their own.
     Where ``judge`` runs a system that answers by chance (temperature above 0, an agent), the claim
     is about the answers that came, one to each item, and not about those it would give next.
@@ -135,6 +137,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     margin: float | None = None,
     precision: float | None = None,
     loss: str | tuple[float, float] = "preference",
+    score: tuple[str, Better] | None = None,
     names: tuple[str, str] = ("a", "b"),
     alpha: float = 0.05,
     budget: Budget = None,
@@ -150,8 +153,9 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``a`` and ``b``: answers by id, or rows with ``id``, ``answer`` and perhaps ``payload``, which
     is what both were asked. Equal answers need no judge. ``judge`` is given an item with its
     answers as ``left`` and ``right``, in an order drawn by item, and returns the better one or
-    `tie`, or with ``loss`` `zero_one`, or the ends of a bounded one, the losses by these names; of
-    rows without answers, which are made as they are judged, the losses of `a` and `b`.
+    `tie`, or `both_bad`, a tie that is kept apart; with ``loss`` `zero_one`, or the ends of a
+    bounded one, the losses by these names, or what ``score`` names; of rows without answers, which
+    are made as they are judged, those of `a` and `b`.
     ``margin``: stop once one is at least as good as the other or both are equivalent within it, on
     the scale of the difference of losses;
     ``precision``: stop at this width of the interval of the difference, a less b. All else is as
@@ -167,7 +171,8 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
         budget=_budget(budget),
         fixed=fixed,
     )
-    form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
+    named = None if score is None else _score(score, systems.scale, systems)
+    form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems, score=named)
     rows = _pairs(_answers(a), _answers(b), names)
     stops = {"precision": precision, "margin": margin, "budget": budget}
     files = RunFiles(file, key, concurrency, keep, fresh)
@@ -179,6 +184,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     judge: Judge | None,
     *,
     loss: str | tuple[float, float] = "zero_one",
+    score: tuple[str, Better] | None = None,
     alpha: float = 0.05,
     budget: Budget = None,
     fixed: bool = False,
@@ -194,12 +200,13 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
 
     ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
     given an item with the different answers as ``answers``, in an order drawn by item, and returns
-    their losses in that order. All else is as in `certify`.
+    their losses, or what ``score`` names, in that order. All else is as in `certify`.
     """
     scale = _scale(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), "exact")
     claim = Claim("pool", finite(alpha, "alpha", "alpha"), budget=_budget(budget), fixed=fixed)
-    form = PoolForm(f"the best of {len(systems)}", scale, lineup)
+    named = None if score is None else _score(score, scale, lineup)
+    form = PoolForm(f"the best of {len(systems)}", scale, lineup, score=named)
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
     return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
@@ -382,12 +389,12 @@ def _bounded(loss: object) -> tuple[Literal["bounded"], float, float]:
     return "bounded", lower, upper
 
 
-def _score(score: object, scale: LossScale) -> Score:
+def _score(score: object, scale: LossScale, named: AnySystems | None = None) -> Score:
     rule = "its name and the better direction, as ('accuracy', 'higher')"
     if not isinstance(score, tuple | list) or len(score) != len(("name", "better")):
         raise InvalidValue(f"score must be {rule}", field="score", rule=rule, value=score)
     name, better = score
-    return declared_score(name, better, scale, None)
+    return declared_score(name, better, scale, named)
 
 
 def _check_judge(judge: object) -> None:
