@@ -159,7 +159,7 @@ def test_no_verdict_is_told_as_such(session: celeus.Session, known: Exam) -> Non
         (None, "returned nothing for .* call item.unjudgeable"),
         (True, "is it right or wrong"),
         (np.bool_(0), "is it right or wrong"),
-        ("correct", "or a loss as a number"),
+        ("correct", "must be a loss as a number"),
         ([0.0, True], "is it right or wrong"),
     ],
 )
@@ -400,7 +400,7 @@ def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> 
 
 
 def test_a_verdict_of_a_word_says_which_side(session: celeus.Session) -> None:
-    with pytest.raises(Refusal, match="must be left, tie or right, or a loss"):
+    with pytest.raises(Refusal, match="must be a loss as a number, such as"):
         session.judge(lambda _: "a", concurrency=1)
 
 

@@ -234,7 +234,9 @@ class Turn:
         elif isinstance(verdict, str):
             word = PREFERENCES.get(" ".join(verdict.lower().replace("_", " ").split()))
             if word is None:
-                rule = "left, tie or right, or a loss as a number; both_bad is a tie of its own"
+                rule = "a loss as a number, such as 0.0 (left, tie or right of two answers)"
+                if self.left is not None:
+                    rule = "left, tie or right, or a loss as a number; both_bad is a tie of its own"
                 message = f"a verdict on {self.id!r} must be {rule}, and is {shortened(verdict)}"
                 raise InvalidValue(message, field="preference", rule=rule, value=verdict)
             self.prefer(word)
