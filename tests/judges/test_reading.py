@@ -97,7 +97,12 @@ RIGHT_OR_WRONG = [*SCALE]
         (RIGHT_OR_WRONG, '{"verdict": "correct", "reason": "It na', UNREADABLE),
         (RIGHT_OR_WRONG, '{"reason": "correct"}', UNREADABLE),
         (RIGHT_OR_WRONG, "{} correct", UNREADABLE),
+        (RIGHT_OR_WRONG, 'Verdict:\n```json\n{"verdict": "wrong"}\n```\nIt is Milan.', "wrong"),
+        (RIGHT_OR_WRONG, '## Verdict\n{"verdict": "wrong"}\nIt is Milan.', "wrong"),
+        (RIGHT_OR_WRONG, 'Verdict: {"verdict": "correct"}', "correct"),
+        (RIGHT_OR_WRONG, 'Verdict: wrong, {"verdict": "correct"}', UNREADABLE),
         # A line
+        (RIGHT_OR_WRONG, "So it may be wrong.\n</think>\n\nVerdict: correct", "correct"),
         (RIGHT_OR_WRONG, "Verdict: wrong\nReason: Rome would be correct.", "wrong"),
         (RIGHT_OR_WRONG, "It names Rome.\n\n**Final verdict:** correct", "correct"),
         (RIGHT_OR_WRONG, "1. It names Milan.\n2. **VERDICT**: *Wrong.*", "wrong"),

@@ -34,7 +34,9 @@ GRAMMAR = "verdicts as JSON, as a line, or alone"
 
 _VALUE = r'(?<!\\)"verdict"\s*:\s*"?'
 _STEM = re.compile(r'[\s"]*([^"]*)')
-_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_OBJECT = "\N{OBJECT REPLACEMENT CHARACTER}"
+"""Stands in the prose where a JSON object stood."""
+_THOUGHTS = re.compile(r"\A.*?</think(?:ing)?>", re.DOTALL)
 _FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
 _KEY = r"(?:\d+[.)]\s*)?[*_`]*(?:(?:my|the|our|final|overall)\s+)*verdict(?:\s+is)?[\s*_`]*"
 _LINE = re.compile(rf"(?:[>#*_`•-]+\s*)?{_KEY}[:=：](.*)", re.IGNORECASE)
@@ -135,7 +137,7 @@ def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], str, str]:
             begin += 1
             continue
         found += members
-        prose += text[end:begin]
+        prose += text[end:begin] + _OBJECT
         begin = end = behind
     return found, _FENCE.sub("", prose + text[end:]).strip(), text[end:]
 
@@ -150,7 +152,7 @@ def _lines(prose: str) -> list[str]:
             values.append(match[1] if match[1].strip(" *_`") else below)
         elif _HEADING.fullmatch(line):
             values.append(below)
-    return values
+    return [value for value in values if spelled(value) != _OBJECT]
 
 
 def _named(value: object, known: Sequence[str]) -> str:
