@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 import celeus
+from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import Turns
 from celeus.client.results import Item, Label
 from celeus.core.certificate.verify import verify
@@ -207,7 +208,7 @@ def test_a_question_is_answered() -> None:
     items, losses = exam()
     session = celeus.certify(
         items,
-        lambda item: losses[item.id],
+        lambda item: 1.0 - losses[item.id],
         score_at_least="10%",
         score=("accuracy", "higher"),
         alpha="0.0001%",
@@ -220,6 +221,65 @@ def test_a_question_is_answered() -> None:
     score = session.status().score
     assert score is not None
     assert (score.name, score.better) == ("accuracy", "higher")
+
+
+@pytest.mark.parametrize("right", [float, bool, np.bool_, int])
+def test_a_judge_returns_the_score_that_is_named(right: Callable[[bool], object]) -> None:
+    items = [{"id": f"q{at}"} for at in range(200)]
+    session = celeus.certify(
+        items,
+        lambda item: right(item.index % 10 != 0),
+        precision=0.01,
+        score=("accuracy", "higher"),
+    )
+    status = session.status()
+    assert status.score is not None
+    assert status.score.estimate == pytest.approx(0.9, abs=0.01)
+    assert status.estimate == pytest.approx(0.1, abs=0.01)
+    assert {label.loss for label in session.labels()} == {0.0, 1.0}
+
+
+def test_a_score_has_the_ends_of_the_loss() -> None:
+    items = [{"id": f"q{at}"} for at in range(40)]
+    ways: dict[str, Any] = {"precision": 0.01, "loss": (1, 5)}
+    session = celeus.certify(items, lambda _: 4.7, score=("stars", "higher"), **ways)
+    assert {label.loss for label in session.labels()} == {1.3}
+    lower = celeus.certify(items, lambda _: 4.7, score=("grade", "lower"), **ways)
+    assert {label.loss for label in lower.labels()} == {4.7}
+    with pytest.raises(celeus.Refusal, match=r"the stars of .* must be 1 to 5, and is 90"):
+        celeus.certify(items, lambda _: 90, score=("stars", "higher"), name="other", **ways)
+
+
+def test_a_function_that_returned_losses_is_another_judge_once_it_returns_scores() -> None:
+    def judge(_: celeus.Turn) -> float:
+        return 1.0
+
+    losses, scores = str(fingerprint(judge)), fingerprint(judge, scored=True)
+    assert scores.against(losses).verdict == "changed"
+    assert scores.against(str(scores)).verdict == "same"
+
+
+def test_compare_and_best_take_the_score_that_is_named() -> None:
+    def accuracy(item: celeus.Turn) -> dict[str, float]:
+        assert item.left is not None
+        assert item.right is not None
+        sides = {"left": item.left, "right": item.right}
+        return {side: float(str(text).startswith("good")) for side, text in sides.items()}
+
+    score: tuple[str, Literal["higher", "lower"]] = ("accuracy", "higher")
+    good, bad = answers("good"), answers("bad")
+    session = celeus.compare(good, bad, accuracy, margin=0.1, loss="zero_one", score=score)
+    verdict = session.status().verdict
+    assert verdict is not None
+    assert verdict.answer == "a_at_least_as_good"
+    race = celeus.best(
+        {"new": good, "old": bad},
+        lambda item: [str(text).startswith("good") for text in item.answers],
+        score=score,
+    )
+    assert race.status().raw["best"]["winner"] == "new"
+    with pytest.raises(celeus.Refusal, match="A preference has no score"):
+        celeus.compare(good, bad, by_word, margin=0.1, score=score)
 
 
 def answers(word: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from celeus.client.exchange import (
     sent,
 )
 from celeus.client.fingerprint import Fingerprint
+from celeus.client.label_loop import JudgeTask
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
 from celeus.client.results import Claim, Plan, Pool, Status, Tombstone
@@ -293,10 +294,9 @@ def session_claims(session: str, wanted: Mapping[str, Any]) -> Flow[list[Claim]]
     return [read(Claim, claim) for claim in member(told, "data")]
 
 
-def lease_seconds(session: str) -> Flow[float]:
-    """How long what is held may be unheard of."""
-    told: float = member((yield from get(f"{SESSIONS}/{session}/task")), "lease_seconds")
-    return told
+def task_of(session: str) -> Flow[JudgeTask]:
+    """The facts a session's judge needs."""
+    return JudgeTask.of((yield from get(f"{SESSIONS}/{session}/task")))
 
 
 def amend(session: str, form: Mapping[str, Any]) -> Flow[Status | None]:

@@ -90,8 +90,11 @@ class Fingerprint:
         return Comparison("same", "") if unknown is None else Comparison("unknown", unknown)
 
 
-def fingerprint(judge: object) -> Fingerprint:
-    """Return the fingerprint of a function, or of whatever describes a judge in plain values."""
+def fingerprint(judge: object, *, scored: bool = False) -> Fingerprint:
+    """Return the fingerprint of a function, or of whatever describes a judge in plain values.
+
+    A function whose returns are scores (``scored``) is another judge than if they were losses.
+    """
     runtime = (sys.implementation.cache_tag or "")[:MOST_RUNTIME] if callable(judge) else "data"
     whose = judge if hasattr(judge, "__module__") else type(judge)
     reader = _Reader(str(getattr(whose, "__module__", "")).partition(".")[0])
@@ -100,6 +103,8 @@ def fingerprint(judge: object) -> Fingerprint:
     except (OSError, RecursionError, ValueError):
         return Fingerprint(runtime, "", "", ("the judge",))
     values = "" if reader.unread else _digest(reader.values)
+    if scored:
+        code = [code, "returns a score"]
     return Fingerprint(runtime, _digest(code), values, tuple(dict.fromkeys(reader.unread)))
 
 

@@ -41,7 +41,8 @@ Budget = int | Literal["all"] | None
 Amount = float | str
 """A number on the scale; where that is one of shares also text, such as "10%" or "2pt"."""
 Judge = Callable[[Turn], object]
-"""Function from an item to its loss; for two answers `left`, `tie` or `right`, or two losses."""
+"""Function from an item to its loss, or to its score if one is named; for two answers `left`, `tie`
+or `right`, or two losses."""
 
 
 def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -79,8 +80,10 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``score_at_most`` and ``score_at_least`` the same of its score; ``budget`` is the most items to
     judge; `budget="all"` has all of them judged where nothing else is to stop it. A number on a
     scale of shares may be text, such as "10%" or, of points, "2pt".
-    ``loss`` is the kind, or the ends of a bounded one; ``score`` what its mean is called, as
-    `("accuracy", "higher")`; where higher is better a question is asked of the score.
+    ``loss`` is the kind, or the ends of a bounded one. ``score``, as `("accuracy", "higher")`,
+    names the score between the same ends that is reported, and that ``judge`` returns in place of
+    the loss: 1.0 of an answer that is right; where higher is better a question is asked of it.
+    `Turn.observe` takes the loss all the same.
     ``name`` is what the pool is called: items of another name have a session of their own.
     Where ``judge`` runs a system that answers by chance (temperature above 0, an agent), the claim
     is about the answers that came, one to each item, and not about those it would give next.
@@ -168,9 +171,10 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
 
     ``a`` and ``b``: answers by id, or rows with ``id``, ``answer`` and perhaps ``payload``, which
     is what both were asked. ``judge`` is given an item with its answers as ``left`` and ``right``,
-    in an order drawn by item, and returns the better one or `tie`, or with ``loss`` `zero_one`, or
-    the ends of a bounded one, the losses by these names; of rows without answers, which are made
-    as they are judged, the losses of `a` and `b`.
+    in an order drawn by item, and returns the better one or `tie`, or `both_bad`, a tie that is
+    kept apart; with ``loss`` `zero_one`, or the ends of a bounded one, the losses by these names,
+    or what ``score`` names; of rows without answers, which are made as they are judged, those of
+    `a` and `b`.
     ``normalisation``: where the text of an answer decides its loss, equal ones (`exact`, or but for
     `whitespace`, or `casefold`) make no difference and need no judge; default: all are judged.
     ``margin``: stop once one is at least as good as the other or both are equivalent within it, on
@@ -219,7 +223,8 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
 
     ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
     given an item with the different answers as ``answers``, in an order drawn by item, and returns
-    their losses in that order. ``normalisation`` is as in `compare`; all else as in `certify`.
+    their losses, or what ``score`` names, in that order. ``normalisation`` is as in `compare`; all
+    else as in `certify`.
     """
     scale = _scale(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), normalisation)

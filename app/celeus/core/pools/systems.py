@@ -31,7 +31,8 @@ SAME_ANSWER = "same answer"
 MOST_GRADES = 10
 FEWEST, MOST = 2, 50
 """Least and largest number of systems among which the best is sought."""
-TIE = "tie"
+TIES = ("tie", "both_bad")
+"""Preferences for neither answer; what both of two bad ones are is kept apart from a tie."""
 PLACES: tuple[str, str] = ("left", "right")
 RESERVED = (*SIDES, *PLACES)
 
@@ -150,7 +151,7 @@ class Systems(Plain):
         if self.loss.kind == "preference":
             upper = self.loss.upper
             grades = "" if upper == 1.0 else f", with `grade` from 1 to {upper:g}"
-            return f"`preference` (left, tie or right{grades})"
+            return f"`preference` (left, tie, both_bad or right{grades})"
         both = "`losses` of both (left and right)"
         return f"`label`, the true class, or {both}" if classes else both
 
@@ -177,7 +178,7 @@ class Systems(Plain):
                 rule=f"a whole number from 1 to {self.loss.upper:g}, or left out",
                 value=grade,
             )
-        if preference == TIE and "grade" not in judgement:
+        if preference in TIES and "grade" not in judgement:
             return 0.0
         better = preference
         if preference in PLACES:
@@ -187,7 +188,7 @@ class Systems(Plain):
         raise InvalidValue(
             "This is no preference.",
             field="preference",
-            rule="left, tie or right (or a or b), and `grade` only where one is better",
+            rule="left, tie, both_bad or right (or a or b), and `grade` only where one is better",
             value=preference,
         )
 
