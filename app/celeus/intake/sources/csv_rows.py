@@ -7,7 +7,7 @@ from itertools import count
 
 from celeus.intake.sources.files import HEAD, Source
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
-from celeus.intake.sources.unpacking import encoding_of, text_of
+from celeus.intake.sources.unpacking import TABLES, encoding_of, text_of
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LONGEST_CELL = 4 << 20
@@ -29,7 +29,7 @@ def sheet_of(source: Source, *, named: bool) -> Sheet:
     if skip:
         begin = rest
     csv.field_size_limit(LONGEST_CELL)
-    names = _names(_header(begin, separator))
+    names = names_of(_header(begin, separator))
     read_as = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
     read_as += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
 
@@ -75,13 +75,13 @@ def _separator(begin: str, *, named: bool) -> str:
     if not named or not begin.strip() or begin.lstrip()[:1] in {"<", "{", "["}:
         raise refused(
             "The file is no table that is known.",
-            "CSV, JSON, JSON Lines, Parquet, one of these as gzip, or a log",
+            TABLES,
             begin[:60],
         )
     return ","
 
 
-def _names(header: list[str]) -> list[str]:
+def names_of(header: list[str]) -> list[str]:
     """A name for each column: those without one, or with one that was there, get their number."""
     if len(header) > MOST_COLUMNS:
         raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(header))
