@@ -22,9 +22,9 @@ HIDDEN = "hidden"
 MANY = frozenset({"payload", "group", HIDDEN})
 """Roles that several columns may have."""
 ROLES = ("id", *SHOWN, *SIDES, *NUMBERS, "group", "payload", HIDDEN)
-JUDGED = frozenset({"answer", "messages", "image", *SIDES})
+JUDGED = frozenset({"answer", "messages", *SIDES})
 """Roles of what is judged itself."""
-ASKS = frozenset({"question", "text", "payload"})
+ASKS = frozenset({"question", "text", "image", "payload"})
 """Roles of what is shown beside it, and is judged where there is nothing else."""
 
 Source = Literal["format", "given", "name", "value"]
@@ -58,7 +58,7 @@ _NAMES: Mapping[str, str] = {
     "answer": "model_answer model_response model_output response actual_output prediction"
     " predicted_answer prediction_text predicted_text llm_answer llm_response llm_output"
     " assistant_response generated_text generated_answer generation completion output reply answer"
-    " assistant hypothesis candidate summary translation antwort respuesta réponse reponse"
+    " assistant hypothesis candidate summary translation caption antwort respuesta réponse reponse"
     " resposta risposta filtered_resps modellantwort",
     "reference": "reference reference_answer references expected expected_output expected_answer"
     " ground_truth gold gold_answer golden correct_answer right_answer best_answer ideal target"
