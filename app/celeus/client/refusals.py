@@ -68,6 +68,18 @@ class UnansweredFile(Problem, NeedsAnswer):
         super().__init__(status, body, retry_after=retry_after)
         self.more["questions"] = body.get("questions") or []
 
+    def _said(self, body: Mapping[str, Any]) -> str:
+        lines = [
+            f"{question.get('text')} ("
+            + "; ".join(
+                f"{question.get('name')}={choice.get('value')}: {choice.get('means')}"
+                for choice in question.get("choices") or [{"value": "…", "means": "any text"}]
+            )
+            + ")"
+            for question in body.get("questions") or []
+        ]
+        return "\n".join(["The file leaves questions open.", *map(plain, lines)])
+
 
 def problem_of(status: int, body: Mapping[str, Any], *, retry_after: float = 0.0) -> Problem:
     """The refusal in the body of an answer."""

@@ -408,6 +408,9 @@ class _Guess:
         if _are_verdicts([column.name]) or _named_like_a_mark(column.name):
             why = "its name: a verdict, or by whom, by which model or when"
             return Placed(column.name, HIDDEN, why, "name")
+        if _are_numbers_of_few(column):
+            why = "few rows have one: verdicts that exist already are `known`"
+            return Placed(column.name, HIDDEN, why, "value")
         if _are_outside(column, self._kind):
             ends = f"{self._kind.lower:g} to {self._kind.upper:g}"
             why = f"its numbers are not from {ends}: as a score it needs a scale"
@@ -490,10 +493,18 @@ def _are_numbers(role: str, column: Column, kind: Kind) -> bool:
     if role == "weight":
         least = all(isinstance(number, float | int) and number > 0 for number in numbers)
         return column.missing == 0 and least
+    if len(column.values) < column.missing:
+        return False
     within = [
         isinstance(number, float | int) and kind.lower <= number <= kind.upper for number in numbers
     ]
     return sum(within) >= _MOST * len(within)
+
+
+def _are_numbers_of_few(column: Column) -> bool:
+    """Numbers under the name of a guess that most rows do not have."""
+    named = {*_NAMES["score"].split(), *_NAMES["surrogate"].split()}
+    return bool(named & set(_effective(column.name)[0])) and len(column.values) < column.missing
 
 
 def _are_outside(column: Column, kind: Kind) -> bool:
