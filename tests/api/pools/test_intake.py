@@ -34,6 +34,7 @@ async def test_all_questions_come_at_once(client: httpx.AsyncClient, *, dry_run:
     assert asked["repeats"]["example"]["id"] == "i1"
     assert "better=higher: " in told["detail"]
     assert "--" not in told["detail"]
+    assert {one["name"]: one["role"] for one in told["columns"]}["rater"] == "hidden"
     assert (await client.get("/v1/pools")).json()["data"] == []
 
 
