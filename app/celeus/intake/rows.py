@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from celeus.errors import InvalidValue
 from celeus.shorten import shortened
@@ -95,6 +95,11 @@ class Options:
     model held out has answered, and helps to guess what it lost. ``reducer`` makes one score of
     several runs of an item, in place of the rule that the log names. ``missing`` are the values
     that stand for no score.
+
+    Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged.
+    ``directions`` and ``scales`` are those of columns by name, before ``higher``; the scale under
+    '' is that of the guess. ``repeats`` says what rows of one id are: `items`, the `first` of them,
+    their `mean`, or the only rows that are read, as `COLUMN=VALUE`.
     """
 
     metric: str | None = None
@@ -107,7 +112,25 @@ class Options:
     own_confidence: bool = False
     reducer: str | None = None
     missing: tuple[str, ...] = ()
+    roles: Mapping[str, str] | None = None
+    answer: str | None = None
+    directions: Mapping[str, bool] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    repeats: str | None = None
     columns: Columns = Columns()
+
+    def after(self, earlier: "Options") -> "Options":
+        """These answers about a table, and those given earlier where these have none."""
+        names = ("higher", "missing", "directions", "scales", "repeats", "rows")
+        none = Options()
+        return replace(
+            self,
+            **{
+                name: getattr(earlier, name)
+                for name in names
+                if getattr(self, name) == getattr(none, name)
+            },
+        )
 
     def loss(self, value: object, place: str, *, higher: bool) -> float | None:
         """The loss of a score; None for one that is missing. ``place`` is for the refusal."""

@@ -52,7 +52,7 @@ from celeus.api.sessions.session_models import Markdown
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
-from celeus.api.wire.problems import responses
+from celeus.api.wire.problems import ColumnOut, responses
 from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
@@ -212,6 +212,23 @@ def _or_null(value: object) -> object:
     return value or None
 
 
+class IntakeOut(FromRecord):
+    """The way in which a file was read: what was certain, given, and seen in it."""
+
+    format: str | None = Field(
+        description="What the file was: csv, jsonl, or the tool that wrote it; null where its rows"
+        " were items of the announced type."
+    )
+    read_as: list[str] = Field(description="How it was read: its separator, its encoding.")
+    columns: list[ColumnOut] = Field(description="Empty where its rows were items.")
+    answers: dict[str, Any] = Field(
+        description="What was answered, by the names of the members of the request."
+    )
+    rows: int = Field(description="How many rows it had.")
+    items: int = Field(description="How many items came of them.")
+    skipped: int = Field(description="How many rows were bad, and left out.")
+
+
 class PoolOut(FromRecord):
     """A pool without its items."""
 
@@ -254,6 +271,9 @@ class PoolOut(FromRecord):
     known: Annotated[KnownOut | None, BeforeValidator(_or_null)] = Field(
         validation_alias="stated",
         description="What is known of single losses; null where nothing is.",
+    )
+    intake: IntakeOut | None = Field(
+        description="How the file was read that it was made of; null where it was made of none."
     )
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
     archived: bool = Field(description="Whether lists leave it out.")
