@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import IO
 
 from celeus.intake import outputs
+from celeus.intake.formats import exports
 from celeus.intake.rows import Options
 from celeus.intake.sources import csv_rows, documents
 from celeus.intake.sources.files import LONGEST_LINE, Source
@@ -43,18 +44,21 @@ def _sheet(file: IO[bytes], name: str, given: SentFile) -> Sheet:
     file.seek(0)
     head = file.read(HEAD_BYTES)
     if head.startswith(documents.PARQUET):
-        return documents.parquet_of(file)
+        return exports.recognised(documents.parquet_of(file), given.options)
     source = Source.of_file(name or _called(file), file)
     zipped = head.startswith(b"PK")
     if zipped or documents.is_json(head):
         form = outputs.form_of(source)
         if form is not None:
             return outputs.sheet_of(form, source, given.options)
+        document = exports.document_of(source, given.options)
+        if document is not None:
+            return document
     check_readable(head)
     if documents.is_json(head) or _is_wide_json(head):
-        return documents.sheet_of(file)
+        return exports.recognised(documents.sheet_of(file), given.options)
     named = given.csv or PurePath(name).suffix.lower() in _TABLES
-    return csv_rows.sheet_of(file, named=named)
+    return exports.recognised(csv_rows.sheet_of(file, named=named), given.options)
 
 
 def _called(file: IO[bytes]) -> str:

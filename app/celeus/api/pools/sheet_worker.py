@@ -19,6 +19,7 @@ from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
+from celeus.intake.sources.documents import PARQUET
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
 from celeus.intake.table.columns import Column, columns_of
 from celeus.intake.table.items import Items, checked
@@ -53,12 +54,12 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
 def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame]:
     options = Options(metric=reading.metric, filter=reading.filter)
     given = SentFile(reading.name, reading.csv, options, limits.bytes)
+    if file.read(len(PARQUET)) == PARQUET:
+        _check_parquet(file, limits)
     for sheet in opened(file, given):
         if sheet is None:
             yield Frame({})
             continue
-        if sheet.form == "parquet":
-            _check_parquet(file, limits)
         look, rows = _seen(sheet, reading)
         yield Frame({"look": {name: getattr(look, name) for name in Look.__slots__}})
         yield from _batches(rows, limits)
