@@ -79,8 +79,9 @@ class Options:
     """The answers to what a file leaves open: which of several things to read, and how.
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
-    the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says
-    that the model held out has answered, and helps to guess what it lost.
+    the score. ``key`` is the member of the metadata that names an item. ``rows`` is the table,
+    member or kind of rows that is meant, of a file with several. ``own_confidence`` says that the
+    model held out has answered, and helps to guess what it lost.
     """
 
     metric: str | None = None
@@ -89,6 +90,7 @@ class Options:
     higher: bool | None = None
     scale: tuple[float, float] = (0.0, 1.0)
     key: str | None = None
+    rows: str | None = None
     own_confidence: bool = False
     columns: Columns = Columns()
 

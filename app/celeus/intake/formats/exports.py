@@ -108,6 +108,15 @@ def _has(names: set[str], marks: Sequence[str]) -> bool:
     )
 
 
+def sheet_of(source: Source, options: Options, table: Callable[[], Sheet]) -> Sheet:
+    """The rows of a file that is no log: as those of the tool that is known by its marks, if any.
+
+    ``table`` reads the file as a table. Refuses by name a file that holds a part of the results.
+    """
+    document = document_of(source, options)
+    return recognised(table(), options) if document is None else document
+
+
 def recognised(sheet: Sheet, options: Options) -> Sheet:
     """The sheet as that of the tool whose marks it has; as it is where it has those of none.
 

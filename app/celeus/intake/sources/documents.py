@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import Any
 
+from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import DEPTH_RULE, BadRow, Sheet, SheetRow, is_deep, refused
 from celeus.intake.sources.unpacking import encoding_of, text_of
 from celeus.shorten import shortened
@@ -21,25 +22,28 @@ def is_json(head: bytes) -> bool:
     return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}
 
 
-def sheet_of(file: IO[bytes]) -> Sheet:
-    """The rows of a document, or of JSON Lines; refuses what is neither."""
-    encoding = encoding_of(file)
-    with text_of(file, encoding) as text:
+def sheet_of(source: Source, member: str | None = None) -> Sheet:
+    """The rows of a document, or of JSON Lines; refuses what is neither.
+
+    ``member`` is the one that holds the rows, of a document with several lists.
+    """
+    encoding = encoding_of(source)
+    with text_of(source, encoding) as text:
         first = next((line for line in text if line.strip()), "")
         more = any(line.strip() for line in text)
     value = _parsed(first)
     if more and isinstance(value, dict):
-        return Sheet("jsonl", lambda: _lines(file, encoding))
-    if more and isinstance(value, list) and _broken(file, encoding):
-        return Sheet("jsonl", lambda: _lines(file, encoding))
-    found = _document(file, encoding)
+        return Sheet("jsonl", lambda: _lines(source, encoding))
+    if more and isinstance(value, list) and _broken(source, encoding):
+        return Sheet("jsonl", lambda: _lines(source, encoding))
+    found = _document(source, encoding)
     if found is None:
-        return Sheet("jsonl", lambda: _lines(file, encoding))
-    rows = _rows_in(found[0])
+        return Sheet("jsonl", lambda: _lines(source, encoding))
+    rows = _rows_in(found[0], member)
     return Sheet("json", lambda: enumerate(map(_row, rows), 1))
 
 
-def parquet_of(file: IO[bytes]) -> Sheet:
+def parquet_of(source: Source) -> Sheet:
     """The rows of a Parquet file; refuses one that is not whole."""
     try:
         from pyarrow import ArrowException, parquet  # noqa: PLC0415 -- an extra that few need
@@ -49,11 +53,12 @@ def parquet_of(file: IO[bytes]) -> Sheet:
     def rows() -> Iterator[tuple[int, SheetRow]]:
         number = 0
         try:
-            source = parquet.ParquetFile(file, buffer_size=1 << 20)
-            for batch in source.iter_batches(batch_size=256, use_threads=False):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield number, _row(row)
+            with source.open() as file:
+                table = parquet.ParquetFile(file, buffer_size=1 << 20)
+                for batch in table.iter_batches(batch_size=256, use_threads=False):
+                    for row in batch.to_pylist():
+                        number += 1
+                        yield number, _row(row)
         except (ArrowException, OSError, ValueError, OverflowError) as error:
             how = "one complete Parquet file"
             raise refused(
@@ -72,14 +77,14 @@ def _parsed(line: str) -> object:
         return None
 
 
-def _broken(file: IO[bytes], encoding: str) -> bool:
+def _broken(source: Source, encoding: str) -> bool:
     """The whole is no JSON."""
-    return _document(file, encoding) is None
+    return _document(source, encoding) is None
 
 
-def _document(file: IO[bytes], encoding: str) -> tuple[Any] | None:
+def _document(source: Source, encoding: str) -> tuple[Any] | None:
     """The whole as one document; None where it is none and may be lines. Refuses one cut short."""
-    with text_of(file, encoding) as text:
+    with text_of(source, encoding) as text:
         whole = text.read()
     try:
         return (json.loads(whole),)
@@ -97,8 +102,8 @@ def _document(file: IO[bytes], encoding: str) -> tuple[Any] | None:
         ) from error
 
 
-def _lines(file: IO[bytes], encoding: str) -> Iterator[tuple[int, SheetRow]]:
-    with text_of(file, encoding) as text:
+def _lines(source: Source, encoding: str) -> Iterator[tuple[int, SheetRow]]:
+    with text_of(source, encoding) as text:
         for number, line in enumerate(text, 1):
             if line.strip():
                 yield number, _line(line)
@@ -127,7 +132,7 @@ def _row(value: object) -> SheetRow:
     return BadRow("a JSON object", shortened(value))
 
 
-def _rows_in(found: Any) -> list[Any]:  # noqa: ANN401 -- any JSON
+def _rows_in(found: Any, member: str | None) -> list[Any]:  # noqa: ANN401 -- any JSON
     """The rows of a document: an array, a member that is one, or columns by their names."""
     if isinstance(found, list):
         return [found] if is_chat(found) else found
@@ -139,6 +144,8 @@ def _rows_in(found: Any) -> list[Any]:  # noqa: ANN401 -- any JSON
         for name, values in lists.items()
         if values and all(isinstance(element, dict) for element in values) and not is_chat(values)
     ]
+    if member in tables:
+        return lists[member]
     for name in (*(holder for holder in _HOLDERS if holder in tables), *tables):
         return lists[name]
     sizes = {len(values) for values in lists.values()}
