@@ -416,6 +416,7 @@ EXPORTS: tuple[Export, ...] = (
         ),
         {"id": "id"},
         shown=_under("data."),
+        unfold=each(unfolding.labelled_task),
     ),
     Export(
         "argilla",
@@ -423,6 +424,7 @@ EXPORTS: tuple[Export, ...] = (
         (("fields.*", "suggestions*", "responses*"),),
         {"id": "id"},
         shown=_under("fields."),
+        unfold=each(unfolding.answered_record),
     ),
     Export(
         "argilla",

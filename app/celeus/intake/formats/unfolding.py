@@ -277,6 +277,26 @@ def judged_pair(row: Cells) -> Cells:
     return row | found | {"answer_a": answers["A"], "answer_b": answers["B"]}
 
 
+def labelled_task(row: Cells) -> Cells:
+    """A task of Label Studio with its `labels` by name, of annotations that were not cancelled."""
+    labels: dict[str, list[object]] = {}
+    for annotation in row.get("annotations") or []:
+        if isinstance(annotation, dict) and not annotation.get("was_cancelled"):
+            for result in annotation.get("result") or []:
+                value = next(iter((result.get("value") or {}).values()), None)
+                labels.setdefault(str(result.get("from_name")), []).append(_only(value))
+    return row | {"labels": {name: _only(values) for name, values in labels.items()}}
+
+
+def answered_record(row: Cells) -> Cells:
+    """A record of Argilla with its `labels` by question, of responses that were not discarded."""
+    labels = {}
+    for name, responses in (row.get("responses") or {}).items():
+        given = [one for one in responses if one.get("status", "submitted") == "submitted"]
+        labels[name] = _only([one.get("value") for one in given])
+    return row | {"labels": labels}
+
+
 def only_input(row: Cells) -> Cells:
     """A row of Braintrust with an input of one member as that member."""
     value = row.get("input")
