@@ -14,7 +14,7 @@ ROWS = [{"frage": f"Wie heißt Fluss {at}?", "note": f"{at},5"} for at in range(
 
 
 def cells(separator: str) -> str:
-    lines = [ROWS[0].keys(), *(row.values() for row in ROWS)]
+    lines = [[*ROWS[0]], *([*row.values()] for row in ROWS)]
     return "".join(separator.join(line) + "\r\n" for line in lines)
 
 
@@ -24,7 +24,7 @@ def cells(separator: str) -> str:
         ("a.csv", cells(";").encode(), ("separated by semicolon",)),
         ("a.txt", cells("\t").encode("utf-16"), ("separated by tab", "UTF-16")),
         ("a.csv", cells(";").encode("cp1252"), ("separated by semicolon", "Windows-1252")),
-        ("a.json", json.dumps({"results": ROWS}, indent=2).encode(), ()),
+        ("a.json", json.dumps({"results": ROWS}, indent=2).encode(), ("the rows of `results`",)),
         ("a.csv.gz", gzip.compress(cells("|").encode()), ("packed with gzip", "separated by bar")),
     ],
 )
