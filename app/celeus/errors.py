@@ -42,7 +42,7 @@ The status beside each subtree is a reminder only; `app/celeus/api/wire/problems
 
 import math
 import re
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 MOST_LETTERS = 100
@@ -153,6 +153,12 @@ class InvalidValue(Invalid):
 
 class NeedsAnswer(InvalidValue):
     """The file does not say what a number or a judge's view rests on: answer the questions."""
+
+    @property
+    def questions(self) -> list[dict[str, Any]]:
+        """The questions: name, text, choices, column and example of each."""
+        questions: list[dict[str, Any]] = self.more.get("questions", [])  # type: ignore[assignment]
+        return questions
 
 
 class LossOutsideScale(Invalid):

@@ -695,11 +695,6 @@ def test_labels_of_people_stand_in_hidden_columns() -> None:
     assert row["labels.v"] == "Good"
 
 
-def test_a_wide_table_is_looked_at_quickly() -> None:
-    rows = [{f"column {at} {row}": at for at in range(20)} for row in range(40)]
-    assert sheet(lines(*rows)).known is None
-
-
 def test_bad_lines_stay_bad() -> None:
     case = next(case for case in CASES if case.form == "mt-bench")
     found = sheet(lines(case.row) + b"{broken\n" + lines(case.row))

@@ -9,11 +9,12 @@ import pytest
 
 from celeus.errors import InvalidValue
 from celeus.intake.opening import SentFile, opened
+from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import DEPTH_RULE, BadRow, Sheet
+from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.chats import messages_of
 from celeus.intake.table.columns import columns_of, number_of, shown
-from celeus.intake.table.items import Items, checked
-from celeus.intake.table.roles import ROLES, Kind, guessed
+from celeus.intake.table.roles import HIDDEN, ROLES, Kind, guessed
 from tests.nightly import NIGHTLY
 
 
@@ -23,8 +24,13 @@ def sheet(content: bytes, name: str = "") -> Sheet:
 
 def roles(rows: list[dict[str, Any]], kind: Kind | None = None) -> dict[str, str]:
     columns = columns_of(sheet(json.dumps(rows).encode()))
-    found = guessed(columns, kind or Kind())
-    return {name: role for name, role in found.items() if role != "ignore"}
+    placed = guessed(columns, kind or Kind())
+    return {column.name: column.role for column in placed if column.role != HIDDEN}
+
+
+def table(found: Sheet, kind: Kind | None = None, **answers: Any) -> Table:  # noqa: ANN401 -- as Options takes them
+    (read,) = filter(None, answered(found, kind or Kind(), Options(**answers)))
+    return read
 
 
 @pytest.mark.parametrize(
@@ -236,10 +242,8 @@ def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
 
 def test_a_surrogate_that_nothing_has_is_refused() -> None:
     found = sheet(b"a,b\nx,none\ny,much\n")
-    columns = columns_of(found)
-    items = Items(found, columns, checked({"a": "text", "b": "surrogate"}, columns), Kind())
     with pytest.raises(InvalidValue, match="no guess of a loss"):
-        list(items.rows())
+        table(found, roles={"a": "text", "b": "surrogate"})
 
 
 def nested(levels: int, *, objects: bool = False) -> Any:  # noqa: ANN401 -- any JSON
@@ -261,7 +265,7 @@ ODD: tuple[Any, ...] = (
     *(json.dumps(nested(500)), json.dumps([{"role": "u", "content": nested(500)}])),
 )
 TABLES = 600 if NIGHTLY else 150
-NAMES = [*(role for role in ROLES if role != "ignore"), "mapping", "a.b", "chosen", "rejected", "x"]
+NAMES = [*(role for role in ROLES if role != HIDDEN), "mapping", "a.b", "chosen", "rejected", "x"]
 
 
 def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
@@ -270,21 +274,29 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
     told = 0
     for _ in range(TABLES):
         names = chance.sample(NAMES, chance.randint(1, 5))
-        table = [{name: chance.choice(ODD) for name in names} for _ in range(3)]
-        content = "\n".join(map(json.dumps, table)).encode()
+        made = [{name: chance.choice(ODD) for name in names} for _ in range(3)]
+        content = "\n".join(map(json.dumps, made)).encode()
         kind = Kind(two=chance.random() < 0.3)
         try:
             found = sheet(content)
-            columns = columns_of(found)
             given = chance.random() < 0.5
-            mapping = {one.name: chance.choice(ROLES) for one in columns if given}
-            looks = [one.examples() for one in columns]
-            items = Items(found, columns, checked(mapping or guessed(columns, kind), columns), kind)
-            rows = [row for _, row in filter(None, items.rows())]
+            mapping = {one.name: chance.choice(ROLES) for one in columns_of(found) if given}
+            read = table(
+                found,
+                kind,
+                roles=mapping or None,
+                higher=True,
+                answer=None if mapping else names[0],
+                repeats="items",
+                rows="all",
+                missing=("-1", "999"),
+                scales={"": (0.0, 1.0)},
+            )
+            rows = [row for _, row in read.items.rows()]
         except InvalidValue:
             continue
         told += len(rows)
-        assert json.dumps([looks, *(row for row in rows if not isinstance(row, BadRow))])
+        assert json.dumps([read.examples, *(row for row in rows if not isinstance(row, BadRow))])
         rules = {row.rule for row in rows if isinstance(row, BadRow)}
         assert rules <= {DEPTH_RULE}
     assert told > TABLES

@@ -45,7 +45,7 @@ def _sheet(source: Source, given: SentFile) -> Sheet:
     return exports.sheet_of(
         source,
         given.options,
-        lambda: tabular.sheet_of(source, given.options, named=given.csv),
+        lambda options: tabular.sheet_of(source, options, named=given.csv),
     )
 
 

@@ -52,7 +52,7 @@ def sheet_of(form: str, source: Source, options: Options) -> Sheet:
             }
         )
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    roles = {name: {"loss": "surrogate", "model": "ignore"}.get(name, name) for name in names}
+    roles = {name: {"loss": "surrogate", "model": "hidden"}.get(name, name) for name in names}
     kept = [{name: row[name] for name in names} for row in rows]
     return Sheet(form, lambda: _numbered(kept), tuple(read_as), Known(roles))
 

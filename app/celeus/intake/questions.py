@@ -42,6 +42,12 @@ class Question:
         listed = "; ".join(f"{option} {choice.value}: {choice.means}" for choice in self.choices)
         return f"{self.text} ({listed or option})"
 
+    @property
+    def named(self) -> str:
+        """The question with its choices, by the names of a query or of Python."""
+        listed = "; ".join(f"{self.name}={choice.value}: {choice.means}" for choice in self.choices)
+        return f"{self.text} ({listed or self.name})"
+
 
 def asked(place: str, questions: Sequence[Question]) -> NeedsAnswer:
     """The refusal of a file that leaves these questions open."""
@@ -50,4 +56,18 @@ def asked(place: str, questions: Sequence[Question]) -> NeedsAnswer:
         " ".join([f"{place}:", *(question.line for question in questions)]),
         field=first.name,
         questions=[asdict(question) for question in questions],
+    )
+
+
+def named(refusal: NeedsAnswer) -> NeedsAnswer:
+    """The same refusal, its questions by the names of a query or of Python."""
+    questions = [
+        Question(**{**question, "choices": tuple(Choice(**one) for one in question["choices"])})
+        for question in refusal.questions
+    ]
+    place = refusal.detail.partition(":")[0]
+    return NeedsAnswer(
+        " ".join([f"{place}:", *(question.named for question in questions)]),
+        field=refusal.field,
+        questions=refusal.questions,
     )

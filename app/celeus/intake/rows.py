@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from celeus.errors import InvalidValue
 from celeus.shorten import shortened
@@ -79,9 +79,16 @@ class Options:
     """The answers to what a file leaves open: which of several things to read, and how.
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
-    the score. ``key`` is the member of the metadata that names an item. ``rows`` is the table,
-    member or kind of rows that is meant, of a file with several. ``own_confidence`` says that the
-    model held out has answered, and helps to guess what it lost.
+    the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says
+    that the model held out has answered, and helps to guess what it lost. ``missing`` are the
+    values that stand for no score.
+
+    Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged.
+    ``directions`` and ``scales`` are those of columns by name, before ``higher``; the scale under
+    '' is that of the guess. ``repeats`` says what rows of one id are: `items`, the `first` of them,
+    their `mean`, or the only rows that are read, as `COLUMN=VALUE`. ``rows`` is the table,
+    member or kind of rows that is meant, of a file with several, or which rows are items: `with_id`
+    or `all`.
     """
 
     metric: str | None = None
@@ -90,9 +97,28 @@ class Options:
     higher: bool | None = None
     scale: tuple[float, float] = (0.0, 1.0)
     key: str | None = None
-    rows: str | None = None
     own_confidence: bool = False
+    missing: tuple[str, ...] = ()
+    roles: Mapping[str, str] | None = None
+    answer: str | None = None
+    directions: Mapping[str, bool] = field(default_factory=dict)
+    scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    repeats: str | None = None
+    rows: str | None = None
     columns: Columns = Columns()
+
+    def after(self, earlier: "Options") -> "Options":
+        """These answers about a table, and those given earlier where these have none."""
+        names = ("higher", "missing", "directions", "scales", "repeats", "rows")
+        none = Options()
+        return replace(
+            self,
+            **{
+                name: getattr(earlier, name)
+                for name in names
+                if getattr(self, name) == getattr(none, name)
+            },
+        )
 
     def loss(self, value: object, place: str, *, higher: bool) -> float | None:
         """The loss of a score; None for one that is not finite. ``place`` is for the refusal."""

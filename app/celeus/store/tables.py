@@ -177,6 +177,8 @@ pools = Table(
     Column("levels", JSONB(none_as_null=True)),
     # The group columns, each with its values in the order of their codes.
     Column("group_columns", JSONB(none_as_null=True)),
+    # How the file that it was made of was read: what was certain, given and guessed.
+    Column("intake", JSONB(none_as_null=True)),
     # A hash chain over the items so far; `digest` is the sealed pool's.
     Column("items_digest", LargeBinary, nullable=False, server_default=text("''::bytea")),
     Column("digest", LargeBinary),
@@ -223,6 +225,8 @@ mappings = Table(
     Column("columns_digest", LargeBinary, primary_key=True),
     # Roles by the columns of a file.
     Column("mapping", JSONB, nullable=False),
+    # What else was answered about it, by the names of the questions.
+    Column("answers", JSONB(none_as_null=True)),
     Column("used_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
 )
 

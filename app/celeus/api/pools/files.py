@@ -36,7 +36,7 @@ from celeus.api.pools.losses import (
 )
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pool_models import FILE_BODY
-from celeus.api.pools.pools import PoolOut
+from celeus.api.pools.pools import ColumnOut, PoolOut
 from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
 from celeus.api.pools.upload_rows import Rows, read_rows
 from celeus.api.sessions.session_models import Markdown
@@ -50,6 +50,7 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.rows.validation import MalformedRow
 from celeus.core.pools.score import LONGEST_NAME, Better
 from celeus.core.pools.systems import MOST, AnySystems, Normalisation, Systems
+from celeus.intake.table.answers import NAMES
 from celeus.intake.table.roles import ROLES
 from celeus.operations.pools import mappings, pools
 from celeus.operations.pools.earlier import BasedOn
@@ -63,6 +64,10 @@ FIRST_BYTES = 1 << 20
 _METRICS: TypeAdapter[dict[str, MetricIn]] = TypeAdapter(MetricsIn)
 _LEVELS: TypeAdapter[list[LevelIn]] = TypeAdapter(LevelsIn)
 MOST_SPREAD = 8
+_LONGEST = 1_000
+_MOST_ANSWERS = 50
+_LISTS = ("better", "scale", "missing")
+"""Members of the query that may stand several times."""
 
 router = APIRouter(prefix="/v1/pool-files", tags=["pools"], route_class=JsonRoute)
 
@@ -113,7 +118,16 @@ class PoolFileOut(BaseModel):
     items: int = Field(description="Rows that are items.")
     skipped: int = Field(description="Bad rows; the faults of the first are in `errors`.")
     errors: list[ProblemError] = Field(description="Faults of bad rows by line, the first 100.")
-    columns: list[str] = Field(description="Names of the numeric columns of the pool.")
+    columns: list[ColumnOut] = Field(
+        description="Every column of the file with its role and the reason. Empty where its rows"
+        " are items."
+    )
+    answers: dict[str, Any] = Field(
+        description="What was answered about the file, by the names of the members of the request,"
+        " also for the last file of these columns."
+    )
+    rows: int = Field(description="Rows of the file, also those that were not asked for.")
+    numeric: list[str] = Field(description="Names of the numeric columns of the pool.")
     classes: int | None = Field(
         description="Number of classes, where rows have probabilities; else null."
     )
@@ -127,8 +141,7 @@ class PoolFileOut(BaseModel):
     )
     read_as: list[str] = Field(description="How it was read: its separator, its encoding.")
     mapping: dict[str, str] = Field(
-        description="The role of every column of the file; it can be sent as `mapping`. Empty"
-        " where its rows are items."
+        description="The roles of `columns`, as they can be sent as `mapping`."
     )
     mapping_source: Literal["items", "given", "remembered", "guessed", "log"] = Field(
         description="Where the mapping is from. `items`: there is none, the rows are items;"
@@ -206,16 +219,48 @@ class PoolFileQuery(BaseModel):
         description="What the columns of the file mean, as JSON: roles by columns, such as"
         ' `{"Frage": "question", "Nr": "id"}`. Roles: '
         + ", ".join(f"`{role}`" for role in ROLES)
-        + ". `surrogate` is a guess of the loss, `score` a guess that is better the higher it is;"
-        " `payload` is shown under the column's own name. Columns left out are ignored. A long one"
-        " goes into a form. Without it the roles are guessed by names and values, and told in the"
-        " answer; rows that are items already have none.",
+        + ". `surrogate` is a guess of the loss, `score` one of a score; `known` is a verdict that"
+        " somebody has given already: the item is never drawn. `payload` is shown under the name of"
+        " the column. Columns left out are hidden. A long one goes into a form. Without it the"
+        " roles follow from names and values, and stand in the answer; rows that are items already"
+        " have none.",
     )
     metric: str | None = Field(
         None, max_length=200, description="Which metric of a log, where it has several."
     )
     filter: str | None = Field(
         None, max_length=200, description="Which filter of a log of lm-eval."
+    )
+    answer: str | None = Field(
+        None, max_length=_LONGEST, description="Which column is judged, where none is known to be."
+    )
+    better: list[Annotated[str, Field(max_length=_LONGEST)]] = Field(
+        [],
+        max_length=_MOST_ANSWERS,
+        description="Which way scores or earlier verdicts are better, `higher` or `lower`; for one"
+        " column `COLUMN=higher`.",
+    )
+    scale: list[Annotated[str, Field(max_length=_LONGEST)]] = Field(
+        [],
+        max_length=_MOST_ANSWERS,
+        description="The least and the greatest value of the scores, such as `1 to 5`, where the"
+        " pool has another scale; for one column `COLUMN=1 to 5`.",
+    )
+    missing: list[Annotated[str, Field(max_length=_LONGEST)]] = Field(
+        [],
+        max_length=_MOST_ANSWERS,
+        description="Values that stand for no score, such as -1. Empty, null and NaN always do.",
+    )
+    repeats: str | None = Field(
+        None,
+        max_length=_LONGEST,
+        description="What rows of one id are: `items` of their own, one item by the `first` of them"
+        " or with the `mean` of their scores; or the only rows that are read, `COLUMN=VALUE`.",
+    )
+    rows: str | None = Field(
+        None,
+        max_length=_LONGEST,
+        description="Which rows are items, where some have no id: `with_id` or `all`.",
     )
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
@@ -316,6 +361,7 @@ class PoolFileQuery(BaseModel):
     openapi_extra=FILE_BODY,
     responses=responses(
         errors.InvalidValue,
+        errors.NeedsAnswer,
         errors.BadRows,
         errors.IdempotencyKeyReused,
         errors.PoolNotFound,
@@ -338,7 +384,8 @@ async def create_pool_from_file(
 
     A dry run reads and checks the same, tells bad rows by line, and answers 200. The file may be
     any table, or a log of an evaluation; in a form (`-F file=@…`) the members of the query may be
-    members of the form.
+    members of the form. Where the file does not say what a number means or what judges are to see,
+    all of it is asked at once (`needs_answer`).
     """
     form = format_of_any(request)
     if media_of(request) != FORM:
@@ -348,8 +395,12 @@ async def create_pool_from_file(
         params = _with_members(request, params, upload)
         dry_run = params.dry_run
         wanted = _wanted(params, upload.name)
-        options = ImportOptions(skip_bad_rows=dry_run or params.on_error == "skip", dry_run=dry_run)
         seen, look = FileHead(params.preview), Look()
+        options = ImportOptions(
+            skip_bad_rows=dry_run or params.on_error == "skip",
+            dry_run=dry_run,
+            intake=lambda done: _intake(look, done),
+        )
 
         def encode(done: ImportResult) -> bytes:
             answer = PoolFileOut(
@@ -357,12 +408,12 @@ async def create_pool_from_file(
                 items=done.added,
                 skipped=done.skipped,
                 errors=[ProblemError.model_validate(fault) for fault in done.faults],
-                columns=list(done.pool.columns),
+                numeric=list(done.pool.columns),
                 classes=done.pool.classes,
                 preview=seen.rows,
                 first=seen.items,
                 dry_run=dry_run,
-                **asdict(look),
+                **asdict(look) | {"rows": _rows_read(look, done)},
             )
             return answer.model_dump_json().encode()
 
@@ -378,8 +429,22 @@ async def create_pool_from_file(
             # Nobody reads what a dry run would find; a pool is asked for again by its key
             answer = await (unless_gone(request, answering) if dry_run else answering)
         if look.mapping and not dry_run:
-            await mappings.remember(context, look.mapping)
+            await mappings.remember(context, look.mapping, look.answers)
         return answer
+
+
+def _rows_read(look: Look, done: ImportResult) -> int:
+    return max(look.rows, done.added + done.skipped)
+
+
+def _intake(look: Look, done: ImportResult) -> dict[str, Any]:
+    """The record of how the file was read."""
+    members = ("format", "read_as", "columns", "answers")
+    return {name: getattr(look, name) for name in members} | {
+        "rows": _rows_read(look, done),
+        "items": done.added,
+        "skipped": done.skipped,
+    }
 
 
 def _read(name: str, form: TypeAdapter[T], given: str | None) -> T:
@@ -410,7 +475,7 @@ def _with_members(request: Request, params: PoolFileQuery, upload: FormFile) -> 
     for name in PoolFileQuery.model_fields:
         values = [*request.query_params.getlist(name), *upload.members.get(name, [])]
         if values:
-            given[name] = values if name == "system" else values[-1]
+            given[name] = values if name in {"system", *_LISTS} else values[-1]
     try:
         return PoolFileQuery.model_validate(given)
     except ValidationError as error:
@@ -464,8 +529,7 @@ async def _rows(
         two=isinstance(wanted.named, Systems),
         mapping=mapping,
         remembered=[] if mapping is not None else await mappings.remembered(context),
-        metric=params.metric,
-        filter=params.filter,
+        answers=params.model_dump(include={*NAMES}),
     )
     async with context.process(of_file=True):
         with closing(sheet_rows(upload.file, reading, limits, look)) as rows:

@@ -1,6 +1,6 @@
 """Routes of pools and their schemas."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -212,6 +212,35 @@ def _or_null(value: object) -> object:
     return value or None
 
 
+class ColumnOut(FromRecord):
+    """A column of a file: what it was taken for, and why."""
+
+    name: str = Field(description="Its name; that of a nested member by its path.")
+    role: str = Field(description="What it is, as in a `mapping`; `hidden` is shown to nobody.")
+    why: str = Field(description="The reason, in a phrase.")
+    source: Literal["format", "given", "name", "value"] = Field(
+        description="Where that is from: the format of the file, somebody's word, the name of the"
+        " column, or its values."
+    )
+
+
+class IntakeOut(FromRecord):
+    """The way in which a file was read: what was certain, given, and seen in it."""
+
+    format: str | None = Field(
+        description="What the file was: csv, jsonl, or the tool that wrote it; null where its rows"
+        " were items of the announced type."
+    )
+    read_as: list[str] = Field(description="How it was read: its separator, its encoding.")
+    columns: list[ColumnOut] = Field(description="Empty where its rows were items.")
+    answers: dict[str, Any] = Field(
+        description="What was answered, by the names of the members of the request."
+    )
+    rows: int = Field(description="How many rows it had.")
+    items: int = Field(description="How many items came of them.")
+    skipped: int = Field(description="How many rows were bad, and left out.")
+
+
 class PoolOut(FromRecord):
     """A pool without its items."""
 
@@ -254,6 +283,9 @@ class PoolOut(FromRecord):
     known: Annotated[KnownOut | None, BeforeValidator(_or_null)] = Field(
         validation_alias="stated",
         description="What is known of single losses; null where nothing is.",
+    )
+    intake: IntakeOut | None = Field(
+        description="How the file was read that it was made of; null where it was made of none."
     )
     digest: str | None = Field(description="SHA-256 that names the sealed pool.")
     archived: bool = Field(description="Whether lists leave it out.")

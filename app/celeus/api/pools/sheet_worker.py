@@ -7,6 +7,7 @@ is no more than a refusal.
 import json
 import traceback
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import IO, Any
 
 import numpy as np
@@ -16,14 +17,15 @@ from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits
 from celeus.api.pools.sheets import Look, Reading, are_items
 from celeus.api.pools.upload_rows import csv_row, narrow
 from celeus.core.pools.rows.validation import MalformedRow
-from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
+from celeus.errors import InvalidValue, NeedsAnswer, PoolTooLarge, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
-from celeus.intake.rows import Options
+from celeus.intake.questions import named
 from celeus.intake.sources.documents import PARQUET
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
-from celeus.intake.table.columns import Column, columns_of
-from celeus.intake.table.items import Items, checked
-from celeus.intake.table.roles import Kind, guessed
+from celeus.intake.table.answers import answers_of, options_of
+from celeus.intake.table.asking import Remembered, Table, answered
+from celeus.intake.table.columns import columns_of
+from celeus.intake.table.roles import Kind
 from celeus.operations.runtime.workers import Files, Frame, serve
 
 BATCH_ROWS = 4096
@@ -38,6 +40,8 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     limits = Limits(**job.values["limits"])
     try:
         yield from _frames(files[0], reading, limits)
+    except NeedsAnswer as refusal:
+        raise named(refusal) from refusal
     except InvalidValue as refusal:
         if isinstance(refusal.rule, str) and refusal.field is not None:
             raise
@@ -52,7 +56,7 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
 
 
 def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame]:
-    options = Options(metric=reading.metric, filter=reading.filter)
+    options = options_of(reading.answers, reading.mapping)
     given = SentFile(reading.name, reading.csv, options, limits.bytes)
     if file.read(len(PARQUET)) == PARQUET:
         _check_parquet(file, limits)
@@ -60,9 +64,22 @@ def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame
         if sheet is None:
             yield Frame({})
             continue
-        look, rows = _seen(sheet, reading)
-        yield Frame({"look": {name: getattr(look, name) for name in Look.__slots__}})
-        yield from _batches(rows, limits)
+        items = _own(sheet, reading)
+        if items is not None:
+            yield _look(Look(sheet.form, [*sheet.read_as]))
+            yield from _batches(items, limits)
+            continue
+        kind = Kind(reading.lower, reading.upper, reading.two)
+        remembered = [
+            Remembered(before["mapping"], options_of(before["answers"] or {}))
+            for before in reading.remembered
+        ]
+        for table in answered(sheet, kind, options, remembered):
+            if table is None:
+                yield Frame({})
+                continue
+            yield _look(_of_table(sheet, table))
+            yield from _batches(table.items.rows(), limits)
 
 
 def _check_parquet(file: IO[bytes], limits: Limits) -> None:
@@ -71,37 +88,30 @@ def _check_parquet(file: IO[bytes], limits: Limits) -> None:
     check_declared(file, limits)
 
 
-def _seen(sheet: Sheet, reading: Reading) -> tuple[Look, Iterator[Line | None]]:
-    """Return the look at the sheet, and an iterator of its items."""
-    kind = Kind(reading.lower, reading.upper, reading.two)
-    read_as = [*sheet.read_as]
+def _look(look: Look) -> Frame:
+    return Frame({"look": asdict(look)})
+
+
+def _own(sheet: Sheet, reading: Reading) -> Iterator[Line] | None:
+    """The rows of a sheet that are items already; None where its columns have to be known."""
     if sheet.known is None and reading.mapping is None:
         names = next((list(row) for _, row in sheet.rows() if not isinstance(row, BadRow)), [])
         if are_items(names):
-            return Look(sheet.form, read_as), _as_they_are(sheet, names)
-    columns = columns_of(sheet)
-    if not columns:
-        return Look(sheet.form, read_as), _as_they_are(sheet, [])
-    mapping, source = _mapping(sheet, columns, reading, kind)
-    roles = checked(mapping, columns)
-    examples = {column.name: column.examples() for column in columns}
-    look = Look(sheet.form, read_as, roles, source, examples)
-    return look, Items(sheet, columns, roles, kind).rows()
+            return _as_they_are(sheet, names)
+    return None if columns_of(sheet) else _as_they_are(sheet, [])
 
 
-def _mapping(
-    sheet: Sheet, columns: list[Column], reading: Reading, kind: Kind
-) -> tuple[dict[str, str], str]:
-    """The role of every column, and where that comes from."""
-    if reading.mapping is not None:
-        return dict(reading.mapping), "given"
-    names = {column.name for column in columns}
-    for mapping in reading.remembered:
-        if mapping.keys() == names:
-            return dict(mapping), "remembered"
-    if sheet.known is not None:
-        return dict(sheet.known.roles), "log"
-    return guessed(columns, kind), "guessed"
+def _of_table(sheet: Sheet, table: Table) -> Look:
+    return Look(
+        format=sheet.form,
+        read_as=[*sheet.read_as],
+        mapping={column.name: column.role for column in table.columns},
+        mapping_source=table.source,
+        columns=[asdict(column) for column in table.columns],
+        answers=answers_of(table.options),
+        rows=table.facts.rows,
+        examples=table.examples,
+    )
 
 
 def _as_they_are(sheet: Sheet, names: list[str]) -> Iterator[Line]:
@@ -123,14 +133,11 @@ def _as_they_are(sheet: Sheet, names: list[str]) -> Iterator[Line]:
             yield line, item
 
 
-def _batches(rows: Iterator[Line | None], limits: Limits) -> Iterator[Frame]:
+def _batches(rows: Iterator[Line], limits: Limits) -> Iterator[Frame]:
     lines: list[int] = []
     texts: list[bytes] = []
     size = total = 0
     for numbered in rows:
-        if numbered is None:
-            yield Frame({})
-            continue
         text = _encoded(numbered[1])
         lines.append(numbered[0])
         texts.append(text)

@@ -53,8 +53,9 @@ _OUR_PARTS = (
 class Reading:
     """The way a file is to be read: its name, and the roles of its columns.
 
-    ``remembered`` are mappings that were used before, the last one first. ``lower`` and ``upper``
-    are the ends of the scale of losses, ``two`` says that two systems are compared.
+    ``remembered`` are mappings that were used before with the answers that went with them, the last
+    one first. ``lower`` and ``upper`` are the ends of the scale of losses, ``two`` says that two
+    systems are compared. ``answers`` are those to questions about the file, by their names.
     """
 
     name: str
@@ -63,9 +64,8 @@ class Reading:
     upper: float
     two: bool
     mapping: Mapping[str, str] | None = None
-    remembered: Sequence[Mapping[str, str]] = ()
-    metric: str | None = None
-    filter: str | None = None
+    remembered: Sequence[Mapping[str, Any]] = ()
+    answers: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -76,6 +76,9 @@ class Look:
     read_as: list[str] = field(default_factory=list)
     mapping: dict[str, str] = field(default_factory=dict)
     mapping_source: str = "items"
+    columns: list[dict[str, str]] = field(default_factory=list)
+    answers: dict[str, Any] = field(default_factory=dict)
+    rows: int = 0
     examples: dict[str, list[str]] = field(default_factory=dict)
 
 

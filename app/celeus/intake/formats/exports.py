@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
-from celeus.errors import InvalidValue
-from celeus.intake.formats import unfolding
-from celeus.intake.formats.unfolding import each, joined, several
+from celeus.errors import InvalidValue, NeedsAnswer
+from celeus.intake.formats import export_rows
+from celeus.intake.formats.export_rows import each, joined, several
 from celeus.intake.rows import Options
 from celeus.intake.sources.files import LONGEST_LINE, Source
 from celeus.intake.sources.sheet import BadRow, Known, Score, Sheet, refused
@@ -46,7 +46,7 @@ class Export:
     scores: Mapping[str, Score] = field(default_factory=dict)
     shown: Callable[[Sequence[str]], list[str]] | None = None
     repeats: tuple[str, ...] = ()
-    unfold: unfolding.Unfolding | None = None
+    unfold: export_rows.Unfolding | None = None
 
     def fits(self, names: set[str]) -> bool:
         """Return True if a file with these columns is one of the tool."""
@@ -84,7 +84,7 @@ class Export:
             inner = set(self.shown(names))
             guess = guessed([column for column in columns if column.name in inner], Kind())
             kept = {*SHOWN, "payload"}
-            roles |= {name: role for name, role in guess.items() if role in kept}
+            roles |= {column.name: column.role for column in guess if column.role in kept}
         return roles
 
     def _metrics(self, columns: Sequence[Column]) -> dict[str, Score]:
@@ -108,13 +108,33 @@ def _has(names: set[str], marks: Sequence[str]) -> bool:
     )
 
 
-def sheet_of(source: Source, options: Options, table: Callable[[], Sheet]) -> Sheet:
+def sheet_of(source: Source, options: Options, table: Callable[[Options], Sheet]) -> Sheet:
     """The rows of a file that is no log: as those of the tool that is known by its marks, if any.
 
     ``table`` reads the file as a table. Refuses by name a file that holds a part of the results.
     """
     document = document_of(source, options)
-    return recognised(table(), options) if document is None else document
+    if document is not None:
+        return document
+    try:
+        return recognised(table(options), options)
+    except NeedsAnswer:
+        # Rows of several kinds, which a tool that writes events has
+        if options.rows is not None:
+            raise
+        sheet = _of_all_rows(table, options)
+        if sheet is None:
+            raise
+        return sheet
+
+
+def _of_all_rows(table: Callable[[Options], Sheet], options: Options) -> Sheet | None:
+    """The sheet of all rows, of whatever kinds, if a tool is known by them."""
+    try:
+        sheet = recognised(table(replace(options, rows="all")), options)
+    except NeedsAnswer:
+        return None
+    return None if sheet.known is None else sheet
 
 
 def recognised(sheet: Sheet, options: Options) -> Sheet:
@@ -177,7 +197,7 @@ def document_of(source: Source, options: Options) -> Sheet | None:
     sheet = Sheet("json", lambda: iter(numbered))
     if "correct" in found.export.scores:
         name = "accuracy"
-        told = unfolding.agreement(numbered, "correct", document.get(name), f"the file's {name}")
+        told = export_rows.agreement(numbered, "correct", document.get(name), f"the file's {name}")
         sheet = replace(sheet, read_as=tuple(told))
     return found.export.sheet_of(sheet, options)
 
@@ -262,14 +282,14 @@ EXPORTS: tuple[Export, ...] = (
         (("sample_id", "event_id", "type", "data*"),),
         {"id": "sample_id", "question": "prompt", "answer": "sampled", "reference": "expected"},
         {"correct": _UNIT, "metrics.accuracy": _UNIT, "metrics.*": _OPEN},
-        unfold=joined(unfolding.openai_events),
+        unfold=joined(export_rows.openai_events),
     ),
     Export(
         "openai-batch",
         "output of OpenAI's batch API",
         (("custom_id", "response*", "error*", "response.status_code"),),
         {"id": "custom_id", "answer": "answer", "payload": "failed"},
-        unfold=unfolding.batch_answers,
+        unfold=export_rows.batch_answers,
     ),
     Export(
         "ragas",
@@ -307,7 +327,7 @@ EXPORTS: tuple[Export, ...] = (
         },
         {"graded": _UNIT},
         repeats=("sample",),
-        unfold=several(unfolding.code_samples),
+        unfold=several(export_rows.code_samples),
     ),
     Export(
         "tau-bench",
@@ -324,7 +344,7 @@ EXPORTS: tuple[Export, ...] = (
         {"id": "task_id", "question": "instruction"},
         {"is_resolved": _UNIT},
         repeats=("trial_name",),
-        unfold=unfolding.resolved_or_failed,
+        unfold=export_rows.resolved_or_failed,
     ),
     Export(
         "lighteval",
@@ -338,7 +358,7 @@ EXPORTS: tuple[Export, ...] = (
             "answer": "model_response.text",
         },
         _LIGHTEVAL | {"metric.*": _OPEN},
-        unfold=each(unfolding.gold_choice),
+        unfold=each(export_rows.gold_choice),
     ),
     Export(
         "lighteval",
@@ -367,14 +387,14 @@ EXPORTS: tuple[Export, ...] = (
         (("question_id", "model_1", "model_2", "g1_winner", "g1_user_prompt"),),
         _ARENA,
         repeats=("turn", "model_1", "model_2"),
-        unfold=each(unfolding.judged_pair),
+        unfold=each(export_rows.judged_pair),
     ),
     Export(
         "arena",
         "votes of the Arena",
         (("winner_model_a", "winner_model_b", "winner_tie", "response_a", "response_b"),),
         {"id": "id", "question": "prompt", "answer_a": "response_a", "answer_b": "response_b"},
-        unfold=each(unfolding.arena_votes),
+        unfold=each(export_rows.arena_votes),
     ),
     Export(
         "arena",
@@ -382,7 +402,7 @@ EXPORTS: tuple[Export, ...] = (
         (("conversation_a", "conversation_b", "winner"),),
         _ARENA,
         repeats=("turn", "judge"),
-        unfold=each(unfolding.arena_battle),
+        unfold=each(export_rows.arena_battle),
     ),
     Export(
         "alpaca-eval",
@@ -405,7 +425,7 @@ EXPORTS: tuple[Export, ...] = (
             "answer_a": "chosen",
             "answer_b": "rejected",
         },
-        unfold=each(unfolding.chosen_rejected),
+        unfold=each(export_rows.chosen_rejected),
     ),
     Export(
         "label-studio",
@@ -416,7 +436,7 @@ EXPORTS: tuple[Export, ...] = (
         ),
         {"id": "id"},
         shown=_under("data."),
-        unfold=each(unfolding.labelled_task),
+        unfold=each(export_rows.labelled_task),
     ),
     Export(
         "argilla",
@@ -424,7 +444,7 @@ EXPORTS: tuple[Export, ...] = (
         (("fields.*", "suggestions*", "responses*"),),
         {"id": "id"},
         shown=_under("fields."),
-        unfold=each(unfolding.answered_record),
+        unfold=each(export_rows.answered_record),
     ),
     Export(
         "argilla",
@@ -459,7 +479,7 @@ EXPORTS: tuple[Export, ...] = (
         (("HITId", "WorkerId", "Input.*"), ("HITId", "AssignmentId", "Input.*")),
         {"id": "HITId"},
         shown=_under("Input."),
-        unfold=joined(unfolding.hits),
+        unfold=joined(export_rows.hits),
     ),
     Export(
         "phoenix",
@@ -487,7 +507,7 @@ EXPORTS: tuple[Export, ...] = (
         {"id": "segment", "question": "source", "answer": "target"},
         {"mqm": Score(False, (0.0, 25.0))},
         repeats=("system",),
-        unfold=joined(unfolding.segments),
+        unfold=joined(export_rows.segments),
     ),
     Export(
         "squad",
@@ -560,7 +580,7 @@ EXPORTS: tuple[Export, ...] = (
         ),
         {"id": "id", "question": "input", "answer": "output", "reference": "expected"},
         {"scores.*": _UNIT},
-        unfold=each(unfolding.only_input),
+        unfold=each(export_rows.only_input),
     ),
     Export(
         "vlmevalkit",
@@ -575,7 +595,7 @@ EXPORTS: tuple[Export, ...] = (
             "answer": "prediction",
         },
         {"hit": _UNIT},
-        unfold=each(unfolding.options_of),
+        unfold=each(export_rows.options_of),
     ),
 )
 """The tables that are known, the first of them first."""
@@ -621,7 +641,7 @@ _COMPASS_DETAILS = Export("opencompass", "details of OpenCompass", (), _COMPASS,
 _DOCUMENTS = (
     _Document(
         _is_evalplus,
-        unfolding.plus_samples,
+        export_rows.plus_samples,
         Export(
             "evalplus",
             "results of EvalPlus",
@@ -631,10 +651,10 @@ _DOCUMENTS = (
             repeats=("sample",),
         ),
     ),
-    _Document(_is_compass, unfolding.compass_details, _COMPASS_DETAILS),
+    _Document(_is_compass, export_rows.compass_details, _COMPASS_DETAILS),
     _Document(
         lambda document: _first(document).keys() >= {"origin_prompt", "prediction", "gold"},
-        unfolding.compass_details,
+        export_rows.compass_details,
         replace(_COMPASS_DETAILS, called="predictions of OpenCompass", scores={}),
     ),
     _Document(
@@ -642,7 +662,7 @@ _DOCUMENTS = (
             document.keys() >= {"tasks", "simulations"}
             and _first(document["simulations"]).keys() >= {"task_id", "trial", "messages"}
         ),
-        unfolding.simulations,
+        export_rows.simulations,
         Export(
             "tau-bench", "results of tau2-bench", (), _TAU, {"reward": _UNIT}, repeats=("trial",)
         ),

@@ -29,9 +29,22 @@ _WORDS = {
     **dict.fromkeys(("false", "no", "n", "fail", "failed", "incorrect", "wrong"), 0.0),
     **dict.fromkeys(("falsch", "nein", "faux", "non"), 0.0),
 }
+_JUDGING = (
+    _WORDS.keys()
+    - {"true", "yes", "y", "false", "no", "n"}
+    - {
+        *("wahr", "ja", "vrai", "oui", "falsch", "nein", "faux", "non"),
+    }
+)
+"""Words that say by themselves which one is better; `yes` may be the worse one."""
 _COMMA = re.compile(r"[-+]?\d+,\d+")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 _PICTURES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
+_PICTURE = re.compile(
+    r"data:image/|https?://\S+\.(?:png|jpe?g|gif|webp|svg|avif|bmp)(?:[?#]|$)", re.IGNORECASE
+)
+_BASE64 = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
+"""How a picture in bare base64 begins."""
 
 
 @dataclass(slots=True)
@@ -136,6 +149,22 @@ def number_of(value: object, *, comma: bool = False) -> object:  # noqa: PLR0911
     return number / 100 if share else number
 
 
+def is_share(value: object) -> bool:
+    """Return True for a number on the scale from 0 to 1 by how it is written: %, a word, a bool."""
+    if isinstance(value, bool):
+        return True
+    return isinstance(value, str) and (
+        value.strip().endswith("%") or value.strip().lower() in _WORDS
+    )
+
+
+def judges(values: list[Any]) -> bool:
+    """Return True if all values are words of which one is better, such as correct and wrong."""
+    return bool(values) and all(
+        isinstance(value, str) and value.strip().lower() in _JUDGING for value in values
+    )
+
+
 def _has_commas(values: list[Any]) -> bool:
     """Numbers of the column are written with a decimal comma, and cannot mean anything else."""
     texts = [one.strip().removesuffix("%").strip() for one in values if isinstance(one, str)]
@@ -204,7 +233,19 @@ def picture_of(value: object) -> Any:  # noqa: ANN401 -- any JSON
         if kind is None:
             return None
         return f"data:image/{kind};base64,{base64.b64encode(value).decode()}"
+    if isinstance(value, str) and (kind := _base64_kind(value)) is not None:
+        return f"data:image/{kind};base64,{value.strip()}"
     return kept(value)
+
+
+def is_picture_text(text: str) -> bool:
+    """Return True for the address of a picture, or one in bare base64."""
+    return _PICTURE.match(text) is not None or _base64_kind(text) is not None
+
+
+def _base64_kind(text: str) -> str | None:
+    kind = next((name for mark, name in _BASE64.items() if text.startswith(mark)), None)
+    return kind if kind is not None and re.fullmatch(r"[\w+/]+=*\s*", text) else None
 
 
 def _is_picture(value: dict[str, Any]) -> bool:

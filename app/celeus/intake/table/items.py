@@ -1,34 +1,32 @@
 """Rows of a sheet as items of a pool, by the roles of its columns.
 
-A surrogate that is 0 or 1 in every row says that an item is certain, which no guess is: it becomes
+A guess that is 0 or 1 in every row says that an item is certain, which no guess is: it becomes
 
     g = (v + p) / 2    where all are at an end of the scale
     g = v              else
 
 with p the mean over the rows that have one, and p where a row has none; as of the logs of several
-models (`celeus.intake.joining`). Of a score, which is better the higher it is, v is the scale
-turned over.
+models (`celeus.intake.joining`). A verdict that people have given already (`known`) is no guess:
+it is the known loss of its item.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import messages_of
-from celeus.intake.table.columns import (
-    Column,
-    flat,
-    is_missing,
-    kept,
-    number_of,
-    picture_of,
-    shown,
-)
-from celeus.intake.table.roles import MANY, ROLES, SIDES, Kind
+from celeus.intake.table.columns import Column, flat, is_missing, kept, number_of, picture_of, shown
+from celeus.intake.table.numbers import Measure, Numbers, Outside
+from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Placed, is_run
 
 HEARTBEAT_ROWS = 20_000
+LABELLED = "labelled before"
+"""Why the loss of an item with an earlier verdict is known, for the certificate."""
+_MOST_VALUES = 8
+_EXAMPLE_CELLS = 12
+_EXAMPLE_LENGTH = 120
 _UNFORESEEN = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
@@ -48,105 +46,184 @@ class Guess:
         return (value + self.mean) / 2 if self.hard else value
 
 
-def checked(mapping: Mapping[str, str], columns: Sequence[Column]) -> dict[str, str]:
-    """A role for every column; refuses a column or role that is not there, or a role twice."""
-    names = [column.name for column in columns]
-    taken: dict[str, str] = {}
-    for name, role in mapping.items():
-        place = f"mapping.{name}"
-        if name not in names:
-            listed = ", ".join(names)[:400]
-            raise refused("The file has no such column.", f"one of {listed}", name, place)
-        if role not in ROLES:
-            raise refused("There is no such role.", f"one of {', '.join(ROLES)}", role, place)
-        if role not in MANY and role in taken:
-            rule = f"a role of its own: {taken[role]} is the {role} already"
-            raise refused("Two columns have one role.", rule, role, place)
-        taken[role] = name
-    roles = {name: mapping.get(name, "ignore") for name in names}
-    given = set(roles.values())
-    if {"surrogate", "score"} <= given:
-        raise refused(
-            "A guess of the loss is a surrogate, or follows from a score.",
-            "one of the two",
-            "surrogate and score",
-            "mapping",
-        )
-    if given <= {"ignore"}:
-        rule = "a role for one column at least"
-        raise refused("No column says what the items are.", rule, None, "mapping")
-    return roles
+class _Unfit(Exception):
+    """The row cannot be an item."""
+
+    def __init__(self, row: BadRow) -> None:
+        super().__init__(row.rule)
+        self.row = row
+
+
+@dataclass(slots=True)
+class _Mean:
+    """Losses of the rows of one item."""
+
+    total: float = 0.0
+    count: int = 0
+
+    def value(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
+@dataclass(slots=True)
+class Facts:
+    """The facts of a whole table that a few of its rows do not show.
+
+    ``rows`` counts all rows, ``lacking`` those without an id, ``repeated`` those whose id an
+    earlier row has. ``runs`` are values of columns by which rows of one item differ.
+    """
+
+    rows: int = 0
+    ids: int = 0
+    repeated: int = 0
+    lacking: int = 0
+    numbers: dict[str, Numbers] = field(default_factory=dict)
+    runs: dict[str, dict[str, int]] = field(default_factory=dict)
+    first_repeated: dict[str, str] | None = None
+    first_lacking: dict[str, str] | None = None
 
 
 class Items:
-    """The rows of a sheet as the service takes items."""
+    """The rows of a sheet as the service takes items; `look` before the `rows`."""
 
     def __init__(
-        self, sheet: Sheet, columns: Sequence[Column], roles: Mapping[str, str], kind: Kind
+        self,
+        sheet: Sheet,
+        columns: Sequence[Column],
+        placed: Sequence[Placed],
+        measures: Sequence[Measure],
+        options: Options,
     ) -> None:
-        """Take roles that are `checked`."""
+        """Take columns that have a role each."""
+        self.facts = Facts()
         self._sheet = sheet
-        self._kind = kind
-        self._roles = {name: role for name, role in roles.items() if role != "ignore"}
+        self._measures = {measure.column: measure for measure in measures}
+        self._roles = {column.name: column.role for column in placed if column.role != HIDDEN}
         self._comma = {column.name: column.comma for column in columns}
         self._groups = [name for name, role in self._roles.items() if role == "group"]
+        self._id = next((name for name, role in self._roles.items() if role == "id"), None)
+        self._runs = [column.name for column in columns if is_run(column.name)]
+        self._repeats, self._only = _repeats(options, [column.name for column in columns])
+        self._with_id = options.rows == "with_id" and self._id is not None
         self._guess: Guess | None = None
+        self._means: dict[str, dict[str, _Mean]] = {}
 
-    def rows(self) -> Iterator[tuple[int, dict[str, Any] | BadRow] | None]:
-        """Line or row number and item, or what is wrong with it; None now and then on the way."""
-        if not {"surrogate", "score"}.isdisjoint(self._roles.values()):
-            yield from self._look()
-        for number, (line, row) in enumerate(self._sheet.rows(), 1):
-            yield line, row if isinstance(row, BadRow) else self._made(number, row)
-
-    def _look(self) -> Iterator[None]:
-        """Find the mean of the surrogate, and whether all of it is at the ends of the scale."""
-        total, count, hard = 0.0, 0, True
-        ends = {self._kind.lower, self._kind.upper}
-        name = next(path for path, role in self._roles.items() if role in {"surrogate", "score"})
+    def look(self) -> Iterator[None]:
+        """Read all rows for the facts of the table; None now and then on the way."""
+        facts = self.facts
+        facts.numbers = {name: Numbers() for name in self._measures}
+        if self._id is None and self._only is None and not self._measures:
+            return
+        seen: set[str] = set()
         for number, (_, row) in enumerate(self._sheet.rows()):
             if number % HEARTBEAT_ROWS == HEARTBEAT_ROWS - 1:
                 yield None
-            value = None if isinstance(row, BadRow) else dict(flat(row)).get(name)
-            found = None if is_missing(value) else self._loss(name, value)
-            if isinstance(found, float) and self._kind.lower <= found <= self._kind.upper:
-                total, count, hard = total + found, count + 1, hard and found in ends
-        if count == 0:
-            raise refused(
-                "The column of the surrogate holds no guess of a loss.",
-                f"numbers from {self._kind.lower:g} to {self._kind.upper:g}",
-                None,
-                f"mapping.{name}",
-            )
-        self._guess = Guess(total / count, hard)
+            facts.rows += 1
+            if isinstance(row, BadRow):
+                continue
+            cells = dict(flat(row))
+            if self._takes(cells):
+                self._note(cells, seen)
+        self._settle()
 
-    def _loss(self, name: str, value: object) -> object:
-        """A guess of the loss, of a surrogate or a score; the value itself where it is none."""
-        number = number_of(value, comma=self._comma.get(name, False))
-        if not isinstance(number, int | float) or not abs(number) <= sys.float_info.max:
-            return value
-        if self._roles[name] == "score":
-            return self._kind.lower + self._kind.upper - number
-        return float(number)
+    def rows(self) -> Iterator[tuple[int, dict[str, Any] | BadRow]]:
+        """Line or row number and item, or what is wrong with it."""
+        seen: dict[str, int] = {}
+        for number, (line, row) in enumerate(self._sheet.rows(), 1):
+            if isinstance(row, BadRow):
+                yield line, row
+                continue
+            cells = dict(flat(row))
+            if not self._takes(cells):
+                continue
+            name = self._name(cells)
+            times = 0 if name is None else seen.get(name, 0) + 1
+            if name is not None:
+                seen[name] = times
+            if times > 1 and self._repeats in {"first", "mean"}:
+                continue
+            item = self._made(number, cells)
+            if times > 1 and self._repeats == "items" and isinstance(item, dict):
+                item["id"] = f"{name} ({times})"
+            yield line, item
 
-    def _made(self, number: int, row: dict[str, Any]) -> dict[str, Any] | BadRow:
+    def _takes(self, cells: Mapping[str, Any]) -> bool:
+        """The row is one of those that were asked for."""
+        if self._only is not None:
+            column, value = self._only
+            if shown(cells.get(column, "")).strip() != value:
+                return False
+        return not (self._with_id and self._name(cells) is None)
+
+    def _name(self, cells: Mapping[str, Any]) -> str | None:
+        value = None if self._id is None else cells.get(self._id)
+        return None if is_missing(value) else shown(value).strip()
+
+    def _note(self, cells: dict[str, Any], seen: set[str]) -> None:
+        facts = self.facts
+        name = self._name(cells)
+        if self._id is not None and name is None:
+            facts.lacking += 1
+            facts.first_lacking = facts.first_lacking or _example(cells)
+        elif name in seen:
+            facts.repeated += 1
+            facts.first_repeated = facts.first_repeated or _example(cells)
+        elif name is not None:
+            seen.add(name)
+            facts.ids += 1
+        for column in self._runs:
+            values = facts.runs.setdefault(column, {})
+            value = shown(cells.get(column, "")).strip()
+            if value in values or len(values) <= _MOST_VALUES:
+                values[value] = values.get(value, 0) + 1
+        for column, measure in self._measures.items():
+            facts.numbers[column].note(measure, cells.get(column))
+            if self._repeats == "mean" and name is not None:
+                loss = measure.loss(cells.get(column))
+                mean = self._means.setdefault(column, {}).setdefault(name, _Mean())
+                if type(loss) is float:
+                    mean.total, mean.count = mean.total + loss, mean.count + 1
+
+    def _settle(self) -> None:
+        """Find the mean of the guess, and whether all of it is at the ends of the scale."""
+        for name, measure in self._measures.items():
+            numbers = self.facts.numbers[name]
+            if numbers.count + numbers.outside == 0:
+                guess = measure.role in GUESSES
+                raise refused(
+                    "The column of the surrogate holds no guess of a loss."
+                    if guess
+                    else "The column of the known verdicts holds none.",
+                    f"numbers from {measure.low:g} to {measure.high:g}",
+                    None,
+                    f"mapping.{name}",
+                )
+            if measure.role in GUESSES:
+                mean = numbers.total / max(numbers.count, 1)
+                self._guess = Guess(mean, numbers.ends)
+
+    def _made(self, number: int, cells: dict[str, Any]) -> dict[str, Any] | BadRow:
         """The item of a row; of one that none can be made of, what stands in the way."""
         try:
-            return self._item(number, dict(flat(row)))
+            return self._item(number, cells)
+        except _Unfit as unfit:
+            return unfit.row
         except _UNFORESEEN as error:
             return BadRow("a row of which an item can be made", f"{type(error).__name__}: {error}")
 
-    def _item(self, number: int, row: dict[str, Any]) -> dict[str, Any]:
+    def _item(self, number: int, cells: dict[str, Any]) -> dict[str, Any]:
         item: dict[str, Any] = {"id": str(number)}
         payload: dict[str, Any] = {}
         for name, role in self._roles.items():
-            value = row.get(name)
-            if role in {"surrogate", "score"}:
-                item["surrogate"] = self._surrogate(name, value)
+            value = cells.get(name)
+            if role in GUESSES:
+                item["surrogate"] = self._surrogate(name, cells)
+            elif role == "known":
+                self._know(item, name, cells)
             elif role in SIDES:
                 item[role[-1]] = {"answer": "" if is_missing(value) else shown(value)}
             elif role == "id":
-                item["id"] = "" if is_missing(value) else shown(value).strip()
+                item["id"] = self._name(cells) or f"row {number}"
             elif not is_missing(value):
                 self._set(item, payload, name, value)
         if payload:
@@ -168,11 +245,49 @@ class Items:
         else:
             payload[role] = _SHOWN.get(role, shown)(value)
 
-    def _surrogate(self, name: str, value: object) -> object:
-        if self._guess is None or is_missing(value):
-            return self._guess and self._guess.mean
-        found = self._loss(name, value)
-        return self._guess.of(found) if isinstance(found, float) else found
+    def _loss(self, name: str, cells: Mapping[str, Any]) -> object:
+        """The loss of a row, or the mean of the rows of its item."""
+        item = self._name(cells)
+        if self._repeats == "mean" and item is not None:
+            return self._means[name][item].value()
+        measure, value = self._measures[name], cells.get(name)
+        loss = measure.loss(value)
+        if not isinstance(loss, Outside):
+            return loss
+        if measure.said:
+            # By its own scale it is none, whatever the pool's would make of it
+            ends = f"a number from {measure.low:g} to {measure.high:g}"
+            raise _Unfit(BadRow(f"{name}: {ends}", shown(value)))
+        return float(loss)
+
+    def _surrogate(self, name: str, cells: Mapping[str, Any]) -> object:
+        found = self._loss(name, cells)
+        if self._guess is None or not (found is None or isinstance(found, float)):
+            return found
+        return self._guess.of(found)
+
+    def _know(self, item: dict[str, Any], name: str, cells: Mapping[str, Any]) -> None:
+        loss = self._loss(name, cells)
+        if loss is not None:
+            item["known"] = {"loss": loss, "reason": LABELLED}
+
+
+def _repeats(options: Options, names: Sequence[str]) -> tuple[str | None, tuple[str, str] | None]:
+    """The rule for rows of one id, or the only rows that are wanted."""
+    given = options.repeats
+    if given is None or given in {"items", "first", "mean"}:
+        return given, None
+    column, equals, value = given.partition("=")
+    if not equals or column not in names:
+        rule = f"items, first, mean, or COLUMN=VALUE with one of {', '.join(names)[:400]}"
+        raise refused("There is no such way with rows of one id.", rule, given, "repeats")
+    return None, (column, value.strip())
+
+
+def _example(cells: Mapping[str, Any]) -> dict[str, str]:
+    """A row as it is told: a few cells, cut."""
+    some = list(cells.items())[:_EXAMPLE_CELLS]
+    return {name: shown(value)[:_EXAMPLE_LENGTH] for name, value in some if not is_missing(value)}
 
 
 def _whole(value: object) -> object:

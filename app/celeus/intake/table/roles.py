@@ -1,59 +1,132 @@
-"""Guess the meaning of a sheet's columns by their names and values.
+"""Give every column of a table a role, and say why.
 
-A guess is a suggestion: whoever makes a pool of the file sees it with the first items, and says
-otherwise by a mapping.
+A role is what a format or a user says, or it follows from names and values. By these a column is
+shown to judges only where they leave no doubt: a column of verdicts, of who gave them, of a model's
+name or of times is hidden, and so is one that nothing is known of.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from celeus.intake.table.columns import Column, is_messages, shown
+from celeus.intake.sources.sheet import Known, refused
+from celeus.intake.table.columns import Column, is_messages, is_picture_text, shown
 
 SHOWN = ("question", "answer", "reference", "image", "messages", "text", "choices", "instructions")
 """Roles of what a judge is shown, by the names that these have in a payload."""
 SIDES = ("answer_a", "answer_b")
-NUMBERS = ("surrogate", "score", "weight", "prediction")
-MANY = frozenset({"payload", "group", "ignore"})
+GUESSES = ("surrogate", "score")
+NUMBERS = (*GUESSES, "known", "weight", "prediction")
+HIDDEN = "hidden"
+MANY = frozenset({"payload", "group", HIDDEN})
 """Roles that several columns may have."""
-ROLES = ("id", *SHOWN, *SIDES, *NUMBERS, "group", "payload", "ignore")
+ROLES = ("id", *SHOWN, *SIDES, *NUMBERS, "group", "payload", HIDDEN)
+JUDGED = frozenset({"answer", "messages", "image", *SIDES})
+"""Roles of what is judged itself."""
+ASKS = frozenset({"question", "text", "payload"})
+"""Roles of what is shown beside it, and is judged where there is nothing else."""
+
+Source = Literal["format", "given", "name", "value"]
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+IDS = (
+    "id item_id question_id example_id sample_id doc_id qid task_id problem_id prompt_id"
+    " instance_id custom_id test_id case_id record_id query_id segment_id seg_id hit_id"
+    " conversation_id uid"
+)
+"""Names of what tells items apart: rows that share one are of one item."""
+_ROW_NUMBERS = "row_id uuid guid key nr no number index line_number"
+_RUNS = words(
+    "worker annotator rater reviewer labeler labeller coder assignment run epoch trial attempt"
+    " repeat repetition iteration seed turn"
+)
+"""Names of columns by which the rows of one item differ: people, or runs of a model."""
 
 _NAMES: Mapping[str, str] = {
-    "id": "id item_id doc_id example_id sample_id question_id qid custom_id conversation_id row_id"
-    " uid uuid guid key nr no number index",
     "instructions": "instructions rubric guidelines anleitung",
     "messages": "messages conversation conversations chat dialog dialogue turns history mapping"
     " transcript prompt input request",
-    "question": "question prompt query instruction problem user_input user_message request"
-    " question_text input frage pregunta pergunta domanda questions goal human",
+    "question": "question prompt query instruction problem user_input user_message user_prompt"
+    " request question_text question_content problem_statement input frage pregunta pergunta"
+    " domanda questions goal human",
     "answer": "model_answer model_response model_output response actual_output prediction"
-    " predicted_answer generated_text generated_answer generation completion output reply answer"
+    " predicted_answer prediction_text predicted_text llm_answer llm_response llm_output"
+    " assistant_response generated_text generated_answer generation completion output reply answer"
     " assistant hypothesis candidate summary translation antwort respuesta réponse reponse"
     " resposta risposta filtered_resps modellantwort",
     "reference": "reference reference_answer references expected expected_output expected_answer"
     " ground_truth gold gold_answer golden correct_answer right_answer best_answer ideal target"
-    " truth solution label answers musterlösung musterloesung lösung loesung referenz erwartet",
+    " truth solution answers musterlösung musterloesung lösung loesung referenz erwartet",
     "image": "image img picture photo image_url img_url picture_url bild thumbnail",
-    "text": "text context passage document article content body source premise story kontext input",
+    "text": "text context contexts retrieved_contexts retrieval_context passage document article"
+    " content body source premise story kontext input",
     "choices": "choices options auswahl",
     "weight": "weight weights sample_weight gewicht",
-    "surrogate": "surrogate guess loss predicted_loss error_probability guessed_loss",
+    "surrogate": "surrogate loss predicted_loss error_probability guessed_loss",
     "score": "score correct is_correct confidence probability p_correct acc accuracy exact_match"
-    " passed success judge_score predicted_score score",
+    " passed success judge_score predicted_score",
     "group": "group category subject topic task subset domain language lang difficulty kategorie"
     " thema fach sprache section",
 }
+_HIGHER = words(
+    "correct is_correct p_correct accuracy acc acc_norm exact_match em f1 passed pass pass_at_1"
+    " success solved resolved correctness"
+)
+_LOWER = words(
+    "loss predicted_loss guessed_loss error is_error error_rate error_probability incorrect"
+    " is_incorrect wrong is_wrong failed perplexity"
+)
 _PAIRS = re.compile(
-    r"(?:answer|response|output|completion|prediction|model|system|text|reply|antwort)_?([ab12])"
+    r"(?:answer|response|output|completion|conversation|generation|prediction|text|reply|antwort"
+    r"|translation|summary)_?([ab12])"
 )
+_NAMED_PAIRS = re.compile(r"(?:model|system|assistant)_?([ab12])")
+"""What two systems said; or their names, where they are short."""
 _CHOSEN = {"chosen": "answer_a", "rejected": "answer_b"}
-_GENERIC = frozenset({"text", "value", "content", "raw", "output", "body", "completion", "label"})
+_OPTIONS = re.compile(r"[A-H]")
+_GENERIC = words("text value content raw output body completion label message parts string")
 """Names that say less than the one they stand under."""
-_PICTURE = re.compile(
-    r"data:image/|https?://\S+\.(?:png|jpe?g|gif|webp|svg|avif|bmp)(?:[?#]|$)", re.IGNORECASE
+_CONTAINERS = words(
+    "data fields field inputs outputs input_data row record item example doc sample attributes"
+    " payload values"
 )
+_VERDICTS = words(
+    "annotator annotation annotated worker rater rating reviewer review labeler labeller coder"
+    " evaluator evaluation grader judge judgment judgement verdict label score scored grade graded"
+    " vote winner win preference preferred explanation rationale critique feedback comment"
+    " justification reason reasoning accept approve approved reject severity confidence agreement"
+    " suggestion metric"
+)
+_MARKS = words(
+    "hash uuid guid sha md5 digest trace span url uri link href"
+    " timestamp tstamp time date datetime created updated completed modified metadata meta vector"
+    " embedding logprob latency token cost duration version seed user email session run error"
+    " status usage"
+)
+_MODELS = words("model generator engine provider system assistant")
+_OF_MODELS = _MODELS | words("name id version family type used a b 1 2 title")
+_PARTS = words("id category type dataset split subset doc source title language difficulty topic")
+"""Names of parts of a file, which nobody judges."""
+_VERDICT_WORDS = words(
+    "accept accepted reject rejected ignore correct incorrect right wrong approve approved pass"
+    " passed fail failed good bad tie win lose loss better worse hallucinated factual relevant"
+    " irrelevant unrelated"
+)
+_SIGNS = re.compile(
+    r"[0-9a-f]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|https?://\S+|[-+]?[\d.,]+\s?%?"
+    r"|\d{4}-\d\d?-\d\d?(?:[T ][\d:.,+Z-]*)?",
+    re.IGNORECASE,
+)
+"""Hashes, addresses, numbers, times: nothing that anybody judges."""
 _MOST_GROUPS = 50
 _LONGEST_ID = 256
+_LONGEST_NAME = 40
 _MANY_WORDS = 12
 """Mean characters of a text that is more than a word."""
 _MOST = 0.8
@@ -68,53 +141,332 @@ class Kind:
     two: bool = False
 
 
-def guessed(columns: Sequence[Column], kind: Kind) -> dict[str, str]:
-    """A role for every column, by its name: each role that stands for one column, to one."""
-    found: dict[str, str] = {}
-    by_name = {column.name: column for column in columns}
-    if kind.two:
-        found |= _sides(columns)
-    for role in _NAMES:
-        if role in found.values():
-            continue
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A column with its role, the reason for it in a phrase, and where that is from."""
+
+    name: str
+    role: str
+    why: str
+    source: Source
+
+
+def by_format(columns: Sequence[Column], known: Known) -> list[Placed]:
+    """The roles that a format has for its columns; one without is hidden."""
+    beside = "the format shows it to nobody"
+    return [
+        Placed(
+            column.name,
+            known.roles.get(column.name, HIDDEN),
+            "the format says so" if column.name in known.roles else beside,
+            "format",
+        )
+        for column in columns
+    ]
+
+
+def by_mapping(
+    columns: Sequence[Column], mapping: Mapping[str, str], why: str = "given"
+) -> list[Placed]:
+    """The roles that somebody gave; a column that is left out is hidden.
+
+    Refuses a column or role that is not there, or a role twice.
+    """
+    names = [column.name for column in columns]
+    taken: dict[str, str] = {}
+    for name, role in mapping.items():
+        place = f"mapping.{name}"
+        if name not in names:
+            listed = ", ".join(names)[:400]
+            raise refused("The file has no such column.", f"one of {listed}", name, place)
+        if role not in ROLES:
+            raise refused("There is no such role.", f"one of {', '.join(ROLES)}", role, place)
+        if role not in MANY and role in taken:
+            rule = f"a role of its own: {taken[role]} is the {role} already"
+            raise refused("Two columns have one role.", rule, role, place)
+        taken[role] = name
+    given = set(mapping.values())
+    if set(GUESSES) <= given:
+        raise refused(
+            "A guess of the loss is a surrogate, or follows from a score.",
+            "one of the two",
+            "surrogate and score",
+            "mapping",
+        )
+    if given <= {HIDDEN}:
+        rule = "a role for one column at least"
+        raise refused("No column says what the items are.", rule, None, "mapping")
+    left_out = "left out of the mapping"
+    return [
+        Placed(name, mapping.get(name, HIDDEN), why if name in mapping else left_out, "given")
+        for name in names
+    ]
+
+
+def guessed(columns: Sequence[Column], kind: Kind) -> list[Placed]:
+    """A role for every column by its name and values: each that stands for one column, to one."""
+    return _Guess(columns, kind).placed()
+
+
+def with_answer(placed: Sequence[Placed], answer: str) -> list[Placed]:
+    """The same columns, this one being judged; refuses one that is not there.
+
+    A question, or a text, that is named stays what it is: it is judged itself.
+    """
+    names = [column.name for column in placed]
+    if answer not in names:
+        listed = ", ".join(names)[:400]
+        raise refused("The file has no such column.", f"one of {listed}", answer, "answer")
+    return [
+        Placed(column.name, "answer", "given as what is judged", "given")
+        if column.name == answer and column.role not in ASKS | JUDGED
+        else Placed(column.name, HIDDEN, f"{answer} is what is judged", "given")
+        if column.name != answer and column.role == "answer"
+        else column
+        for column in placed
+    ]
+
+
+def candidates(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
+    """Columns that may be what is judged: hidden ones, of texts that are no verdicts."""
+    hidden = {column.name for column in placed if column.role == HIDDEN}
+    return [one.name for one in columns if one.name in hidden and _may_be_judged(one)]
+
+
+def labels(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
+    """Hidden columns of texts that are called a label: of a classifier, or of people."""
+    hidden = {column.name for column in placed if column.role == HIDDEN}
+    return [
+        column.name
+        for column in columns
+        if column.name in hidden
+        and _texts(column) is not None
+        and {"label", "prediction", "class"} & _tokens(column.name)
+    ]
+
+
+def is_ambiguous(column: Placed) -> bool:
+    """Return True for a reference that may be the answer itself, such as a `target`."""
+    name = _last(column.name)
+    return column.source == "name" and column.role == "reference" and name in {"target", "solution"}
+
+
+def higher_by_name(name: str) -> bool | None:
+    """Return the direction that a name says: True for accuracy, False for loss, else None."""
+    names = _effective(name)[0]
+    if _HIGHER & set(names):
+        return True
+    return False if _LOWER & set(names) else None
+
+
+def is_run(column: str) -> bool:
+    """Return True if the rows of one item differ by this column: a worker, an epoch, a trial."""
+    return len(named := _tokens(column) - words("id index no number name")) > 0 and named <= _RUNS
+
+
+class _Guess:
+    """Roles under way, by the names of columns."""
+
+    def __init__(self, columns: Sequence[Column], kind: Kind) -> None:
+        self._columns = columns
+        self._kind = kind
+        self._found: dict[str, Placed] = {}
+
+    def placed(self) -> list[Placed]:
+        if self._kind.two:
+            self._sides()
+        self._id()
+        for role in _NAMES:
+            if role == "answer" and self._has(SIDES[0]):
+                continue
+            self._by_name(role)
+        self._gold()
+        self._by_value()
+        self._options()
+        self._alone()
+        return [self._found.get(column.name) or self._hidden(column) for column in self._columns]
+
+    def _has(self, *roles: str) -> bool:
+        return any(column.role in roles for column in self._found.values())
+
+    def _take(self, column: Column, role: str, why: str, source: Source = "name") -> None:
+        self._found[column.name] = Placed(column.name, role, why, source)
+
+    def _left(self) -> Iterable[Column]:
+        return [one for one in self._columns if one.name not in self._found and one.values]
+
+    def _sides(self) -> None:
+        """The answers of two systems; `model_a` is one only where it is no name."""
+        for pattern in (_PAIRS, _NAMED_PAIRS):
+            sides: dict[str, Column] = {}
+            for column in self._left():
+                for name in _effective(column.name)[0]:
+                    pair, role = pattern.fullmatch(name), _CHOSEN.get(name)
+                    if pair is not None:
+                        role = SIDES[0] if pair[1] in "a1" else SIDES[1]
+                    if role is not None and role not in sides:
+                        sides[role] = column
+                        break
+            if len(sides) < len(SIDES):
+                continue
+            if pattern is _NAMED_PAIRS and any(map(_are_names, sides.values())):
+                continue
+            for role, column in sides.items():
+                self._take(column, role, "its name, beside that of the other")
+            return
+
+    def _id(self) -> None:
+        """What tells items apart; where no column does, the one by which most rows differ."""
+        named: dict[str, Column] = {}
+        for name in f"{IDS} {_ROW_NUMBERS}".split():
+            for column in self._left():
+                if name in _effective(column.name)[0] and _are_ids(column):
+                    named.setdefault(name, column)
+        whole = [name for name, column in named.items() if _tells_apart(column)]
+        again = [
+            name
+            for name, column in named.items()
+            if name in words(IDS) and name not in whole and _distinct(column) > 1
+        ]
+        runs = any(is_run(column.name) for column in self._columns)
+        again.sort(key=lambda name: -_distinct(named[name]))
+        if whole and not (again and (runs or whole[0] not in words(IDS))):
+            self._take(named[whole[0]], "id", "its name, and no two rows share one")
+        elif again:
+            self._take(named[again[0]], "id", "its name")
+
+    def _by_name(self, role: str) -> None:
+        if self._has(role) or (role == "score" and self._has("surrogate")):
+            return
         for alias in _NAMES[role].split():
-            fitting = (column for column in columns if _may(column, role, alias, found, kind))
-            name = next((column.name for column in fitting), None)
-            if name is not None:
-                found[name] = role
-                break
-    _gold(found, by_name)
-    _by_value(found, columns, kind)
-    if not set(found.values()) & {"question", "answer", "text", "messages", "image", *SIDES}:
-        _texts(found, columns)
-    return {column.name: found.get(column.name, "ignore") for column in columns}
+            for column in self._left():
+                names, parents = _effective(column.name)
+                if alias not in names or not _fits(role, column, self._kind):
+                    continue
+                if _are_verdicts(parents) or (role not in NUMBERS and _verdicts_stand(column)):
+                    continue
+                if role == "group" and self._people():
+                    continue
+                self._take(column, role, "its name")
+                return
+
+    def _people(self) -> bool:
+        """Rows are what several people found: a category is theirs."""
+        people = {"annotator", "rater", "worker", "reviewer"}
+        return any(people & _tokens(column.name) for column in self._columns)
+
+    def _gold(self) -> None:
+        """Beside what a model answered, a column `answer` is what it is held against."""
+        if self._has("reference") or not self._has("answer", *SIDES):
+            return
+        for column in self._left():
+            names, parents = _effective(column.name)
+            if "answer" in names and not _are_verdicts(parents) and not _verdicts_stand(column):
+                self._take(column, "reference", "its name, beside what was answered")
+                return
+
+    def _by_value(self) -> None:
+        """Chats and pictures under any name that is none of a verdict's."""
+        for column in self._left():
+            if _are_verdicts([column.name]):
+                continue
+            if (
+                not self._has("messages")
+                and is_messages(column.values[0])
+                and not self._kind.two
+                and not (_tokens(column.name) & {"a", "b", "1", "2", "chosen", "rejected"})
+            ):
+                self._take(column, "messages", "its values are chats", "value")
+            elif not self._has("image") and _are_pictures(column.values):
+                self._take(column, "image", "its values are pictures", "value")
+
+    def _options(self) -> None:
+        """Columns A, B, … beside a question are what may be chosen."""
+        letters = [one for one in self._left() if _OPTIONS.fullmatch(one.name)]
+        names = "".join(column.name for column in letters)
+        if self._has("question") and names[:2] == "AB" and "ABCDEFGH".startswith(names):
+            for column in letters:
+                self._take(column, "payload", "its name: an option")
+
+    def _alone(self) -> None:
+        """The only text there is; or of two columns of texts the one that asks."""
+        if self._has(*JUDGED, *ASKS):
+            return
+        left = [column for column in self._left() if _may_be_judged(column)]
+        if len(left) == 1:
+            self._take(left[0], "payload", "the only text", "value")
+        elif len(left) == len(self._columns) == len(SIDES):
+            asks = [column for column in left if _asks(column)]
+            if len(asks) == 1:
+                self._take(asks[0], "question", "its texts are questions", "value")
+                (other,) = (column for column in left if column is not asks[0])
+                self._take(other, "answer", "the only text beside the questions", "value")
+
+    def _hidden(self, column: Column) -> Placed:
+        if not column.values:
+            return Placed(column.name, HIDDEN, "it is empty", "value")
+        if _are_verdicts([column.name]) or _named_like_a_mark(column.name):
+            why = "its name: a verdict, or by whom, by which model or when"
+            return Placed(column.name, HIDDEN, why, "name")
+        if _are_outside(column, self._kind):
+            ends = f"{self._kind.lower:g} to {self._kind.upper:g}"
+            why = f"its numbers are not from {ends}: as a score it needs a scale"
+            return Placed(column.name, HIDDEN, why, "value")
+        if _verdicts_stand(column):
+            return Placed(column.name, HIDDEN, "its values are verdicts", "value")
+        return Placed(column.name, HIDDEN, "nothing says what it is", "value")
 
 
-def _may(column: Column, role: str, alias: str, found: dict[str, str], kind: Kind) -> bool:
-    """The column, which has no role yet, is called so and fits the role."""
-    return column.name not in found and alias in _names(column.name) and _fits(role, column, kind)
+def _snake(part: str) -> str:
+    """A name in lower case with underscores, without a unit in brackets."""
+    part = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", part.strip())
+    part = re.sub(r"[\s\-/]+", "_", part.lower()).strip("_")
+    return re.sub(r"(?<=[a-z])_?\(.*\)$", "", part)
 
 
-def _names(path: str) -> list[str]:
-    """Candidate names of a column: its last name, and the one before where that says little."""
-    parts = [re.sub(r"[\s\-/]+", "_", part.strip().lower()).strip("_") for part in path.split(".")]
-    parts = [re.sub(r"(?<=[a-z])_?\(.*\)$", "", part) for part in parts]
-    last = parts[-1]
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", path.rsplit(".", maxsplit=1)[-1].strip()).lower()
-    named = [last, snake.replace(" ", "_").replace("-", "_")]
-    if len(parts) > 1 and last in _GENERIC:
-        named.insert(0, parts[-2])
-    if last == "choices" and len(parts) > 1 and parts[-2] in {"response", "body", "completion"}:
-        named = ["response"]
-    return named
+def _plain(part: str) -> str:
+    part = re.sub(r"[\s\-/]+", "_", part.strip().lower()).strip("_")
+    return re.sub(r"(?<=[a-z])_?\(.*\)$", "", part)
+
+
+def _effective(path: str) -> tuple[list[str], list[str]]:
+    """The names that a column goes by, and those that it stands under.
+
+    A last name that says little gives way to the one that it stands under.
+    """
+    parts = path.split(".")
+    at = len(parts) - 1
+    if _plain(parts[at]) == "choices" and at and _plain(parts[at - 1]) in {"response", "body"}:
+        return ["response"], parts[: at - 1]
+    while at and (_plain(parts[at]) in _GENERIC or parts[at].isdigit()):
+        at -= 1
+    if _plain(parts[at]) in _CONTAINERS and at < len(parts) - 1:
+        at += 1
+    named = dict.fromkeys((_plain(parts[at]), _snake(parts[at])))
+    return list(named), parts[:at]
+
+
+def _last(path: str) -> str:
+    return _effective(path)[0][0]
+
+
+def _tokens(path: str) -> set[str]:
+    words = [word for part in path.split(".") for word in re.split(r"[^\w]|_", _snake(part))]
+    return {word for word in words if word} | {word.removesuffix("s") for word in words if word}
+
+
+def _are_verdicts(parts: Sequence[str]) -> bool:
+    """Something stands under the name of a verdict, or beside what is judged."""
+    return any(_tokens(part) & (_VERDICTS | {"metadata", "meta", "prediction"}) for part in parts)
+
+
+def _named_like_a_mark(name: str) -> bool:
+    tokens = _tokens(name)
+    return bool(tokens & _MARKS) or (bool(tokens & _MODELS) and tokens <= _OF_MODELS)
 
 
 def _fits(role: str, column: Column, kind: Kind) -> bool:  # noqa: PLR0911 -- a rule a role
     values = column.values
-    if not values:
-        return False
-    if role == "id":
-        return column.missing == 0 and _tells_apart(values)
     if role == "messages":
         return is_messages(values[0])
     if role == "choices":
@@ -127,6 +479,8 @@ def _fits(role: str, column: Column, kind: Kind) -> bool:  # noqa: PLR0911 -- a 
         return column.missing == 0 and _divides(values)
     if is_messages(values[0]) and role in {"text", "reference"}:
         return False
+    if role == "text" and _last(column.name) == "source":
+        return not _are_names(column)
     return not all(isinstance(value, bool) for value in values)
 
 
@@ -142,18 +496,40 @@ def _are_numbers(role: str, column: Column, kind: Kind) -> bool:
     return sum(within) >= _MOST * len(within)
 
 
+def _are_outside(column: Column, kind: Kind) -> bool:
+    """Numbers under the name of a guess, but of another scale."""
+    named = {*_NAMES["score"].split(), *_NAMES["surrogate"].split()}
+    numbers = [isinstance(column.number(value), float | int) for value in column.values]
+    return bool(named & set(_effective(column.name)[0])) and (
+        sum(numbers) >= _MOST * len(numbers) and not _are_numbers("score", column, kind)
+    )
+
+
 def _objects(value: list[object]) -> bool:
     return any(isinstance(element, dict | list) for element in value)
 
 
-def _tells_apart(values: list[object]) -> bool:
-    if any(isinstance(value, dict | list | bool) for value in values):
+def _are_ids(column: Column) -> bool:
+    if any(isinstance(value, dict | list | bool) for value in column.values):
         return False
-    names = [shown(value) for value in values]
-    return len(set(names)) == len(names) and max(map(len, names)) <= _LONGEST_ID
+    return max(len(shown(value)) for value in column.values) <= _LONGEST_ID
 
 
-def _divides(values: list[object]) -> bool:
+def _distinct(column: Column) -> int:
+    return len({shown(value) for value in column.values})
+
+
+def _tells_apart(column: Column) -> bool:
+    """No two rows share a value; a few rows may have none, where the name is one of an item."""
+    if _distinct(column) < len(column.values):
+        return False
+    return column.missing == 0 or (
+        bool(words(IDS) & set(_effective(column.name)[0]))
+        and column.missing < (1 - _MOST) * (column.missing + len(column.values))
+    )
+
+
+def _divides(values: Sequence[object]) -> bool:
     """Few values that come again and again."""
     if any(isinstance(value, dict | list | float) for value in values):
         return False
@@ -161,65 +537,55 @@ def _divides(values: list[object]) -> bool:
     return 1 < len(several) <= min(_MOST_GROUPS, len(values) // 2)
 
 
-def _sides(columns: Sequence[Column]) -> dict[str, str]:
-    """The answers of two systems."""
-    found: dict[str, str] = {}
-    for column in columns:
-        for name in _names(column.name):
-            pair = _PAIRS.fullmatch(name)
-            role = _CHOSEN.get(name)
-            if pair is not None:
-                role = SIDES[0] if pair[1] in "a1" else SIDES[1]
-            if role is not None and column.values and role not in found.values():
-                found[column.name] = role
-                break
-    return found if len(found) == len(SIDES) else {}
+def _are_names(column: Column) -> bool:
+    """Short texts that come again, without blanks: names of models."""
+    texts = _texts(column)
+    if texts is None:
+        return True
+    short = all(len(text) <= _LONGEST_NAME and "\n" not in text for text in texts)
+    return short and (len(set(texts)) < len(texts) or not any(" " in text for text in texts))
 
 
-def _gold(found: dict[str, str], columns: Mapping[str, Column]) -> None:
-    """Beside what a model answered, a column `answer` is what it is held against."""
-    if "reference" in found.values() or "answer" not in found.values():
-        return
-    for name in columns:
-        if name not in found and "answer" in _names(name) and columns[name].values:
-            found[name] = "reference"
-            return
-
-
-def _by_value(found: dict[str, str], columns: Sequence[Column], kind: Kind) -> None:
-    """Chats and pictures under any name."""
-    for column in columns:
-        if not column.values or column.name in found:
-            continue
-        if "messages" not in found.values() and is_messages(column.values[0]) and not kind.two:
-            found[column.name] = "messages"
-        elif "image" not in found.values() and _are_pictures(column.values):
-            found[column.name] = "image"
-
-
-def _are_pictures(values: list[object]) -> bool:
-    some = [isinstance(value, str) and _PICTURE.match(value) is not None for value in values]
+def _are_pictures(values: Sequence[object]) -> bool:
+    some = [isinstance(value, str) and is_picture_text(value) for value in values]
     return sum(some) >= _MOST * len(some)
 
 
-def _texts(found: dict[str, str], columns: Sequence[Column]) -> None:
-    """Texts under names that say nothing: the first is asked, the second answers."""
-    left = ["question", "answer"]
-    long = []
-    for column in columns:
-        texts = [value for value in column.values if isinstance(value, str)]
-        if column.name in found or not texts or len(texts) < len(column.values):
-            continue
-        if sum(map(len, texts)) >= _MANY_WORDS * len(texts):
-            long.append((column.name, texts))
-    asks = [name for name, texts in long if _asks(texts)]
-    for name in [*asks, *(name for name, _ in long if name not in asks)]:
-        found[name] = left.pop(0) if left else "payload"
-    if not long:
-        for column in columns:
-            if column.name not in found and column.values:
-                found[column.name] = "payload"
+def _texts(column: Column) -> list[str] | None:
+    """The texts of a column, those of a list joined; None where it holds anything else."""
+    texts = []
+    for value in column.values:
+        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+            texts.append("\n".join(value))
+        elif isinstance(value, str):
+            texts.append(value)
+        elif is_messages(value):
+            texts.append(shown(value))
+        else:
+            return None
+    return texts or None
 
 
-def _asks(texts: list[str]) -> bool:
+def _may_be_judged(column: Column) -> bool:
+    """Texts, or chats, that are neither verdicts nor signs, under a name that says neither."""
+    texts = _texts(column)
+    if texts is None or _are_verdicts([column.name]) or _named_like_a_mark(column.name):
+        return False
+    if _tokens(_last(column.name)) & _PARTS:
+        return False
+    return not _verdicts_stand(column) and not all(map(_is_sign, texts))
+
+
+def _is_sign(value: object) -> bool:
+    return isinstance(value, str) and _SIGNS.fullmatch(value.strip()) is not None
+
+
+def _verdicts_stand(column: Column) -> bool:
+    """Every value is the word for a verdict, such as accept or wrong."""
+    texts = [value for value in column.values if isinstance(value, str)]
+    return bool(texts) and all(text.strip().lower() in _VERDICT_WORDS for text in texts)
+
+
+def _asks(column: Column) -> bool:
+    texts = _texts(column) or []
     return sum(text.rstrip().endswith("?") for text in texts) >= _MOST * len(texts)

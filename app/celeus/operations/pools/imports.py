@@ -3,9 +3,9 @@
 Items go in by COPY, their numbers as chunks of columns.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from psycopg.errors import UniqueViolation
@@ -54,10 +54,14 @@ class ImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options of an import: skip bad rows; check without storing anything."""
+    """Options of an import: skip bad rows; check without storing anything.
+
+    ``intake`` returns how the file was read, which is kept with the pool that is made of it.
+    """
 
     skip_bad_rows: bool = False
     dry_run: bool = False
+    intake: Callable[[ImportResult], Mapping[str, Any]] | None = None
 
 
 async def import_rows(

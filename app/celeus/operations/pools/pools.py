@@ -106,6 +106,9 @@ async def pool_of_file(
         if options.dry_run:
             await savepoint.rollback()
             return result
+        if options.intake is not None:
+            of_pool = update(pools).where(pools.c.pool_id == record.pool_id)
+            await db.execute(of_pool.values(intake=dict(options.intake(result))))
         result = replace(result, pool=await _seal(db, result.pool))
         await savepoint.commit()
         return await keep(db, context, once, result)

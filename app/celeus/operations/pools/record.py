@@ -39,6 +39,7 @@ class PoolRecord:
     metrics: tuple[Metric, ...]
     levels: tuple[Level, ...]
     group_columns: Mapping[str, tuple[str, ...]]
+    intake: Mapping[str, Any] | None
     items_digest: bytes
     digest: str | None
     created_at: datetime
@@ -85,6 +86,7 @@ class PoolRecord:
             metrics=tuple(map(Metric.from_dict, row.metrics or ())),
             levels=tuple(map(Level.from_dict, row.levels or ())),
             group_columns={name: tuple(values) for name, values in row.group_columns or ()},
+            intake=row.intake,
             items_digest=bytes(row.items_digest),
             digest=None if row.digest is None else bytes(row.digest).hex(),
             created_at=row.created_at,

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from celeus.errors import (
     InvalidValue,
+    NeedsAnswer,
     PoolTooLarge,
     ProcessEnded,
     Refusal,
@@ -51,7 +52,8 @@ EXHAUSTED = 3
 _SIZES = Struct("<QQ")
 _NUMBERS = frozenset({"|b1", "|u1", "<i4", "<i8", "<f8"})
 _REFUSALS = {
-    kind.code: kind for kind in (InvalidValue, PoolTooLarge, UploadTooLarge, VerificationTooCostly)
+    kind.code: kind
+    for kind in (InvalidValue, NeedsAnswer, PoolTooLarge, UploadTooLarge, VerificationTooCostly)
 }
 _logger = logging.getLogger(__name__)
 _MEMBERS = ("detail", "field", "rule", "value")
@@ -301,6 +303,8 @@ def serve(work: Callable[[Frame, Files], Iterator[Frame]]) -> None:
                 write(sink, frame)
         except tuple(_REFUSALS.values()) as refusal:
             members = {name: getattr(refusal, name) for name in _MEMBERS}
+            if isinstance(refusal, NeedsAnswer):
+                members["questions"] = refusal.questions
             write(sink, Frame({"refusal": members | {"code": refusal.code}}))
         except EOFError:
             # The parent has left before it gave the job
@@ -337,6 +341,9 @@ def _refusal(members: object) -> Refusal:
         message = "a refusal nobody knows"
         raise ValueError(message)
     detail, place, rule, value = (members.get(name) for name in _MEMBERS)
+    questions = members.get("questions")
+    if isinstance(questions, list):
+        return NeedsAnswer(str(detail), field=str(place), questions=questions)
     if not all(isinstance(word, str) for word in (detail, place, rule)):
         message = "a refusal without detail, field or rule"
         raise ValueError(message)

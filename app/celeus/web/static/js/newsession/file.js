@@ -483,7 +483,7 @@ function progress(told, share) {
 
 /** @param {PoolFileAnswer} found */
 function guesses(found) {
-  if (found.columns.some((column) => column.startsWith("surrogate.")))
+  if (found.numeric.some((column) => column.startsWith("surrogate.")))
     return "They have a surrogate.";
   if (found.classes !== null) return `They have probabilities of ${count(found.classes)} classes.`;
   return "They have no surrogate: the session works without one but needs more labels.";

@@ -22,10 +22,11 @@ const ROLES = {
   weight: "Weight",
   group: "Group",
   payload: "Shown, folded",
-  ignore: "Not used",
+  known: "Known verdict",
+  hidden: "Hidden",
 };
 /** Roles that several columns may have. */
-const MANY = ["payload", "group", "ignore"];
+const MANY = ["payload", "group", "hidden"];
 const FORMATS = { csv: "CSV", json: "JSON", jsonl: "JSON Lines", parquet: "Parquet" };
 const SOURCES = {
   items: "",
@@ -65,7 +66,7 @@ export class Mapping {
 
   /** The roles as they are sent; what is not used is left out. */
   text() {
-    const used = Object.entries(this.roles).filter(([, role]) => role !== "ignore");
+    const used = Object.entries(this.roles).filter(([, role]) => role !== "hidden");
     return JSON.stringify(Object.fromEntries(used));
   }
 
@@ -161,7 +162,7 @@ export class Mapping {
     const single = ["surrogate", "score"].includes(role) ? ["surrogate", "score"] : [role];
     for (const other of Object.keys(this.roles)) {
       if (other !== column && !MANY.includes(role) && single.includes(this.roles[other]))
-        this.roles[other] = "ignore";
+        this.roles[other] = "hidden";
     }
     this.roles[column] = role;
     this.said = true;

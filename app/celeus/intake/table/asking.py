@@ -1,0 +1,219 @@
+"""A table with all that it leaves open answered: by its format, by somebody, or else asked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from celeus.intake.questions import Choice, Question, asked
+from celeus.intake.rows import Options
+from celeus.intake.sources.sheet import BadRow, Sheet
+from celeus.intake.table.columns import Column, columns_of
+from celeus.intake.table.items import Facts, Items
+from celeus.intake.table.numbers import Measure, measures, spelled
+from celeus.intake.table.roles import (
+    ASKS,
+    HIDDEN,
+    JUDGED,
+    SIDES,
+    Kind,
+    Placed,
+    by_format,
+    by_mapping,
+    candidates,
+    guessed,
+    is_ambiguous,
+    labels,
+    with_answer,
+)
+
+PLACE = "the file"
+_MOST_CHOICES = 12
+_MOST_RUNS = 6
+_EXAMPLE = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The roles that were given to a table's columns before, and what else was answered."""
+
+    roles: Mapping[str, str]
+    options: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that leaves nothing open: its columns, where their roles are from, and its items."""
+
+    columns: list[Placed]
+    source: str
+    examples: dict[str, list[str]]
+    items: Items
+    options: Options
+
+    @property
+    def facts(self) -> Facts:
+        """The facts of all rows."""
+        return self.items.facts
+
+
+def answered(
+    sheet: Sheet,
+    kind: Kind,
+    options: Options,
+    remembered: Sequence[Remembered] = (),
+) -> Iterator[Table | None]:
+    """None now and then while the table is read, and then what it is.
+
+    ``remembered`` are answers that were given before, the last one first: those for the same
+    columns hold where nothing else is given. Raises NeedsAnswer with all questions that are open.
+    """
+    columns = columns_of(sheet)
+    placed, source, options = _placed(sheet, columns, kind, options, remembered)
+    questions = []
+    if options.answer is not None:
+        placed = with_answer(placed, options.answer)
+    elif source == "guessed":
+        questions = _judged(sheet, columns, placed, kind)
+    meant = measures(columns, placed, options, kind, sheet.known)
+    items = Items(sheet, columns, placed, meant, options)
+    yield from items.look()
+    for measure in meant:
+        questions += _of_numbers(measure, items.facts, alone=len(meant) == 1)
+    questions += _of_rows(placed, items.facts, options)
+    if questions:
+        raise asked(PLACE, questions)
+    examples = {column.name: column.examples() for column in columns}
+    yield Table(placed, source, examples, items, options)
+
+
+def _placed(
+    sheet: Sheet,
+    columns: Sequence[Column],
+    kind: Kind,
+    options: Options,
+    remembered: Sequence[Remembered],
+) -> tuple[list[Placed], str, Options]:
+    """A role for every column, where they are from, and the answers that go with them."""
+    if options.roles is not None:
+        return by_mapping(columns, options.roles), "given", options
+    names = {column.name for column in columns}
+    before = next((one for one in remembered if one.roles.keys() == names), None)
+    if before is not None and options.answer is None:
+        why = "given for the last file of these columns"
+        placed = by_mapping(columns, before.roles, why)
+        return placed, "remembered", options.after(before.options)
+    if sheet.known is not None:
+        return by_format(columns, sheet.known), "log", options
+    return guessed(columns, kind), "guessed", options
+
+
+def _judged(
+    sheet: Sheet, columns: Sequence[Column], placed: Sequence[Placed], kind: Kind
+) -> list[Question]:
+    """The question which column is judged, where none is known to be."""
+    roles = {column.role for column in placed}
+    if roles & JUDGED:
+        return []
+    possible = candidates(columns, placed)
+    possible += [column.name for column in placed if is_ambiguous(column)]
+    itself = [column.name for column in placed if column.role in ASKS]
+    if not possible and sheet.known is None:
+        possible = labels(columns, placed)
+    if not possible:
+        return []
+    if kind.two:
+        text = "Which columns hold the answers of the two systems? Give a `mapping` of all columns."
+        choices = tuple(Choice(side, f"the answer of {side[-1]}") for side in (*SIDES, HIDDEN))
+        example = _example(sheet)
+        return [
+            Question("mapping", text, choices, name, example) for name in possible[:_MOST_CHOICES]
+        ]
+    text = "Which column is judged?"
+    if len(possible) > 1:
+        text += " Two that are to be compared are the answers of a pool of two systems."
+    found = {column.name: column for column in columns}
+    answers = tuple(
+        Choice(name, f"such as {_start(found[name])}") for name in possible[:_MOST_CHOICES]
+    )
+    answers += tuple(Choice(name, "judged itself, with no answer to it") for name in itself)
+    return [Question("answer", text, answers, None, _example(sheet))]
+
+
+def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question]:
+    """What is open of a column of numbers: its direction, its scale, what stands for none."""
+    numbers = facts.numbers[measure.column]
+    before = "" if alone else f"{measure.column}="
+    found = []
+    if measure.higher is None:
+        text = f"Which way is `{measure.column}` better?"
+        choices = (
+            Choice(f"{before}higher", "the higher it is, or yes, the better"),
+            Choice(f"{before}lower", "the lower it is, or no, the better"),
+        )
+        found.append(Question("better", text, choices, measure.column))
+    if numbers.is_of_another_scale and not measure.said:
+        text = (
+            f"What is the scale of `{measure.column}`? Its numbers are"
+            f" {spelled((numbers.low, numbers.high))}, the pool's"
+            f" {spelled((measure.kind.lower, measure.kind.upper))}."
+        )
+        scales = tuple(
+            Choice(f"{before}{spelled(ends)}", "its least and its greatest value")
+            for ends in numbers.scales()
+        )
+        found.append(Question("scale", text, scales, measure.column))
+    signs = numbers.signs | numbers.words
+    if signs:
+        text = f"Which of these values of `{measure.column}` stand for no score?"
+        signs_said = tuple(
+            Choice(sign, f"no score, in {count} row{'s' if count > 1 else ''}")
+            for sign, count in signs.items()
+        )
+        found.append(Question("missing", text, signs_said, measure.column))
+    return found
+
+
+def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Question]:
+    """What is open of the rows: whether those of one id are one item, and those without any."""
+    name = next((column.name for column in placed if column.role == "id"), None)
+    found = []
+    if name is not None and facts.repeated and options.repeats not in {"items", "first", "mean"}:
+        text = (
+            f"{facts.repeated + facts.ids} rows have {facts.ids} values of `{name}`:"
+            " what are rows that share one?"
+        )
+        choices = [
+            Choice("items", "items of their own, every one"),
+            Choice("first", f"one item, by its first row: {facts.ids} items"),
+        ]
+        if facts.numbers:
+            mean = f"one item, its score the mean of theirs: {facts.ids} items"
+            choices.append(Choice("mean", mean))
+        for column, values in facts.runs.items():
+            some = {value: count for value, count in values.items() if value}
+            if 1 < len(some) <= _MOST_RUNS and f"{column}=" not in (options.repeats or ""):
+                choices += [
+                    Choice(f"{column}={value}", f"only these {count} rows")
+                    for value, count in some.items()
+                ]
+        choices = choices[:_MOST_CHOICES]
+        found.append(Question("repeats", text, tuple(choices), name, facts.first_repeated))
+    if name is not None and facts.lacking and options.rows != "all":
+        text = f"{facts.lacking} of {facts.rows} rows have no `{name}`: are they items?"
+        with_id = Choice("with_id", f"no: the {facts.rows - facts.lacking} others are")
+        every = Choice("all", "yes, under the number of their row")
+        found.append(Question("rows", text, (with_id, every), name, facts.first_lacking))
+    return found
+
+
+def _example(sheet: Sheet) -> dict[str, Any] | None:
+    """The first row, its values cut."""
+    row = next((row for _, row in sheet.rows() if not isinstance(row, BadRow)), None)
+    if row is None:
+        return None
+    return {name: str(value)[:_EXAMPLE] for name, value in list(row.items())[:_MOST_CHOICES]}
+
+
+def _start(column: Column) -> str:
+    examples = column.examples()
+    return f"“{examples[0]}”" if examples else "nothing"

@@ -1,0 +1,243 @@
+"""The numbers of a column of scores, losses or verdicts: which way, on which scale, what is none.
+
+A number x between the ends L and H of its scale is the loss
+
+    l + (u - l) t,   t = (H - x) / (H - L)  where a higher number is better, else (x - L) / (H - L)
+
+on the pool's scale from l to u.
+"""
+
+import math
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from celeus.intake.rows import Options
+from celeus.intake.sources.sheet import Known, refused
+from celeus.intake.table.columns import Column, is_missing, is_share, judges, number_of, shown
+from celeus.intake.table.roles import GUESSES, Kind, Placed, higher_by_name, words
+
+MOST_KEPT = 12
+"""Distinct values that are kept of those that are no number of the scale."""
+_SIGNS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0})
+_WORDS = words(
+    "n/a na #n/a none null - -- ? unknown missing error not_parsable unparsable undefined skipped"
+    " cancelled timeout"
+)
+_DIFFERENCES = {
+    **{f"{stem}a": -1.0 for stem in ("", "model_", "system_", "answer_", "response_")},
+    **{f"{stem}b": 1.0 for stem in ("", "model_", "system_", "answer_", "response_")},
+    **dict.fromkeys(("tie", "tie (bothbad)", "tie (both bad)", "both bad", "both good"), 0.0),
+}
+"""The losses of a less those of b, by the words for which one is better."""
+_SCALES = ((0.0, 1.0), (1.0, 5.0), (0.0, 5.0), (1.0, 10.0), (0.0, 10.0), (0.0, 100.0), (-1.0, 1.0))
+_MOST = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A column of numbers and what they mean.
+
+    ``higher`` is None where nothing says it, and then asked; ``said`` says that the ends ``low``
+    and ``high`` are given, or certain.
+    """
+
+    column: str
+    role: str
+    kind: Kind
+    higher: bool | None
+    low: float
+    high: float
+    said: bool
+    missing: frozenset[str]
+    comma: bool = False
+
+    def loss(self, value: object) -> object:
+        """The loss of a value; None for one that is missing, and the value where it is none."""
+        if self.is_missing(value):
+            return None
+        number = self.number(value)
+        if number is None:
+            return value
+        if not self.low <= number <= self.high:
+            return Outside(number)
+        lower, upper = self.kind.lower, self.kind.upper
+        if (self.low, self.high) == (lower, upper):
+            return number if self.higher is False else lower + upper - number
+        away = number - self.low if self.higher is False else self.high - number
+        return min(upper, lower + (upper - lower) * away / (self.high - self.low))
+
+    def number(self, value: object) -> float | None:
+        """The number that a value is; None where it is none, or infinite."""
+        if self.kind.two and self.role == "known":
+            return _DIFFERENCES.get(shown(value).strip().lower())
+        number = number_of(value, comma=self.comma)
+        if not isinstance(number, int | float) or not abs(number) <= sys.float_info.max:
+            return None
+        return float(number)
+
+    def is_missing(self, value: object) -> bool:
+        """Nothing stands here, NaN, or what stands for nothing."""
+        if is_missing(value):
+            return True
+        number = number_of(value, comma=self.comma)
+        if isinstance(number, float) and math.isnan(number):
+            return True
+        texts = {shown(value).strip()}
+        if isinstance(number, int | float) and not isinstance(value, bool):
+            texts.add(f"{number:g}" if abs(number) <= sys.float_info.max else "")
+        return not texts.isdisjoint(self.missing)
+
+
+class Outside(float):
+    """A number that is not on the scale of its column."""
+
+
+@dataclass(slots=True)
+class Numbers:
+    """A summary of a column's numbers: those on the scale, and what else stands there."""
+
+    count: int = 0
+    total: float = 0.0
+    ends: bool = True
+    missing: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    outside: int = 0
+    signs: dict[str, int] = field(default_factory=dict)
+    words: dict[str, int] = field(default_factory=dict)
+
+    def note(self, measure: Measure, value: object) -> None:
+        """Take the value of a row."""
+        loss = measure.loss(value)
+        if loss is None:
+            self.missing += 1
+        elif isinstance(loss, Outside):
+            if loss in _SIGNS:
+                self.signs[f"{loss:g}"] = self.signs.get(f"{loss:g}", 0) + 1
+                return
+            self.outside += 1
+            self.low, self.high = min(self.low, loss), max(self.high, loss)
+        elif isinstance(loss, float) and measure.number(value) is not None:
+            number = measure.number(value) or 0.0
+            self.count += 1
+            self.total += loss
+            self.ends = self.ends and number in {measure.low, measure.high}
+            self.low, self.high = min(self.low, number), max(self.high, number)
+        elif isinstance(value, str) and value.strip().lower() in _WORDS:
+            word = value.strip()
+            if len(self.words) < MOST_KEPT or word in self.words:
+                self.words[word] = self.words.get(word, 0) + 1
+
+    @property
+    def is_of_another_scale(self) -> bool:
+        """Many of its numbers lie outside of the ends."""
+        return self.outside > (1 - _MOST) * (self.count + self.outside)
+
+    def scales(self) -> list[tuple[float, float]]:
+        """Scales in use that hold the numbers."""
+        fitting = [(low, high) for low, high in _SCALES if low <= self.low and self.high <= high]
+        return fitting or ([(self.low, self.high)] if self.low < self.high else [])
+
+
+def measures(
+    columns: Sequence[Column],
+    placed: Sequence[Placed],
+    options: Options,
+    kind: Kind,
+    known: Known | None,
+) -> list[Measure]:
+    """What the numbers of the guess and of earlier verdicts mean, as far as it is said."""
+    by_name = {column.name: column for column in columns}
+    for place, named in (("better", options.directions), ("scale", options.scales)):
+        strange = next((name for name in named if name and name not in by_name), None)
+        if strange is not None:
+            listed = ", ".join(by_name)[:400]
+            raise refused("The file has no such column.", f"one of {listed}", strange, place)
+    numeric = [column for column in placed if column.role in {*GUESSES, "known"}]
+    return [
+        _measure(by_name[column.name], column, options, kind, known, alone=len(numeric) == 1)
+        for column in numeric
+    ]
+
+
+def _measure(  # noqa: PLR0913 -- all that says it
+    column: Column,
+    placed: Placed,
+    options: Options,
+    kind: Kind,
+    known: Known | None,
+    *,
+    alone: bool,
+) -> Measure:
+    formatted = known if known is not None and placed.source == "format" else None
+    shares = bool(column.values) and all(map(is_share, column.values))
+    guess = placed.role in GUESSES
+    ends = options.scales.get(placed.name)
+    if ends is None and (guess or alone):
+        ends = options.scales.get("")
+    if ends is None and formatted is not None:
+        ends = formatted.scale
+    if ends is None and shares:
+        ends = (0.0, 1.0)
+    low, high = ends or (kind.lower, kind.upper)
+    if kind.two and placed.role == "known":
+        missing = frozenset(options.missing)
+        return Measure(placed.name, "known", kind, False, kind.lower, kind.upper, True, missing)
+    return Measure(
+        placed.name,
+        placed.role,
+        kind,
+        _higher(column, placed, options, formatted, alone=alone),
+        low,
+        high,
+        ends is not None,
+        frozenset(options.missing) | _texts(formatted.missing if formatted else ()),
+        column.comma,
+    )
+
+
+def _higher(
+    column: Column, placed: Placed, options: Options, known: Known | None, *, alone: bool
+) -> bool | None:
+    """Which numbers are better: as the role, somebody, the format, or the name says."""
+    if placed.role == "surrogate":
+        return False
+    given = options.directions.get(placed.name)
+    if given is None and alone:
+        given = options.higher
+    if given is None and known is not None:
+        given = known.higher
+    if given is None:
+        given = higher_by_name(placed.name)
+    if given is None and judges(column.values):
+        given = True
+    return options.higher if given is None else given
+
+
+def _texts(values: Collection[object]) -> frozenset[str]:
+    return frozenset(shown(value).strip() for value in values)
+
+
+def ends_of(text: str) -> tuple[float, float] | None:
+    """The two ends in a text such as `1 to 5` or `0 10`; None where it has none."""
+    parts = text.replace(",", " ").replace(" to ", " ").split()
+    try:
+        low, high = map(float, parts)
+    except ValueError:
+        return None
+    return (low, high) if low < high and math.isfinite(high - low) else None
+
+
+def spelled(ends: tuple[float, float]) -> str:
+    """Two ends as `ends_of` takes them."""
+    return f"{ends[0]:g} to {ends[1]:g}"
+
+
+def by_column(texts: Sequence[str], names: Collection[str]) -> Mapping[str, str]:
+    """Answers by column: `COLUMN=ANSWER` is that of one, and another text that of all, as ''."""
+    found = {}
+    for text in texts:
+        name, equals, answer = text.rpartition("=")
+        found[name if equals and (not names or name in names) else ""] = answer if equals else text
+    return found
