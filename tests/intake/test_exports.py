@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.formats.exports import EXPORTS
 from celeus.intake.formats.registry import sniff
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Score, Sheet
+from celeus.intake.table.asking import answered
 from celeus.intake.table.columns import columns_of, flat
+from celeus.intake.table.roles import Kind
 
 UNIT = Score(True, (0.0, 1.0))
 ANSWERS = "[The Start of Assistant A's Answer]\none\n[The End of Assistant A's Answer]"
@@ -699,3 +701,20 @@ def test_bad_lines_stay_bad() -> None:
     case = next(case for case in CASES if case.form == "mt-bench")
     found = sheet(lines(case.row) + b"{broken\n" + lines(case.row))
     assert [isinstance(row, BadRow) for _, row in found.rows()] == [False, True, False]
+
+
+def test_pairs_are_of_two_systems_and_samples_are_asked_about() -> None:
+    case = next(case for case in CASES if case.form == "alpaca-eval")
+    pairs = sheet(lines(case.row))
+    assert next(filter(None, answered(pairs, Kind(two=True), Options()))).source == "log"
+    with pytest.raises(InvalidValue, match="pairs of answers") as refusal:
+        next(filter(None, answered(pairs, Kind(), Options())))
+    assert refusal.value.field == "system_a"
+    problem = {"question_id": "q", "question_content": "Sort.", "code_list": ["c", "d"]}
+    samples = sheet(json.dumps([problem | {"graded_list": [True, False]}]).encode())
+    with pytest.raises(NeedsAnswer) as asked:
+        next(filter(None, answered(samples, Kind(), Options())))
+    (question,) = asked.value.questions
+    assert question["name"] == "repeats"
+    values = [choice["value"] for choice in question["choices"]]
+    assert values == ["items", "first", "mean", "sample=0", "sample=1"]
