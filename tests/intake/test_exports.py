@@ -98,6 +98,12 @@ CASES = [
         hidden=("result",), score=UNIT, mark="passed",
     ),
     Case(
+        "evalplus",
+        {"task_id": "Mbpp/2", "solution": "return 1", "base_status": "fail", "plus_status": None},
+        {"id": "Mbpp/2", "answer": "return 1", "score": False},
+        hidden=("base_status", "plus_status"), score=UNIT, mark="solution",
+    ),
+    Case(
         "tau-bench",
         {"task_id": 3, "trial": 1, "reward": 0.0, "info": {"task": {"instruction": "book"},
          "reward": 0}, "traj": [{"role": "user", "content": "Hi"}]},
@@ -144,7 +150,7 @@ CASES = [
          "content": "one"}], "conversation_b": [{"role": "user", "content": "q"},
          {"role": "assistant", "content": "two"}]},
         {"id": "x", "question": "q", "answer_a": "one", "answer_b": "two"},
-        hidden=("model_a", "model_b", "winner", "conversation_a"), mark="winner",
+        hidden=("model_a", "model_b", "winner", "conversation_a"), mark="winner", repeats=("model_a", "model_b"),
     ),
     Case(
         "alpaca-eval",
@@ -695,6 +701,10 @@ def test_labels_of_people_stand_in_hidden_columns() -> None:
     row, _ = (dict(flat(row)) for _, row in sheet(lines(case.row, case.row)).rows())
     # A cancelled annotation is none
     assert row["labels.v"] == "Good"
+    span = {"start": 1, "end": 3, "labels": ["PER"]}
+    task = case.row | {"annotations": [{"result": [{"from_name": "ner", "value": span}]}]}
+    row, _ = (dict(flat(row)) for _, row in sheet(lines(task, task)).rows())
+    assert row["labels.ner.start"] == 1
 
 
 def test_bad_lines_stay_bad() -> None:

@@ -283,9 +283,14 @@ def labelled_task(row: Cells) -> Cells:
     for annotation in row.get("annotations") or []:
         if isinstance(annotation, dict) and not annotation.get("was_cancelled"):
             for result in annotation.get("result") or []:
-                value = next(iter((result.get("value") or {}).values()), None)
-                labels.setdefault(str(result.get("from_name")), []).append(_only(value))
+                labels.setdefault(str(result.get("from_name")), []).append(_label(result))
     return row | {"labels": {name: _only(values) for name, values in labels.items()}}
+
+
+def _label(result: Cells) -> object:
+    """The label in a result of Label Studio: a choice, a rating or a text; a region as it is."""
+    value = result.get("value") or {}
+    return _only(next(iter(value.values()))) if len(value) == 1 else value
 
 
 def answered_record(row: Cells) -> Cells:
@@ -370,14 +375,18 @@ def _weight(row: Cells) -> float | None:
 
 
 def plus_samples(document: Cells) -> list[Cells]:
-    """The samples in `eval_results.json` of EvalPlus; `plus` is passed by both sets of tests."""
+    """The samples in `eval_results.json` of EvalPlus, those of a task after each other."""
     made = []
     for task, samples in document["eval"].items():
         for at, sample in enumerate(_statuses(samples) if isinstance(samples, dict) else samples):
-            base, plus = sample["base_status"] == "pass", sample.get("plus_status")
-            both = None if plus is None else base and plus == "pass"
-            made.append({**sample, "task_id": task, "sample": at, "base": base, "plus": both})
+            made.append(plus_sample(sample) | {"task_id": task, "sample": at})
     return made
+
+
+def plus_sample(sample: Cells) -> Cells:
+    """A sample of EvalPlus with what it passed; `plus` takes the tests of both sets."""
+    base, plus = sample["base_status"] == "pass", sample.get("plus_status")
+    return sample | {"base": base, "plus": None if plus is None else base and plus == "pass"}
 
 
 def _statuses(samples: Cells) -> list[Cells]:

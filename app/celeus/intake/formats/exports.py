@@ -211,6 +211,8 @@ def _of_lines(source: Source) -> bool:
 
 def _chosen(metrics: Mapping[str, Score], options: Options, *, pair: bool) -> str | None:
     """The metric asked for, or the only one of items with one answer."""
+    if options.columns.score in metrics:
+        return options.columns.score
     wanted = options.metric
     if wanted is None or not metrics:
         return next(iter(metrics)) if len(metrics) == 1 and not pair else None
@@ -275,7 +277,17 @@ _LIGHTEVAL = {
 }
 _TAU = {"id": "task_id", "question": "info.task.instruction", "messages": "traj messages"}
 
+_EVALPLUS = Export(
+    "evalplus",
+    "results of EvalPlus",
+    (("task_id", "solution", "base_status", "plus_status"),),
+    {"id": "task_id", "answer": "solution"},
+    {"base": _UNIT, "plus": _UNIT},
+    repeats=("sample", "completion_id"),
+)
+
 EXPORTS: tuple[Export, ...] = (
+    replace(_EVALPLUS, unfold=each(export_rows.plus_sample)),
     Export(
         "openai-evals",
         "a log of OpenAI evals",
@@ -401,7 +413,7 @@ EXPORTS: tuple[Export, ...] = (
         "battles of the Arena",
         (("conversation_a", "conversation_b", "winner"),),
         _ARENA,
-        repeats=("turn", "judge"),
+        repeats=("turn", "judge", "model_a", "model_b"),
         unfold=each(export_rows.arena_battle),
     ),
     Export(
@@ -642,14 +654,7 @@ _DOCUMENTS = (
     _Document(
         _is_evalplus,
         export_rows.plus_samples,
-        Export(
-            "evalplus",
-            "results of EvalPlus",
-            (),
-            {"id": "task_id", "answer": "solution"},
-            {"base": _UNIT, "plus": _UNIT},
-            repeats=("sample",),
-        ),
+        _EVALPLUS,
     ),
     _Document(_is_compass, export_rows.compass_details, _COMPASS_DETAILS),
     _Document(
