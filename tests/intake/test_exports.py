@@ -95,7 +95,7 @@ CASES = [
         "humaneval",
         {"task_id": "HumanEval/0", "completion": "return 1", "result": "passed", "passed": True},
         {"id": "HumanEval/0", "answer": "return 1", "score": True},
-        hidden=("result",), score=UNIT, mark="passed",
+        hidden=("result",), score=UNIT, mark="passed", repeats=("sample",),
     ),
     Case(
         "evalplus",
@@ -150,7 +150,8 @@ CASES = [
          "content": "one"}], "conversation_b": [{"role": "user", "content": "q"},
          {"role": "assistant", "content": "two"}]},
         {"id": "x", "question": "q", "answer_a": "one", "answer_b": "two"},
-        hidden=("model_a", "model_b", "winner", "conversation_a"), mark="winner", repeats=("model_a", "model_b"),
+        hidden=("model_a", "model_b", "winner", "conversation_a"),
+        mark="winner", repeats=("model_a", "model_b"),
     ),
     Case(
         "alpaca-eval",

@@ -14,7 +14,7 @@ ROWS = [{"frage": f"Wie heißt Fluss {at}?", "note": f"{at},5"} for at in range(
 
 
 def cells(separator: str) -> str:
-    lines = [[*ROWS[0]], *([*row.values()] for row in ROWS)]
+    lines = [list(ROWS[0]), *([*row.values()] for row in ROWS)]
     return "".join(separator.join(line) + "\r\n" for line in lines)
 
 

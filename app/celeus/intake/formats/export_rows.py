@@ -7,6 +7,7 @@ told of them. Columns keep their names where a row stays a row.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -183,6 +184,22 @@ def batch_answers(sheet: Sheet) -> Unfolded:
     failed = sum("failed" in row for row in calls)
     told = f"{len(calls) - failed} answers and {failed} failed calls, which have no answer"
     return rows, (told,) if failed else ()
+
+
+def counted_samples(sheet: Sheet) -> Unfolded:
+    """The samples of HumanEval with their number among those of their task."""
+
+    def rows() -> Iterator[Numbered]:
+        counts: Counter[str] = Counter()
+        for number, row in sheet.rows():
+            if isinstance(row, BadRow):
+                yield number, row
+                continue
+            task = str(row.get("task_id"))
+            yield number, row | {"sample": counts[task]}
+            counts[task] += 1
+
+    return rows, ()
 
 
 def code_samples(row: Cells) -> list[Cells]:

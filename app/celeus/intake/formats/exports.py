@@ -325,7 +325,8 @@ EXPORTS: tuple[Export, ...] = (
         (("task_id", "completion", "passed"),),
         {"id": "task_id", "question": "prompt", "answer": "completion"},
         {"passed": _UNIT},
-        repeats=("completion_id", "sample"),
+        repeats=("sample",),
+        unfold=export_rows.counted_samples,
     ),
     Export(
         "livecodebench",
