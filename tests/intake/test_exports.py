@@ -11,14 +11,14 @@ import pytest
 
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.formats.exports import EXPORTS
-from celeus.intake.formats.registry import sniff
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
-from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Score, Sheet
 from celeus.intake.table.asking import answered
 from celeus.intake.table.columns import columns_of, flat
 from celeus.intake.table.roles import Kind
+from tests.intake.made import mean, refusal
+from tests.intake.made import rows as logged
 
 UNIT = Score(True, (0.0, 1.0))
 ANSWERS = "[The Start of Assistant A's Answer]\none\n[The End of Assistant A's Answer]"
@@ -319,6 +319,8 @@ def test_a_file_that_lacks_a_mark_is_any_table(case: Case) -> None:
         {"question_id": 1, "user_prompt": "p", "score": 9},
         {"id": 1, "data": {"text": "t"}, "label": "x"},
         {"custom_id": "1", "response": "a"},
+        {"question": "q", "chosen": 1, "rejected": 2},
+        {"question": "q", "chosen": "1", "rejected": "2"},
     ],
 )
 def test_what_only_resembles_a_format_is_not_taken_for_it(row: Cells) -> None:
@@ -489,16 +491,40 @@ BOARD = {"resolved": ["a"], "no_generation": ["b"], "no_logs": []}
         (json.dumps(BOARD, indent=2).encode(), "SWE-bench board"),
     ],
 )
-def test_a_part_of_the_results_is_refused_by_name(
-    content: bytes, named: str, tmp_path: Path
-) -> None:
+def test_a_part_of_the_results_is_refused_by_name(content: bytes, named: str) -> None:
     with pytest.raises(InvalidValue, match=named):
         sheet(content)
-    if content.startswith(b"{"):
-        path = tmp_path / "results.json"
-        path.write_bytes(content)
-        with pytest.raises(InvalidValue, match=named):
-            sniff(Source.of_path(path))
+
+
+def test_verdicts_of_bfcl_joined_to_all_cases_are_read() -> None:
+    passed = [case | {"id": "simple_9", "valid": True, "error": None} for case in FAILURES[:1]]
+    assert len([*sheet(lines(*FAILURES, *passed)).rows()]) == 4
+
+
+def test_the_command_names_what_it_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(BOARD))
+    assert "SWE-bench board" in refusal(logged, "swebench", path)
+
+
+@pytest.mark.parametrize(
+    ("form", "second", "metric", "loss"),
+    [
+        ("humaneval", {"passed": False}, None, 0.5),
+        ("mt-bench", {"score": 4, "turn": 1}, None, 6 / 9),
+        ("tau-bench", {"reward": 1.0, "trial": 2}, None, 0.5),
+        ("alpaca-eval", {"instruction": "p", "preference": 2}, "preference", 0.25),
+        ("braintrust", {"id": "j", "scores": {"Factuality": 1}}, None, 0.25),
+    ],
+)
+def test_the_command_reads_what_the_format_settles(
+    tmp_path: Path, form: str, second: Cells, metric: str | None, loss: float
+) -> None:
+    case = next(case for case in CASES if case.form == form)
+    path = tmp_path / "export.jsonl"
+    path.write_bytes(lines(case.row, case.row | second))
+    found = logged("table", path, options=Options(metric))
+    assert mean(row.loss for row in found) == pytest.approx(loss)
 
 
 @pytest.mark.parametrize("indent", [None, 1])
@@ -679,6 +705,11 @@ def test_votes_of_the_arena_table_are_one_hidden_column() -> None:
     assert [dict(flat(row))["winner"] for _, row in found.rows()] == ["model_a", "tie", None]
     assert found.known is not None
     assert "winner" not in found.known.roles
+
+
+def test_an_answer_that_says_no_is_a_text() -> None:
+    (row,) = items(sheet(lines({"prompt": "q", "chosen": "no", "rejected": "yes"})))
+    assert row == {"question": "q", "answer_a": "no", "answer_b": "yes"}
 
 
 def test_dialogues_that_differ_are_shown_whole() -> None:

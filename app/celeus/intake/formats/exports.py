@@ -16,12 +16,13 @@ from celeus.intake.formats import export_rows
 from celeus.intake.formats.export_rows import each, joined, several
 from celeus.intake.rows import Options
 from celeus.intake.sources.files import LONGEST_LINE, Source
-from celeus.intake.sources.sheet import BadRow, Known, Score, Sheet, refused
-from celeus.intake.table.columns import Column, columns_of, flat
+from celeus.intake.sources.sheet import BadRow, Known, Score, Sheet, SheetRow, refused
+from celeus.intake.table.columns import Column, columns_of, flat, number_of
 from celeus.intake.table.roles import MANY, SHOWN, SIDES, Kind, guessed
 
 LOOKED_AT = 50
 """Rows by which a tool is known."""
+_BFCL = frozenset({"id", "model_name", "test_category", "valid", "error"})
 _UNIT = Score(True, (0.0, 1.0))
 _UNIT_LOSS = Score(False, (0.0, 1.0))
 _OPEN = Score()
@@ -36,7 +37,8 @@ class Export:
     ``called`` is how it is named to people. ``marks`` are sets of columns, each of which is enough
     to know it. ``roles`` are columns by role: the first that is there has it. ``shown`` picks the
     columns under which the tool keeps what people are shown, whose roles follow from their names.
-    ``repeats`` are columns in which rows of one id differ.
+    ``repeats`` are columns in which rows of one id differ, ``texts`` those that hold texts or
+    chats: under the same names others have numbers.
     """
 
     form: str
@@ -47,10 +49,19 @@ class Export:
     shown: Callable[[Sequence[str]], list[str]] | None = None
     repeats: tuple[str, ...] = ()
     unfold: export_rows.Unfolding | None = None
+    texts: tuple[str, ...] = ()
 
     def fits(self, names: set[str]) -> bool:
         """Return True if a file with these columns is one of the tool."""
         return any(_has(names, marks) for marks in self.marks)
+
+    def holds(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Return True if texts stand where the tool has texts."""
+        values = [row.get(name) for row in rows for name in self.texts]
+        return all(
+            isinstance(value, list) or (isinstance(value, str) and not is_whole(value))
+            for value in values
+        )
 
     def sheet_of(self, sheet: Sheet, options: Options) -> Sheet:
         """The sheet with what the format settles; refuses a metric that it has not."""
@@ -144,26 +155,34 @@ def recognised(sheet: Sheet, options: Options) -> Sheet:
     """
     if sheet.known is not None:
         return sheet
-    names: set[str] = set()
-    for _, row in islice(sheet.rows(), LOOKED_AT):
-        if not isinstance(row, BadRow):
-            check_whole(row)
-            names |= row.keys() | {name for name, _ in flat(row)}
-    export = next((export for export in EXPORTS if export.fits(names)), None)
+    rows = [row for _, row in islice(sheet.rows(), LOOKED_AT) if not isinstance(row, BadRow)]
+    for row in rows:
+        check_whole(row)
+    names = {name for row in rows for name in (*row, *(path for path, _ in flat(row)))}
+    if names >= _BFCL and not any(_is_valid(row) for _, row in sheet.rows()):
+        raise _failures_only()
+    export = next((export for export in EXPORTS if export.fits(names) and export.holds(rows)), None)
     return sheet if export is None else export.sheet_of(sheet, options)
+
+
+def is_whole(value: object) -> bool:
+    """Return True for a whole number, also as text."""
+    try:
+        return float(str(value)).is_integer()
+    except ValueError:
+        return False
+
+
+def _is_valid(row: SheetRow) -> bool:
+    """A case of BFCL passed, so that somebody has joined the verdicts to all cases."""
+    return isinstance(row, dict) and number_of(row.get("valid")) == 1
 
 
 def check_whole(value: Mapping[str, Any]) -> None:
     """Refuse by name a document, or a line of one, of a file that holds a part of the results."""
     names = value.keys()
-    if names == {"accuracy", "correct_count", "total_count"} or names >= {
-        *("id", "model_name", "test_category", "valid", "error")
-    }:
-        raise refused(
-            "A score file of BFCL lists the failures only, and not the cases that passed. Join its"
-            " verdicts to the result file of the same run, a row for every case.",
-            "a row for every case, passed or failed",
-        )
+    if names == {"accuracy", "correct_count", "total_count"}:
+        raise _failures_only()
     if names >= {"resolved", "no_generation"} and isinstance(value["resolved"], list):
         raise refused(
             "results.json of the SWE-bench board lists the resolved instances, and not all that"
@@ -172,11 +191,19 @@ def check_whole(value: Mapping[str, Any]) -> None:
         )
 
 
+def _failures_only() -> InvalidValue:
+    return refused(
+        "A score file of BFCL lists the failures only, and not the cases that passed. Join its"
+        " verdicts to the result file of the same run, a row for every case.",
+        "a row for every case, passed or failed",
+    )
+
+
 def document_of(source: Source, options: Options) -> Sheet | None:
     """The rows of a JSON document that is known as a tool's; None for any other file."""
     head = source.head()
     named = any(f'"{name}"'.encode() in head for name in _NAMED)
-    if not named or not head.lstrip().startswith(b"{") or _of_lines(source):
+    if not named or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") or _of_lines(source):
         return None
     try:
         document = source.document()
@@ -439,6 +466,7 @@ EXPORTS: tuple[Export, ...] = (
             "answer_b": "rejected",
         },
         unfold=each(export_rows.chosen_rejected),
+        texts=("chosen", "rejected"),
     ),
     Export(
         "label-studio",

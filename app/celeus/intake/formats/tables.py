@@ -70,12 +70,8 @@ def _with_known(options: Options, sheet: Sheet, found: Sequence[Column]) -> Opti
 
 def _running_number(known: Known, columns: Sequence[Column]) -> str | None:
     """The column of numbers in which rows of one id differ, as the format says."""
-    for column in columns:
-        numbers = [column.number(value) for value in column.values]
-        whole = all(isinstance(number, int | float) and number == int(number) for number in numbers)
-        if column.name in known.repeats and column.values and whole:
-            return column.name
-    return None
+    names = (column.name for column in columns if all(map(exports.is_whole, column.values)))
+    return next((name for name in names if name in known.repeats), None)
 
 
 def rows_of(
