@@ -11,6 +11,7 @@ import pytest
 
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.formats.exports import EXPORTS
+from celeus.intake.formats.registry import read, sources
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Score, Sheet
@@ -523,8 +524,10 @@ def test_the_command_reads_what_the_format_settles(
     case = next(case for case in CASES if case.form == form)
     path = tmp_path / "export.jsonl"
     path.write_bytes(lines(case.row, case.row | second))
-    found = logged("table", path, options=Options(metric))
-    assert mean(row.loss for row in found) == pytest.approx(loss)
+    (log,) = read("table", sources("table", [path]), Options(metric))
+    assert mean(row.loss for row in log.rows) == pytest.approx(loss)
+    called = next(export.called for export in EXPORTS if export.form == form)
+    assert log.told[0].startswith(f"export is {called}")
 
 
 @pytest.mark.parametrize("indent", [None, 1])

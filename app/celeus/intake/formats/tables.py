@@ -39,7 +39,10 @@ def read(source: Source, options: Options) -> Log:
     for name in {*_columns(options.columns)} & {*(rows[0] if rows else ())}:
         if any(re.fullmatch(rf"{re.escape(name)} \(\d+\)", other) for other in rows[0]):
             raise refused(f"{source.name} has two columns {name!r}: give each its name", "columns")
-    return rows_of(rows, options, source.name, source.stem, commas)
+    log = rows_of(rows, options, source.name, source.stem, commas)
+    if sheet.known is None:
+        return log
+    return replace(log, told=(f"{source.stem} is {'; '.join(sheet.read_as)}",))
 
 
 def _with_known(options: Options, sheet: Sheet, found: Sequence[Column]) -> Options:
