@@ -257,11 +257,11 @@ CASES = [
     ),
     Case(
         "azure-evaluation",
-        {"inputs.query": "q", "inputs.response": "a", "outputs.violence.violence": 3,
-         "outputs.violence.violence_reason": "j"},
+        {"inputs.query": "q", "inputs.response": "a", "outputs.safety.violence_score": 3,
+         "outputs.safety.violence_reason": "j"},
         {"question": "q", "answer": "a", "score": 3},
-        hidden=("outputs.violence.violence_reason",), score=Score(False, (0.0, 7.0)),
-         mark="outputs.violence.violence",
+        hidden=("outputs.safety.violence_reason",), score=Score(False, (0.0, 7.0)),
+         mark="outputs.safety.violence_score",
     ),
     Case(
         "braintrust",
@@ -651,6 +651,8 @@ def test_assignments_of_a_hit_are_one_item() -> None:
     assert "6 assignments of 2 HITs, an item each" in found.read_as
     first = next(row for _, row in found.rows() if isinstance(row, dict))
     assert first["Answer.verdict"] == ["y", "n", "n"]
+    nameless = sheet(table(*rows, rows[0] | {"HITId": ""}))
+    assert [isinstance(row, BadRow) for _, row in nameless.rows()] == [False, False, True]
 
 
 def test_ratings_of_mqm_are_segments() -> None:

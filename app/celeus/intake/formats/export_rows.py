@@ -345,16 +345,22 @@ def options_of(row: Cells) -> Cells:
 
 def hits(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:
     """A row for every HIT of Mechanical Turk, with the answers of its workers as lists."""
-    found: dict[str, Numbered] = {}
+    found: dict[str, tuple[int, Cells]] = {}
+    bad: list[Numbered] = []
     for number, row in rows:
+        if is_missing(row.get("HITId")):
+            bad.append((number, BadRow(_RULE, shortened(row))))
+            continue
         _, hit = found.setdefault(str(row["HITId"]), (number, {}))
-        if isinstance(hit, dict):
-            for name, value in row.items():
-                if name.startswith("Answer.") or name in {"WorkerId", "AssignmentId"}:
-                    hit.setdefault(name, []).append(value)
-                else:
-                    hit.setdefault(name, value)
-    return list(found.values()), [f"{len(rows)} assignments of {len(found)} HITs, an item each"]
+        for name, value in row.items():
+            if name.startswith("Answer.") or name in {"WorkerId", "AssignmentId"}:
+                hit.setdefault(name, []).append(value)
+            else:
+                hit.setdefault(name, value)
+    assignments = len(rows) - len(bad)
+    return [*found.values(), *bad], [
+        f"{assignments} assignments of {len(found)} HITs, an item each"
+    ]
 
 
 def segments(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:

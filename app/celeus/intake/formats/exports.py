@@ -284,6 +284,8 @@ _AZURE = {
     **dict.fromkeys(("similarity", "retrieval", "response_completeness"), _GRADE),
     **dict.fromkeys(("f1_score", "bleu_score", "gleu_score", "rouge_score", "meteor_score"), _UNIT),
     **dict.fromkeys(("violence", "sexual", "self_harm", "hate_unfairness"), _HARM),
+    **dict.fromkeys(("violence_score", "sexual_score", "self_harm_score"), _HARM),
+    "hate_unfairness_score": _HARM,
 }
 _COMPASS = {
     "id": "index",
@@ -602,7 +604,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "azure-evaluation",
         "results of Azure AI evaluation",
-        tuple(("inputs.*", f"outputs.{name}.{name}") for name in _AZURE),
+        tuple(("inputs.*", f"outputs.*.{name}") for name in _AZURE),
         {
             "id": "line_number",
             "question": "inputs.query inputs.question",
@@ -610,7 +612,7 @@ EXPORTS: tuple[Export, ...] = (
             "text": "inputs.context",
             "reference": "inputs.ground_truth",
         },
-        {f"outputs.{name}.{name}": score for name, score in _AZURE.items()},
+        {f"outputs.*.{name}": score for name, score in _AZURE.items()},
     ),
     Export(
         "braintrust",
