@@ -22,6 +22,8 @@ CUT_OFF = """() => [...document.querySelectorAll("#columns *, #looks *")].filter
 }).map((one) => one.outerHTML.slice(0, 100))"""
 CLICKS = 2
 """Choose the file, create the pool."""
+ASKED = "Fragen.csv"
+"""Its confidence may be that of the answer's being right, or wrong: one click more."""
 
 
 def choose(page: Page, name: str, content: bytes) -> None:
@@ -29,12 +31,15 @@ def choose(page: Page, name: str, content: bytes) -> None:
     page.goto("/sessions/new")
     expect(page.get_by_label("A file", exact=True)).to_be_checked()
     page.set_input_files("#file", file_of(name, content))
+    if name == ASKED:
+        page.get_by_role("radio", name="higher").check()
 
 
 @pytest.mark.parametrize("case", list(files()), ids=lambda case: case[0].split("_")[0])
 def test_a_natural_file_becomes_a_pool_in_two_clicks(
     signed_in: SignedIn,
     server: Site,
+    complaints: Complaints,
     record_property: Callable[[str, object], None],
     case: tuple[str, bytes, str, int],
 ) -> None:
@@ -44,6 +49,12 @@ def test_a_natural_file_becomes_a_pool_in_two_clicks(
     expect(page.get_by_label("A file", exact=True)).to_be_checked()
     began = time.monotonic()
     page.set_input_files("#file", file_of(name, content))
+    if name == ASKED:
+        complaints.expect("422")
+        question = page.get_by_role("group", name="Which way is `Confidence` better?")
+        expect(question).to_be_visible()
+        expect(page.get_by_role("button", name="Create the pool")).to_be_disabled()
+        question.get_by_role("radio", name="higher").check()
     expect(page.locator("#checked")).to_contain_text("every row is a valid item")
     seen = time.monotonic() - began
     expect(page.locator("#item-shown")).to_contain_text(shows)
@@ -52,7 +63,8 @@ def test_a_natural_file_becomes_a_pool_in_two_clicks(
     page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-facts")).to_contain_text(f"{items} items")
     made = time.monotonic() - began
-    told = f"{name}: {CLICKS} clicks, shown after {seen:.1f} s, a pool after {made:.1f} s"
+    clicks = CLICKS + (name == ASKED)
+    told = f"{name}: {clicks} clicks, shown after {seen:.1f} s, a pool after {made:.1f} s"
     record_property("measured", told)
     assert [pool["items"] for pool in kept(server)] == [items]
 
@@ -70,12 +82,12 @@ def test_another_role_changes_what_a_judge_will_see_and_the_next_file_has_it(
     expect(shown).to_contain_text("Reference")
     expect(role(page, "category")).to_have_value("group")
     role(page, "expected_answer").focus()
-    page.keyboard.type("Not")
-    expect(role(page, "expected_answer")).to_have_value("ignore")
+    page.keyboard.type("Hid")
+    expect(role(page, "expected_answer")).to_have_value("hidden")
     expect(shown).not_to_contain_text("Reference")
     expect(role(page, "expected_answer")).to_be_focused()
     role(page, "category").select_option("question")
-    expect(role(page, "question")).to_have_value("ignore")
+    expect(role(page, "question")).to_have_value("hidden")
     expect(shown).to_contain_text("others")
     expect(page.locator("#columns-told")).to_contain_text("As you said.")
     page.get_by_role("button", name="Create the pool").click()
@@ -88,7 +100,10 @@ def test_another_role_changes_what_a_judge_will_see_and_the_next_file_has_it(
     assert len(kept(server)) == 1
 
 
-def test_items_are_turned_and_faults_name_the_column(signed_in: SignedIn) -> None:
+def test_items_are_turned_and_faults_name_the_column(
+    signed_in: SignedIn, complaints: Complaints
+) -> None:
+    complaints.expect("422")
     page = signed_in("manage")
     choose(page, "Fragen.csv", excel() + b"77;Was?;Nichts;viel\n")
     expect(page.locator(".faults li")).to_contain_text("Line 15, Confidence: must be a number")
@@ -131,8 +146,9 @@ def test_sample_data_are_ready_to_be_labelled(signed_in: SignedIn, server: Site)
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", WIDE), ("dark", NARROW)])
 def test_axe_finds_nothing_serious_and_nothing_is_cut_off(
-    signed_in: SignedIn, scheme: str, viewport: dict[str, int]
+    signed_in: SignedIn, complaints: Complaints, scheme: str, viewport: dict[str, int]
 ) -> None:
+    complaints.expect("422")
     page = signed_in("manage", viewport=viewport, color_scheme=scheme)
     for name, content, shows, _ in files():
         if name in {"Fragen.csv", "chats.json"}:

@@ -156,8 +156,13 @@ class Client:
         It is there with all its items or not at all. Further members: ``loss`` (`zero_one` unless
         said otherwise), ``score``, ``metrics``, ``levels``, ``systems``, ``based_on``,
         ``instructions`` for judges, and ``mapping``, roles by columns, such as
-        `{"Frage": "question"}`: without it they are guessed, unless columns are members of an item.
-        Without items it is open for `add_items`.
+        `{"Frage": "question"}`: without it they follow from names and values, unless columns are
+        members of an item. Without items it is open for `add_items`.
+
+        What a file leaves open is asked: NeedsAnswer lists the questions. The answers are members:
+        ``answer`` is the column that is judged, ``better`` `higher` or `lower`, ``scale`` such as
+        `(1, 5)`, ``missing`` values that stand for no score, ``repeats`` (`items`, `first`, `mean`
+        or `COLUMN=VALUE`) for rows of one id, ``rows`` (`with_id`, `all`) where some have none.
         """
         form = calls.pool_form(name, **members)
         if items is None:

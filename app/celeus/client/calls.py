@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -46,6 +46,8 @@ FILE_MEMBERS = {
     },
 }
 """What members of a new pool are called beside a file."""
+ANSWERS = ("metric", "filter", "answer", "better", "missing", "repeats", "rows")
+"""Members that answer a question about a file by its name."""
 
 
 def pool_form(name: str, **said: Any) -> dict[str, Any]:  # noqa: ANN401 -- members of the contract
@@ -88,7 +90,28 @@ def _beside_file(form: Mapping[str, Any]) -> dict[str, Any]:
     query |= {"system": systems.get("names"), "normalisation": systems.get("normalisation")}
     tables = ("metrics", "levels", "mapping")
     query |= {name: json.dumps(form[name]) for name in tables if name in form}
+    query |= {name: form[name] for name in ANSWERS if name in form}
+    if "missing" in form:
+        query["missing"] = _texts(form["missing"])
+    if "scale" in form:
+        query["scale"] = _ends(form["scale"])
     return {name: value for name, value in query.items() if value is not None}
+
+
+def _texts(values: object) -> list[str]:
+    """One value, or several, as texts."""
+    if isinstance(values, Iterable) and not isinstance(values, str):
+        return [f"{value}" for value in values]
+    return [f"{values}"]
+
+
+def _ends(scale: object) -> list[str]:
+    """The ends of a scale, `(1, 5)`; or of the scales of columns by their names."""
+    if isinstance(scale, Mapping):
+        return [f"{name}={_ends(ends)[0]}" for name, ends in scale.items()]
+    if isinstance(scale, Sequence) and not isinstance(scale, str):
+        return [" to ".join(map(str, scale))]
+    return [str(scale)]
 
 
 def _members(form: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from time import monotonic
 from typing import Any, TypeVar
 
-from celeus.client.refusals import Problem, Unanswered, Unreachable
+from celeus.client.refusals import Problem, Unanswered, Unreachable, problem_of
 from celeus.client.service import seconds
 from celeus.errors import InvalidValue
 
@@ -79,7 +79,7 @@ class Answer:
         except (ValueError, RecursionError):
             body = None
         asked = seconds(self.headers.get("retry-after"))
-        return Problem(self.status, body if isinstance(body, dict) else {}, retry_after=asked)
+        return problem_of(self.status, body if isinstance(body, dict) else {}, retry_after=asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from celeus.client.service import plain
-from celeus.errors import Refusal, Unavailable
+from celeus.errors import NeedsAnswer, Refusal, Unavailable
 
 SHOWN_FAULTS = 3
 REQUEST_TIMEOUT = 408
@@ -55,6 +55,36 @@ class Problem(Refusal):
             when = f"in {self.retry_after:.0f} seconds" if self.retry_after else "later"
             return f"{text.rstrip('.')}; ask again {when}"
         return text
+
+
+class UnansweredFile(Problem, NeedsAnswer):
+    """The file leaves open what a number or a judge's view rests on.
+
+    The text lists every question with its choices, as members of `create_pool`; ``questions`` holds
+    them as data.
+    """
+
+    def __init__(self, status: int, body: Mapping[str, Any], *, retry_after: float = 0.0) -> None:
+        super().__init__(status, body, retry_after=retry_after)
+        self.more["questions"] = body.get("questions") or []
+
+    def _said(self, body: Mapping[str, Any]) -> str:
+        lines = [
+            f"{question.get('text')} ("
+            + "; ".join(
+                f"{question.get('name')}={choice.get('value')}: {choice.get('means')}"
+                for choice in question.get("choices") or [{"value": "…", "means": "any text"}]
+            )
+            + ")"
+            for question in body.get("questions") or []
+        ]
+        return "\n".join(["The file leaves questions open.", *map(plain, lines)])
+
+
+def problem_of(status: int, body: Mapping[str, Any], *, retry_after: float = 0.0) -> Problem:
+    """The refusal in the body of an answer."""
+    kind = UnansweredFile if body.get("code") == NeedsAnswer.code else Problem
+    return kind(status, body, retry_after=retry_after)
 
 
 class Unreachable(Unavailable):

@@ -345,6 +345,7 @@ class Pool:
     columns: tuple[str, ...]
     groups: tuple[str, ...]
     known: dict[str, Any] | None
+    intake: dict[str, Any] | None
     digest: str | None
     archived: bool
     created_at: str

@@ -66,8 +66,7 @@ def named(refusal: NeedsAnswer) -> NeedsAnswer:
         for question in refusal.questions
     ]
     place = refusal.detail.partition(":")[0]
-    return NeedsAnswer(
-        " ".join([f"{place}:", *(question.named for question in questions)]),
-        field=refusal.field,
-        questions=refusal.questions,
-    )
+    detail = " ".join([f"{place}:", *(question.named for question in questions)])
+    renamed = NeedsAnswer(detail, field=refusal.field)
+    renamed.more.update(refusal.more)
+    return renamed

@@ -98,7 +98,7 @@ async def test_a_file_becomes_a_sealed_pool(client: httpx.AsyncClient, media: st
     assert answer.status_code == 201, answer.text
     told = answer.json()
     assert (told["items"], told["skipped"], told["errors"]) == (2, 0, [])
-    assert told["columns"] == ["surrogate.0"]
+    assert told["numeric"] == ["surrogate.0"]
     assert told["pool"]["sealed"]
     assert (await client.get(f"/v1/pools/{told['pool']['id']}")).json() == told["pool"]
     assert [row["cells"]["id"] for row in told["preview"]] == ["a", "b"]

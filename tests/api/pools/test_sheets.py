@@ -94,7 +94,7 @@ async def test_a_form_brings_the_file_its_name_and_the_query(client: httpx.Async
     assert answer.status_code == 201, answer.text
     told = answer.json()
     assert (told["pool"]["name"], told["mapping_source"]) == ("spring exam", "given")
-    assert told["mapping"] == mapping | {"answer": "ignore"}
+    assert told["mapping"] == mapping | {"answer": "hidden"}
     assert told["first"][0]["item"]["payload"] == {"question": "Why?", "answer": "Therefore."}
 
 
@@ -225,7 +225,7 @@ async def test_an_archive_that_unpacks_to_too_much_is_refused(client: httpx.Asyn
         (b"a,b\nWhy?,2\nWho?,1\n", {"a": "text", "b": "weight"}, {"weight": 2.0}),
         (b"a,b\nWhy?,2\nWho?,1\n", {"a": "text", "b": "prediction"}, {"prediction": 2}),
         (b"a,b,c\nx,y,z\nv,w,u\n", {"a": "group", "b": "group"}, {"groups": {"a": "x", "b": "y"}}),
-        (b"a,b\nx,y\nv,w\n", {"a": "payload", "b": "ignore"}, {"payload": {"a": "x"}}),
+        (b"a,b\nx,y\nv,w\n", {"a": "payload", "b": "hidden"}, {"payload": {"a": "x"}}),
         (b'[{"id": 9007199254740993}]', {"id": "payload"}, {"payload": {"id": "9007199254740993"}}),
         (b'[{"a": {"b": {"c": "x"}}}]', {"a.b.c": "answer"}, {"payload": {"answer": "x"}}),
         (b'[{"a": "\\u0000 \\ud800"}]', {"a": "text"}, {"payload": {"text": "\\0 \\ud800"}}),
@@ -234,7 +234,7 @@ async def test_an_archive_that_unpacks_to_too_much_is_refused(client: httpx.Asyn
 async def test_a_mapping_says_what_columns_mean(
     client: httpx.AsyncClient, body: bytes, mapping: dict[str, str], item: dict[str, Any]
 ) -> None:
-    answer = await sent(client, body, mapping=json.dumps(mapping))
+    answer = await sent(client, body, mapping=json.dumps(mapping), better="higher")
     assert answer.status_code == 201, answer.text
     told = answer.json()
     assert item.items() <= told["first"][0]["item"].items()
@@ -288,7 +288,7 @@ LONG = "1" * 400
     ("value", "role", "field", "rule"),
     [
         (DEEP, "payload", "", "at most 200 objects and lists within each other"),
-        (DEEP, "ignore", "", "at most 200 objects and lists within each other"),
+        (DEEP, "hidden", "", "at most 200 objects and lists within each other"),
         (f'[{{"role":"user","content":{DEEP}}}]', "messages", "", "at most 200 objects and lists"),
         (LONG, "weight", "weight", "a number from"),
         (LONG, "surrogate", "surrogate", "a number from 0 to 1"),
@@ -302,7 +302,7 @@ async def test_a_row_that_no_reader_bears_is_a_bad_row_by_its_line(  # noqa: PLR
     rows = ['{"question": "Why?", "extra": 0.5}', f'{{"question": "Who?", "extra": {value}}}']
     body = (f"[{','.join(rows)}]" if form == "json" else "\n".join(rows)).encode()
     mapping = json.dumps({"question": "question", "extra": role})
-    answer = await sent(client, body, mapping=mapping)
+    answer = await sent(client, body, mapping=mapping, better="higher")
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_rows"), answer.text
     faults = [one for one in answer.json()["errors"] if one["line"] == 2]
     assert [one["field"] for one in faults] == [field], answer.text
@@ -402,7 +402,7 @@ async def test_a_log_of_an_evaluation_has_its_outputs_as_items(
 ) -> None:
     told = (await sent(client, (FIXTURES / path).read_bytes())).json()
     assert (told["format"], told["items"], told["mapping_source"]) == (form, items, "log")
-    assert ("surrogate.0" in told["columns"]) is guess
+    assert ("surrogate.0" in told["numeric"]) is guess
     first = told["first"][0]["item"]
     assert {"question", "answer"} <= first["payload"].keys()
     assert 0.0 < first["surrogate"] < 1.0

@@ -111,6 +111,26 @@ async def test_the_browser_is_told_to_load_and_run_nothing(client: AsyncClient) 
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
+async def test_it_says_how_the_file_was_read_and_what_was_hidden(client: AsyncClient) -> None:
+    rows = "".join(f"Why {at}?,So {at}.,{at % 2},gpt\n" for at in range(40))
+    body = f"question,answer,grade,{HOSTILE.replace(',', '').replace(chr(34), '')}\n{rows}"
+    query = {
+        "name": "read",
+        "kind": "zero_one",
+        "mapping": json.dumps({"question": "question", "answer": "answer", "grade": "score"}),
+        "better": "lower",
+    }
+    headers = {"Content-Type": "text/csv"}
+    made = await client.post("/v1/pool-files", params=query, content=body, headers=headers)
+    assert made.status_code == 201, made.text
+    asked = {"pool_id": made.json()["pool"]["id"], "precision": 0.2}
+    session = (await client.post("/v1/sessions", json=asked)).json()["id"]
+    page = await report(client, session)
+    assert "40 rows of csv (separated by comma): 40 items. better: lower." in page.text
+    assert "gradescore given" in page.text
+    assert "Hidden from judges<script>alert(1)</script>" in page.text
+
+
 async def test_before_the_first_label_nothing_is_claimed(client: AsyncClient) -> None:
     session = await opened(client, await known_pool(client, 40), precision=0.2)
     page = await report(client, session)

@@ -36,13 +36,13 @@ from celeus.api.pools.losses import (
 )
 from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pool_models import FILE_BODY
-from celeus.api.pools.pools import ColumnOut, PoolOut
+from celeus.api.pools.pools import PoolOut
 from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
 from celeus.api.pools.upload_rows import Rows, read_rows
 from celeus.api.sessions.session_models import Markdown
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.json_body import JsonRoute
-from celeus.api.wire.problems import ProblemError, responses
+from celeus.api.wire.problems import ColumnOut, ProblemError, responses
 from celeus.api.wire.uploads import Format, format_of_any, media_of, unless_gone
 from celeus.core.pools.loss_bounds import LabelsSeen
 from celeus.core.pools.losses import LossScale

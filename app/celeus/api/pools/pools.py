@@ -1,6 +1,6 @@
 """Routes of pools and their schemas."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -52,7 +52,7 @@ from celeus.api.sessions.session_models import Markdown
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
-from celeus.api.wire.problems import responses
+from celeus.api.wire.problems import ColumnOut, responses
 from celeus.api.wire.records import FromRecord, Time, wire_id
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
@@ -210,18 +210,6 @@ def _by_name(metrics: object) -> object:
 
 def _or_null(value: object) -> object:
     return value or None
-
-
-class ColumnOut(FromRecord):
-    """A column of a file: what it was taken for, and why."""
-
-    name: str = Field(description="Its name; that of a nested member by its path.")
-    role: str = Field(description="What it is, as in a `mapping`; `hidden` is shown to nobody.")
-    why: str = Field(description="The reason, in a phrase.")
-    source: Literal["format", "given", "name", "value"] = Field(
-        description="Where that is from: the format of the file, somebody's word, the name of the"
-        " column, or its values."
-    )
 
 
 class IntakeOut(FromRecord):

@@ -5,7 +5,7 @@ import errno
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -117,6 +117,18 @@ class QuestionOut(BaseModel):
     example: dict[str, Any] | None = Field(description="A row in which it shows.")
 
 
+class ColumnOut(FromRecord):
+    """A column of a file: what it was taken for, and why."""
+
+    name: str = Field(description="Its name; that of a nested member by its path.")
+    role: str = Field(description="What it is, as in a `mapping`; `hidden` is shown to nobody.")
+    why: str = Field(description="The reason, in a phrase.")
+    source: Literal["format", "given", "name", "value"] = Field(
+        description="Where that is from: the format of the file, somebody's word, the name of the"
+        " column, or its values."
+    )
+
+
 class Problem(BaseModel):
     """Why a request was declined (RFC 9457)."""
 
@@ -156,6 +168,9 @@ class Problem(BaseModel):
     )
     questions: list[QuestionOut] | None = Field(
         None, description="Of `needs_answer`: what the file leaves open."
+    )
+    columns: list[ColumnOut] | None = Field(
+        None, description="Of `needs_answer`: the columns of a table, as they would be taken."
     )
 
 

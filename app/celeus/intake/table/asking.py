@@ -1,7 +1,7 @@
 """A table with all that it leaves open answered: by its format, by somebody, or else asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from celeus.intake.questions import Choice, Question, asked
@@ -84,7 +84,9 @@ def answered(
         questions += _of_numbers(measure, items.facts, alone=len(meant) == 1)
     questions += _of_rows(placed, items.facts, options)
     if questions:
-        raise asked(PLACE, questions)
+        refusal = asked(PLACE, questions)
+        refusal.more["columns"] = [asdict(column) for column in placed]
+        raise refusal
     examples = {column.name: column.examples() for column in columns}
     yield Table(placed, source, examples, items, options)
 

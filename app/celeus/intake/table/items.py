@@ -256,7 +256,7 @@ class Items:
         loss = measure.loss(value)
         if not isinstance(loss, Outside):
             return loss
-        if measure.said:
+        if (measure.low, measure.high) != (measure.kind.lower, measure.kind.upper):
             # By its own scale it is none, whatever the pool's would make of it
             ends = f"a number from {measure.low:g} to {measure.high:g}"
             raise _Unfit(BadRow(f"{name}: {ends}", shown(value)))

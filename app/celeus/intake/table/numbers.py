@@ -234,10 +234,6 @@ def spelled(ends: tuple[float, float]) -> str:
     return f"{ends[0]:g} to {ends[1]:g}"
 
 
-def by_column(texts: Sequence[str], names: Collection[str]) -> Mapping[str, str]:
+def by_column(texts: Sequence[str]) -> Mapping[str, str]:
     """Answers by column: `COLUMN=ANSWER` is that of one, and another text that of all, as ''."""
-    found = {}
-    for text in texts:
-        name, equals, answer = text.rpartition("=")
-        found[name if equals and (not names or name in names) else ""] = answer if equals else text
-    return found
+    return {name: answer for name, _, answer in (text.rpartition("=") for text in texts)}

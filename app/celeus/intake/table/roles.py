@@ -22,9 +22,9 @@ HIDDEN = "hidden"
 MANY = frozenset({"payload", "group", HIDDEN})
 """Roles that several columns may have."""
 ROLES = ("id", *SHOWN, *SIDES, *NUMBERS, "group", "payload", HIDDEN)
-JUDGED = frozenset({"answer", "messages", "image", *SIDES})
+JUDGED = frozenset({"answer", "messages", *SIDES})
 """Roles of what is judged itself."""
-ASKS = frozenset({"question", "text", "payload"})
+ASKS = frozenset({"question", "text", "image", "payload"})
 """Roles of what is shown beside it, and is judged where there is nothing else."""
 
 Source = Literal["format", "given", "name", "value"]
@@ -58,7 +58,7 @@ _NAMES: Mapping[str, str] = {
     "answer": "model_answer model_response model_output response actual_output prediction"
     " predicted_answer prediction_text predicted_text llm_answer llm_response llm_output"
     " assistant_response generated_text generated_answer generation completion output reply answer"
-    " assistant hypothesis candidate summary translation antwort respuesta réponse reponse"
+    " assistant hypothesis candidate summary translation caption antwort respuesta réponse reponse"
     " resposta risposta filtered_resps modellantwort",
     "reference": "reference reference_answer references expected expected_output expected_answer"
     " ground_truth gold gold_answer golden correct_answer right_answer best_answer ideal target"
@@ -408,6 +408,9 @@ class _Guess:
         if _are_verdicts([column.name]) or _named_like_a_mark(column.name):
             why = "its name: a verdict, or by whom, by which model or when"
             return Placed(column.name, HIDDEN, why, "name")
+        if _are_numbers_of_few(column):
+            why = "few rows have one: verdicts that exist already are `known`"
+            return Placed(column.name, HIDDEN, why, "value")
         if _are_outside(column, self._kind):
             ends = f"{self._kind.lower:g} to {self._kind.upper:g}"
             why = f"its numbers are not from {ends}: as a score it needs a scale"
@@ -490,10 +493,18 @@ def _are_numbers(role: str, column: Column, kind: Kind) -> bool:
     if role == "weight":
         least = all(isinstance(number, float | int) and number > 0 for number in numbers)
         return column.missing == 0 and least
+    if len(column.values) < column.missing:
+        return False
     within = [
         isinstance(number, float | int) and kind.lower <= number <= kind.upper for number in numbers
     ]
     return sum(within) >= _MOST * len(within)
+
+
+def _are_numbers_of_few(column: Column) -> bool:
+    """Numbers under the name of a guess that most rows do not have."""
+    named = {*_NAMES["score"].split(), *_NAMES["surrogate"].split()}
+    return bool(named & set(_effective(column.name)[0])) and len(column.values) < column.missing
 
 
 def _are_outside(column: Column, kind: Kind) -> bool:

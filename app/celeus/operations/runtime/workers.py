@@ -304,7 +304,7 @@ def serve(work: Callable[[Frame, Files], Iterator[Frame]]) -> None:
         except tuple(_REFUSALS.values()) as refusal:
             members = {name: getattr(refusal, name) for name in _MEMBERS}
             if isinstance(refusal, NeedsAnswer):
-                members["questions"] = refusal.questions
+                members["more"] = refusal.more
             write(sink, Frame({"refusal": members | {"code": refusal.code}}))
         except EOFError:
             # The parent has left before it gave the job
@@ -341,9 +341,9 @@ def _refusal(members: object) -> Refusal:
         message = "a refusal nobody knows"
         raise ValueError(message)
     detail, place, rule, value = (members.get(name) for name in _MEMBERS)
-    questions = members.get("questions")
-    if isinstance(questions, list):
-        return NeedsAnswer(str(detail), field=str(place), questions=questions)
+    more = members.get("more")
+    if isinstance(more, dict):
+        return NeedsAnswer(str(detail), field=str(place), **more)
     if not all(isinstance(word, str) for word in (detail, place, rule)):
         message = "a refusal without detail, field or rule"
         raise ValueError(message)

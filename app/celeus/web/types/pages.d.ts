@@ -41,6 +41,8 @@ declare global {
   };
   type Pool = Schemas["PoolOut"];
   type PoolFileAnswer = Schemas["PoolFileOut"];
+  type PlacedColumn = Schemas["ColumnOut"];
+  type Question = Schemas["QuestionOut"];
   type PoolPage = Schemas["PoolPage"];
   type ProblemBody = Schemas["Problem"];
   type ProblemError = Schemas["ProblemError"];

@@ -279,7 +279,13 @@ async function trySample(event) {
   const button = /** @type {HTMLButtonElement} */ (event.currentTarget);
   button.disabled = true;
   const name = "Sample: capitals";
-  const form = { name, kind: "zero_one", score_name: "accuracy", score_better: "higher" };
+  const form = {
+    name,
+    kind: "zero_one",
+    score_name: "accuracy",
+    score_better: "higher",
+    better: "higher",
+  };
   try {
     const sheet = await (await fetch(button.dataset.file ?? "")).blob();
     const path = `/v1/pool-files?${new URLSearchParams(form)}`;

@@ -17,6 +17,7 @@ import {
 import { Levels } from "./judging.js";
 import { Looks } from "./looks.js";
 import { Mapping } from "./mapping.js";
+import { Questions } from "./questions.js";
 import { upload } from "./upload.js";
 
 /** @type {Record<string, string>} */
@@ -78,6 +79,7 @@ export class PoolFile {
     this.creating = false;
     this.keyOf = keyring();
     this.mapping = new Mapping(() => this.checkAgain());
+    this.questions = new Questions(() => this.checkAgain());
     this.looks = new Looks();
     this.levels = new Levels(() => this.checkSoon());
     /** @type {number} */
@@ -179,6 +181,7 @@ export class PoolFile {
     fill(byId("file-problem"));
     byId("file-details").hidden = true;
     this.mapping.forget();
+    this.questions.forget();
     this.looks.forget();
     this.levels.forget();
     this.unchecked();
@@ -256,6 +259,7 @@ export class PoolFile {
     const query = new URLSearchParams({ kind, ...more });
     const mapping = this.mapping.given();
     if (mapping !== null) query.set("mapping", mapping);
+    this.questions.give(query);
     const levels = this.levels.given();
     if (levels.length > 0) query.set("levels", JSON.stringify(levels));
     if (kind === "bounded") query.set("lower", String(numberIn("loss-lower")));
@@ -316,6 +320,7 @@ export class PoolFile {
       return this.refuse("Cancelled.");
     }
     if (!(error instanceof Problem)) throw error;
+    if (error.code === "needs_answer") return this.ask(error);
     const own = error.field?.startsWith("score.") ? SCORE_PLACES : PLACES;
     const place = this.levels.placeOf(error.field) ?? placeOf(error.field, own);
     if (place !== null && byId("file-details").contains(byId(place))) {
@@ -325,6 +330,21 @@ export class PoolFile {
     if (error.errors.length > 0)
       return this.showFaults(error.errors, error.told.total_errors ?? error.errors.length);
     return this.refuse(`${said(error)}${error.passing ? " Try again in a moment." : ""}`);
+  }
+
+  /**
+   * What the file leaves open, to be answered; and its columns, to be given another role.
+   *
+   * @param {Problem} problem
+   */
+  ask(problem) {
+    const columns = problem.told.columns ?? [];
+    const questions = problem.told.questions ?? [];
+    this.questions.show(questions);
+    if (columns.length > 0) this.mapping.showPlaced(columns);
+    const mapped = questions.filter((question) => question.name === "mapping");
+    fill(byId("file-problem"), mapped.length === 0 ? null : el("p", {}, mapped[0].text));
+    announce(counted(questions.length, "question"));
   }
 
   /** @param {PoolFileAnswer} found */

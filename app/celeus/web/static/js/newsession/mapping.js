@@ -80,6 +80,21 @@ export class Mapping {
     return Object.keys(this.roles).find((name) => roles.includes(this.roles[name])) ?? null;
   }
 
+  /**
+   * The columns of a file that leaves something open.
+   *
+   * @param {PlacedColumn[]} columns
+   */
+  showPlaced(columns) {
+    const names = columns.map((column) => column.name);
+    byId("columns").hidden = false;
+    this.roles = Object.fromEntries(columns.map((column) => [column.name, column.role]));
+    byId("columns-told").textContent = `${counted(names.length, "column")}.`;
+    const examples = Object.fromEntries(columns.map((column) => [column.name, [column.why]]));
+    fill(byId("columns-table"), this.table(names, examples));
+    this.shown = "";
+  }
+
   /** @param {PoolFileAnswer} found */
   show(found) {
     const names = Object.keys(found.mapping);

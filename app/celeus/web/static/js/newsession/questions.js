@@ -1,0 +1,115 @@
+/* What a file leaves open: its questions, each with its choices and a row in which it shows. */
+
+import { byId, el, fill } from "../dom.js";
+
+/** Questions that several values may answer. */
+const SEVERAL = ["missing"];
+
+/** The questions of a file; `changed` is called when somebody answers one. */
+export class Questions {
+  /** @param {() => void} changed */
+  constructor(changed) {
+    this.changed = changed;
+    /** @type {Map<string, Question>} */
+    this.asked = new Map();
+    /** @type {Map<string, string[]>} */
+    this.answers = new Map();
+  }
+
+  /** Another file: nothing is asked of it yet. */
+  forget() {
+    this.asked.clear();
+    this.answers.clear();
+    fill(byId("questions"));
+    byId("questions").hidden = true;
+  }
+
+  /**
+   * Ask these, too; what is answered stays.
+   *
+   * @param {Question[]} questions
+   */
+  show(questions) {
+    for (const question of questions) {
+      // A mapping is given in the table of columns
+      if (question.name === "mapping") continue;
+      const key = JSON.stringify([question.name, question.column]);
+      this.asked.set(key, question);
+      this.answers.delete(key);
+    }
+    fill(
+      byId("questions"),
+      [...this.asked].map(([key, question]) => this.field(key, question)),
+    );
+    byId("questions").hidden = this.asked.size === 0;
+  }
+
+  /**
+   * What is answered, as members of the query.
+   *
+   * @param {URLSearchParams} query
+   */
+  give(query) {
+    for (const [key, values] of this.answers)
+      for (const value of values) query.append(JSON.parse(key)[0], value);
+  }
+
+  /**
+   * @param {string} key
+   * @param {Question} question
+   */
+  field(key, question) {
+    const several = SEVERAL.includes(question.name);
+    const given = this.answers.get(key) ?? [];
+    const example = Object.entries(question.example ?? {});
+    return el(
+      "fieldset",
+      {},
+      el("legend", {}, question.text),
+      example.length === 0
+        ? null
+        : el(
+            "p",
+            { class: "help" },
+            "Such a row: ",
+            el("bdi", {}, example.map(([name, value]) => `${name}: ${value}`).join(" · ")),
+          ),
+      question.choices.map((choice) => {
+        const input = el("input", {
+          type: several ? "checkbox" : "radio",
+          name: `question-${key}`,
+          value: choice.value,
+          checked: given.includes(choice.value),
+        });
+        input.addEventListener("change", () => this.take(key, choice.value, several));
+        return el(
+          "label",
+          { class: "choice" },
+          input,
+          " ",
+          el(
+            "span",
+            {},
+            el("strong", {}, el("bdi", {}, choice.value)),
+            " ",
+            el("span", { class: "quiet-text" }, choice.means),
+          ),
+        );
+      }),
+    );
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} value
+   * @param {boolean} several
+   */
+  take(key, value, several) {
+    const before = several ? (this.answers.get(key) ?? []) : [];
+    const after = before.includes(value)
+      ? before.filter((one) => one !== value)
+      : [...before, value];
+    this.answers.set(key, after);
+    this.changed();
+  }
+}

@@ -1,0 +1,121 @@
+"""What a file leaves open is asked over the wire, and what was decided stands in its pool."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.api.pools.test_sheets import jsonl, sent
+
+SCORED = [
+    {"id": f"i{at // 2}", "rater": at % 2, "question": f"Why {at}?", "answer": "So.", "score": at}
+    for at in range(1, 7)
+] + [{"id": "i9", "rater": 0, "question": "Why?", "answer": "So.", "score": -1}]
+ANSWERS: dict[str, Any] = {
+    "better": "higher",
+    "scale": "0 to 10",
+    "missing": "-1",
+    "repeats": "first",
+}
+MAPPING = json.dumps({"id": "id", "question": "question", "answer": "answer", "score": "score"})
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_all_questions_come_at_once(client: httpx.AsyncClient, *, dry_run: bool) -> None:
+    answer = await sent(client, jsonl(SCORED), dry_run=dry_run, mapping=MAPPING)
+    assert (answer.status_code, answer.json()["code"]) == (422, "needs_answer"), answer.text
+    told = answer.json()
+    asked = {one["name"]: one for one in told["questions"]}
+    assert asked.keys() == {"better", "scale", "missing", "repeats"}
+    assert told["field"] == "better"
+    assert asked["better"]["column"] == "score"
+    assert [one["value"] for one in asked["better"]["choices"]] == ["higher", "lower"]
+    assert asked["repeats"]["example"]["id"] == "i1"
+    assert "better=higher: " in told["detail"]
+    assert "--" not in told["detail"]
+    assert {one["name"]: one["role"] for one in told["columns"]}["rater"] == "hidden"
+    assert (await client.get("/v1/pools")).json()["data"] == []
+
+
+async def test_answers_are_members_of_the_query_and_of_a_form(client: httpx.AsyncClient) -> None:
+    by_query = await sent(client, jsonl(SCORED), mapping=MAPPING, **ANSWERS)
+    assert by_query.status_code == 201, by_query.text
+    form = {"kind": "zero_one", "preview": "50", "mapping": MAPPING, **ANSWERS}
+    form |= {"missing": ["-1", "none"]}
+    files = {"file": ("scored.jsonl", jsonl(SCORED))}
+    by_form = await client.post("/v1/pool-files", data=form, files=files)
+    assert by_form.status_code == 201, by_form.text
+    assert by_form.json()["answers"]["missing"] == ["-1", "none"]
+    told = by_query.json()
+    assert told["first"] == by_form.json()["first"]
+    assert [one["item"]["id"] for one in told["first"]] == ["i0", "i1", "i2", "i3", "i9"]
+    assert [one["item"]["surrogate"] for one in told["first"]][:2] == pytest.approx([0.9, 0.8])
+    assert (told["rows"], told["items"], told["numeric"]) == (7, 5, ["surrogate.0"])
+
+
+async def test_every_column_is_told_and_the_pool_keeps_how_it_was_read(
+    client: httpx.AsyncClient,
+) -> None:
+    told = (await sent(client, jsonl(SCORED), mapping=MAPPING, **ANSWERS)).json()
+    columns = {one["name"]: (one["role"], one["source"]) for one in told["columns"]}
+    assert columns == {
+        "id": ("id", "given"),
+        "rater": ("hidden", "given"),
+        "question": ("question", "given"),
+        "answer": ("answer", "given"),
+        "score": ("score", "given"),
+    }
+    assert all(one["why"] for one in told["columns"])
+    assert "rater" not in json.dumps(told["first"])
+    pool = (await client.get(f"/v1/pools/{told['pool']['id']}")).json()
+    assert pool["intake"] == {
+        "format": "jsonl",
+        "read_as": told["read_as"],
+        "columns": told["columns"],
+        "answers": {
+            "better": ["higher"],
+            "scale": ["0 to 10"],
+            "missing": ["-1"],
+            "repeats": "first",
+        },
+        "rows": 7,
+        "items": 5,
+        "skipped": 0,
+    }
+    form = {"name": "a", "loss": {"kind": "zero_one"}}
+    assert (await client.post("/v1/pools", json=form)).json()["intake"] is None
+
+
+async def test_answers_are_remembered_with_the_mapping(client: httpx.AsyncClient) -> None:
+    await sent(client, jsonl(SCORED), mapping=MAPPING, **ANSWERS)
+    told = (await sent(client, jsonl(SCORED), dry_run=True)).json()
+    assert (told["mapping_source"], told["items"]) == ("remembered", 5)
+    assert told["answers"]["repeats"] == "first"
+    other = await sent(client, jsonl(SCORED), dry_run=True, repeats="items")
+    assert other.json()["items"] == 7
+
+
+async def test_labels_that_exist_are_known_and_never_drawn(client: httpx.AsyncClient) -> None:
+    body = "q,judge,human\n" + "".join(
+        f"Why {at}?,0.{at},{'wrong' if at == 1 else 'correct' if at < 4 else ''}\n"
+        for at in range(1, 10)
+    )
+    mapping = json.dumps({"q": "question", "judge": "surrogate", "human": "known"})
+    answer = await sent(client, body.encode(), "text/csv", mapping=mapping)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["pool"]["known"]["reasons"] == {"labelled before": 3}
+    first = answer.json()["first"]
+    assert first[0]["item"]["known"] == {"loss": 1.0, "reason": "labelled before"}
+    assert "known" not in first[3]["item"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("better", "up"), ("scale", "5"), ("repeats", "twice"), ("answer", "x")]
+)
+async def test_what_is_no_answer_is_refused_by_its_name(
+    client: httpx.AsyncClient, name: str, value: str
+) -> None:
+    answer = await sent(client, jsonl(SCORED), **{name: value})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_value"), answer.text
+    assert (answer.json()["field"], answer.json()["value"]) == (name, value)

@@ -1,0 +1,396 @@
+"""What a table leaves open is asked, and what nobody says is shown to no judge."""
+
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from celeus.errors import InvalidValue, NeedsAnswer
+from celeus.intake.opening import SentFile, opened
+from celeus.intake.rows import Options
+from celeus.intake.sources.sheet import BadRow, Known, Sheet
+from celeus.intake.table.answers import answers_of, options_of
+from celeus.intake.table.asking import Remembered, Table, answered
+from celeus.intake.table.items import LABELLED
+from celeus.intake.table.roles import Kind
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
+)
+TWO = Kind(-1.0, 1.0, two=True)
+
+
+def read(
+    made: list[dict[str, Any]],
+    kind: Kind | None = None,
+    mapping: Mapping[str, str] | None = None,
+    known: Known | None = None,
+    remembered: list[Remembered] | None = None,
+    **answers: Any,  # noqa: ANN401 -- a text, or several
+) -> Table:
+    """The table, with these answers to its questions."""
+    content = io.BytesIO("\n".join(map(json.dumps, made)).encode() + b"\n")
+    (found,) = filter(None, opened(content, SentFile("rows.jsonl")))
+    sheet = Sheet(found.form, found.rows, found.read_as, known, found.cells)
+    given = options_of(answers, mapping)
+    (found_table,) = filter(None, answered(sheet, kind or Kind(), given, remembered or []))
+    return found_table
+
+
+def questions(rows: list[dict[str, Any]], kind: Kind | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    """The values of the choices by the names of the questions."""
+    with pytest.raises(NeedsAnswer) as refused:
+        read(rows, kind, **more)
+    return {one["name"]: [c["value"] for c in one["choices"]] for one in refused.value.questions}
+
+
+def items(table: Table) -> list[dict[str, Any]]:
+    return [row for _, row in table.items.rows() if not isinstance(row, BadRow)]
+
+
+def roles(table: Table) -> dict[str, str]:
+    return {column.name: column.role for column in table.columns if column.role != "hidden"}
+
+
+def several(row: Mapping[str, Any], count: int = 6) -> list[dict[str, Any]]:
+    """Rows that differ by a number in every text but constant ones."""
+    return [
+        {
+            name: value.replace("#", str(at)) if isinstance(value, str) else value
+            for name, value in row.items()
+        }
+        for at in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "Why #?", "answer": "So #.", "reference": "Because #."},
+        {"id": "#", "question": "Why #?", "answer": "So #.", "correct": True},
+        {"prompt": "Say #.", "completion": "# is said.", "is_correct": 1},
+        {"Frage": "Warum #?", "Antwort": "Darum #."},
+        {"messages": [{"role": "user", "content": "Hi"}]},
+        {"text": "A review of # words."},
+    ],
+)
+def test_natural_tables_leave_nothing_open(row: dict[str, Any]) -> None:
+    table = read(several(row))
+    assert len(items(table)) == 6
+    assert {column.role for column in table.columns}.isdisjoint({"hidden"})
+    assert all(column.why and column.source in {"name", "value"} for column in table.columns)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "label",
+        "verdict",
+        "judge_label",
+        "annotator",
+        "worker_id",
+        "rating",
+        "explanation",
+        "rationale",
+        "critique",
+        "model",
+        "model_name",
+        "generator",
+        "trace_id",
+        "span_id",
+        "input_hash",
+        "uuid",
+        "created_at",
+        "timestamp",
+        "url",
+        "winner",
+        "vote_count",
+        "feedback",
+        "severity",
+        "annotation.text",
+        "judge.response",
+        "metadata.source",
+        "suggestions.quality.value",
+        "raw_judge_completion",
+    ],
+)
+def test_a_verdict_and_what_it_is_from_are_hidden(name: str) -> None:
+    row: dict[str, Any] = {"question": "Why #?", "answer": "So #."}
+    inner: Any = "a verdict about # in words"
+    for part in reversed(name.split(".")):
+        inner = {part: inner}
+    rows = several(row)
+    table = read([one | inner for one in rows])
+    assert roles(table) == {"question": "question", "answer": "answer"}
+    hidden = {column.name: column for column in table.columns}[name]
+    assert (hidden.role, hidden.source) == ("hidden", "name")
+
+
+@pytest.mark.parametrize("word", ["accept", "incorrect", "Passed"])
+def test_words_of_a_verdict_are_hidden_whatever_their_column_is_called(word: str) -> None:
+    rows = several({"question": "Why #?", "response": "So #.", "answer": word})
+    assert roles(read(rows)) == {"question": "question", "response": "answer"}
+
+
+def test_where_nothing_is_left_to_judge_it_is_asked() -> None:
+    rows = several({"question": "Why #?", "gpt_text": "g #", "other": "o #", "judge": "j #"})
+    assert questions(rows) == {"answer": ["gpt_text", "other", "question"]}
+    table = read(rows, answer="other")
+    assert roles(table) == {"question": "question", "other": "answer"}
+    assert items(table)[0]["payload"] == {"question": "Why 0?", "answer": "o 0"}
+    assert roles(read(rows, answer="question")) == {"question": "question"}
+    with pytest.raises(InvalidValue) as refused:
+        read(rows, answer="none")
+    assert refused.value.field == "answer"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("chosen", "rejected"),
+        ("response_a", "response_b"),
+        ("gpt_answer", "llama_answer"),
+        ("target", "label"),
+    ],
+)
+def test_of_two_answers_it_is_asked_which_is_judged(names: tuple[str, str]) -> None:
+    rows = several({"text": "What # is?", names[0]: "one # more", names[1]: "two # more"})
+    assert names[0] in questions(rows)["answer"]
+
+
+def test_columns_that_are_no_texts_by_name_are_not_shown_for_want_of_others() -> None:
+    rows = several({"item": "a # b", "reply_of_one": "c # d", "reply_of_two": "e # f"})
+    assert questions(rows) == {"answer": ["item", "reply_of_one", "reply_of_two"]}
+
+
+@pytest.mark.parametrize(
+    "answers", [("response_a", "response_b"), ("output_1", "output_2"), ("answer_a", "answer_b")]
+)
+def test_names_of_models_are_no_answers(answers: tuple[str, str]) -> None:
+    side = answers[0][-1] == "a"
+    models = ("model_a", "model_b") if side else ("model_1", "model_2")
+    row = {models[0]: "alpha-1", models[1]: "beta-2", "prompt": "Say #."}
+    rows = several(row | {answers[0]: "It is #.", answers[1]: "No #."})
+    found = roles(read(rows, TWO))
+    assert found == {"prompt": "question", answers[0]: "answer_a", answers[1]: "answer_b"}
+
+
+def test_answers_of_two_systems_under_names_of_their_own_are_asked() -> None:
+    rows = several({"question": "Why #?", "gpt_answer": "g #", "llama_answer": "l #"})
+    assert questions(rows, TWO) == {"mapping": ["answer_a", "answer_b", "hidden"]}
+
+
+def test_a_picture_in_bare_base64_is_a_picture() -> None:
+    rows = several({"scan": PIXEL, "question": "What is on #?", "answer": "A dot"})
+    shown = items(read(rows))[0]["payload"]["image"]
+    assert shown == f"data:image/png;base64,{PIXEL}"
+
+
+RUNS = [
+    {"task_id": f"t{at // 3}", "trial": at % 3, "response": f"r {at}", "passed": at % 2 == 0}
+    for at in range(12)
+]
+
+
+def test_rows_of_one_id_are_asked() -> None:
+    choices = ["items", "first", "mean", "trial=0", "trial=1", "trial=2"]
+    assert questions(RUNS) == {"repeats": choices}
+    rows = items(read(RUNS, repeats="items"))
+    assert [row["id"] for row in rows][:4] == ["t0", "t0 (2)", "t0 (3)", "t1"]
+    rows = items(read(RUNS, repeats="first"))
+    assert [(row["id"], row["payload"]["answer"]) for row in rows][:2] == [
+        ("t0", "r 0"),
+        ("t1", "r 3"),
+    ]
+    rows = items(read(RUNS, repeats="trial=1"))
+    assert [row["payload"]["answer"] for row in rows] == ["r 1", "r 4", "r 7", "r 10"]
+
+
+def test_the_mean_of_rows_of_one_id_is_that_of_their_losses() -> None:
+    rows = items(read(RUNS, repeats="mean"))
+    # Of three in a row two pass, or one; a hard guess is drawn to the mean of all
+    assert [row["surrogate"] for row in rows] == pytest.approx(
+        [(1 / 3 + 0.5) / 2, (2 / 3 + 0.5) / 2] * 2
+    )
+
+
+def test_rows_are_asked_about_even_where_another_column_numbers_them() -> None:
+    rows = [row | {"index": at} for at, row in enumerate(RUNS)]
+    assert "repeats" in questions(rows)
+
+
+def test_a_choice_of_rows_that_still_share_an_id_is_asked_again() -> None:
+    rows = [row | {"epoch": at % 2} for at, row in enumerate(RUNS)]
+    assert "epoch=1" not in questions(rows, repeats="epoch=0")["repeats"]
+    with pytest.raises(InvalidValue) as refused:
+        read(rows, repeats="era=0")
+    assert refused.value.field == "repeats"
+
+
+def test_rows_without_an_id_are_asked() -> None:
+    rows = [{"accuracy": 0.5}, *several({"id": "i#", "response": "r #"}, 9)]
+    assert questions(rows) == {"rows": ["with_id", "all"]}
+    assert [row["id"] for row in items(read(rows, rows="with_id"))][:2] == ["i0", "i1"]
+    assert [row["id"] for row in items(read(rows, rows="all"))][:2] == ["row 1", "i0"]
+
+
+MAPPING = {"id": "id", "q": "question", "x": "score"}
+
+
+def scored(*values: object) -> list[dict[str, Any]]:
+    return [{"id": f"i{at}", "q": f"Why {at}?", "x": value} for at, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("values", [(True, False), (0, 1), (0.25, 0.5), ("yes", "no")])
+def test_a_direction_that_no_name_says_is_asked(values: tuple[object, ...]) -> None:
+    rows = scored(*values, *values)
+    assert questions(rows, mapping=MAPPING) == {"better": ["higher", "lower"]}
+    higher, lower = (
+        [row["surrogate"] for row in items(read(rows, mapping=MAPPING, better=[way]))]
+        for way in ("higher", "lower")
+    )
+    assert higher == pytest.approx([1 - loss for loss in lower])
+
+
+@pytest.mark.parametrize(
+    ("name", "guess"),
+    [("accuracy", 0.75), ("is_correct", 0.75), ("loss", 0.25), ("error_rate", 0.25)],
+)
+def test_a_direction_that_the_name_says_is_taken(name: str, guess: float) -> None:
+    rows = [{"q": f"Why {at}?", name: value} for at, value in enumerate((0.25, 0.5))]
+    found = items(read(rows, mapping={"q": "question", name: "score"}))
+    assert found[0]["surrogate"] == guess
+
+
+def test_words_for_right_and_wrong_say_their_direction() -> None:
+    rows = scored("correct", "wrong", "correct", "wrong")
+    assert [row["surrogate"] for row in items(read(rows, mapping=MAPPING))][:2] == [0.25, 0.75]
+
+
+def test_another_scale_is_asked_and_taken_into_that_of_the_pool() -> None:
+    rows = scored(1, 3, 5)
+    found = questions(rows, mapping=MAPPING, better=["higher"])
+    assert found["scale"][:2] == ["1 to 5", "0 to 5"]
+    table = read(rows, mapping=MAPPING, better=["higher"], scale=["1 to 5"])
+    assert [row["surrogate"] for row in items(table)] == [1.0, 0.5, 0.0]
+    stars = Kind(0.0, 4.0)
+    table = read(rows, stars, mapping=MAPPING, better=["higher"], scale=["1 to 5"])
+    assert [row["surrogate"] for row in items(table)] == [4.0, 2.0, 0.0]
+
+
+def test_a_number_outside_of_the_scale_that_was_given_is_a_bad_row() -> None:
+    table = read(scored(0, 2, 5), mapping=MAPPING, better=["higher"], scale=["1 to 5"])
+    (bad,) = [row for _, row in table.items.rows() if isinstance(row, BadRow)]
+    assert bad == BadRow("x: a number from 1 to 5", "0")
+
+
+def test_what_stands_for_no_score_is_asked() -> None:
+    rows = scored(0.5, 0.25, -1, 0.75, "N/A", None)
+    assert questions(rows, mapping=MAPPING, better=["higher"]) == {"missing": ["-1", "N/A"]}
+    found = items(read(rows, mapping=MAPPING, better=["higher"], missing=["-1", "N/A"]))
+    assert [row["surrogate"] for row in found] == [0.5, 0.75, 0.5, 0.25, 0.5, 0.5]
+
+
+def test_percent_are_shares_on_every_scale() -> None:
+    rows = scored("85 %", "10 %")
+    table = read(rows, Kind(0.0, 4.0), mapping=MAPPING, better=["higher"])
+    assert [row["surrogate"] for row in items(table)] == pytest.approx([0.6, 3.6])
+
+
+def test_infinity_is_no_score() -> None:
+    rows = scored(0.5, 0.25, float("inf"))
+    found = items(read(rows, mapping=MAPPING, better=["higher"]))
+    assert found[2]["surrogate"] == float("inf")  # which no item takes
+
+
+def test_all_questions_are_asked_at_once() -> None:
+    rows = [row | {"x": 3} for row in RUNS[:3]] + [{"task_id": "t9", "x": -1}, {"x": 5}]
+    mapping = {"task_id": "id", "response": "answer", "x": "score"}
+    assert questions(rows, mapping=mapping).keys() == {
+        *("better", "scale", "missing", "repeats", "rows"),
+    }
+
+
+LABELS = [
+    {"q": f"Why {at}?", "judge": 1 + at % 10, "human": "wrong" if at == 0 else "correct"}
+    for at in range(3)
+] + [{"q": f"Why {at}?", "judge": 1 + at % 10, "human": None} for at in range(3, 12)]
+
+
+def test_labels_that_exist_are_known_losses_and_the_other_rows_are_drawn() -> None:
+    mapping = {"q": "question", "judge": "score", "human": "known"}
+    found = questions(LABELS, mapping=mapping)
+    # The words of the labels say their direction and scale; the judge's numbers do not
+    assert found == {
+        "better": ["judge=higher", "judge=lower"],
+        "scale": ["judge=1 to 10", "judge=0 to 10", "judge=0 to 100"],
+    }
+    better, scale = ["judge=higher"], ["judge=1 to 10"]
+    rows = items(read(LABELS, mapping=mapping, better=better, scale=scale))
+    assert [row.get("known") for row in rows[:4]] == [
+        {"loss": 1.0, "reason": LABELLED},
+        {"loss": 0.0, "reason": LABELLED},
+        {"loss": 0.0, "reason": LABELLED},
+        None,
+    ]
+    assert rows[9]["surrogate"] == 0.0
+
+
+def test_the_winner_of_a_pair_is_a_known_difference() -> None:
+    words = ["model_a", "model_b", "tie", "tie (bothbad)", None]
+    rows = [
+        {"response_a": f"a {n}", "response_b": f"b {n}", "winner": w} for n, w in enumerate(words)
+    ]
+    mapping = {"response_a": "answer_a", "response_b": "answer_b", "winner": "known"}
+    known = [row.get("known", {}).get("loss") for row in items(read(rows, TWO, mapping=mapping))]
+    assert known == [-1.0, 1.0, 0.0, 0.0, None]
+
+
+def test_what_a_format_says_is_not_asked() -> None:
+    known = Known({"q": "question", "x": "score"}, higher=False, scale=(0.0, 10.0), missing=(-1,))
+    table = read(scored(0, 5, -1, 10), known=known)
+    assert [row["surrogate"] for row in items(table)] == pytest.approx(
+        [0.0, 0.5, 0.5, 1.0], abs=0.3
+    )
+    assert [column.source for column in table.columns] == ["format"] * 3
+    assert roles(table) == {"q": "question", "x": "score"}
+
+
+def test_answers_given_before_hold_for_the_same_columns() -> None:
+    before = Remembered(MAPPING, options_of({"better": ["lower"]}))
+    table = read(scored(0.25, 0.5), remembered=[before])
+    assert [row["surrogate"] for row in items(table)] == [0.25, 0.5]
+    assert answers_of(table.options) == {"better": ["lower"]}
+    table = read(scored(0.25, 0.5), remembered=[before], better=["higher"])
+    assert [row["surrogate"] for row in items(table)] == [0.75, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("answers", "field"),
+    [
+        ({"better": ["up"]}, "better"),
+        ({"scale": ["5"]}, "scale"),
+        ({"scale": ["5 to 1"]}, "scale"),
+        ({"scale": ["y=1 to 5"]}, "scale"),
+        ({"better": ["y=higher"]}, "better"),
+    ],
+)
+def test_what_is_no_answer_is_refused(answers: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        read(scored(0.25, 0.5), mapping=MAPPING, **answers)
+    assert refused.value.field == field
+
+
+def test_answers_are_the_same_after_a_way_through_options() -> None:
+    answers = {
+        "better": ["higher", "x=lower"],
+        "scale": ["1 to 5", "x=0 to 10"],
+        "missing": ["-1"],
+        "repeats": "mean",
+        "rows": "all",
+        "answer": "x",
+    }
+    assert answers_of(options_of(answers)) == answers
+    assert answers_of(Options()) == {}
