@@ -14,7 +14,7 @@ ROWS = [{"frage": f"Wie heißt Fluss {at}?", "note": f"{at},5"} for at in range(
 
 
 def cells(separator: str) -> str:
-    lines = [[*ROWS[0]], *([*row.values()] for row in ROWS)]
+    lines = [list(ROWS[0]), *([*row.values()] for row in ROWS)]
     return "".join(separator.join(line) + "\r\n" for line in lines)
 
 
@@ -25,7 +25,7 @@ def cells(separator: str) -> str:
         ("a.txt", cells("\t").encode("utf-16"), ("separated by tab", "UTF-16")),
         ("a.csv", cells(";").encode("cp1252"), ("separated by semicolon", "Windows-1252")),
         ("a.json", json.dumps({"results": ROWS}, indent=2).encode(), ("the rows of `results`",)),
-        ("a.csv.gz", gzip.compress(cells("|").encode()), ("packed with gzip", "separated by bar")),
+        ("a.csv.gz", gzip.compress(cells("|").encode()), ("separated by bar", "packed with gzip")),
     ],
 )
 def test_a_table_on_disk_is_read_as_one_that_is_sent(

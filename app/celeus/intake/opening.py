@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from celeus.intake import outputs
+from celeus.intake.formats import exports
 from celeus.intake.rows import Options
 from celeus.intake.sources import documents, tabular
 from celeus.intake.sources.files import LONGEST_LINE, Source
@@ -41,7 +42,11 @@ def _sheet(source: Source, given: SentFile) -> Sheet:
         form = outputs.form_of(called)
         if form is not None:
             return outputs.sheet_of(form, called, given.options)
-    return tabular.sheet_of(source, given.options, named=given.csv)
+    return exports.sheet_of(
+        source,
+        given.options,
+        lambda options: tabular.sheet_of(source, options, named=given.csv),
+    )
 
 
 def _called(source: Source) -> str:

@@ -90,16 +90,17 @@ class Options:
     """The answers to what a file leaves open: which of several things to read, and how.
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
-    the score. ``key`` is the member of the metadata that names an item. ``rows`` is the table,
-    member or kind of rows that is meant, of a file with several. ``own_confidence`` says that the
-    model held out has answered, and helps to guess what it lost. ``reducer`` makes one score of
-    several runs of an item, in place of the rule that the log names. ``missing`` are the values
-    that stand for no score.
+    the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says
+    that the model held out has answered, and helps to guess what it lost. ``reducer`` makes one
+    score of several runs of an item, in place of the rule that the log names. ``missing`` are the
+    values that stand for no score.
 
     Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged.
     ``directions`` and ``scales`` are those of columns by name, before ``higher``; the scale under
     '' is that of the guess. ``repeats`` says what rows of one id are: `items`, the `first` of them,
-    their `mean`, or the only rows that are read, as `COLUMN=VALUE`.
+    their `mean`, or the only rows that are read, as `COLUMN=VALUE`. ``rows`` is the table,
+    member or kind of rows that is meant, of a file with several, or which rows are items: `with_id`
+    or `all`.
     """
 
     metric: str | None = None
@@ -108,7 +109,6 @@ class Options:
     higher: bool | None = None
     scale: tuple[float, float] = (0.0, 1.0)
     key: str | None = None
-    rows: str | None = None
     own_confidence: bool = False
     reducer: str | None = None
     missing: tuple[str, ...] = ()
@@ -117,6 +117,7 @@ class Options:
     directions: Mapping[str, bool] = field(default_factory=dict)
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     repeats: str | None = None
+    rows: str | None = None
     columns: Columns = Columns()
 
     def after(self, earlier: "Options") -> "Options":

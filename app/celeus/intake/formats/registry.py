@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from celeus.intake.formats import deepeval, helm, inspect_logs, lm_eval, promptfoo, swebench, tables
+from celeus.intake.formats.exports import check_whole
 from celeus.intake.formats.marks import tool_of
 from celeus.intake.rows import Log, Options, refused
 from celeus.intake.sources.archives import Archive
@@ -59,6 +60,7 @@ def sniff(source: Source) -> str | None:
     if value is None and line.lstrip().startswith(b"{"):
         value, line = source.document(), b""
     if isinstance(value, dict):
+        check_whole(value)
         results = value.get("results")
         if isinstance(results, dict) and "version" in results:
             return "promptfoo"

@@ -5,15 +5,16 @@ A column of a nested row is named by its path, as `scores.exact`.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from celeus.intake.formats import exports
 from celeus.intake.rows import Columns, Log, Options, Row, digest_of, refused, text_of
-from celeus.intake.sources import documents, tabular
+from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.sheet import Sheet
-from celeus.intake.table.columns import columns_of, number_of
+from celeus.intake.sources.sheet import Known, Sheet
+from celeus.intake.table.columns import Column, columns_of, number_of
 
 VERDICTS = frozenset({"pass", "passed", "fail", "failed", "correct", "incorrect", "right", "wrong"})
 """Words that say which way they count; of yes and no, true and false a question's sense decides."""
@@ -30,17 +31,21 @@ Cells = Mapping[str, Any]
 
 def read(source: Source, options: Options) -> Log:
     """The rows of a file."""
-    sheet = tabular.table_of(source, options)
-    commas = frozenset(column.name for column in columns_of(sheet) if column.comma)
+    sheet = exports.sheet_of(source, options, lambda given: tabular.table_of(source, given))
+    columns = columns_of(sheet)
+    commas = frozenset(column.name for column in columns if column.comma)
     rows = [row for _, row in tabular.rows_of(sheet, source.name)]
-    options = _with_known(options, sheet)
+    options = _with_known(options, sheet, columns)
     for name in {*_columns(options.columns)} & {*(rows[0] if rows else ())}:
         if any(re.fullmatch(rf"{re.escape(name)} \(\d+\)", other) for other in rows[0]):
             raise refused(f"{source.name} has two columns {name!r}: give each its name", "columns")
-    return rows_of(rows, options, source.name, source.stem, commas)
+    log = rows_of(rows, options, source.name, source.stem, commas)
+    if sheet.known is None:
+        return log
+    return replace(log, told=(f"{source.stem} is {'; '.join(sheet.read_as)}",))
 
 
-def _with_known(options: Options, sheet: Sheet) -> Options:
+def _with_known(options: Options, sheet: Sheet, found: Sequence[Column]) -> Options:
     """The options, with what the format settles where nothing else is asked for."""
     known, columns = sheet.known, options.columns
     if known is None:
@@ -52,6 +57,7 @@ def _with_known(options: Options, sheet: Sheet) -> Options:
         columns,
         id=columns.id or names.get("id"),
         group=columns.group or names.get("group"),
+        repeat=columns.repeat or _running_number(known, found),
         payload=columns.payload or {role: names[role] for role in SHOWN if role in names},
     )
     of_format = columns.score is not None and columns.score == names.get("score")
@@ -63,6 +69,12 @@ def _with_known(options: Options, sheet: Sheet) -> Options:
         scale=scale or WHOLE,
         missing=options.missing or tuple(map(str, known.missing)),
     )
+
+
+def _running_number(known: Known, columns: Sequence[Column]) -> str | None:
+    """The column of numbers in which rows of one id differ, as the format says."""
+    names = (column.name for column in columns if all(map(exports.is_whole, column.values)))
+    return next((name for name in names if name in known.repeats), None)
 
 
 def rows_of(
@@ -192,4 +204,4 @@ def _held(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table h
 def is_table(head: bytes) -> bool:
     """Return True if ``head`` may begin a table: Parquet, an array, or a line of several cells."""
     line = head.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
-    return head.startswith(documents.PARQUET) or line.startswith(b"[") or b"," in line
+    return arrow.is_arrow(head) or line.startswith(b"[") or b"," in line

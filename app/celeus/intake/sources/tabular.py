@@ -70,7 +70,7 @@ def plain_source(name: str, plain: IO[bytes]) -> Source:
 
 def with_gzip(sheet: Sheet) -> Sheet:
     """The sheet, told to have been packed."""
-    return replace(sheet, read_as=("packed with gzip", *sheet.read_as))
+    return replace(sheet, read_as=(*sheet.read_as, "packed with gzip"))
 
 
 def _is_wide_json(head: bytes) -> bool:
