@@ -94,7 +94,7 @@ def problems_table() -> str:
 def _leaves(refusal: type[Refusal]) -> Iterator[type[Refusal]]:
     """The refusals of `celeus.errors` that are raised: all but the branches, each of a status."""
     grown = [one for one in refusal.__subclasses__() if one.__module__ == errors.__name__]
-    if refusal is not Refusal and refusal not in STATUS:
+    if not grown or refusal not in {Refusal, *STATUS}:
         yield refusal
     for one in grown:
         yield from _leaves(one)
