@@ -116,7 +116,10 @@ def test_a_comparison_knows_the_answers_that_are_equal(
     run: Run, results: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "pool.ndjson"
-    asked = ("--backtest", "--precision", 0.1, "--runs", 2)
+    answer = run("import", "lm-eval", results, "--compare", "m1", "m2", "--out", out)
+    assert (answer.status, answer.err) == (0, "")
+    assert "alike" not in answer.out, "texts do not decide by themselves"
+    asked = ("--text-decides", "--backtest", "--precision", 0.1, "--runs", 2)
     answer = run("import", "lm-eval", results, "--compare", "m1", "m2", "--out", out, *asked)
     assert (answer.status, answer.err) == (0, "")
     table = losses(ITEMS, MODELS)
@@ -129,6 +132,18 @@ def test_a_comparison_knows_the_answers_that_are_equal(
     assert report["known"] == same
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert {*rows[0]["a"]} == {"answer", "surrogate"}
+
+
+def test_what_the_logs_say_of_two_models_needs_no_pool(run: Run, results: Path) -> None:
+    answer = run("import", "lm-eval", results, "--compare", "m1", "m2")
+    assert (answer.status, answer.err) == (0, "")
+    table = losses(ITEMS, MODELS)
+    mean = float((table[:, 1] - table[:, 2]).mean())
+    said = f"mean loss of a less that of b on these {ITEMS} items: {mean:+.4g}, exactly"
+    assert said in answer.out
+    low, high = map(float, re.findall(r"population: (\S+) to (\S+) \(95 %", answer.out)[0])
+    assert -1 < low < mean < high < 1
+    assert high - low < 0.4
 
 
 def test_items_without_a_score_are_told_and_are_not_0(run: Run, tmp_path: Path) -> None:
@@ -162,7 +177,7 @@ def test_the_logs_of_every_tool_become_pools(  # noqa: PLR0913 -- a log, and wha
     out = tmp_path / "pool.ndjson"
     answer = run("import", form, FIXTURES / logs, *options, "--out", out)
     assert (answer.status, answer.err) == (0, "")
-    assert answer.out.startswith(f"{items} items\n")
+    assert f"{items} items\n" in answer.out
     assert len(out.read_text().splitlines()) == items
 
 
@@ -173,7 +188,9 @@ def test_the_mean_of_repeats_is_no_zero_or_one_and_the_first_answer_is_shown(
     samples = [inspect_sample(1, grade, epoch=at) for at, grade in enumerate("CI", 1)]
     log.write_text(json.dumps(inspect_json([*samples, inspect_sample(2, "C")])))
     answer = run("import", "inspect", log, "--truth", "mockllm/a", "--out", out)
-    assert answer.out.splitlines()[1:] == [
+    assert answer.out.splitlines() == [
+        "2 epochs of an item count as their mean, as in the log",
+        "2 items; held out: mockllm/a, mean loss 0.25",
         "1 of them answered several times: the loss is their mean, the answer shown the first",
         "no surrogate: give the logs of other models on the same task",
         f"wrote {out} and {tmp_path / 'pool.npz'}; the losses are bounded",

@@ -90,3 +90,14 @@ def test_cases_without_names_are_told_apart_by_what_they_are(tmp_path: Path) -> 
         rows, "deepeval", one, options=Options(key="item")
     )
     assert rows("deepeval", RUN, options=Options(key="item"))[3].id == "d3"
+
+
+def test_cases_of_several_turns_are_conversations(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Yes."}]
+    data = [{"name": "Role", "threshold": 0.5, "success": True, "score": 0.75}]
+    chats = [{"name": name, "turns": turns, "metricsData": data} for name in ("a", "b")]
+    path = written(tmp_path, {"testCases": [], "conversationalTestCases": chats})
+    found = rows("deepeval", path)
+    assert [(row.id, row.loss) for row in found] == [("a", 0.25), ("b", 0.25)]
+    assert found[0].question == "Hello?"
+    assert found[0].answer == "user: Hello?\n\nassistant: Yes."

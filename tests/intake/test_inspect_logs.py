@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.formats.inspect_logs import is_drawn
+from celeus.intake.formats.registry import read, sources
 from celeus.intake.joining import join
 from celeus.intake.rows import Options
 from celeus.intake.sources import archives
@@ -226,3 +227,80 @@ def test_a_damaged_archive_is_refused(tmp_path: Path, cut: int) -> None:
     path = as_eval(inspect_json([inspect_sample(1, "C")]), tmp_path / "log.eval")
     path.write_bytes(path.read_bytes()[:-cut])
     assert "is no whole archive" in refusal(rows, "inspect", path)
+
+
+def epochs(values: dict[str, list[object]], reducer: str | list[str]) -> dict[str, Any]:
+    """A log of several epochs, with the rules that its results name."""
+    names = [reducer] if isinstance(reducer, str) else reducer
+    samples = [
+        inspect_sample(name, value) | {"epoch": epoch}  # type: ignore[arg-type]  # names as ids
+        for name, of_item in values.items()
+        for epoch, value in enumerate(of_item, 1)
+    ]
+    scores = [{"name": "match", "scorer": "match", "reducer": name} for name in names]
+    return inspect_json(samples) | {"results": {"scores": scores}}
+
+
+RUNS: dict[str, list[object]] = {"a": ["C", "I", "I", "N"], "b": ["C", "C", "I", "C"]}
+
+
+@pytest.mark.parametrize(
+    ("reducer", "losses"),
+    [
+        ("mode", [1.0, 0.0]),
+        ("max", [0.0, 0.0]),
+        ("median", [1.0, 0.0]),
+        ("at_least_2", [1.0, 0.0]),
+        ("pass_at_2", [0.5, 0.0]),
+        ("pass_k_2", [1.0, 0.5]),
+    ],
+)
+def test_epochs_are_reduced_as_the_log_says(
+    tmp_path: Path, reducer: str, losses: list[float]
+) -> None:
+    path = written(tmp_path / "log.json", epochs(RUNS, reducer))
+    assert [row.loss for row in rows("inspect", path)] == pytest.approx(losses)
+    (log,) = read("inspect", sources("inspect", [path]), Options())
+    assert log.told[0].startswith(f"4 epochs of an item count as their {reducer}, as in the log")
+    as_mean = rows("inspect", path, options=Options(reducer="mean"))
+    assert [item.loss for item in join(as_mean, "mockllm/a").items] == [0.75, 0.25]
+
+
+def test_a_reducer_that_is_none_is_refused_and_of_several_it_is_asked(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.json", epochs(RUNS, ["mean", "max"]))
+    with pytest.raises(NeedsAnswer) as caught:
+        rows("inspect", path)
+    assert caught.value.field == "reducer"
+    assert "--reducer mean: the mean of the epochs; --reducer max" in caught.value.detail
+    said = refusal(rows, "inspect", path, options=Options(reducer="best"))
+    assert said.startswith("there is no reducer 'best', only mean, median, mode, max")
+
+
+def test_an_item_with_too_few_scored_epochs_has_no_score(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.json", epochs({"a": ["C", None], "b": ["I", "C"]}, "pass_at_2"))
+    assert [row.loss for row in rows("inspect", path)] == [None, 0.0]
+
+
+def test_choices_that_a_run_shuffled_are_of_one_item_and_answers_are_their_texts(
+    tmp_path: Path,
+) -> None:
+    found = []
+    for model, choices, target, answer in (
+        ("a", ["red", "blue"], "B", "A"),
+        ("b", ["blue", "red"], "A", "B"),
+    ):
+        sample = inspect_sample(1, "I", choices=choices, target=target)
+        sample["scores"] = {"choice": {"value": "I", "answer": answer}}
+        log = inspect_json([sample]) | {"eval": {"model": model, "task": "toy"}}
+        found += rows("inspect", written(tmp_path / f"{model}.json", log))
+    assert {(row.reference, row.answer) for row in found} == {("blue", "red")}
+    assert len(join(found).items) == 1
+
+
+def test_the_first_version_of_logs_had_one_score_a_sample(tmp_path: Path) -> None:
+    sample = inspect_sample(1, "C")
+    del sample["scores"]
+    sample |= {"score": {"value": "I"}, "output": {"choices": [{"message": {"content": "no"}}]}}
+    log = inspect_json([sample]) | {"version": 1, "results": {"scorer": {"name": "exact"}}}
+    (row,) = rows("inspect", written(tmp_path / "log.json", log), options=Options("exact"))
+    assert (row.loss, row.answer) == (1.0, "no")

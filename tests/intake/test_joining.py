@@ -173,11 +173,11 @@ def pairs() -> list[Row]:
 
 
 def test_two_systems_are_compared_on_what_they_answered() -> None:
-    compared = compare(pairs(), "old", "new")
+    compared = compare(pairs(), "old", "new", text_decides=True)
     assert [pair.same for pair in compared.pairs] == [True, False, False, True]
     assert compared.others == ("judge",)
     told = lines(compared)
-    systems = Systems("old", "new", OneLoss("zero_one", 0.0, 1.0))
+    systems = Systems("old", "new", OneLoss("zero_one", 0.0, 1.0), "exact")
     done = assemble_pairs(range(4), told, systems, None)
     assert done.faults == []
     assert done.batch.columns["same"].tolist() == [True, False, False, True]
@@ -193,7 +193,7 @@ def test_predictions_are_compared_where_there_are_any() -> None:
     ]
     told = lines(compare(rows, "old", "new"))
     assert told[1]["a"] == {"surrogate": 0.25, "prediction": 0}
-    systems = Systems("old", "new", OneLoss("zero_one", 0.0, 1.0))
+    systems = Systems("old", "new", OneLoss("zero_one", 0.0, 1.0), "exact")
     assert assemble_pairs(range(4), told, systems, None).faults == []
 
 
@@ -204,7 +204,7 @@ def test_choices_and_texts_in_one_comparison_are_told_apart() -> None:
         for at, one in enumerate(pairs()[3:5])
     ]
     for some in (rows, [*rows[3:], *rows[:3]]):
-        compared = compare(some, "old", "new")
+        compared = compare(some, "old", "new", text_decides=True)
         assert compared.answers == "answer"
         told = {one["id"]: one for one in lines(compared)}
         assert told["0"]["a"]["answer"] == told["0"]["b"]["answer"] == "x"
@@ -225,23 +225,47 @@ def test_items_without_an_answer_of_both_are_left_out_and_counted() -> None:
     assert "answer" not in lines(compare(nothing, "old", "new"))[0]["a"]
 
 
-def test_equal_answers_have_no_difference_whatever_was_scored() -> None:
+def test_equal_texts_are_no_difference_only_where_texts_decide() -> None:
+    """Two agents may both say "Done." of which one has done it; empty texts say nothing at all."""
+    assert not any(pair.same for pair in compare(pairs(), "old", "new").pairs)
+    empty = [replace(one, answer="") if one.answer == "z" else one for one in pairs()]
+    compared = compare(empty, "old", "new", text_decides=True)
+    assert [pair.same for pair in compared.pairs] == [True, False, False, False]
+
+
+def test_equal_answers_with_two_scores_decide_nothing() -> None:
     rows = [
         replace(one, loss=1.0) if (one.id, one.model) == ("0", "new") else one for one in pairs()
     ]
-    compared = compare(rows, "old", "new")
-    assert compared.contradicted == 1
-    told = arrays(compared)
-    assert told["loss_a"] == [0, 0, 1, 1]
-    assert told["loss_b"] == [0, 1, 0, 1]
+    said = refusal(compare, rows, "old", "new", text_decides=True)
+    assert said.startswith("1 equal answers have two scores, that of item 0 first: leave out")
+    told = arrays(compare(rows, "old", "new"))
+    assert (told["loss_a"], told["loss_b"]) == ([0, 0, 1, 1], [1, 1, 0, 1])
+    assert "answer_a" not in told
     assert told["surrogate_a"] == told["surrogate_b"] == [0, 0.25, 0.5, 0.75]
+
+
+def test_where_texts_decide_it_is_the_part_that_was_scored() -> None:
+    rows = [replace(one, extracted="7") if one.id == "1" else one for one in pairs()]
+    rows = [replace(one, loss=0.0) if one.id == "1" else one for one in rows]
+    compared = compare(rows, "old", "new", text_decides=True)
+    assert compared.pairs[1].same
+    assert lines(compared)[1]["b"]["answer"] == "7"
+    assert lines(compared)[1]["b"]["payload"] == {"whole answer": "y"}
+    assert lines(compare(rows, "old", "new"))[1]["b"]["answer"] == "y"
+
+
+def test_runs_of_several_answers_are_compared_by_their_means_and_make_no_pool() -> None:
+    repeated = [*pairs(), row("0", "old", 1.0, repeat=2)]
+    compared = compare(repeated, "old", "new")
+    assert compared.repeated == 1
+    assert compared.differences == [0.5, -1.0, 1.0, 0.0]
+    assert "a pool of pairs takes one answer each" in refusal(ndjson, compared)
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
     assert "is compared with itself" in refusal(compare, pairs(), "old", "old")
     assert "no log is of 'none'" in refusal(compare, pairs(), "old", "none")
-    repeated = [*pairs(), row("0", "old", 0.0, repeat=2)]
-    assert "answered several times" in refusal(compare, repeated, "old", "new")
     apart = [one for one in pairs() if one.model == "old" or int(one.id) > 7]
     apart += [row("9", "new")]
     assert "no item has an answer of both" in refusal(compare, apart, "old", "new")

@@ -139,10 +139,10 @@ def test_a_metric_without_a_direction_is_refused(tmp_path: Path, without_results
 
 
 def test_a_score_that_is_missing_or_no_number_is_never_0(tmp_path: Path) -> None:
-    path = lm_eval(tmp_path, "a", [1, None, float("nan"), float("inf"), 0])
-    assert [row.loss for row in rows("lm-eval", path)] == [0.0, None, None, None, 1.0]
-    joined = join(rows("lm-eval", path, lm_eval(tmp_path / "b", "b", [1, 1, 1, 1, 1])), "a")
-    assert [item.loss for item in joined.items] == [0.0, None, None, None, 1.0]
+    path = lm_eval(tmp_path, "a", [1, None, float("nan"), 0])
+    assert [row.loss for row in rows("lm-eval", path)] == [0.0, None, None, 1.0]
+    joined = join(rows("lm-eval", path, lm_eval(tmp_path / "b", "b", [1, 1, 1, 1])), "a")
+    assert [item.loss for item in joined.items] == [0.0, None, None, 1.0]
     assert len(joined.judged) == 2
 
 
@@ -153,18 +153,46 @@ def test_a_log_in_which_nothing_has_a_score_is_refused(tmp_path: Path, nothing: 
     assert refusal(join, found) == said
 
 
+@pytest.mark.parametrize("score", [float("inf"), 4, -1])
+def test_what_is_outside_the_scale_is_no_score_only_where_that_is_said(
+    tmp_path: Path, score: float
+) -> None:
+    path = lm_eval(tmp_path, "a", [1, score, 0])
+    assert f"--missing {score:g} says that it is no score" in refusal(rows, "lm-eval", path)
+    found = rows("lm-eval", path, options=Options(missing=(f"{score:g}",)))
+    assert [row.loss for row in found] == [0.0, None, 1.0]
+
+
+def test_parts_of_a_document_count_once_each_as_in_the_tool(tmp_path: Path) -> None:
+    path = lm_eval(tmp_path, "a", [[True, False, True], [False]])
+    found = rows("lm-eval", path)
+    assert [(row.loss, row.weight) for row in found] == [(pytest.approx(1 / 3), 3.0), (1.0, 1.0)]
+    total = sum(row.weight for row in found)
+    assert sum((row.loss or 0) * row.weight for row in found) / total == pytest.approx(0.5)
+
+
+def test_people_see_the_whole_answer_and_not_the_part_that_a_filter_took(tmp_path: Path) -> None:
+    path = lm_eval(tmp_path, "a", [0], answers=["[invalid]"])
+    line = json.loads(path.read_text())
+    line["resps"] = [["The sum is 7, so the answer is seven."]]
+    path.write_text(json.dumps(line))
+    (row,) = rows("lm-eval", path)
+    assert row.answer == row.said == "The sum is 7, so the answer is seven."
+    assert row.extracted == "[invalid]"
+
+
 @pytest.mark.parametrize("score", [[1, 2], {"f1": 1}, "right"])
 def test_a_score_that_is_no_number_is_refused_by_item(tmp_path: Path, score: object) -> None:
     said = refusal(rows, "lm-eval", lm_eval(tmp_path, "a", [1, score]))
     assert said.startswith("item 1 of ")
-    assert "which is no number" in said
+    assert "which is no number" in said or "is no mean over the documents" in said
 
 
 def test_a_score_off_the_scale_is_refused_by_item_until_its_ends_are_given(tmp_path: Path) -> None:
     path = lm_eval(tmp_path, "a", [1, 4, 5])
     said = refusal(rows, "lm-eval", path)
     assert said.startswith("item 1 of ")
-    assert said.endswith("outside 0 to 1: give the ends of the score with --scale LOW HIGH")
+    assert "outside 0 to 1: --scale LOW HIGH gives its ends" in said
     assert [row.loss for row in rows("lm-eval", path, options=Options(scale=(1, 5)))] == [
         1,
         0.25,

@@ -109,3 +109,43 @@ def test_older_results_and_unknown_metrics_are_refused(tmp_path: Path, document:
     assert "results of version 2, not 3" in refusal(rows, "promptfoo", written(tmp_path, document))
     document["results"] |= {"version": 3, "results": []}
     assert "has no results" in refusal(rows, "promptfoo", written(tmp_path, document))
+
+
+@pytest.mark.parametrize("written_as", ["sum", "mean"])
+def test_a_named_score_is_the_mean_of_its_assertions_in_every_version(
+    tmp_path: Path,
+    document: Any,  # noqa: ANN401 -- any JSON
+    written_as: str,
+) -> None:
+    for result in document["results"]["results"]:
+        parts = [(1.0, 1), (0.0, 3)]
+        result["gradingResult"] = {
+            "componentResults": [
+                {"score": score, "assertion": {"metric": "tone", "weight": weight}}
+                for score, weight in parts
+            ]
+        }
+        result["namedScores"] = {"tone": 1.0 if written_as == "sum" else 0.25}
+        result["failureReason"] = 0
+    found = rows("promptfoo", written(tmp_path, document), options=Options("tone"))
+    assert {row.loss for row in found} == {0.75}
+
+
+def test_a_named_score_of_several_assertions_without_their_scores_is_refused(
+    tmp_path: Path,
+    document: Any,  # noqa: ANN401 -- any JSON
+) -> None:
+    result = document["results"]["results"][0]
+    result["namedScores"], result["gradingResult"] = {"tone": 2.0}, None
+    result["testCase"]["assert"] = [{"type": "contains", "value": "a", "metric": "tone"}] * 2
+    path = written(tmp_path, document)
+    assert "a sum or a mean" in refusal(rows, "promptfoo", path, options=Options("tone"))
+
+
+def test_the_pass_rate_is_a_metric_and_told_beside_the_mean_score() -> None:
+    found = rows("promptfoo", OUT, options=Options("pass"))
+    assert {row.loss for row in found} <= {0.0, 1.0, None}
+    (log,) = read("promptfoo", sources("promptfoo", [OUT]), Options())
+    passed = sum(row.loss == 0 for row in found)
+    scored = sum(row.loss is not None for row in found)
+    assert f"{passed} of {scored} passed; --metric pass takes the pass rate" in log.told[0]

@@ -42,7 +42,9 @@ def test_the_logs_of_tools_are_known_by_their_content(
         (json.dumps({"resolved_ids": [], "schema_version": 2}, indent=4), "swebench"),
         (json.dumps({"testRunData": {"testCases": []}}), "deepeval"),
         (json.dumps(inspect_json([inspect_sample(1, "C")])), "inspect"),
-        (json.dumps({"a": "x" * 100_000, "eval": {}}), "inspect"),
+        (json.dumps({"a": "x" * 100_000, "status": "success", "eval": {}}), "inspect"),
+        # The results of EvalPlus, which are no log of Inspect
+        (json.dumps({"date": "2024", "hash": "0", "eval": {"HumanEval/0": []}}), "table"),
         (json.dumps({"results": {"version": 3, "results": []}}), "promptfoo"),
         (json.dumps({"doc_id": 0, "resps": ["x" * 200_000]}) + "\n{}\n", "lm-eval"),
         (json.dumps({"a": 1}, indent=1), None),

@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+from celeus.intake.formats.registry import read, sources
 from celeus.intake.joining import join
+from celeus.intake.rows import Options
 from tests.intake.made import FIXTURES, mean, refusal, rows
 
 (REPORT,) = (FIXTURES / "swebench").glob("*.json")
@@ -15,20 +17,35 @@ def written(folder: Path, model: str, **change: object) -> Path:
     return path
 
 
-def test_the_mean_loss_is_what_the_tool_reports_of_what_was_run() -> None:
+def test_the_mean_loss_is_that_of_the_board() -> None:
     found = rows("swebench", REPORT)
     said = json.loads(REPORT.read_text())
     assert {row.model for row in found} == {"org__model-1.5"}
-    assert len(found) == said["total_instances"]
-    lost = said["infra_failure_instances"]
-    run = said["completed_instances"] + said["empty_patch_instances"] - lost
-    assert run == sum(row.loss is not None for row in found) == 5
-    assert mean(row.loss for row in found) == 1 - said["resolved_instances"] / run
+    assert len(found) == said["total_instances"] == 8
+    assert mean(row.loss for row in found) == 1 - said["resolved_instances"] / 8
 
 
-def test_what_could_not_be_run_has_no_score_and_neither_has_what_the_machine_failed_at() -> None:
-    found = rows("swebench", REPORT)
+def test_what_says_nothing_of_a_patch_is_left_out_where_that_is_asked_for() -> None:
+    left_out = Options(missing=("infra_failure", "error", "incomplete"))
+    found = rows("swebench", REPORT, options=left_out)
     assert sorted(row.id for row in found if row.loss is None) == ["d__d-5", "d__d-7", "d__d-8"]
+    (log,) = read("swebench", sources("swebench", [REPORT]), Options())
+    (told,) = log.told
+    assert "failed, as on the board; --missing infra_failure leaves them out" in told
+    said = refusal(rows, "swebench", REPORT, options=Options(missing=("-1",)))
+    assert said == "missing is one of infra_failure, error, incomplete, empty_patch, not '-1'"
+
+
+def test_lists_of_other_names_count_and_a_report_that_lacks_some_is_refused(
+    tmp_path: Path,
+) -> None:
+    """The service of SWE-bench writes failed_ids where the harness writes unresolved_ids."""
+    report = {"total_instances": 3, "resolved_instances": 1, "resolved_ids": ["a"]}
+    path = tmp_path / "model.run.json"
+    path.write_text(json.dumps(report | {"failed_ids": ["b", "c"]}))
+    assert [row.loss for row in rows("swebench", path)] == [0.0, 1.0, 1.0]
+    path.write_text(json.dumps(report | {"failed_ids": ["b"]}))
+    assert "counts 3 total instances and lists 2: is it whole?" in refusal(rows, "swebench", path)
 
 
 def test_reports_join_on_their_ids(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ COLUMNS = Columns(
     model="run",
     payload={"question": "text", "reference": "gold", "answer": "said"},
 )
-WISH = Options(higher=True, columns=COLUMNS)
+OPTIONS = Options(higher=True, columns=COLUMNS)
 
 
 def written(folder: Path, form: str, table: list[dict[str, Any]]) -> Path:
@@ -50,8 +50,8 @@ def of(table: Any, **columns: Any) -> list[Row]:  # noqa: ANN401 -- any rows
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "json", "parquet"])
 def test_every_form_of_a_table_gives_the_rows_of_its_dicts(tmp_path: Path, form: str) -> None:
-    found = rows("table", written(tmp_path, form, TABLE), options=WISH)
-    assert found == rows_of(TABLE, WISH).rows
+    found = rows("table", written(tmp_path, form, TABLE), options=OPTIONS)
+    assert found == rows_of(TABLE, OPTIONS).rows
     assert [row.loss for row in found] == [0.0, 0.75, 1.0, None]
     assert mean(row.loss for row in found) == pytest.approx(1 - 1.25 / 3, abs=1e-12)
     assert (found[0].question, found[0].reference, found[0].answer) == ("0?", "x", "y")
@@ -63,15 +63,52 @@ def test_a_loss_needs_no_direction_and_a_score_does() -> None:
     assert said.startswith("row 1 of the table does not say which score is better")
 
 
-@pytest.mark.parametrize("right", [True, "yes", "Pass", "TRUE", np.True_])
-def test_words_and_booleans_say_their_direction(right: object) -> None:
-    (row,) = of([{"id": 1, "ok": right}], id="id", score="ok")
+@pytest.mark.parametrize("right", ["Pass", "correct", "RIGHT", "passed"])
+def test_words_that_judge_say_their_direction(right: str) -> None:
+    (row,) = of([{"id": 1, "said": right}], id="id", score="said")
     assert row.loss == 0.0
+
+
+@pytest.mark.parametrize("bad", [True, "yes", "TRUE", np.True_, 1, 1.0])
+def test_whether_yes_is_good_is_asked(bad: object) -> None:
+    """A column `hallucinated` and a column `grounded` hold the same words."""
+    table = [{"id": 1, "hallucinated": bad}]
+    said = refusal(of, table, id="id", score="hallucinated")
+    assert said.startswith("row 1 of the table does not say which hallucinated is better")
+    (row,) = of(table, id="id", score="hallucinated", higher=False)
+    assert row.loss == 1.0
 
 
 @pytest.mark.parametrize("missing", [None, "", "None", float("nan"), "nan", np.float64("nan")])
 def test_a_missing_score_is_never_0(missing: object) -> None:
     assert of([{"id": 1, "loss": missing}], id="id", loss="loss")[0].loss is None
+
+
+@pytest.mark.parametrize("none", ["False", "None", "nan", "", "0", 0, False, None, float("nan")])
+def test_a_column_of_errors_may_say_that_there_is_none(none: object) -> None:
+    table = [{"id": 1, "loss": 0, "failed": none}, {"id": 2, "loss": 0, "failed": "timed out"}]
+    found = of(table, id="id", loss="loss", error="failed")
+    assert [row.loss for row in found] == [0.0, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "losses"),
+    [
+        (b"id;score\na;0,25\nb;1,0\n", [0.75, 0.0]),
+        (b"id\tscore\na\t25 %\nb\t100%\n", [0.75, 0.0]),
+        ("id,score,said\na,0.25,\u00fc\nb,1,\n".encode("utf-16"), [0.75, 0.0]),
+        ("id,score,said\na,0.25,\u00fc\nb,1,\n".encode("cp1252"), [0.75, 0.0]),
+        (b'{\n "results": [\n  {"id": 1, "score": 0.25}, {"id": 2, "score": 1}]}', [0.75, 0.0]),
+    ],
+)
+def test_the_command_reads_what_the_page_reads(
+    tmp_path: Path, text: bytes, losses: list[float]
+) -> None:
+    path = tmp_path / "table.txt"
+    path.write_bytes(text)
+    columns = Columns("id", score="score")
+    found = rows("table", path, options=Options(higher=True, columns=columns))
+    assert [row.loss for row in found] == losses
 
 
 def test_a_failed_row_has_no_score() -> None:
@@ -111,7 +148,7 @@ def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
         {"id": 4, "scores": {"exact": None}, "error": float("nan"), "text": float("nan")},
     ]
     shown = {"question": "text"}
-    found = of(table, id="id", score="scores.exact", error="error", payload=shown)
+    found = of(table, id="id", score="scores.exact", error="error", payload=shown, higher=True)
     assert [row.loss for row in found] == [None, 0.0, None, None]
     assert [row.question for row in found] == [None] * 4
     assert refusal(of, table[1:], id="error", score="scores.exact") == (
@@ -168,14 +205,13 @@ def test_what_the_map_gets_wrong_is_refused_in_one_line(columns: dict[str, Any],
     ("form", "text", "said"),
     [
         ("csv", b"id,loss\na,0\nb,0,1\n", "line 3 of "),
-        ("csv", b'id,loss\na,"0', "is no CSV"),
-        ("csv", b"id,loss\n\xff,0\n", "is not UTF-8"),
+        ("csv", b'id,loss\na,"0', "line 2 of "),
         ("csv", b"id,loss,loss\na,0,1\n", "has two columns 'loss'"),
         ("jsonl", b'{"id": 1, "loss": 0}\n{"id"\n', "line 2 of "),
-        ("jsonl", b'{"id": 1, "loss": 0}\n[1]\n', "is no JSON object"),
-        ("json", b"[1, 2]", "is no array of objects"),
-        ("json", b'[{"id": 1}', "is it whole?"),
-        ("parquet", b"PAR1 and no more", "is no whole Parquet file"),
+        ("jsonl", b'{"id": 1, "loss": 0}\n[1]\n', "line 2 of "),
+        ("json", b"[1, 2]", "line 1 of "),
+        ("json", b'[{"id": 1}', "may have been cut off"),
+        ("parquet", b"PAR1 and no more", "may have been cut off"),
     ],
 )
 def test_a_file_that_is_not_whole_is_refused(
@@ -198,5 +234,5 @@ def test_without_pyarrow_it_is_said_what_to_install(
 ) -> None:
     path = written(tmp_path, "parquet", TABLE)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    said = refusal(rows, "table", path, options=WISH)
-    assert said.endswith("is Parquet; to read it: pip install 'celeus[parquet]'")
+    said = refusal(rows, "table", path, options=OPTIONS)
+    assert said.endswith("Parquet needs a library: pip install 'celeus[parquet]'")

@@ -7,7 +7,7 @@ import inspect
 import math
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +44,10 @@ Higher = Annotated[
 Scale = Annotated[
     tuple[float, float], typer.Option(help="Least and greatest score, where they are not 0 and 1.")
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(help="A value that stands for no score, such as -1; may be given again."),
+]
 Key = Annotated[
     str | None,
     typer.Option("--id", help="Member of the metadata that names an item; default: its content."),
@@ -59,6 +63,7 @@ class CommonOptions:
     out: Path | None
     truth: str | None
     compare: tuple[str, str] | None
+    text_decides: bool
     each_output: bool
     backtest: bool
     precision: float
@@ -86,8 +91,16 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
     ] = None,
     compare: Annotated[
         tuple[str, str] | None,
-        typer.Option(help="Make a pool of two systems of what these two models answered."),
+        typer.Option(help="Compare these two models, and make a pool of two systems of them."),
     ] = None,
+    text_decides: Annotated[
+        bool,
+        typer.Option(
+            "--text-decides",
+            help="With --compare: equal answers have equal losses, as where a choice or a number is"
+            " taken from them. Of agents, or of texts that somebody reads, they need not.",
+        ),
+    ] = False,
     each_output: Annotated[
         bool,
         typer.Option(
@@ -109,7 +122,7 @@ def _shared(  # noqa: PLR0913 -- one parameter an option
 ) -> CommonOptions:
     """The options as one value."""
     two = None if compare is None else (compare[0], compare[1])
-    more = (each_output, backtest, precision, runs, seed)
+    more = (text_decides, each_output, backtest, precision, runs, seed)
     return CommonOptions(logs, model or [], out, truth, two, *more)
 
 
@@ -151,6 +164,7 @@ def _lm_eval(  # noqa: PLR0913 -- one parameter an option
     ] = None,
     higher: Higher = None,
     scale: Scale = (0.0, 1.0),
+    missing: Missing = None,
     own_confidence: Annotated[
         bool,
         typer.Option(
@@ -163,17 +177,31 @@ def _lm_eval(  # noqa: PLR0913 -- one parameter an option
     """Read samples_*.jsonl of the lm-evaluation-harness, run with --log_samples."""
     from celeus.intake.rows import Options
 
-    return Options(metric, filter_, tuple(task or ()), higher, scale, own_confidence=own_confidence)
+    return Options(
+        *(metric, filter_, tuple(task or ()), higher, scale),
+        own_confidence=own_confidence,
+        missing=tuple(missing or ()),
+    )
 
 
 @_command("inspect")
 def _inspect(
-    *, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 1.0)
+    *,
+    metric: Metric = None,
+    higher: Higher = None,
+    scale: Scale = (0.0, 1.0),
+    reducer: Annotated[
+        str | None,
+        typer.Option(
+            help="One score of the epochs of an item, in place of the log's own rule: mean, median,"
+            " mode, max, at_least_K, pass_at_K or pass_k_K."
+        ),
+    ] = None,
 ) -> "Options":
     """Read logs of Inspect, .eval or .json; a metric is SCORER or SCORER/PART."""
     from celeus.intake.rows import Options
 
-    return Options(metric, higher=higher, scale=scale)
+    return Options(metric, higher=higher, scale=scale, reducer=reducer)
 
 
 @_command("promptfoo")
@@ -205,11 +233,11 @@ def _helm(*, metric: Metric = None, higher: Higher = None, scale: Scale = (0.0, 
 
 
 @_command("swebench")
-def _swebench() -> "Options":
-    """Read reports of SWE-bench, <model>.<run>.json."""
+def _swebench(*, missing: Missing = None) -> "Options":
+    """Read reports of SWE-bench, <model>.<run>.json; --missing error leaves such out."""
     from celeus.intake.rows import Options
 
-    return Options()
+    return Options(missing=tuple(missing or ()))
 
 
 @_command("table")
@@ -229,12 +257,16 @@ def _table(  # noqa: PLR0913 -- one parameter an option
         str | None, typer.Option(help="Column that is not empty where there is no score.")
     ] = None,
     group: Annotated[str | None, typer.Option(help="Column of the group.")] = None,
+    missing: Missing = None,
+    rows: Annotated[
+        str | None, typer.Option(help="Table, or member of a document, that holds the rows.")
+    ] = None,
     payload: Annotated[
         str | None,
         typer.Option(help="What a judge is shown: question=COLUMN,reference=COLUMN,answer=COLUMN."),
     ] = None,
 ) -> "Options":
-    """Read a table: CSV, JSON Lines, a JSON array or Parquet, a nested column by its path."""
+    """Read a table: CSV, JSON, JSON Lines, Excel or Parquet, a nested column by its path."""
     from celeus.intake.rows import Columns, Options
 
     shown = {}
@@ -245,37 +277,40 @@ def _table(  # noqa: PLR0913 -- one parameter an option
             raise InvalidValue(f"payload must be {rule}", field="payload", rule=rule, value=part)
         shown[name.strip()] = column.strip()
     columns = Columns(key, loss, score, model_column, repeat, error, group, shown)
-    return Options(higher=higher, scale=scale, columns=columns)
+    none = tuple(missing or ())
+    return Options(higher=higher, scale=scale, rows=rows, missing=none, columns=columns)
 
 
 def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     """Read, join, write, and say what came of it."""
-    from celeus.intake.formats.registry import differences, read, sources
+    from celeus.intake.formats.registry import differences, read, sources, told
     from celeus.intake.joining import arrays, copies, join, kind_of, ndjson, rows_of
+    from celeus.intake.reducers import EACH
     from celeus.intake.sources.files import check_apart, npz, write
 
     _check(options, shared)
+    if shared.each_output:
+        options = replace(options, reducer=EACH)
     given = sources(form, shared.logs, shared.model)
     files = [] if shared.out is None else [shared.out, shared.out.with_suffix(NPZ)]
     check_apart(files, given)
     logs = read(form, given, options)
     rows = rows_of(logs)
     pool = _pool(rows, options, shared)
+    _print(told(logs))
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
-    lines_before = []
-    if shared.backtest:
-        # What is tested has losses: without a model that is named, those of the last one
-        tested = pool if pool.tests else join(rows, rows[-1].model)
-        lines_before = _said(tested)
-        _print([*lines_before, *_backtest(tested, shared)])
+    # What is tested has losses: without a model that is named, those of the last one
+    tested = pool if pool.tests or not shared.backtest else join(rows, rows[-1].model)
+    said = _said(tested)
+    _print([*said, *(_backtest(tested, shared) if shared.backtest else ())])
     if shared.out is None:
         return
     made = {shared.out: ndjson(pool)}
     if pool.tests:
         made[shared.out.with_suffix(NPZ)] = npz(arrays(pool))
     write(made)
-    if lines_before != (lines := _said(pool)):
+    if said != (lines := _said(pool)):
         _print(lines)
     kind = kind_of(rows, outputs=shared.each_output)
     _print([f"wrote {' and '.join(map(str, made))}; the losses are {kind}"])
@@ -285,7 +320,7 @@ def _pool(rows: "list[Row]", options: "Options", shared: CommonOptions) -> "Join
     from celeus.intake.joining import compare, each_output, join
 
     if shared.compare is not None:
-        return compare(rows, *shared.compare)
+        return compare(rows, *shared.compare, text_decides=shared.text_decides)
     if shared.each_output:
         return each_output(rows)
     return join(rows, shared.truth, own_confidence=options.own_confidence)
@@ -319,7 +354,10 @@ def _check(options: "Options", shared: CommonOptions) -> None:
     if shared.each_output and shared.backtest:
         detail = "backtest must be left out beside each_output: the losses are the people's"
         raise InvalidValue(detail, field="backtest", rule="left out beside each_output")
-    if shared.out is None and not shared.backtest:
+    if shared.text_decides and shared.compare is None:
+        rule = "left out without compare"
+        raise InvalidValue(f"text_decides must be {rule}", field="text_decides", rule=rule)
+    if shared.out is None and not shared.backtest and shared.compare is None:
         raise InvalidValue("nothing to do: name a file with --out, or ask for a --backtest")
     if shared.out is not None and shared.out.suffix == NPZ:
         rule = "the file of the pool, such as pool.ndjson; the .npz is written beside it"
@@ -377,16 +415,38 @@ def _of_guesses(pool: "JoinedItems") -> list[str]:
 def _of_pairs(pool: "Pairing") -> list[str]:
     same = sum(pair.same for pair in pool.pairs)
     lines = [f"{len(pool.pairs)} items that {pool.a} (a) and {pool.b} (b) both answered"]
-    if pool.answers is None:
-        lines.append("the logs hold no answers: no item is known to be the same in both")
-    else:
+    if pool.answers == "prediction" or pool.text_decides:
         lines.append(f"{same} of them alike: known, and never to be judged")
     if pool.left_out:
         lines.append(f"left out: {pool.left_out} items without an answer of both")
     if missing := len(pool.pairs) - len(pool.judged):
         lines.append(f"{missing} of them without a score of both: no difference is known there")
-    if pool.contradicted:
-        lines.append(f"{pool.contradicted} equal answers have two scores: counted as no difference")
+    if pool.repeated:
+        lines.append(f"{pool.repeated} of them answered several times: the loss is their mean")
+    return [*lines, *_difference(pool)]
+
+
+def _difference(pool: "Pairing") -> list[str]:
+    """Return lines on what the logs themselves say: by how much the two differ."""
+    from celeus.simulation.backtest import paired
+
+    if not pool.judged:
+        return []
+    found = paired(
+        [pair.a.id for pair in pool.judged],
+        pool.differences,
+        [pair.weight for pair in pool.judged],
+    )
+    mean = found.mean
+    which = f"{pool.a if mean < 0 else pool.b} is better by {abs(mean):.4g}"
+    lines = [f"mean loss of a less that of b on these {found.items} items: {mean:+.4g}, exactly"]
+    lines[0] += f"; {which}" if mean else ""
+    if found.ends is not None:
+        low, high = found.ends
+        lines.append(
+            f"for items drawn at random from a population: {low:+.4g} to {high:+.4g}"
+            f" ({100 * (1 - found.alpha):g} %, looked at once)"
+        )
     return lines
 
 

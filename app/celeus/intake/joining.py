@@ -84,30 +84,44 @@ class JoinedItems:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An item of two systems: what each answered, and its loss; ``guess`` is of other models."""
+    """An item of two systems: what each answered, and its loss; ``guess`` is of other models.
+
+    ``text_decides`` says that equal texts have equal losses: of agents, which are judged by what
+    they did, or of texts that a judge reads, they need not.
+    """
 
     a: Row
     b: Row
     loss: tuple[float | None, float | None]
     guess: float | None
+    text_decides: bool = False
+
+    @property
+    def weight(self) -> float:
+        """The number of times that the item counts."""
+        return self.a.weight
 
     @property
     def same(self) -> bool:
-        """Both gave one answer."""
+        """Both gave one answer, which decides the loss: a class, or a text where texts decide."""
         if self.a.prediction is not None and self.b.prediction is not None:
             return self.a.prediction == self.b.prediction
-        return self.a.said is not None and self.a.said == self.b.said
+        return self.text_decides and bool(self.a.taken) and self.a.taken == self.b.taken
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """The items that two systems answered; ``left_out`` has one of them no answer, or no row."""
+    """The items that two systems answered; ``left_out`` has one of them no answer, or no row.
+
+    ``repeated`` items were answered several times: their losses are means.
+    """
 
     pairs: list[Pair]
     a: str
     b: str
     others: tuple[str, ...]
     left_out: int
+    repeated: int = 0
 
     @property
     def tests(self) -> bool:
@@ -118,6 +132,11 @@ class Pairing:
     def guessed(self) -> bool:
         """There is a surrogate of other models."""
         return all(pair.guess is not None for pair in self.pairs)
+
+    @property
+    def text_decides(self) -> bool:
+        """Equal texts are no difference."""
+        return any(pair.text_decides for pair in self.pairs)
 
     @property
     def answers(self) -> str | None:
@@ -133,9 +152,9 @@ class Pairing:
         return [pair for pair in self.pairs if None not in pair.loss]
 
     @property
-    def contradicted(self) -> int:
-        """Pairs with one answer and two scores."""
-        return sum(pair.same and pair.loss[0] != pair.loss[1] for pair in self.judged)
+    def differences(self) -> list[float]:
+        """The loss of a less that of b, of the pairs of which both are known."""
+        return [float(pair.loss[0] or 0) - float(pair.loss[1] or 0) for pair in self.judged]
 
 
 def rows_of(logs: Iterable[Log]) -> list[Row]:
@@ -260,14 +279,16 @@ def each_output(rows: Sequence[Row]) -> JoinedItems:
     return JoinedItems(items, models, None, hard, unguessed, left_out=len(rows) - len(given))
 
 
-def compare(rows: Sequence[Row], a: str, b: str) -> Pairing:
-    """The items that both answered, once each, guessed by the models beside them."""
+def compare(rows: Sequence[Row], a: str, b: str, *, text_decides: bool = False) -> Pairing:
+    """The items that both answered, guessed by the models beside them.
+
+    With ``text_decides`` equal texts are no difference; refused where the logs score them apart.
+    """
     _, others = _models(rows, (a, b))
     if a == b:
         raise refused(f"{a} is compared with itself: name two models", "compare")
     of_both = [row for row in rows if row.model in {a, b}]
-    if any(row.repeat > 1 for row in of_both):
-        raise refused("items were answered several times: a comparison takes one answer each")
+    repeated = {row.id for row in of_both if row.repeat > 1}
     _check_whole([row for row in of_both if row.drawn])
     answers = _answers_of_both(of_both, a, b)
     if not answers:
@@ -275,10 +296,24 @@ def compare(rows: Sequence[Row], a: str, b: str) -> Pairing:
     means = _means(row for row in rows if row.id in answers)
     guesses = _guesses(list(answers), means, others)[0]
     pairs = [
-        Pair(*both, (means[name].get(a), means[name].get(b)), guesses.get(name))
+        Pair(*both, (means[name].get(a), means[name].get(b)), guesses.get(name), text_decides)
         for name, both in answers.items()
     ]
-    return Pairing(pairs, a, b, others, len({row.id for row in of_both}) - len(pairs))
+    compared = Pairing(
+        *(pairs, a, b, others, len({row.id for row in of_both}) - len(pairs)),
+        repeated=len(repeated & {*answers}),
+    )
+    if not compared.repeated:
+        _check_decided(compared)
+    return compared
+
+
+def _check_decided(compared: Pairing) -> None:
+    """Refuse pairs of one answer and two scores: what was answered does not decide the loss."""
+    apart = [pair.a.id for pair in compared.judged if pair.same and pair.loss[0] != pair.loss[1]]
+    if apart:
+        what = f"{len(apart)} equal answers have two scores, that of item {apart[0]} first"
+        raise refused(f"{what}: leave out --text-decides", "text_decides")
 
 
 def _answers_of_both(rows: Sequence[Row], a: str, b: str) -> dict[str, tuple[Row, Row]]:
@@ -404,9 +439,10 @@ def kind_of(rows: Sequence[Row], *, outputs: bool = False) -> str:
 
 
 def mean_loss(items: Iterable[Item]) -> float:
-    """The mean of the losses that are known."""
-    losses = [item.loss for item in items if item.loss is not None]
-    return math.fsum(losses) / len(losses)
+    """The mean of the losses that are known, by weight."""
+    known = [(item.loss, item.shown.weight) for item in items if item.loss is not None]
+    total = math.fsum(loss * weight for loss, weight in known)
+    return total / math.fsum(weight for _, weight in known)
 
 
 def ndjson(joined: JoinedItems | Pairing) -> bytes:
@@ -419,6 +455,7 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
     """The items of a pool as the service takes them."""
     has_reference = joined.truth is not None or any(item.id for item in joined.items)
     grouped = all(item.shown.group for item in joined.items)
+    weighted = any(item.shown.weight != 1 for item in joined.items)
     for item in joined.items:
         payload = payload_of(item.shown)
         if has_reference and item.shown.said is not None:
@@ -428,6 +465,8 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
             line["payload"] = payload
         if item.guess is not None:
             line["surrogate"] = item.guess
+        if weighted:
+            line["weight"] = item.shown.weight
         if grouped:
             line["group"] = _clean(str(item.shown.group))
         yield line
@@ -435,20 +474,33 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
 
 def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
     """The lines of pairs: both answers, each with its own score as the guess of its loss."""
+    if compared.repeated:
+        raise refused("items were answered several times: a pool of pairs takes one answer each")
     carried = compared.answers
+    weighted = any(pair.weight != 1 for pair in compared.pairs)
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
     for index, pair in enumerate(compared.pairs):
         line: dict[str, Any] = {"id": _clean(pair.a.id)}
         payload = payload_of(pair.a)
         if payload:
             line["payload"] = payload
+        if weighted:
+            line["weight"] = pair.weight
         for side, row, guesses in (("a", pair.a, scored[0]), ("b", pair.b, scored[1])):
             line[side] = {"surrogate": guesses[index]}
             if carried == "prediction":
                 line[side]["prediction"] = row.prediction
             elif carried is not None:
-                line[side]["answer"] = _clean(str(row.said))
+                line[side] |= _answered(row, taken=compared.text_decides)
         yield line
+
+
+def _answered(row: Row, *, taken: bool) -> dict[str, Any]:
+    """The answer of a side; where its text decides the part that was scored, beside the whole."""
+    said, part = _clean(str(row.said)), _clean(str(row.taken))
+    if not taken or said == part:
+        return {"answer": said}
+    return {"answer": part, "payload": {"whole answer": said}}
 
 
 def _tempered(losses: list[float | None]) -> list[float]:
@@ -483,18 +535,26 @@ def arrays(joined: JoinedItems | Pairing) -> dict[str, list[Any]]:
         return _arrays_of_pairs(joined)
     items = joined.judged
     guess = [0.5 if item.guess is None else item.guess for item in items]
-    return {"loss": [float(item.loss or 0.0) for item in items], "surrogate": guess}
+    found: dict[str, list[Any]] = {
+        "loss": [float(item.loss or 0.0) for item in items],
+        "surrogate": guess,
+    }
+    if any(item.shown.weight != 1 for item in items):
+        found["weight"] = [item.shown.weight for item in items]
+    return found
 
 
 def _arrays_of_pairs(compared: Pairing) -> dict[str, list[Any]]:
-    """Losses of both, 0 apart where the answers are equal, whatever the scores."""
+    """Losses of both."""
     pairs = compared.judged
     if not pairs:
         raise refused(f"no item has a score of both {compared.a} and {compared.b}", "compare")
     a = [float(pair.loss[0] or 0.0) for pair in pairs]
-    b = [a[index] if pair.same else float(pair.loss[1] or 0.0) for index, pair in enumerate(pairs)]
+    b = [float(pair.loss[1] or 0.0) for pair in pairs]
     found: dict[str, list[Any]] = {"loss_a": a, "loss_b": b}
-    if compared.answers is not None:
+    if any(pair.weight != 1 for pair in pairs):
+        found["weight"] = [pair.weight for pair in pairs]
+    if any(pair.same for pair in pairs) and not compared.repeated:
         found["answer_a"] = [0] * len(pairs)
         found["answer_b"] = [0 if pair.same else 1 for pair in pairs]
     if compared.guessed:

@@ -1,18 +1,17 @@
 """A file of any of the forms that tables and logs come in, as a sheet."""
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import IO
 
 from celeus.intake import outputs
+from celeus.intake.formats import exports
 from celeus.intake.rows import Options
-from celeus.intake.sources import csv_rows, documents
+from celeus.intake.sources import documents, tabular
 from celeus.intake.sources.files import LONGEST_LINE, Source
 from celeus.intake.sources.sheet import Sheet
-from celeus.intake.sources.unpacking import HEAD_BYTES, check_readable, unpacked
-
-_TABLES = frozenset({".csv", ".tsv", ".tab", ".txt"})
+from celeus.intake.sources.unpacking import is_packed, unpacked
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,51 +21,38 @@ class SentFile:
     name: str
     csv: bool = False
     options: Options = field(default_factory=Options)
-    limit_bytes: int = 1 << 30
+    limit_bytes: int = tabular.MOST_BYTES
 
 
 def opened(file: IO[bytes], given: SentFile) -> Iterator[Sheet | None]:
     """None now and then while the file is unpacked, and then what it holds."""
-    path = PurePath(given.name)
-    for plain in unpacked(file, given.limit_bytes):
-        if plain is None:
-            yield None
-            continue
-        packed = plain is not file
-        name = path.stem if packed and path.suffix == ".gz" else given.name
-        sheet = _sheet(plain, name, given)
-        read_as = ("packed with gzip", *sheet.read_as) if packed else sheet.read_as
-        yield Sheet(sheet.form, sheet.rows, read_as, sheet.known, sheet.cells)
+    source = Source.of_file(given.name, file)
+    if not is_packed(source.head()):
+        yield _sheet(source, given)
+        return
+    plain = tempfile.TemporaryFile()  # noqa: SIM115 -- open as long as its reader wants it
+    yield from unpacked(source, given.limit_bytes, plain)
+    yield tabular.with_gzip(_sheet(tabular.plain_source(given.name, plain), given))
 
 
-def _sheet(file: IO[bytes], name: str, given: SentFile) -> Sheet:
-    file.seek(0)
-    head = file.read(HEAD_BYTES)
-    if head.startswith(documents.PARQUET):
-        return documents.parquet_of(file)
-    source = Source.of_file(name or _called(file), file)
-    zipped = head.startswith(b"PK")
-    if zipped or documents.is_json(head):
-        form = outputs.form_of(source)
+def _sheet(source: Source, given: SentFile) -> Sheet:
+    head = source.head()
+    if head.startswith(b"PK") or documents.is_json(head):
+        called = source if source.name else Source(_called(source), source.open)
+        form = outputs.form_of(called)
         if form is not None:
-            return outputs.sheet_of(form, source, given.options)
-    check_readable(head)
-    if documents.is_json(head) or _is_wide_json(head):
-        return documents.sheet_of(file)
-    named = given.csv or PurePath(name).suffix.lower() in _TABLES
-    return csv_rows.sheet_of(file, named=named)
-
-
-def _called(file: IO[bytes]) -> str:
-    """A file name for a log without one: some readers go by the ending."""
-    file.seek(0)
-    first = file.readline(LONGEST_LINE).strip()
-    lines = first.startswith(b"{") and first.endswith(b"}") and file.read(2).startswith(b"{")
-    return "log.jsonl" if lines else "log.json"
-
-
-def _is_wide_json(head: bytes) -> bool:
-    """JSON in UTF-16."""
-    return head[:2] in {b"\xff\xfe", b"\xfe\xff"} and documents.is_json(
-        head[2:].replace(b"\0", b"")
+            return outputs.sheet_of(form, called, given.options)
+    return exports.sheet_of(
+        source,
+        given.options,
+        lambda options: tabular.sheet_of(source, options, named=given.csv),
     )
+
+
+def _called(source: Source) -> str:
+    """A file name for a log without one: some readers go by the ending."""
+    with source.open() as file:
+        first = file.readline(LONGEST_LINE).strip()
+        more = file.read(2).startswith(b"{")
+    lines = first.startswith(b"{") and first.endswith(b"}") and more
+    return "log.jsonl" if lines else "log.json"

@@ -7,6 +7,7 @@ from typing import Any
 from celeus.errors import InvalidValue
 from celeus.intake.formats.registry import read, sniff
 from celeus.intake.joining import each_output, rows_of
+from celeus.intake.reducers import EACH
 from celeus.intake.rows import Log, Options
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet, refused
@@ -32,7 +33,7 @@ def sheet_of(form: str, source: Source, options: Options) -> Sheet:
     if form == "lm-eval":
         options, more = _chosen(source, options)
         read_as += more
-    logs = _read(form, source, options)
+    logs = _read(form, source, replace(options, reducer=EACH))
     joined = each_output(rows_of(logs))
     rows = []
     for item in joined.items:

@@ -20,8 +20,10 @@ class Row:
     ``loss`` is None where the log has no score: an error, a scorer without an answer, NaN.
     ``check`` is a hash of what the item is, empty where the log does not say: rows of one id are of
     one item where it agrees. ``prediction`` is the place of the answer in ``choices``,
-    ``confidence`` the probability that the model gave it. ``drawn``: a session had it run, so that
-    a mean over the rows of this log is no estimate of all.
+    ``confidence`` the probability that the model gave it. ``extracted`` is what the scorer took of
+    the answer, where it did not score all of it. ``weight`` is what the item counts in the tool's
+    own mean. ``drawn``: a session had it run, so that a mean over the rows of this log is no
+    estimate of all.
     """
 
     id: str
@@ -31,11 +33,13 @@ class Row:
     question: str | None = None
     reference: str | None = None
     answer: str | None = None
+    extracted: str | None = None
     prediction: int | None = None
     choices: tuple[str, ...] = ()
     confidence: float | None = None
     check: str = ""
     group: str | None = None
+    weight: float = 1.0
     drawn: bool = False
 
     @property
@@ -46,18 +50,25 @@ class Row:
         choice = self.choices[self.prediction]
         return choice if self.choices.count(choice) == 1 else f"{self.prediction + 1}. {choice}"
 
+    @property
+    def taken(self) -> str | None:
+        """The part of the answer that was scored."""
+        return self.said if self.extracted is None else self.extracted
+
 
 @dataclass(frozen=True, slots=True)
 class Log:
     """The rows of one file or folder.
 
     ``settings`` are what logs of one task share (its version, examples shown), by name: where they
-    differ the scores are of different tests on the same items.
+    differ the scores are of different tests on the same items. ``told`` are sentences on what was
+    read: which of several numbers of the tool the mean of the losses is, and what counts as failed.
     """
 
     name: str
     rows: list[Row]
     settings: Mapping[str, str] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +91,16 @@ class Options:
 
     ``higher`` says which way the score is better, where the log does not; ``scale`` are the ends of
     the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says
-    that the model held out has answered, and helps to guess what it lost. ``missing`` are the
+    that the model held out has answered, and helps to guess what it lost. ``reducer`` makes one
+    score of several runs of an item, in place of the rule that the log names. ``missing`` are the
     values that stand for no score.
 
     Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged.
     ``directions`` and ``scales`` are those of columns by name, before ``higher``; the scale under
     '' is that of the guess. ``repeats`` says what rows of one id are: `items`, the `first` of them,
-    their `mean`, or the only rows that are read, as `COLUMN=VALUE`. ``rows`` says which rows are
-    items: `with_id`, or `all`.
+    their `mean`, or the only rows that are read, as `COLUMN=VALUE`. ``rows`` is the table,
+    member or kind of rows that is meant, of a file with several, or which rows are items: `with_id`
+    or `all`.
     """
 
     metric: str | None = None
@@ -97,6 +110,7 @@ class Options:
     scale: tuple[float, float] = (0.0, 1.0)
     key: str | None = None
     own_confidence: bool = False
+    reducer: str | None = None
     missing: tuple[str, ...] = ()
     roles: Mapping[str, str] | None = None
     answer: str | None = None
@@ -120,18 +134,28 @@ class Options:
         )
 
     def loss(self, value: object, place: str, *, higher: bool) -> float | None:
-        """The loss of a score; None for one that is not finite. ``place`` is for the refusal."""
+        """The loss of a score; None for one that is missing. ``place`` is for the refusal."""
         low, high = self.scale
-        if value is None:
+        if value is None or self.is_missing(value):
             return None
         if not isinstance(value, int | float):
             raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
-        if not math.isfinite(value):
+        if math.isnan(value):
             return None
         if not low <= value <= high:
-            ends = f"{low:g} to {high:g}: give the ends of the score with --scale LOW HIGH"
-            raise refused(f"{place} has the score {value:g}, outside {ends}", "scale")
+            ways = f"--scale LOW HIGH gives its ends, --missing {value:g} says that it is no score"
+            raise refused(
+                f"{place} has the score {value:g}, outside {low:g} to {high:g}: {ways}", "scale"
+            )
         return (high - value if higher else value - low) / (high - low)
+
+    def is_missing(self, value: object) -> bool:
+        """Return True for a value that stands for no score, as text or as a number."""
+        if isinstance(value, str):
+            return value.strip() in self.missing
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        return any(_number_in(text) == value for text in self.missing)
 
     def direction(self, place: str, metric: str, *, said: bool | None = None) -> bool:
         """Return True if a higher score is better, as asked or as the log says; else refuse."""
@@ -140,6 +164,13 @@ class Options:
             ask = "say so with --higher-is-better or --lower-is-better"
             raise refused(f"{place} does not say which {metric} is better: {ask}", "metric")
         return higher
+
+
+def _number_in(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def refused(detail: str, field: str | None = None) -> InvalidValue:

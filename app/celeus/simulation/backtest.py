@@ -8,6 +8,8 @@
 The sessions are those of `celeus simulate`. Of two systems the losses are differences.
 """
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from celeus.core.betting.whole_sample import whole_sample_interval
 from celeus.core.insights.planning import uniform_draws
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
@@ -79,6 +82,33 @@ def backtest(file: Path, claim: Claim, *, guessed: bool, runs: int, seed: int) -
         sessions=sum(map(len, labels.values())),
         missed=missed,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """The difference of two systems on all items that have a score of both.
+
+    ``ends`` are those of the interval for the population that the items were drawn from, on its
+    scale from -1 to 1; None where items count differently, which a population has no name for.
+    """
+
+    items: int
+    mean: float
+    ends: tuple[float, float] | None
+    alpha: float
+
+
+def paired(
+    ids: Sequence[str], differences: Sequence[float], weights: Sequence[float], alpha: float = 0.05
+) -> Paired:
+    """The paired difference of items with these ids, by whose hashes they are put in order."""
+    values = np.array(differences)
+    mean = float(np.average(values, weights=weights))
+    ends = None
+    if len({*weights}) == 1:
+        order = np.argsort([hashlib.sha256(name.encode()).hexdigest() for name in ids])
+        ends = whole_sample_interval(values[order], -1.0, 1.0, alpha)
+    return Paired(values.size, mean, ends, alpha)
 
 
 def paired_width(loss: NDArray[np.float64], width: float, alpha: float) -> int:

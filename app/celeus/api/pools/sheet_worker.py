@@ -20,6 +20,7 @@ from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, NeedsAnswer, PoolTooLarge, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.questions import named
+from celeus.intake.sources.arrow import PARQUET
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
 from celeus.intake.table.answers import answers_of, options_of
 from celeus.intake.table.asking import Remembered, Table, answered
@@ -57,12 +58,12 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
 def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame]:
     options = options_of(reading.answers, reading.mapping)
     given = SentFile(reading.name, reading.csv, options, limits.bytes)
+    if file.read(len(PARQUET)) == PARQUET:
+        _check_parquet(file, limits)
     for sheet in opened(file, given):
         if sheet is None:
             yield Frame({})
             continue
-        if sheet.form == "parquet":
-            _check_parquet(file, limits)
         items = _own(sheet, reading)
         if items is not None:
             yield _look(Look(sheet.form, [*sheet.read_as]))

@@ -15,6 +15,7 @@ from celeus.intake.sources.files import Source, under
 _NUMBERED = re.compile(r"test_case_\d+")
 """Names of cases without one: their place, which changes with the cases before them."""
 _NAME_LENGTH = 16
+CHATS = "conversationalTestCases"
 
 
 def read(source: Source, options: Options) -> Log:
@@ -24,7 +25,7 @@ def read(source: Source, options: Options) -> Log:
     """
     document = source.document()
     run = document.get("testRunData", document) if isinstance(document, dict) else document
-    cases = under(source, run, "testCases")
+    cases = [*under(source, run, "testCases"), *map(_of_chat, run.get(CHATS) or ())]
     if not cases:
         raise refused(f"{source.name} has no test cases", "log")
     names = dict.fromkeys(data["name"] for case in cases for data in case.get("metricsData") or ())
@@ -33,6 +34,19 @@ def read(source: Source, options: Options) -> Log:
     higher = options.direction(source.name, metric, said=_higher(source, metric, scores))
     model = str(run.get("identifier") or source.stem)
     return Log(source.name, list(_rows(source, options, model, cases, scores, higher=higher)))
+
+
+def _of_chat(case: dict[str, Any]) -> dict[str, Any]:
+    """A case of several turns as one whose output is the whole conversation."""
+    turns = [turn for turn in case.get("turns") or () if isinstance(turn, dict)]
+    said = [(turn.get("role"), text_of(turn.get("content")) or "") for turn in turns]
+    asks = "\n\n".join(text for role, text in said if role == "user")
+    return {
+        **case,
+        "input": case.get("scenario") or asks,
+        "expectedOutput": case.get("expectedOutcome"),
+        "actualOutput": "\n\n".join(f"{role}: {text}" for role, text in said) or None,
+    }
 
 
 def _score(case: dict[str, Any], metric: str) -> dict[str, Any] | None:

@@ -6,10 +6,13 @@ A log that a session drove (`celeus.inspect`) names it in its metadata: its samp
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from celeus.intake.questions import Choice, Question, asked
+from celeus.intake.reducers import EACH, reducer_of
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source, under
@@ -23,7 +26,7 @@ GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no":
 """Values of words, as in Inspect's own value_to_float: correct, partial, incorrect, no answer."""
 _ATTACHMENT = re.compile(r"attachment://([0-9a-f]{32})")
 _USED = (
-    *("id", "epoch", "input", "target", "choices", "scores", "output", "error"),
+    *("id", "epoch", "input", "target", "choices", "scores", "score", "output", "error"),
     *("invalidation", "attachments"),
 )
 _SETTINGS = ("task_version", "task_args", "model_roles")
@@ -46,12 +49,14 @@ def read(source: Source, options: Options) -> Log:
         for name in _SETTINGS:
             if evaluation.get(name) not in (None, {}):
                 settings[f"{name} of {task}"] = json.dumps(evaluation[name], sort_keys=True)
-        rows = list(
-            _rows(source, options, str(under(source, head, "eval", "model")), list(samples))
-        )
+        model = str(under(source, head, "eval", "model"))
+        present = [_present(head, one) for one in samples]
+        rows, told, rule = _rows(source, options, model, head, present)
+        if rule is not None:
+            settings[f"rule for the epochs of {task}"] = rule
     if _of_session(head):
         rows = [replace(row, drawn=True) for row in rows]
-    return Log(source.name, rows, settings)
+    return Log(source.name, rows, settings, told)
 
 
 def is_drawn(source: Source) -> bool:
@@ -101,29 +106,102 @@ def _check(source: Source, head: dict[str, Any]) -> None:
         raise refused(f"{source.name} is of a run with the status {status}: {how}", "log")
 
 
+def _present(head: Mapping[str, Any], sample: dict[str, Any]) -> dict[str, Any]:
+    """The sample as logs have it today: version 1 had a single score, of the scorer of the log."""
+    if "scores" in sample or not isinstance(sample.get("score"), dict):
+        return sample
+    scorer = ((head.get("results") or {}).get("scorer") or {}).get("name") or "score"
+    return sample | {"scores": {str(scorer): sample["score"]}}
+
+
 def _rows(
-    source: Source, options: Options, model: str, samples: list[dict[str, Any]]
-) -> Iterator[Row]:
+    source: Source,
+    options: Options,
+    model: str,
+    head: Mapping[str, Any],
+    samples: Sequence[dict[str, Any]],
+) -> tuple[list[Row], tuple[str, ...], str | None]:
+    """The rows of the samples, what has to be told of them, and the rule of several epochs."""
     if not samples:
         raise refused(f"{source.name} has no samples", "log")
     scorers = dict.fromkeys(name for sample in samples for name in sample.get("scores") or {})
     if not scorers:
         raise refused(f"{source.name} has no scores", "metric")
     scorer, part = scorer_of(list(scorers), options, source.name)
+    rows: list[Row] = []
+    values: dict[str, list[object]] = {}
     for sample in samples:
         place = f"item {sample['id']} of {source.name}"
         score = None if _void(sample) else (sample.get("scores") or {}).get(scorer)
-        answer = (score or {}).get("answer")
-        if answer is None:
-            answer = (sample.get("output") or {}).get("completion")
+        value = _value(score, part, (scorer, place, options))
         item = item_of(sample)
-        yield replace(
-            item,
-            model=model,
-            loss=loss_of(score, part, (scorer, place, options)),
-            repeat=int(sample.get("epoch", 1)),
-            answer=None if _void(sample) else _with_attachments(text_of(answer), sample),
+        rows.append(
+            replace(
+                item,
+                model=model,
+                loss=_loss(value, (scorer, place, options)),
+                repeat=int(sample.get("epoch", 1)),
+                answer=None if _void(sample) else _answer(score, sample),
+            )
         )
+        if value is not None:
+            values.setdefault(item.id, []).append(value)
+    if options.reducer == EACH or all(row.repeat == 1 for row in rows):
+        return rows, (), None
+    rules = _reducers(head, scorer, part)
+    if options.reducer is None and len(rules) > 1:
+        choices = tuple(Choice(name, f"the {name} of the epochs") for name in rules)
+        text = "The log has several scores of the epochs of an item. Which one?"
+        raise asked(source.name, [Question("reducer", text, choices)])
+    rule = options.reducer or rules[0]
+    epochs = f"{max(row.repeat for row in rows)} epochs of an item count as their {rule}"
+    named = "as in the log" if rule in rules else "as you asked"
+    if rule == "mean":
+        return rows, (f"{epochs}, {named}",), rule
+    losses = _reduced(rule, values, (scorer, source.name, options))
+    first = {row.id: row for row in reversed(rows)}
+    names = dict.fromkeys(row.id for row in rows)
+    kept = [replace(first[name], loss=losses.get(name), repeat=1) for name in names]
+    return kept, (f"{epochs}, {named}; the answer shown is that of the first",), rule
+
+
+def _reducers(head: Mapping[str, Any], scorer: str, part: str | None) -> list[str]:
+    """The rules by which the log makes one score of the epochs of an item."""
+    found = (head.get("results") or {}).get("scores") or ()
+    of_scorer = [one for one in found if one.get("scorer", one.get("name")) == scorer]
+    of_part = [one for one in of_scorer if part is None or one.get("name") == part]
+    names = list(dict.fromkeys(one.get("reducer") or "mean" for one in of_part or of_scorer))
+    return names or (head["eval"].get("config") or {}).get("epochs_reducer") or ["mean"]
+
+
+def _reduced(
+    rule: str, values: Mapping[str, Sequence[object]], asked_for: tuple[str, str, Options]
+) -> dict[str, float | None]:
+    """The loss of every item that has a score, by the rule."""
+    reduce, losses = reducer_of(rule), {}
+    scorer, place, options = asked_for
+    for name, of_item in values.items():
+        where = scorer, f"item {name} of {place}", options
+        if rule == "mode":
+            losses[name] = _loss(statistics.mode(of_item), where)
+            continue
+        numbers = [_number_of(value, where) for value in of_item]
+        score = reduce([number for number, _ in numbers])
+        losses[name] = options.loss(score, where[1], higher=numbers[0][1])
+    return losses
+
+
+def _answer(score: Mapping[str, Any] | None, sample: Mapping[str, Any]) -> str | None:
+    """The answer that was scored, of multiple choice the text behind its letter."""
+    answer = (score or {}).get("answer")
+    output = sample.get("output") or {}
+    if answer is None:
+        answer = output.get("completion")
+    if answer is None:
+        messages = [choice.get("message") or {} for choice in output.get("choices") or ()]
+        answer = messages[0].get("content") if messages else None
+    texts = _by_letters(answer, sample.get("choices"))
+    return ", ".join(texts) if texts else _with_attachments(text_of(answer), sample)
 
 
 def scorer_of(names: list[str], options: Options, place: str) -> tuple[str, str | None]:
@@ -136,18 +214,36 @@ def scorer_of(names: list[str], options: Options, place: str) -> tuple[str, str 
 
 
 def item_of(sample: Mapping[str, Any]) -> Row:
-    """The item that a sample of a data set or of a log is, as JSON has it: answered by nobody."""
+    """The item that a sample of a data set or of a log is, as JSON has it: answered by nobody.
+
+    Where the target names choices by their letters it is these choices: runs may shuffle them.
+    """
     question = _with_attachments(_conversation(sample.get("input")), sample)
     target, choices = sample.get("target"), sample.get("choices")
+    right = _by_letters(target, choices)
+    check = digest_of(question, target, choices)
+    if right:
+        check = digest_of(question, right, sorted(map(str, choices or ())))
     return Row(
         id=str(sample["id"]),
         model="",
         loss=None,
         question=question,
-        reference=_reference(target),
+        reference=", ".join(right) or _reference(target),
         choices=tuple(map(str, choices or ())),
-        check=digest_of(question, target, choices),
+        check=check,
     )
+
+
+def _by_letters(letters: object, choices: Sequence[object] | None) -> list[str]:
+    """The choices under these letters, such as `B` or `A, C`; none where they are no letters."""
+    if isinstance(letters, str):
+        letters = re.findall(r"[^\s,]+", letters)
+    if not choices or not isinstance(letters, list) or not letters:
+        return []
+    known = {chr(ord("A") + place): str(choice) for place, choice in enumerate(choices[:26])}
+    named = [known.get(letter) if isinstance(letter, str) else None for letter in letters]
+    return [] if None in named else sorted(map(str, named))
 
 
 def _void(sample: Mapping[str, Any]) -> bool:
@@ -163,13 +259,20 @@ def _reference(target: object) -> str | None:
 
 
 def loss_of(
-    score: Mapping[str, Any] | None, part: str | None, asked: tuple[str, str, Options]
+    score: Mapping[str, Any] | None, part: str | None, asked_for: tuple[str, str, Options]
 ) -> float | None:
     """The loss that a score, or the part of it, means; None where there is none, or NaN.
 
-    ``asked`` are the name of the scorer, the place for refusals, and how scores are to be read.
+    ``asked_for`` are the name of the scorer, the place for refusals, and how scores are to be read.
     """
-    scorer, place, options = asked
+    return _loss(_value(score, part, asked_for), asked_for)
+
+
+def _value(
+    score: Mapping[str, Any] | None, part: str | None, asked_for: tuple[str, str, Options]
+) -> object:
+    """The value of a score, or of the part of it; None where there is none, or NaN."""
+    scorer, place, _ = asked_for
     value = None if score is None else score.get("value")
     if isinstance(value, dict | list):
         values = value if isinstance(value, dict) else dict(enumerate(value))
@@ -178,20 +281,27 @@ def loss_of(
         value = named[chosen(list(named), wanted, place, "metric")]
     elif part is not None and value is not None and not _missing(value):
         raise refused(f"{place} has no metric {scorer}/{part}: {scorer} is one value", "metric")
-    if isinstance(value, bool):
-        value = float(value)
-    elif isinstance(value, str):
-        grade = GRADES.get(value, GRADES.get(value.lower()))
-        if grade is None:
-            return options.loss(
-                _number(value, place), place, higher=options.direction(place, scorer)
-            )
-        value = grade
-    elif value is None or _missing(value):
+    return None if _missing(value) else value
+
+
+def _loss(value: object, asked_for: tuple[str, str, Options]) -> float | None:
+    if value is None:
         return None
-    else:
-        return options.loss(value, place, higher=options.direction(place, scorer))
-    return options.loss(value, place, higher=options.higher is not False)
+    number, higher = _number_of(value, asked_for)
+    return asked_for[2].loss(number, asked_for[1], higher=higher)
+
+
+def _number_of(value: object, asked_for: tuple[str, str, Options]) -> tuple[Any, bool]:
+    """A value as a number, and whether a higher one is better; words say that by themselves."""
+    scorer, place, options = asked_for
+    if isinstance(value, bool):
+        return float(value), options.higher is not False
+    if isinstance(value, str):
+        grade = GRADES.get(value, GRADES.get(value.lower()))
+        if grade is not None:
+            return grade, options.higher is not False
+        value = _number(value, place)
+    return value, options.direction(place, scorer)
 
 
 def _number(word: str, place: str) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source
+from celeus.shorten import shortened
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
 _NAME = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl?")
@@ -128,8 +129,8 @@ def _checked(source: Source, number: int, line: dict[str, Any]) -> dict[str, Any
     if not line.keys() >= {"doc_id", "doc", "resps", "arguments"}:
         how = "give the file samples_<task>_<date>.jsonl of a run with --log_samples"
         raise refused(f"line {number} of {source.name} is no sample of lm-eval: {how}", "log")
-    # All the raw answers, and the document where it has a hash, are most of a line and of no use
-    del line["resps"]
+    # The other raw answers, and the document where it has a hash, are most of a line and of no use
+    line["resps"] = line["resps"][:1]
     if line.get("doc_hash"):
         del line["doc"]
     return line
@@ -181,20 +182,44 @@ class Reading:
             target = _choice(target, choices)
         by_choice = answers if multiple and self.likeliest and metric == "acc" else []
         place = f"item {name} of {self.place}"
+        score, weight = _score(line.get(metric), metric, place)
         return Row(
             id=name,
             model=self.model,
-            loss=self.options.loss(line.get(metric), place, higher=higher),
+            loss=self.options.loss(score, place, higher=higher),
             question=text_of(arguments[0][0]) if arguments and arguments[0] else None,
             reference=target,
-            answer=text_of(answers[0]) if answers and not multiple else None,
+            answer=None if multiple else _raw(line),
+            extracted=text_of(answers[0]) if answers and not multiple else None,
             prediction=_most_likely(by_choice),
             choices=choices if multiple else (),
             confidence=_confidence(by_choice),
             check=line["doc_hash"] if line.get("doc_hash") else digest_of(line["doc"]),
             group=self.task if self.grouped else None,
+            weight=weight,
             drawn=DRAWN_BY in line,
         )
+
+
+def _score(value: object, metric: str, place: str) -> tuple[object, float]:
+    """The score of a document, and what it counts in the tool's mean over all.
+
+    Some tasks score the parts of a document, such as its instructions, and count every part once.
+    """
+    if not isinstance(value, list | tuple):
+        return value, 1.0
+    if value and all(isinstance(part, bool | int) and part in {0, 1} for part in value):
+        return math.fsum(value) / len(value), float(len(value))
+    why = "is no mean over the documents: choose a metric that is one"
+    raise refused(f"{place}: {metric} has {shortened(value)} for a document, and {why}", "metric")
+
+
+def _raw(line: dict[str, Any]) -> str | None:
+    """The first answer as the model gave it, before a filter took its part of it."""
+    first = line["resps"][0] if line.get("resps") else None
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    return None if isinstance(first, list | tuple) else text_of(first)
 
 
 def _arguments(arguments: Any) -> list[list[Any]]:  # noqa: ANN401 -- two forms

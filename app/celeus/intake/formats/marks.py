@@ -7,7 +7,7 @@ _MEMBERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("promptfoo", frozenset({"promptIdx", "testIdx"})),
     ("deepeval", frozenset({"testCases"})),
     ("deepeval", frozenset({"testRunData"})),
-    ("inspect", frozenset({"eval"})),
+    ("inspect", frozenset({"eval", "status"})),
     ("swebench", frozenset({"resolved_ids"})),
 )
 """Members that tell a document, or the lines of one."""

@@ -1,5 +1,6 @@
 """Results of promptfoo, version 3: `-o out.json`, or `-o out.jsonl` with a row a line."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,8 @@ VERSION = 3
 ERROR = 2
 """`failureReason` of a row without a score: 1 is a failed assertion."""
 SCORE = "score"
+PASS = "pass"  # noqa: S105 -- no secret
+"""Metrics beside the named ones: the weighted mean of the assertions, and whether all hold."""
 _NAME_LENGTH = 16
 
 
@@ -26,9 +29,19 @@ def read(source: Source, options: Options) -> Log:
     scores = [result.get("namedScores") or {} for result in results]
     named = list(dict.fromkeys(name for of_result in scores for name in of_result))
     metric = options.metric
-    if metric is not None and metric != SCORE:
-        metric = chosen([*named, SCORE], metric, source.name, "metric")
-    return Log(source.name, list(_rows(source, options, metric or SCORE, results)))
+    if metric is not None and metric not in {SCORE, PASS}:
+        metric = chosen([*named, SCORE, PASS], metric, source.name, "metric")
+    rows = list(_rows(source, options, metric or SCORE, results))
+    return Log(source.name, rows, told=() if metric == PASS else _told(results, metric or SCORE))
+
+
+def _told(results: list[dict[str, Any]], metric: str) -> tuple[str, ...]:
+    """A sentence on the pass rate, the first number that promptfoo itself shows."""
+    run = [result for result in results if result.get("failureReason") != ERROR]
+    passed = sum(bool(result.get("success")) for result in run)
+    what = "the mean score" if metric == SCORE else f"the mean of {metric}"
+    rate = f"{passed} of {len(run)} passed; --metric {PASS} takes the pass rate"
+    return (f"the loss is of {what}: {rate}",)
 
 
 def _results(source: Source) -> list[dict[str, Any]]:
@@ -65,9 +78,7 @@ def _rows(
         model = names[_column(result)]
         seen[model, name] += 1
         failed = result.get("failureReason") == ERROR
-        score = result.get("score")
-        if metric != SCORE:
-            score = (result.get("namedScores") or {}).get(metric)
+        score = _score(result, metric, place)
         output = (result.get("response") or {}).get("output")
         yield Row(
             id=name,
@@ -79,6 +90,34 @@ def _rows(
             answer=None if failed else text_of(output),
             check=check,
         )
+
+
+def _score(result: dict[str, Any], metric: str, place: str) -> object:
+    """The score in a metric; of a named one the mean of its assertions.
+
+    That is what promptfoo has written since 2026-03, and their sum before: it is made anew of the
+    assertions. Refuses one of several assertions whose scores are not in the results.
+    """
+    if metric == SCORE:
+        return result.get("score")
+    if metric == PASS:
+        return None if result.get("success") is None else float(result["success"])
+    value = (result.get("namedScores") or {}).get(metric)
+    parts = (result.get("gradingResult") or {}).get("componentResults") or ()
+    named = [
+        (float(part["score"]), float(assertion.get("weight", 1)))
+        for part in parts
+        if isinstance(part, dict) and isinstance(assertion := part.get("assertion"), dict)
+        if assertion.get("metric") == metric and isinstance(part.get("score"), int | float)
+    ]
+    weight = math.fsum(own for _, own in named)
+    if weight > 0:
+        return math.fsum(score * own for score, own in named) / weight
+    tests = (result.get("testCase") or {}).get("assert") or ()
+    if sum(isinstance(one, dict) and one.get("metric") == metric for one in tests) > 1:
+        why = "several assertions and none of their scores: a sum or a mean"
+        raise refused(f"{place} has {metric} of {why}", "metric")
+    return value
 
 
 def _column(result: dict[str, Any]) -> tuple[str, object]:

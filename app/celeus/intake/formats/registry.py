@@ -1,6 +1,7 @@
 """Find the reader of a log by its contents, and read all logs of one import."""
 
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from celeus.intake.formats import deepeval, helm, inspect_logs, lm_eval, promptfoo, swebench, tables
+from celeus.intake.formats.exports import check_whole
 from celeus.intake.formats.marks import tool_of
 from celeus.intake.rows import Log, Options, refused
 from celeus.intake.sources.archives import Archive
@@ -58,6 +60,7 @@ def sniff(source: Source) -> str | None:
     if value is None and line.lstrip().startswith(b"{"):
         value, line = source.document(), b""
     if isinstance(value, dict):
+        check_whole(value)
         results = value.get("results")
         if isinstance(results, dict) and "version" in results:
             return "promptfoo"
@@ -156,6 +159,30 @@ def _check_once(logs: list[Log]) -> None:
                 how = "a log has every item once for a model and a repeat"
                 raise refused(f"item {row.id} stands twice in {log.name}: {how}", "id")
             keys.add(key)
+
+
+def told(logs: Sequence[Log]) -> list[str]:
+    """The sentences on what was read, of each log and of several tasks together, once each."""
+    lines = list(dict.fromkeys(line for log in logs for line in log.told))
+    losses: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in (row for log in logs for row in log.rows):
+        if row.loss is not None and row.group is not None:
+            of_model = losses.setdefault(row.model, {})
+            of_model.setdefault(row.group, []).append((row.loss, row.weight))
+    for model, of_groups in losses.items():
+        if len(of_groups) < 2:
+            continue
+        means = [_weighted(of_group) for of_group in of_groups.values()]
+        whole = _weighted([one for of_group in of_groups.values() for one in of_group])
+        by_group = math.fsum(means) / len(means)
+        what = f"mean loss of {model}: {whole:.4g} over all items, which is what is certified"
+        lines.append(f"{what}; the mean over the {len(means)} groups is {by_group:.4g}")
+    return lines
+
+
+def _weighted(losses: Sequence[tuple[float, float]]) -> float:
+    total = math.fsum(loss * weight for loss, weight in losses)
+    return total / math.fsum(weight for _, weight in losses)
 
 
 def differences(logs: Sequence[Log]) -> list[str]:

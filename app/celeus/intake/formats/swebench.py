@@ -1,35 +1,64 @@
 """Reports of SWE-bench: <model>.<run_id>.json, with the instances by how they ended.
 
-A report holds no texts, so that nothing tells two versions of a data set apart but its ids.
+What did not resolve its issue failed, as on the board: an empty patch, an error and an instance
+that was not run as well. A report holds no texts, so that nothing tells two versions of a data set
+apart but its ids.
 """
 
 from celeus.intake.rows import Log, Options, Row, refused
 from celeus.intake.sources.files import Source, under
 
-LOSSES = {
-    "resolved_ids": 0.0,
-    "unresolved_ids": 1.0,
-    "empty_patch_ids": 1.0,
-    "error_ids": None,
-    "incomplete_ids": None,
-}
-INFRASTRUCTURE = "infra_failure_ids"
+ENDINGS = ("resolved", "unresolved", "failed", "empty_patch", "error", "incomplete")
+"""How an instance ended, by the list `<ending>_ids` that it stands in; `failed` is sb-cli's."""
+INFRASTRUCTURE = "infra_failure"
 """Some of the unresolved and of the errors: the machine failed there, not the model."""
+NO_VERDICTS = (INFRASTRUCTURE, "error", "incomplete", "empty_patch")
+"""Endings that say nothing of a patch, and that ``Options.missing`` may leave without a score."""
 
 
 def read(source: Source, options: Options) -> Log:
-    """The rows of a report; an instance that could not be run has no score."""
-    del options
+    """The rows of a report; those that end as one of ``options.missing`` have no score."""
     document = source.document()
     under(source, document, "resolved_ids")
     model = source.stem.rpartition(".")[0] or source.stem
-    losses: dict[str, float | None] = {}
-    for ending, loss in LOSSES.items():
-        for name in document.get(ending) or ():
-            if losses.get(name, loss) != loss:
+    for name in options.missing:
+        if name not in NO_VERDICTS:
+            raise refused(f"missing is one of {', '.join(NO_VERDICTS)}, not {name!r}", "missing")
+    endings: dict[str, str] = {}
+    for ending in ENDINGS:
+        for name in map(str, document.get(f"{ending}_ids") or ()):
+            before = endings.setdefault(name, ending)
+            if (before == "resolved") != (ending == "resolved"):
                 raise refused(f"item {name} of {source.name} stands under two endings", "log")
-            losses[str(name)] = loss
-    losses |= dict.fromkeys(map(str, document.get(INFRASTRUCTURE) or ()))
-    if not losses:
+    if not endings:
         raise refused(f"{source.name} has no instances", "log")
-    return Log(source.name, [Row(name, model, loss) for name, loss in losses.items()])
+    _check_counts(source, document, endings)
+    broken = set(map(str, document.get(f"{INFRASTRUCTURE}_ids") or ()))
+    rows = []
+    for name, ending in endings.items():
+        ends = {ending, INFRASTRUCTURE} if name in broken else {ending}
+        loss = None if ends & {*options.missing} else float(ending != "resolved")
+        rows.append(Row(name, model, loss))
+    return Log(source.name, rows, told=_told(endings, broken, options))
+
+
+def _check_counts(source: Source, document: dict[str, object], endings: dict[str, str]) -> None:
+    """Refuse a report that counts other instances than it lists."""
+    counts = {"resolved_instances": list(endings.values()).count("resolved")}
+    counts["total_instances"] = len(endings)
+    for name, listed in counts.items():
+        counted = document.get(name)
+        if isinstance(counted, int) and counted != listed:
+            what = f"{source.name} counts {counted} {name.replace('_', ' ')} and lists {listed}"
+            raise refused(f"{what}: is it whole?", "log")
+
+
+def _told(endings: dict[str, str], broken: set[str], options: Options) -> tuple[str, ...]:
+    """A sentence on what fails without a verdict, and how to leave it out."""
+    counts = {name: list(endings.values()).count(name) for name in NO_VERDICTS[1:]}
+    counts = {INFRASTRUCTURE: len(broken)} | counts
+    failed = {name: of for name, of in counts.items() if of and name not in options.missing}
+    if not failed:
+        return ()
+    listed = ", ".join(f"{of} {name}" for name, of in failed.items())
+    return (f"{listed}: failed, as on the board; --missing {next(iter(failed))} leaves them out",)

@@ -1,22 +1,28 @@
-"""Any table as a log: CSV, JSON Lines, a JSON array, Parquet, or dicts, with a map of its columns.
+"""Any table as a log, with a map of its columns; what its format settles has not to be said.
 
 A column of a nested row is named by its path, as `scores.exact`.
 """
 
-import csv
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from celeus.intake.formats import exports
 from celeus.intake.rows import Columns, Log, Options, Row, digest_of, refused, text_of
-from celeus.intake.sources.files import LONGEST_LINE, Source
+from celeus.intake.sources import arrow, tabular
+from celeus.intake.sources.files import Source
+from celeus.intake.sources.sheet import Known, Sheet
+from celeus.intake.table.columns import Column, columns_of, number_of
 
-PARQUET = b"PAR1"
-INSTALL = "pip install 'celeus[parquet]'"
-WORDS = {"true": 1.0, "yes": 1.0, "pass": 1.0, "false": 0.0, "no": 0.0, "fail": 0.0}
+VERDICTS = frozenset({"pass", "passed", "fail", "failed", "correct", "incorrect", "right", "wrong"})
+"""Words that say which way they count; of yes and no, true and false a question's sense decides."""
+NO_ERROR = frozenset({"", "false", "none", "null", "nan", "no", "0", "0.0"})
+"""Texts in a column of errors that stand for none, as frames write them."""
 SHOWN = ("question", "reference", "answer")
 """Members of a payload that the judge is shown."""
+WHOLE = (0.0, 1.0)
 _NAME_LENGTH = 16
 _ABSENT = object()
 
@@ -25,13 +31,63 @@ Cells = Mapping[str, Any]
 
 def read(source: Source, options: Options) -> Log:
     """The rows of a file."""
-    return rows_of(_cells(source), options, source.name, source.stem)
+    sheet = exports.sheet_of(source, options, lambda given: tabular.table_of(source, given))
+    columns = columns_of(sheet)
+    commas = frozenset(column.name for column in columns if column.comma)
+    rows = [row for _, row in tabular.rows_of(sheet, source.name)]
+    options = _with_known(options, sheet, columns)
+    for name in {*_columns(options.columns)} & {*(rows[0] if rows else ())}:
+        if any(re.fullmatch(rf"{re.escape(name)} \(\d+\)", other) for other in rows[0]):
+            raise refused(f"{source.name} has two columns {name!r}: give each its name", "columns")
+    log = rows_of(rows, options, source.name, source.stem, commas)
+    if sheet.known is None:
+        return log
+    return replace(log, told=(f"{source.stem} is {'; '.join(sheet.read_as)}",))
+
+
+def _with_known(options: Options, sheet: Sheet, found: Sequence[Column]) -> Options:
+    """The options, with what the format settles where nothing else is asked for."""
+    known, columns = sheet.known, options.columns
+    if known is None:
+        return options
+    names = {role: name for name, role in known.roles.items()}
+    if columns.loss is None and columns.score is None:
+        columns = replace(columns, loss=names.get("surrogate"), score=names.get("score"))
+    columns = replace(
+        columns,
+        id=columns.id or names.get("id"),
+        group=columns.group or names.get("group"),
+        repeat=columns.repeat or _running_number(known, found),
+        payload=columns.payload or {role: names[role] for role in SHOWN if role in names},
+    )
+    of_format = columns.score is not None and columns.score == names.get("score")
+    scale = known.scale if of_format and options.scale == WHOLE else options.scale
+    return replace(
+        options,
+        columns=columns,
+        higher=known.higher if of_format and options.higher is None else options.higher,
+        scale=scale or WHOLE,
+        missing=options.missing or tuple(map(str, known.missing)),
+    )
+
+
+def _running_number(known: Known, columns: Sequence[Column]) -> str | None:
+    """The column of numbers in which rows of one id differ, as the format says."""
+    names = (column.name for column in columns if all(map(exports.is_whole, column.values)))
+    return next((name for name in names if name in known.repeats), None)
 
 
 def rows_of(
-    cells: Iterable[Cells], options: Options, name: str = "the table", model: str = ""
+    cells: Iterable[Cells],
+    options: Options,
+    name: str = "the table",
+    model: str = "",
+    commas: frozenset[str] = frozenset(),
 ) -> Log:
-    """The rows of dicts, one a row of the table; ``model`` is whose they are without a column."""
+    """The rows of dicts, one a row of the table; ``model`` is whose they are without a column.
+
+    ``commas`` are the columns whose numbers have a decimal comma.
+    """
     columns = options.columns
     if (columns.loss is None) == (columns.score is None):
         how = "--loss COLUMN where less is better, or --score COLUMN"
@@ -53,7 +109,7 @@ def rows_of(
         if all(_held(row, column) is _ABSENT for row in table):
             listed = ", ".join(map(str, table[0]))[:200]
             raise refused(f"{name} has no column {column!r}, only {listed}", "columns")
-    return Log(name, list(_rows(table, options, name, model)))
+    return Log(name, list(_rows(table, options, name, model, commas)))
 
 
 def _columns(columns: Columns) -> list[str]:
@@ -62,7 +118,9 @@ def _columns(columns: Columns) -> list[str]:
     return [column for column in named if column is not None]
 
 
-def _rows(cells: Iterable[Cells], options: Options, name: str, model: str) -> Iterator[Row]:
+def _rows(
+    cells: Iterable[Cells], options: Options, name: str, model: str, commas: frozenset[str]
+) -> Iterator[Row]:
     columns = options.columns
     for number, row in enumerate(cells, 1):
         place = f"row {number} of {name}"
@@ -70,11 +128,11 @@ def _rows(cells: Iterable[Cells], options: Options, name: str, model: str) -> It
         texts = {field: shown.get(field) for field in ("question", "reference")}
         check = digest_of(*texts.values()) if any(texts.values()) else ""
         item = check[:_NAME_LENGTH] if columns.id is None else _name(row, columns.id, place)
-        failed = columns.error is not None and bool(_cell(row, columns.error))
+        failed = columns.error is not None and _is_error(_cell(row, columns.error))
         yield Row(
             id=item,
             model=model if columns.model is None else _name(row, columns.model, place),
-            loss=None if failed else _loss(row, options, place),
+            loss=None if failed else _loss(row, options, place, commas),
             repeat=1 if columns.repeat is None else _repeat(row, columns, place),
             check=check,
             group=None if columns.group is None else _name(row, columns.group, place),
@@ -100,34 +158,31 @@ def _repeat(row: Cells, columns: Columns, place: str) -> int:
         raise refused(f"{place} has the repeat {value!r}, which is no whole number") from None
 
 
-def _loss(row: Cells, options: Options, place: str) -> float | None:
+def _is_error(value: object) -> bool:
+    """The cell of a column of errors holds one."""
+    if isinstance(value, str):
+        return value.strip().lower() not in NO_ERROR
+    return bool(value)
+
+
+def _loss(row: Cells, options: Options, place: str, commas: frozenset[str]) -> float | None:
     columns = options.columns
     column = str(columns.loss if columns.loss is not None else columns.score)
     value = _cell(row, column)
-    words = isinstance(value, bool)
-    if isinstance(value, str):
-        word = value.strip().lower()
-        words = word in WORDS
-        value = WORDS[word] if words else _number(word)
-    elif hasattr(value, "item"):
+    if hasattr(value, "item"):
         # What arrays and frames hold in place of Python's own numbers
         value = value.item()
-        words = isinstance(value, bool)
-    if value is None:
+    if value is None or options.is_missing(value):
         return None
+    verdict = isinstance(value, str) and value.strip().lower() in VERDICTS
+    if isinstance(value, str) and value.strip().lower() in {"", "none", "null", "nan"}:
+        return None
+    number = number_of(value, comma=column in commas)
     if columns.loss is not None:
-        return options.loss(value, place, higher=False)
-    return options.loss(value, place, higher=options.direction(place, column, said=words or None))
-
-
-def _number(word: str) -> object:
-    """A cell of text as a number; None for an empty one, and itself for one that is none."""
-    if not word or word in {"none", "null"}:
-        return None
-    try:
-        return float(word)
-    except ValueError:
-        return word
+        return options.loss(number, place, higher=False)
+    return options.loss(
+        number, place, higher=options.direction(place, column, said=verdict or None)
+    )
 
 
 def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
@@ -146,55 +201,7 @@ def _held(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table h
     return found
 
 
-def _cells(source: Source) -> Iterable[Cells]:
-    head = source.head()
-    if head.startswith(PARQUET):
-        return _parquet(source)
-    first = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if first == b"[":
-        return _objects(source)
-    if first == b"{":
-        return (row for _, row in source.lines())
-    return _csv(source)
-
-
-def _objects(source: Source) -> list[Cells]:
-    rows = source.document()
-    if not all(isinstance(row, dict) for row in rows):
-        raise refused(f"{source.name} is no array of objects", "log")
-    return list(rows)
-
-
-def _csv(source: Source) -> Iterator[Cells]:
-    csv.field_size_limit(LONGEST_LINE)
-    reader = csv.DictReader(source.text(), strict=True)
-    try:
-        for name, count in Counter(reader.fieldnames or ()).items():
-            if count > 1:
-                raise refused(f"{source.name} has two columns {name!r}: give each its name")
-        for row in reader:
-            if None in row or None in row.values():
-                width = len(reader.fieldnames or ())
-                raise refused(f"line {reader.line_num} of {source.name} has not {width} cells")
-            yield row
-    except csv.Error as error:
-        raise refused(f"line {reader.line_num} of {source.name} is no CSV: {error}") from error
-
-
-def _parquet(source: Source) -> Iterator[Cells]:
-    try:
-        from pyarrow import ArrowInvalid, parquet  # noqa: PLC0415 -- an extra that few need
-    except ImportError:
-        raise refused(f"{source.name} is Parquet; to read it: {INSTALL}", "log") from None
-    with source.open() as file:
-        try:
-            for batch in parquet.ParquetFile(file).iter_batches():
-                yield from batch.to_pylist()
-        except (ArrowInvalid, OSError) as error:
-            raise refused(f"{source.name} is no whole Parquet file: {error}", "log") from error
-
-
 def is_table(head: bytes) -> bool:
     """Return True if ``head`` may begin a table: Parquet, an array, or a line of several cells."""
     line = head.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
-    return head.startswith(PARQUET) or line.startswith(b"[") or b"," in line
+    return arrow.is_arrow(head) or line.startswith(b"[") or b"," in line

@@ -4,10 +4,10 @@ import csv
 import io
 from collections.abc import Iterator
 from itertools import count
-from typing import IO
 
+from celeus.intake.sources.files import HEAD, Source
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
-from celeus.intake.sources.unpacking import HEAD_BYTES, encoding_of, text_of
+from celeus.intake.sources.unpacking import TABLES, encoding_of, text_of
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LONGEST_CELL = 4 << 20
@@ -17,11 +17,11 @@ _EVEN = 0.5
 _ENCODINGS = {"cp1252": "Windows-1252", "utf-16": "UTF-16", "utf-32": "UTF-32"}
 
 
-def sheet_of(file: IO[bytes], *, named: bool) -> Sheet:
+def sheet_of(source: Source, *, named: bool) -> Sheet:
     """The table; refuses what is none. ``named``: its name or type says CSV."""
-    encoding = encoding_of(file)
-    with text_of(file, encoding) as text:
-        begin = text.read(HEAD_BYTES)
+    encoding = encoding_of(source)
+    with text_of(source, encoding) as text:
+        begin = text.read(HEAD)
     first, _, rest = begin.partition("\n")
     announced = first.rstrip("\r").lower()
     skip = announced.startswith("sep=") and len(announced) == len("sep=;")
@@ -29,12 +29,12 @@ def sheet_of(file: IO[bytes], *, named: bool) -> Sheet:
     if skip:
         begin = rest
     csv.field_size_limit(LONGEST_CELL)
-    names = _names(_header(begin, separator))
+    names = names_of(_header(begin, separator))
     read_as = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
     read_as += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
 
     def rows() -> Iterator[tuple[int, SheetRow]]:
-        return _rows(file, encoding, separator, names, skip=skip)
+        return _rows(source, encoding, separator, names, skip=skip)
 
     return Sheet("csv", rows, tuple(read_as), cells=True)
 
@@ -49,7 +49,7 @@ def _header(begin: str, separator: str) -> list[str]:
 
 def _separator(begin: str, *, named: bool) -> str:
     """The sign that parts the first rows into as many cells as the header has."""
-    whole = len(begin) < HEAD_BYTES
+    whole = len(begin) < HEAD
     found = {}
     for separator in SEPARATORS:
         try:
@@ -75,13 +75,13 @@ def _separator(begin: str, *, named: bool) -> str:
     if not named or not begin.strip() or begin.lstrip()[:1] in {"<", "{", "["}:
         raise refused(
             "The file is no table that is known.",
-            "CSV, JSON, JSON Lines, Parquet, one of these as gzip, or a log",
+            TABLES,
             begin[:60],
         )
     return ","
 
 
-def _names(header: list[str]) -> list[str]:
+def names_of(header: list[str]) -> list[str]:
     """A name for each column: those without one, or with one that was there, get their number."""
     if len(header) > MOST_COLUMNS:
         raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(header))
@@ -95,9 +95,9 @@ def _names(header: list[str]) -> list[str]:
 
 
 def _rows(
-    file: IO[bytes], encoding: str, separator: str, names: list[str], *, skip: bool
+    source: Source, encoding: str, separator: str, names: list[str], *, skip: bool
 ) -> Iterator[tuple[int, SheetRow]]:
-    with text_of(file, encoding) as text:
+    with text_of(source, encoding) as text:
         if skip:
             text.readline()
         header = True

@@ -1,19 +1,32 @@
-"""JSON in the shapes that tables come in, JSON Lines, and Parquet."""
+"""JSON in the shapes that tables come in, and JSON Lines."""
 
 import json
-from collections.abc import Iterator
-from typing import IO, Any
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import PurePath
+from typing import Any
 
-from celeus.intake.sources.sheet import DEPTH_RULE, BadRow, Sheet, SheetRow, is_deep, refused
+from celeus.intake.sources.files import Source
+from celeus.intake.sources.kinds import settled
+from celeus.intake.sources.sheet import (
+    DEPTH_RULE,
+    MOST_COLUMNS,
+    BadRow,
+    Sheet,
+    SheetRow,
+    is_deep,
+    refused,
+)
+from celeus.intake.sources.unfolding import announced, is_chat, unfolded
 from celeus.intake.sources.unpacking import encoding_of, text_of
 from celeus.shorten import shortened
 
-PARQUET = b"PAR1"
-INSTALL = "pip install 'celeus[parquet]'"
 LONGEST_LINE = 4 << 20
-_HOLDERS = ("rows", "items", "data", "examples", "records", "samples", "results", "entries")
-"""Members of a document that hold its rows, the first of them first."""
-_CHAT = frozenset({"role", "content"})
+_LINES = frozenset({".jsonl", ".ndjson"})
+_LOOKED_AT = 1_000
+_LAST_LINES = 20
+_LONGEST_LOOKED_AT = 1 << 16
 
 
 def is_json(head: bytes) -> bool:
@@ -21,48 +34,60 @@ def is_json(head: bytes) -> bool:
     return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}
 
 
-def sheet_of(file: IO[bytes]) -> Sheet:
-    """The rows of a document, or of JSON Lines; refuses what is neither."""
-    encoding = encoding_of(file)
-    with text_of(file, encoding) as text:
-        first = next((line for line in text if line.strip()), "")
-        more = any(line.strip() for line in text)
+def sheet_of(source: Source, answer: str | None = None) -> Sheet:
+    """The rows of a document, or of JSON Lines; refuses what is neither.
+
+    ``answer`` is what was said about its rows: the place where they stand in the document, the
+    kind of them that is meant, or both with a colon between them.
+    """
+    encoding = encoding_of(source)
+    first, rest = "", 0
+    last: deque[tuple[int, str]] = deque(maxlen=_LAST_LINES)
+    with text_of(source, encoding) as text:
+        for number, line in enumerate(text, 1):
+            if not line.strip():
+                continue
+            if not first:
+                first = line
+            else:
+                rest += 1
+                last.append((number, line if len(line) < _LONGEST_LOOKED_AT else ""))
     value = _parsed(first)
-    if more and isinstance(value, dict):
-        return Sheet("jsonl", lambda: _lines(file, encoding))
-    if more and isinstance(value, list) and _broken(file, encoding):
-        return Sheet("jsonl", lambda: _lines(file, encoding))
-    found = _document(file, encoding)
+    lines = PurePath(source.name).suffix.lower() in _LINES or rest > 0
+    if (lines and isinstance(value, dict)) or (rest and _is_broken_list(value, source, encoding)):
+        return _sheet_of_lines(source, encoding, last, answer)
+    found = _document(source, encoding)
     if found is None:
-        return Sheet("jsonl", lambda: _lines(file, encoding))
-    rows = _rows_in(found[0])
-    return Sheet("json", lambda: enumerate(map(_row, rows), 1))
+        return _sheet_of_lines(source, encoding, last, answer)
+    place = source.name or "the file"
+    table, read_as = unfolded(found[0], place, answer)
+    rows = [*enumerate(map(row_of, table.rows), 1)]
+    where = f"{table.path}:" if table.is_meant_by(answer) else ""
+    kind = answer if not where else str(answer).removeprefix(table.path).removeprefix(":") or None
+    keep, narrowed = settled(rows, place, kind, where)
+    kept = [(number, row) for number, whole in rows if (row := keep(whole)) is not None]
+    return Sheet("json", lambda: iter(kept), (*read_as, *narrowed))
 
 
-def parquet_of(file: IO[bytes]) -> Sheet:
-    """The rows of a Parquet file; refuses one that is not whole."""
-    try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415 -- an extra that few need
-    except ImportError:
-        raise refused(f"Parquet needs a library: {INSTALL}", "another format") from None
+def _sheet_of_lines(
+    source: Source, encoding: str, last: Iterable[tuple[int, str]], answer: str | None
+) -> Sheet:
+    sample = [*islice(_lines(source, encoding), _LOOKED_AT)]
+    seen = {number for number, _ in sample}
+    sample += [(number, _line(line)) for number, line in last if number not in seen and line]
+    keep, read_as = settled(sample, source.name or "the file", answer)
+    left_out = [row for _, row in sample if isinstance(row, dict) and keep(row) is None]
+    if any(announced(row, -1) for row in left_out):
+        count = sum(keep(row) is not None for _, row in _lines(source, encoding))
+        read_as += [phrase for row in left_out for phrase in announced(row, count)]
 
     def rows() -> Iterator[tuple[int, SheetRow]]:
-        number = 0
-        try:
-            source = parquet.ParquetFile(file, buffer_size=1 << 20)
-            for batch in source.iter_batches(batch_size=256, use_threads=False):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield number, _row(row)
-        except (ArrowException, OSError, ValueError, OverflowError) as error:
-            how = "one complete Parquet file"
-            raise refused(
-                "The upload cannot be read as Parquet; it may have been cut off on its way.",
-                how,
-                str(error)[:100],
-            ) from error
+        for number, line in _lines(source, encoding):
+            row = keep(line)
+            if row is not None:
+                yield number, row
 
-    return Sheet("parquet", rows)
+    return Sheet("jsonl", rows, tuple(read_as))
 
 
 def _parsed(line: str) -> object:
@@ -72,14 +97,14 @@ def _parsed(line: str) -> object:
         return None
 
 
-def _broken(file: IO[bytes], encoding: str) -> bool:
-    """The whole is no JSON."""
-    return _document(file, encoding) is None
+def _is_broken_list(value: object, source: Source, encoding: str) -> bool:
+    """The first line is a list and the whole is no JSON."""
+    return isinstance(value, list) and _document(source, encoding) is None
 
 
-def _document(file: IO[bytes], encoding: str) -> tuple[Any] | None:
+def _document(source: Source, encoding: str) -> tuple[Any] | None:
     """The whole as one document; None where it is none and may be lines. Refuses one cut short."""
-    with text_of(file, encoding) as text:
+    with text_of(source, encoding) as text:
         whole = text.read()
     try:
         return (json.loads(whole),)
@@ -97,8 +122,8 @@ def _document(file: IO[bytes], encoding: str) -> tuple[Any] | None:
         ) from error
 
 
-def _lines(file: IO[bytes], encoding: str) -> Iterator[tuple[int, SheetRow]]:
-    with text_of(file, encoding) as text:
+def _lines(source: Source, encoding: str) -> Iterator[tuple[int, SheetRow]]:
+    with text_of(source, encoding) as text:
         for number, line in enumerate(text, 1):
             if line.strip():
                 yield number, _line(line)
@@ -108,16 +133,20 @@ def _line(line: str) -> SheetRow:
     if len(line) > LONGEST_LINE:
         return BadRow(f"a line of at most {LONGEST_LINE} characters", line[:60])
     try:
-        return _row(json.loads(line))
+        return row_of(json.loads(line))
     except (ValueError, RecursionError) as error:
         return BadRow(f"a JSON object on one line ({error})", line[:60])
 
 
-def _row(value: object) -> SheetRow:
+def row_of(value: object) -> SheetRow:  # noqa: PLR0911 -- a form each
     """A row of whatever stands for one: an object, a chat, a text."""
+    if isinstance(value, BadRow):
+        return value
     if is_deep(value):
         return BadRow(DEPTH_RULE, shortened(value))
     if isinstance(value, dict):
+        if len(value) > MOST_COLUMNS:
+            return BadRow(f"at most {MOST_COLUMNS} members", f"{len(value)} members")
         inner = value.get("row")
         return inner if isinstance(inner, dict) and "row_idx" in value else value
     if isinstance(value, str):
@@ -125,33 +154,3 @@ def _row(value: object) -> SheetRow:
     if is_chat(value):
         return {"messages": value}
     return BadRow("a JSON object", shortened(value))
-
-
-def _rows_in(found: Any) -> list[Any]:  # noqa: ANN401 -- any JSON
-    """The rows of a document: an array, a member that is one, or columns by their names."""
-    if isinstance(found, list):
-        return [found] if is_chat(found) else found
-    if not isinstance(found, dict):
-        raise refused("The JSON holds no rows.", "an array of objects", type(found).__name__)
-    lists = {name: values for name, values in found.items() if isinstance(values, list)}
-    tables = [
-        name
-        for name, values in lists.items()
-        if values and all(isinstance(element, dict) for element in values) and not is_chat(values)
-    ]
-    for name in (*(holder for holder in _HOLDERS if holder in tables), *tables):
-        return lists[name]
-    sizes = {len(values) for values in lists.values()}
-    if len(lists) == len(found) > 0 and len(sizes) == 1 and not any(map(is_chat, lists.values())):
-        return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
-    return [found]
-
-
-def is_chat(value: object) -> bool:
-    """Return True for a list of messages, each with a speaker and a text."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(message, dict) for message in value)
-        and (value[0].keys() >= _CHAT or value[0].keys() >= {"from", "value"})
-    )

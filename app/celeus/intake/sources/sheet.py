@@ -1,7 +1,7 @@
 """A table as it was found in a file, whatever the file: names of columns, and rows."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from celeus.errors import InvalidValue
@@ -23,18 +23,31 @@ SheetRow = dict[str, Any] | BadRow
 
 
 @dataclass(frozen=True, slots=True)
+class Score:
+    """The facts of a score: its direction and ends, None where open, and values that are none."""
+
+    higher: bool | None = None
+    scale: tuple[float, float] | None = None
+    missing: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """The facts that a format itself settles: certain, whatever a file's values look like.
 
     ``roles`` are the roles of columns by name; a column without one is hidden. ``higher`` says that
     a higher score is better, None where the format does not fix it; ``scale`` are the ends of the
-    score, and ``missing`` the values that stand for none.
+    score, and ``missing`` the values that stand for none. ``metrics`` are all columns that may be
+    the score, of which `Options.metric` names one; ``repeats`` are columns in which rows of one id
+    differ, such as a trial, a turn or a rater.
     """
 
     roles: Mapping[str, str]
     higher: bool | None = None
     scale: tuple[float, float] | None = None
     missing: tuple[object, ...] = ()
+    metrics: Mapping[str, Score] = field(default_factory=dict)
+    repeats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,15 @@
 import codecs
 import gzip
 import io
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
 from celeus.errors import UploadTooLarge
+from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import refused
 
-HEAD_BYTES = 1 << 16
 PART_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _MARKS = (
@@ -23,8 +22,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _OTHERS = (
-    (b"PK\x03\x04", "an archive or a workbook of Excel: save the sheet as CSV"),
-    (b"\xd0\xcf\x11\xe0", "an old workbook of Excel: save the sheet as CSV"),
+    (b"PK\x03\x04", "an archive, and no workbook: unpack it"),
     (b"\x28\xb5\x2f\xfd", "packed with Zstandard: unpack it, or pack it with gzip"),
     (b"BZh", "packed with bzip2: unpack it, or pack it with gzip"),
     (b"\xfd7zXZ", "packed with xz: unpack it, or pack it with gzip"),
@@ -34,9 +32,9 @@ _OTHERS = (
     (b"\xff\xd8\xff", "a picture"),
     (b"GIF8", "a picture"),
     (b"SQLite format 3", "a database: export the table as CSV"),
-    (b"ARROW1", "an Arrow file: save it as Parquet"),
     (b"{\\rtf", "a text document"),
 )
+TABLES = "CSV, JSON, JSON Lines, Parquet, Arrow, Excel, one of these as gzip, or a log"
 _MANY_NULS = 0.3
 """Share of the bytes that are 0 in UTF-16 and in no other text: half of them in Latin letters."""
 MOST_PACKED = 200
@@ -47,21 +45,19 @@ _PLAIN = frozenset(range(32)) - {*b"\t\n\r\f\x1a"}
 """Control characters that no text has."""
 
 
-def unpacked(file: IO[bytes], limit_bytes: int) -> Iterator[IO[bytes] | None]:
-    """None now and then while a gzip file is unpacked, and then the file, at its beginning.
+def is_packed(head: bytes) -> bool:
+    """Return True if a file that begins with ``head`` is packed with gzip."""
+    return head.startswith(_GZIP)
+
+
+def unpacked(source: Source, limit_bytes: int, whole: IO[bytes]) -> Iterator[None]:
+    """Unpack a gzip file into ``whole``, and yield now and then meanwhile.
 
     Refuses more than ``limit_bytes``: a packed file may hold a thousand times its size.
     """
-    file.seek(0)
-    if file.read(2) != _GZIP:
-        file.seek(0)
-        yield file
-        return
-    file.seek(0)
-    whole = tempfile.TemporaryFile()  # noqa: SIM115 -- open as long as its reader wants it
     size = 0
     try:
-        with gzip.GzipFile(fileobj=file) as packed:
+        with source.open() as file, gzip.GzipFile(fileobj=file) as packed:
             while part := packed.read(PART_BYTES):
                 size += len(part)
                 if size > limit_bytes:
@@ -69,14 +65,12 @@ def unpacked(file: IO[bytes], limit_bytes: int) -> Iterator[IO[bytes] | None]:
                 if size > max(FREE_BYTES, MOST_PACKED * file.tell()):
                     raise _too_large(f"at most {MOST_PACKED} times as large unpacked", size)
                 whole.write(part)
-                yield None
+                yield
     except (OSError, EOFError, zlib.error) as error:
         how = "one complete gzip file"
         raise refused(
             "The gzip file is damaged, or was cut off on its way.", how, str(error)
         ) from error
-    whole.seek(0)
-    yield whole
 
 
 def _too_large(rule: str, size: int) -> UploadTooLarge:
@@ -94,17 +88,16 @@ def check_readable(head: bytes) -> None:
         if head.startswith(begin):
             raise refused(
                 f"The file is {what}.",
-                "CSV, JSON, JSON Lines, Parquet, one of these as gzip, or a log",
+                TABLES,
             )
 
 
-def encoding_of(file: IO[bytes]) -> str:
+def encoding_of(source: Source) -> str:
     """The encoding of a text: by its mark, else UTF-8, else what Excel writes under Windows.
 
     Refuses bytes that are no text.
     """
-    file.seek(0)
-    head = file.read(HEAD_BYTES)
+    head = source.head()
     for mark, name in _MARKS:
         if head.startswith(mark):
             return name
@@ -113,11 +106,11 @@ def encoding_of(file: IO[bytes]) -> str:
         return "utf-16-le" if odd > even else "utf-16-be"
     if not _PLAIN.isdisjoint(head):
         raise refused("The file is no text and no table.", "a table, or a log", repr(head[:20]))
-    file.seek(0)
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        while part := file.read(PART_BYTES):
-            decoder.decode(part)
+        with source.open() as file:
+            while part := file.read(PART_BYTES):
+                decoder.decode(part)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return "cp1252"
@@ -125,11 +118,11 @@ def encoding_of(file: IO[bytes]) -> str:
 
 
 @contextmanager
-def text_of(file: IO[bytes], encoding: str) -> Iterator[io.TextIOWrapper]:
-    """The file as text from its beginning, line breaks as they are; the file stays open."""
-    file.seek(0)
-    text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
-    try:
-        yield text
-    finally:
-        text.detach()
+def text_of(source: Source, encoding: str) -> Iterator[io.TextIOWrapper]:
+    """The file as text from its beginning, line breaks as they are."""
+    with source.open() as file:
+        text = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()

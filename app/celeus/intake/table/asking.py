@@ -6,7 +6,7 @@ from typing import Any
 
 from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Options
-from celeus.intake.sources.sheet import BadRow, Sheet
+from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.columns import Column, columns_of
 from celeus.intake.table.items import Facts, Items
 from celeus.intake.table.numbers import Measure, measures, spelled
@@ -74,6 +74,9 @@ def answered(
         placed = with_answer(placed, options.answer)
     elif source == "guessed":
         questions = _judged(sheet, columns, placed, kind)
+    if not kind.two and {*SIDES} <= {column.role for column in placed}:
+        rule = "a pool of two systems, with `kind=preference`, `system_a` and `system_b`"
+        raise refused("The file holds pairs of answers.", rule, None, "system_a")
     meant = measures(columns, placed, options, kind, sheet.known)
     items = Items(sheet, columns, placed, meant, options)
     yield from items.look()

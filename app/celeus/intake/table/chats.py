@@ -7,8 +7,8 @@ sounds among the parts of its content, and what is asked of tools and answered b
 import json
 from typing import Any
 
-from celeus.intake.sources.documents import is_chat
 from celeus.intake.sources.sheet import is_deep
+from celeus.intake.sources.unfolding import is_chat
 
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
 BESIDE = ("name", "tool_calls", "function_call", "tool_call_id", "refusal", "audio")

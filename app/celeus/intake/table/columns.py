@@ -11,8 +11,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-from celeus.intake.sources.documents import is_chat
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
+from celeus.intake.sources.unfolding import is_chat
 from celeus.intake.table.chats import is_tree, messages_of, reply_of, said_of
 from celeus.shorten import EXACT, printable
 

@@ -102,7 +102,9 @@ class Items:
         self._comma = {column.name: column.comma for column in columns}
         self._groups = [name for name, role in self._roles.items() if role == "group"]
         self._id = next((name for name, role in self._roles.items() if role == "id"), None)
-        self._runs = [column.name for column in columns if is_run(column.name)]
+        repeats = sheet.known.repeats if sheet.known is not None else ()
+        names = [column.name for column in columns]
+        self._runs = [name for name in names if name in repeats or is_run(name)]
         self._repeats, self._only = _repeats(options, [column.name for column in columns])
         self._with_id = options.rows == "with_id" and self._id is not None
         self._guess: Guess | None = None

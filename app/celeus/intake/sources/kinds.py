@@ -1,0 +1,154 @@
+"""Headers, summaries and events among the rows of a file: rows of several kinds, by their members.
+
+Which of them are meant is asked, unless it was said: `all`, a MEMBER that they have, or
+MEMBER=VALUE.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from celeus.errors import NeedsAnswer
+from celeus.intake.questions import Choice, Question, asked
+from celeus.intake.sources.sheet import BadRow, SheetRow, refused
+from celeus.intake.sources.unfolding import announced
+from celeus.shorten import shortened
+
+EVERY = frozenset({"all", "with_id"})
+"""Answers that leave no row out here."""
+_TYPES = ("type", "event", "event_type", "kind", "record_type")
+_MOST = 12
+_MOST_NAMED = 6
+_RULE = "a row with the members that the first ones have"
+
+Row = Mapping[str, Any]
+Keep = Callable[[SheetRow], SheetRow | None]
+
+
+@dataclass(slots=True)
+class _RowKind:
+    members: frozenset[str]
+    count: int = 0
+    first: Row = field(default_factory=dict)
+    line: int = 0
+
+
+def settled(
+    sample: Sequence[tuple[int, SheetRow]], place: str, answer: str | None, path: str = ""
+) -> tuple[Keep, list[str]]:
+    """What becomes of a row, and how the file is thereby read.
+
+    A row that is not meant becomes None, one of a kind not seen in the ``sample`` a bad row. Asks
+    where the sample is of several kinds; ``path`` is what the answers begin with.
+    """
+    said = None if answer is None or answer in EVERY else _having(answer)
+    kept = [(line, row) for line, row in sample if isinstance(row, dict) and row]
+    if said is not None:
+        if not any(said(row) for _, row in kept):
+            said = None
+        else:
+            kept = [(line, row) for line, row in kept if said(row)]
+    if answer in EVERY:
+        return lambda row: row, []
+    kinds = _by_members(kept)
+    if len(kinds) > 1:
+        raise _asked(place, [(_name(kind, kinds), kind) for kind in kinds], path)
+    events = {} if said is not None and "=" in str(answer) else _by_type([row for _, row in kept])
+    if events:
+        raise _asked(place, [*events.items()], path)
+    read_as = [] if said is None else [f"only rows with {answer}"]
+    return _keeping(kinds[0].members if kinds else frozenset(), said), read_as
+
+
+def _keeping(members: frozenset[str], said: Callable[[Row], bool] | None) -> Keep:
+    def keep(row: SheetRow) -> SheetRow | None:
+        if isinstance(row, BadRow):
+            return row
+        if said is not None:
+            return row if said(row) else None
+        return row if _alike(members, row.keys()) else BadRow(_RULE, shortened(row))
+
+    return keep
+
+
+def _having(answer: str) -> Callable[[Row], bool]:
+    name, equals, value = answer.partition("=")
+    if not equals:
+        return lambda row: name in row
+    return lambda row: name in row and str(row[name]) == value
+
+
+def _alike(one: Iterable[str], other: Iterable[str]) -> bool:
+    """More than half of the members of the smaller are in the larger, too."""
+    first, second = {*one}, {*other}
+    least = min(len(first), len(second))
+    return least == 0 or 2 * len(first & second) > least
+
+
+def _by_members(rows: Iterable[tuple[int, Row]]) -> list[_RowKind]:
+    """Kinds of rows, the most frequent first."""
+    shapes: dict[frozenset[str], _RowKind] = {}
+    for line, row in rows:
+        members = frozenset(row)
+        shape = shapes.setdefault(members, _RowKind(members, 0, row, line))
+        shape.count += 1
+    kinds: list[_RowKind] = []
+    for shape in sorted(shapes.values(), key=lambda shape: -shape.count):
+        kind = next((kind for kind in kinds if _alike(kind.members, shape.members)), None)
+        if kind is not None:
+            kind.count += shape.count
+        elif len(kinds) == _MOST:
+            raise refused("The rows have no members in common.", "rows of the same members")
+        else:
+            kinds.append(shape)
+    return kinds
+
+
+def _by_type(rows: Sequence[Row]) -> dict[str, _RowKind]:
+    """Kinds by a member that names the type of an event; none where all have the same members."""
+    for name in _TYPES:
+        values = [row.get(name) for row in rows]
+        if not all(isinstance(value, str) for value in values):
+            continue
+        counts = Counter(map(str, values))
+        if not 1 < len(counts) <= _MOST:
+            continue
+        first = {value: rows[values.index(value)] for value in counts}
+        if any(_differ(one, other) for one in first.values() for other in first.values()):
+            return {
+                f"{name}={value}": _RowKind(frozenset(first[value]), count, first[value])
+                for value, count in counts.items()
+            }
+    return {}
+
+
+def _differ(one: Row, other: Row) -> bool:
+    """An object within both has other members in each."""
+    return any(
+        isinstance(one[name], dict)
+        and isinstance(other[name], dict)
+        and not _alike(one[name], other[name])
+        for name in one.keys() & other.keys()
+    )
+
+
+def _name(kind: _RowKind, kinds: Sequence[_RowKind]) -> str:
+    """A member that rows of this kind have and no others."""
+    others = {member for other in kinds if other is not kind for member in other.members}
+    return next((member for member in kind.first if member not in others), next(iter(kind.first)))
+
+
+def _asked(place: str, kinds: Sequence[tuple[str, _RowKind]], path: str) -> NeedsAnswer:
+    choices = []
+    for name, kind in kinds:
+        members = ", ".join([*kind.first][:_MOST_NAMED])
+        more = ", …" if len(kind.first) > _MOST_NAMED else ""
+        choices.append(Choice(f"{path}{name}", f"{kind.count} of those seen, with {members}{more}"))
+    choices.append(Choice(f"{path}all", "all rows, whatever they hold"))
+    least = min((kind for _, kind in kinds), key=lambda kind: kind.count)
+    example = {name: shortened(value) for name, value in [*least.first.items()][:20]}
+    counts = [said for _, kind in kinds for said in announced(kind.first, kinds[0][1].count)]
+    told = f" ({'; '.join(counts)})" if counts else ""
+    text = f"The rows are of {len(kinds)} kinds: which of them are meant?{told}"
+    return asked(place, [Question("rows", text, tuple(choices), example=example)])

@@ -1,0 +1,80 @@
+"""Any table as a sheet, in any encoding, packed or not."""
+
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePath
+from typing import IO, Any
+
+from celeus.errors import InvalidValue, NeedsAnswer
+from celeus.intake.rows import Options
+from celeus.intake.sources import arrow, csv_rows, documents, workbooks
+from celeus.intake.sources.files import Source
+from celeus.intake.sources.sheet import BadRow, Sheet
+from celeus.intake.sources.unpacking import check_readable, is_packed, unpacked
+
+MOST_BYTES = 1 << 30
+"""Largest size of an unpacked file where nobody sets another."""
+_ENDINGS = frozenset({".csv", ".tsv", ".tab", ".txt"})
+
+
+def table_of(source: Source, options: Options | None = None) -> Sheet:
+    """The table in a file; a refusal names the file."""
+    try:
+        if not is_packed(source.head()):
+            return sheet_of(source, options)
+        plain = io.BytesIO()
+        for _ in unpacked(source, MOST_BYTES, plain):
+            pass
+        return with_gzip(sheet_of(plain_source(source.name, plain), options))
+    except NeedsAnswer:
+        raise
+    except InvalidValue as refusal:
+        raise InvalidValue(
+            f"{source.name}: {refusal.detail}",
+            field=refusal.field,
+            rule=refusal.rule,
+            value=refusal.value,
+        ) from refusal
+
+
+def rows_of(sheet: Sheet, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows with the numbers of their lines; refuses the first bad one. ``name`` is of the file."""
+    for number, row in sheet.rows():
+        if isinstance(row, BadRow):
+            detail = f"line {number} of {name} cannot be read"
+            raise InvalidValue(detail, field="log", rule=row.rule, value=row.text)
+        yield number, row
+
+
+def sheet_of(source: Source, options: Options | None = None, *, named: bool = False) -> Sheet:
+    """The table in a file that is not packed. ``named``: its type says CSV, as a name may."""
+    head = source.head()
+    answer = None if options is None else options.rows
+    if arrow.is_arrow(head):
+        return arrow.sheet_of(source)
+    if workbooks.is_workbook(source, head):
+        return workbooks.sheet_of(source, answer)
+    check_readable(head)
+    if documents.is_json(head) or _is_wide_json(head):
+        return documents.sheet_of(source, answer)
+    named = named or PurePath(source.name).suffix.lower() in _ENDINGS
+    return csv_rows.sheet_of(source, named=named)
+
+
+def plain_source(name: str, plain: IO[bytes]) -> Source:
+    """What was unpacked of a file, by its name without the ending."""
+    path = PurePath(name)
+    return Source.of_file(str(path.with_suffix("") if path.suffix == ".gz" else path), plain)
+
+
+def with_gzip(sheet: Sheet) -> Sheet:
+    """The sheet, told to have been packed."""
+    return replace(sheet, read_as=(*sheet.read_as, "packed with gzip"))
+
+
+def _is_wide_json(head: bytes) -> bool:
+    """JSON in UTF-16."""
+    return head[:2] in {b"\xff\xfe", b"\xfe\xff"} and documents.is_json(
+        head[2:].replace(b"\0", b"")
+    )

@@ -1,0 +1,49 @@
+"""Any file with a table, as the doors of the command line and of Python read it."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from celeus.errors import InvalidValue
+from celeus.intake.sources.files import Source
+from celeus.intake.sources.tabular import rows_of, table_of
+
+ROWS = [{"frage": f"Wie heißt Fluss {at}?", "note": f"{at},5"} for at in range(4)]
+
+
+def cells(separator: str) -> str:
+    lines = [list(ROWS[0]), *([*row.values()] for row in ROWS)]
+    return "".join(separator.join(line) + "\r\n" for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "read_as"),
+    [
+        ("a.csv", cells(";").encode(), ("separated by semicolon",)),
+        ("a.txt", cells("\t").encode("utf-16"), ("separated by tab", "UTF-16")),
+        ("a.csv", cells(";").encode("cp1252"), ("separated by semicolon", "Windows-1252")),
+        ("a.json", json.dumps({"results": ROWS}, indent=2).encode(), ("the rows of `results`",)),
+        ("a.csv.gz", gzip.compress(cells("|").encode()), ("separated by bar", "packed with gzip")),
+    ],
+)
+def test_a_table_on_disk_is_read_as_one_that_is_sent(
+    tmp_path: Path, name: str, content: bytes, read_as: tuple[str, ...]
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    table = table_of(Source.of_path(path))
+    assert table.read_as == read_as
+    assert [row for _, row in rows_of(table, name)] == ROWS
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"a,b\n1,2\n3\n", "line 3 of"), (b"\x1f\x8bno", "damaged")]
+)
+def test_a_fault_names_the_file(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(InvalidValue, match=said) as refusal:
+        list(rows_of(table_of(Source.of_path(path)), str(path)))
+    assert str(path) in refusal.value.detail
