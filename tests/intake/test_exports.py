@@ -468,6 +468,25 @@ def test_failed_calls_of_a_batch_have_no_answer_and_are_told() -> None:
     assert sheet(lines(*rows[1:3])).read_as == ("output of OpenAI's batch API",)
 
 
+def test_a_batch_of_failed_calls_is_known() -> None:
+    row = {"id": "b", "custom_id": "q", "response": None, "error": {"message": "expired"}}
+    found = sheet(lines(row, row))
+    assert found.read_as[-1] == "0 answers and 2 failed calls, which have no answer"
+
+
+def test_a_pair_of_conversations_is_two_answers() -> None:
+    def said(side: str, reply: str) -> str:
+        name = f"Assistant {side}'s Conversation with User|>"
+        turns = f"### User:\nq\n\n### Assistant {side}:\n{reply}"
+        return f"<|The Start of {name}\n\n{turns}\n\n<|The End of {name}"
+
+    case = next(case for case in CASES if "g1_winner" in case.row)
+    row = case.row | {"g1_user_prompt": f"{said('A', 'one')}\n\n\n{said('B', 'two')}"}
+    (first, _) = items(sheet(lines(row, row)))
+    assert first["answer_a"] == "### User:\nq\n\n### Assistant:\none"
+    assert first["answer_b"] == "### User:\nq\n\n### Assistant:\ntwo"
+
+
 FAILURES = [
     {
         "id": f"simple_{at}",

@@ -24,8 +24,8 @@ _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 _RULE = "a row as this tool writes it"
 _HUMAN, _ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
 _ANSWERS = re.compile(
-    r"\[The Start of Assistant (A|B)'s (?:Answer|Conversation with User)\]\n(.*?)"
-    r"\n\[The End of Assistant \1's (?:Answer|Conversation with User)\]",
+    r"(?:\[|<\|)The Start of Assistant (A|B)'s (Answer|Conversation with User)(?:\]|\|>)\n+(.*?)"
+    r"\n+(?:\[|<\|)The End of Assistant \1's \2(?:\]|\|>)",
     re.DOTALL,
 )
 _QUESTION = re.compile(r"\[User Question\]\n(.*?)\n\n\[The Start of", re.DOTALL)
@@ -288,7 +288,10 @@ def _dialogue(value: object) -> tuple[str, str] | None:
 def judged_pair(row: Cells) -> Cells:
     """A pair of MT-Bench with the question and the answers out of its judge's prompt."""
     prompt = row["g1_user_prompt"]
-    answers = dict(_ANSWERS.findall(prompt))
+    answers = {
+        side: said.replace(f"### Assistant {side}:", "### Assistant:")
+        for side, _, said in _ANSWERS.findall(prompt)
+    }
     asked = _QUESTION.search(prompt)
     found = {"question": asked[1]} if asked else {}
     return row | found | {"answer_a": answers["A"], "answer_b": answers["B"]}

@@ -328,7 +328,10 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "openai-batch",
         "output of OpenAI's batch API",
-        (("custom_id", "response*", "error*", "response.status_code"),),
+        (
+            ("custom_id", "error*", "response.status_code"),
+            ("custom_id", "response", "error.message"),
+        ),
         {"id": "custom_id", "answer": "answer", "payload": "failed"},
         unfold=export_rows.batch_answers,
     ),
