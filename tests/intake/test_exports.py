@@ -429,7 +429,7 @@ def test_a_grader_of_openai_evals_is_not_the_answer() -> None:
     assert (row["answer"], row["score"]) == ("the answer", 1.0)
     assert found.known is not None
     assert found.known.higher is None
-    assert "1 samples have several samplings: the first is shown" in found.read_as
+    assert "samples with several samplings, the first of them shown: 1" in found.read_as
 
 
 def test_failed_calls_of_a_batch_have_no_answer_and_are_told() -> None:
@@ -564,6 +564,10 @@ def test_results_of_evalplus_are_a_row_a_sample(indent: int | None) -> None:
     # The tool's own rule: plus is passed by the tests of both
     assert [row["score"] for row in items(found)] == [True, True, False, False, False, False]
     assert [row["score"] for row in items(sheet(content, "base"))] == [True] * 4 + [False] * 2
+    cut = {"eval": {"a": [{"base_status": "pass"}], "b": [{"task_id": "b"}]}}
+    with pytest.raises(InvalidValue) as refusal:
+        sheet(json.dumps(cut).encode())
+    assert refusal.value.rule == "results of EvalPlus as the tool writes them"
     old = {"eval": {"a": {"nfiles": 1, "base": [["pass", [1]]], "plus": [["fail", [0]]]}}}
     assert items(sheet(json.dumps(old).encode(), "plus"))[0]["score"] is False
 
@@ -749,7 +753,7 @@ def test_trials_without_a_result_failed_and_are_told() -> None:
     ]
     found = sheet(json.dumps({"id": "run", "results": rows}).encode())
     assert [row["score"] for row in items(found)] == [False, True, False]
-    assert found.read_as[-1] == "1 trials without a result count as failed, as on the board"
+    assert found.read_as[-1] == "trials without a result, counted as failed as on the board: 1"
 
 
 def test_labels_of_people_stand_in_hidden_columns() -> None:
