@@ -156,7 +156,7 @@ async def test_a_form_that_cannot_be_read_is_refused(
     [
         (b"%PDF-1.7", "a PDF"),
         (b"\xff\xd8\xff\xe0", "a picture"),
-        (b"PK\x03\x04 [Content_Types].xml", "workbook of Excel"),
+        (b"PK\x03\x04 [Content_Types].xml", "no workbook"),
         (b"<html><body>one, two</body></html>", "no table that is known"),
         (b"Dear all,\nthis is a letter.\n", "no table that is known"),
         (b"\x00\x01\x02\x03" * 100, "no text and no table"),

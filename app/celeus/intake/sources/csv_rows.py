@@ -5,12 +5,16 @@ import io
 from collections.abc import Iterator
 from itertools import count
 
+from celeus.errors import InvalidValue
 from celeus.intake.sources.files import HEAD, Source
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
-from celeus.intake.sources.unpacking import encoding_of, text_of
+from celeus.intake.sources.unpacking import TABLES, encoding_of, text_of
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LONGEST_CELL = 4 << 20
+_LONGEST_FAULT = 100
+"""Lines of a row that cannot be read; in more of them a quote is open."""
+_ENDLESS = ("unexpected end of data", "field larger than field limit")
 _LOOKED_AT = 50
 _EVEN = 0.5
 """Share of the first rows that have the width of the header, in what is a table."""
@@ -29,7 +33,7 @@ def sheet_of(source: Source, *, named: bool) -> Sheet:
     if skip:
         begin = rest
     csv.field_size_limit(LONGEST_CELL)
-    names = _names(_header(begin, separator))
+    names = names_of(_header(begin, separator))
     read_as = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
     read_as += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
 
@@ -75,13 +79,13 @@ def _separator(begin: str, *, named: bool) -> str:
     if not named or not begin.strip() or begin.lstrip()[:1] in {"<", "{", "["}:
         raise refused(
             "The file is no table that is known.",
-            "CSV, JSON, JSON Lines, Parquet, one of these as gzip, or a log",
+            TABLES,
             begin[:60],
         )
     return ","
 
 
-def _names(header: list[str]) -> list[str]:
+def names_of(header: list[str]) -> list[str]:
     """A name for each column: those without one, or with one that was there, get their number."""
     if len(header) > MOST_COLUMNS:
         raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(header))
@@ -126,4 +130,14 @@ def _cells(text: io.TextIOBase, separator: str) -> Iterator[tuple[int, list[str]
         except StopIteration:
             return
         except csv.Error as error:
+            lines = reader.line_num - number
+            if lines > _LONGEST_FAULT or str(error).startswith(_ENDLESS):
+                raise _unclosed(number, lines, error) from error
             yield number, BadRow("cells with their quotes closed", str(error))
+
+
+def _unclosed(number: int, lines: int, error: csv.Error) -> InvalidValue:
+    """The refusal of a file in which a cell does not end: what follows is not known to be rows."""
+    what = "A quote is opened and not closed" if lines else "A cell is too long"
+    rule = f"cells with their quotes closed, of at most {LONGEST_CELL} characters"
+    return refused(f"{what}: line {number}.", rule, str(error), f"line {number}")

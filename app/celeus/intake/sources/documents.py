@@ -1,4 +1,4 @@
-"""JSON in the shapes that tables come in, JSON Lines, and Parquet."""
+"""JSON in the shapes that tables come in, and JSON Lines."""
 
 import json
 from collections import deque
@@ -22,8 +22,6 @@ from celeus.intake.sources.unfolding import announced, is_chat, unfolded
 from celeus.intake.sources.unpacking import encoding_of, text_of
 from celeus.shorten import shortened
 
-PARQUET = b"PAR1"
-INSTALL = "pip install 'celeus[parquet]'"
 LONGEST_LINE = 4 << 20
 _LINES = frozenset({".jsonl", ".ndjson"})
 _LOOKED_AT = 1_000
@@ -63,7 +61,7 @@ def sheet_of(source: Source, answer: str | None = None) -> Sheet:
         return _sheet_of_lines(source, encoding, last, answer)
     place = source.name or "the file"
     table, read_as = unfolded(found[0], place, answer)
-    rows = [*enumerate(map(_row, table.rows), 1)]
+    rows = [*enumerate(map(row_of, table.rows), 1)]
     where = f"{table.path}:" if table.is_meant_by(answer) else ""
     kind = answer if not where else str(answer).removeprefix(table.path).removeprefix(":") or None
     keep, narrowed = settled(rows, place, kind, where)
@@ -90,33 +88,6 @@ def _sheet_of_lines(
                 yield number, row
 
     return Sheet("jsonl", rows, tuple(read_as))
-
-
-def parquet_of(source: Source) -> Sheet:
-    """The rows of a Parquet file; refuses one that is not whole."""
-    try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415 -- an extra that few need
-    except ImportError:
-        raise refused(f"Parquet needs a library: {INSTALL}", "another format") from None
-
-    def rows() -> Iterator[tuple[int, SheetRow]]:
-        number = 0
-        try:
-            with source.open() as file:
-                table = parquet.ParquetFile(file, buffer_size=1 << 20)
-                for batch in table.iter_batches(batch_size=256, use_threads=False):
-                    for row in batch.to_pylist():
-                        number += 1
-                        yield number, _row(row)
-        except (ArrowException, OSError, ValueError, OverflowError) as error:
-            how = "one complete Parquet file"
-            raise refused(
-                "The upload cannot be read as Parquet; it may have been cut off on its way.",
-                how,
-                str(error)[:100],
-            ) from error
-
-    return Sheet("parquet", rows)
 
 
 def _parsed(line: str) -> object:
@@ -162,12 +133,12 @@ def _line(line: str) -> SheetRow:
     if len(line) > LONGEST_LINE:
         return BadRow(f"a line of at most {LONGEST_LINE} characters", line[:60])
     try:
-        return _row(json.loads(line))
+        return row_of(json.loads(line))
     except (ValueError, RecursionError) as error:
         return BadRow(f"a JSON object on one line ({error})", line[:60])
 
 
-def _row(value: object) -> SheetRow:  # noqa: PLR0911 -- a form each
+def row_of(value: object) -> SheetRow:  # noqa: PLR0911 -- a form each
     """A row of whatever stands for one: an object, a chat, a text."""
     if isinstance(value, BadRow):
         return value

@@ -1,4 +1,4 @@
-"""Any table as a sheet: CSV, JSON, JSON Lines or Parquet, in any encoding, packed or not."""
+"""Any table as a sheet, in any encoding, packed or not."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.rows import Options
-from celeus.intake.sources import csv_rows, documents
+from celeus.intake.sources import arrow, csv_rows, documents, workbooks
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.sources.unpacking import check_readable, is_packed, unpacked
@@ -50,11 +50,14 @@ def rows_of(sheet: Sheet, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def sheet_of(source: Source, options: Options | None = None, *, named: bool = False) -> Sheet:
     """The table in a file that is not packed. ``named``: its type says CSV, as a name may."""
     head = source.head()
-    if head.startswith(documents.PARQUET):
-        return documents.parquet_of(source)
+    answer = None if options is None else options.rows
+    if arrow.is_arrow(head):
+        return arrow.sheet_of(source)
+    if workbooks.is_workbook(source, head):
+        return workbooks.sheet_of(source, answer)
     check_readable(head)
     if documents.is_json(head) or _is_wide_json(head):
-        return documents.sheet_of(source, (options or Options()).rows)
+        return documents.sheet_of(source, answer)
     named = named or PurePath(source.name).suffix.lower() in _ENDINGS
     return csv_rows.sheet_of(source, named=named)
 

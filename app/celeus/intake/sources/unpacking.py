@@ -22,8 +22,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _OTHERS = (
-    (b"PK\x03\x04", "an archive or a workbook of Excel: save the sheet as CSV"),
-    (b"\xd0\xcf\x11\xe0", "an old workbook of Excel: save the sheet as CSV"),
+    (b"PK\x03\x04", "an archive, and no workbook: unpack it"),
     (b"\x28\xb5\x2f\xfd", "packed with Zstandard: unpack it, or pack it with gzip"),
     (b"BZh", "packed with bzip2: unpack it, or pack it with gzip"),
     (b"\xfd7zXZ", "packed with xz: unpack it, or pack it with gzip"),
@@ -33,9 +32,9 @@ _OTHERS = (
     (b"\xff\xd8\xff", "a picture"),
     (b"GIF8", "a picture"),
     (b"SQLite format 3", "a database: export the table as CSV"),
-    (b"ARROW1", "an Arrow file: save it as Parquet"),
     (b"{\\rtf", "a text document"),
 )
+TABLES = "CSV, JSON, JSON Lines, Parquet, Arrow, Excel, one of these as gzip, or a log"
 _MANY_NULS = 0.3
 """Share of the bytes that are 0 in UTF-16 and in no other text: half of them in Latin letters."""
 MOST_PACKED = 200
@@ -89,7 +88,7 @@ def check_readable(head: bytes) -> None:
         if head.startswith(begin):
             raise refused(
                 f"The file is {what}.",
-                "CSV, JSON, JSON Lines, Parquet, one of these as gzip, or a log",
+                TABLES,
             )
 
 
