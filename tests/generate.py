@@ -38,6 +38,7 @@ RESULTS = {
     "Point": ["TrajectoryPoint"],
     "PolicyPlan": ["PolicyPlanOut"],
     "Pool": ["PoolOut"],
+    "Provisional": ["ProvisionalInterval"],
     "QuestionAnswer": ["AnswerWords"],
     "Rounds": ["Rounds"],
     "Scale": ["Scale"],

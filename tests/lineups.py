@@ -69,7 +69,8 @@ def body_of(
         payload = {"question": f"question {at}"}
         items.append({"id": f"item-{at}", "payload": payload, "answers": answers})
     losses = (chosen != truth[:, None]).astype(float).tolist()
-    body: dict[str, Any] = {"name": "field", "systems": {"names": list(names)}, "items": items}
+    systems = {"names": list(names), "normalisation": "exact"}
+    body: dict[str, Any] = {"name": "field", "systems": systems, "items": items}
     body |= {"loss": {"kind": "zero_one"}, "sealed": True}
     return body, Field("", judged, names, items, truth.tolist(), losses)
 

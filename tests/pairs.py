@@ -66,7 +66,8 @@ def body_of(judged: str, size: int = 60, seed: int = 0) -> tuple[dict[str, Any],
         wrong = [float(one != truth[at]) for one in chosen[at].tolist()]
         losses.append((wrong[0], wrong[1]))
     kind = "preference" if judged == "preference" else "zero_one"
-    body: dict[str, Any] = {"name": "pair", "systems": {"a": A, "b": B}, "items": items}
+    systems = {"a": A, "b": B, "normalisation": "exact"}
+    body: dict[str, Any] = {"name": "pair", "systems": systems, "items": items}
     body |= {"loss": {"kind": kind}, "sealed": True}
     return body, Pair("", judged, items, truth, losses)
 

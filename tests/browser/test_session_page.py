@@ -380,9 +380,12 @@ def test_after_the_stop_page_and_report_say_what_the_interval_holds(
         page.goto(f"/sessions/{session}")
         waiting = "0 of 100 labels are in the interval; 100 wait for an item drawn earlier"
         expect(page.locator("#holds")).to_contain_text(waiting)
+        at_worst = evaluation.told(session)["provisional"]["sentence"]
+        expect(page.locator("#provisional")).to_have_text(at_worst)
         body = {"round": held["round"], "loss": 0, "worker": "bob"}
         assert client.post(f"/v1/sessions/{session}/observe", json=body).is_success
         expect(page.locator("#state")).to_have_text("Precision reached")
+        expect(page.locator("#provisional")).to_be_hidden()
         told = evaluation.told(session)
     expect(page.locator("#state")).to_have_class("badge reached")
     expect(page.locator("#answers .badge.reached")).to_contain_text("Yes, since label")

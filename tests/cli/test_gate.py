@@ -135,8 +135,9 @@ def test_a_threshold_nobody_asked_beforehand_is_read_off_the_interval(
         (("--at-least", 0.1), 0),
         (("--at-least", 0.9), 2),
         (("--at-least", 0.5), 3),
-        (("--at-most", 1), 0),
-        (("--at-least", 2), 2),
+        (("--at-most", "90%"), 0),
+        (("--at-most", "10 %"), 2),
+        (("--score-at-least", "90%"), 2),
     ):
         assert run("gate", *where, *question).status == status, question
     nothing = run("gate", *where)
@@ -144,6 +145,42 @@ def test_a_threshold_nobody_asked_beforehand_is_read_off_the_interval(
     assert nothing.err == (
         f"celeus: {session} has no questions; ask one with --at-most or --at-least\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (("--at-most", 10), "did you mean 10 % (0.1)?"),
+        (("--at-least", 5), "did you mean 5 % (0.05)?"),
+        (("--score-at-most", "30"), "did you mean 30 % (0.3)?"),
+        (("--score-at-least", 95), "did you mean 95 % (0.95)?"),
+        (("--at-most", 1), "--at-most must be inside the scale, above 0 and below 1"),
+        (("--at-most", "100%"), "--at-most must be inside the scale, above 0 and below 1"),
+        (("--at-least", 0), "--at-least must be inside the scale, above 0 and below 1"),
+        (("--at-least", -0.1), "--at-least must be inside the scale, above 0 and below 1"),
+        (("--at-most", "a tenth"), "--at-most must be a finite number, as 0.1, or of a share 10%"),
+    ],
+)
+def test_a_threshold_outside_the_scale_is_refused_as_at_an_opening(
+    run: Run, odd: str, question: tuple[str, object], words: str
+) -> None:
+    Odd.replies = [(200, {}, document())]
+    answer = run("gate", "--session", NOBODY, "--url", odd, *question)
+    assert (answer.status, answer.out) == (1, "")
+    assert words in answer.err
+
+
+def test_percent_is_refused_on_a_scale_that_is_none_of_shares(run: Run, odd: str) -> None:
+    stars = {"lower": 1.0, "upper": 10.0}
+    Odd.replies = [(200, {}, document(scale=stars, lower=2.0, upper=3.0, estimate=2.5))]
+    where = ("gate", "--session", NOBODY, "--url", odd)
+    answer = run(*where, "--at-most", "10%")
+    assert (answer.status, answer.out) == (1, "")
+    rule = "a number on the scale, 1 to 10, which is none of shares"
+    assert f"--at-most must be {rule}, not '10%'" in answer.err
+    answer = run(*where, "--at-most", 11)
+    assert (answer.status, "did you mean" in answer.err) == (1, False)
+    assert run(*where, "--at-most", 4).status == 0
 
 
 async def compared(service: Service, labels: int, **claim: object) -> str:
@@ -177,9 +214,10 @@ def test_of_two_systems_one_may_replace_the_other(run: Run, service: Service) ->
         assert words in answer.out
         assert answer.out.startswith(f"{session}: {B} ")
         assert A in answer.out
-    answer = run("gate", *where, "--compare", A, "--margin", 1, "--json")
+    answer = run("gate", *where, "--compare", A, "--margin", "95pt", "--json")
     found = json.loads(answer.out)
-    assert (answer.status, found["answer"]) == (0, "yes"), "nothing is worse by more than 1"
+    assert (answer.status, found["answer"]) == (0, "yes")
+    assert found["answers"][0]["margin"] == 0.95
     assert found["systems"] == {"a": A, "b": B}
     (one,) = found["answers"]
     assert (one["system"], one["verdict"], one["round"]) == (A, None, None)
@@ -187,13 +225,13 @@ def test_of_two_systems_one_may_replace_the_other(run: Run, service: Service) ->
 
 
 def test_equivalent_systems_may_replace_each_other(run: Run, service: Service) -> None:
-    session = asyncio.run(compared(service, 1))
+    session = asyncio.run(compared(service, 60))
     where = ("--session", session, "--url", service.url)
-    for margin, status in ((1, 0), (0.05, 3), (0, 3)):
+    for margin, status in ((0.95, 0), ("95 pt", 0)):
         for system in "a", "b":
             answer = run("gate", *where, "--compare", system, "--margin", margin)
             assert answer.status == status, answer
-    assert "within 100 points: yes\n" in run("gate", *where, "--compare", "a", "--margin", 1).out
+    assert "within 95 points: yes\n" in run("gate", *where, "--compare", "a", "--margin", 0.95).out
 
 
 def test_a_verdict_of_equivalence_lets_either_replace_the_other(run: Run, service: Service) -> None:
@@ -246,7 +284,13 @@ def test_a_comparison_nobody_can_make_is_status_one(run: Run, service: Service) 
         (two, ("--margin", 0.1), "--margin needs --compare"),
         (two, ("--compare", "a", "--at-most", 0.1), "give only one of"),
         (two, ("--compare", "a", "--margin", "nan"), "a finite number"),
-        (two, ("--compare", "a", "--margin", -1), "--margin"),
+        (
+            two,
+            ("--compare", "a", "--margin", -1),
+            "--margin must be at least 0 and below 1, not -1",
+        ),
+        (two, ("--compare", "a", "--margin", 2), "did you mean 2 pt (0.02)?"),
+        (two, ("--compare", "a", "--margin", 1), "did you mean 1 pt (0.01)?"),
     ):
         answer = run("gate", "--session", session, "--url", service.url, *more)
         assert (answer.status, answer.out) == (1, ""), answer
@@ -508,6 +552,7 @@ HUGE = 10**400
         {"lower": True, "upper": False},
         {"lower": 0.3, "upper": 0.2},
         {"lower": -math.inf},
+        *({"scale": ends} for ends in (None, {"lower": 1, "upper": 0}, {"lower": 0})),
         *({"alpha": value} for value in (-5, 0, 1, 1.5, HUGE, math.nan, True)),
         *({name: value} for name in ("round", "revision") for value in (True, -1, 0.5, HUGE)),
         *({"changes": value} for value in ("\x1b[2Jnever", {"a": 1}, True, -1, HUGE, None)),
@@ -555,7 +600,9 @@ def test_a_service_that_is_always_busy_is_given_up_with_the_wait(
     assert answer.err == "celeus: Too many; ask again in 4 seconds (429)\n"
 
 
-@pytest.mark.parametrize("name", ["decisions", "fixed", "verdict", "systems", "score", "sentence"])
+@pytest.mark.parametrize(
+    "name", ["decisions", "fixed", "verdict", "systems", "scale", "score", "sentence"]
+)
 def test_a_document_without_a_member_of_a_session_is_no_answer(
     run: Run, odd: str, name: str
 ) -> None:

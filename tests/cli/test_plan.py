@@ -35,12 +35,12 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
     assert "uniform: about " in made.out
     assert "A fixed sample that is judged whole" in made.out
     pool = made.err.split()[-1]
-    wanted = ("plan", pool, "--precision", "0.4", "--policy", "sharp", "--url", service.url)
+    wanted = ("plan", pool, "--precision", "40%", "--policy", "sharp", "--url", service.url)
     told = run(*wanted, "--pace", "36")
     assert told.out.startswith("precision 0.4\nsharp: about ")
     assert "hours at 36 s a label, as given" in told.out
     assert "uniform" not in told.out
-    question = ("--at-most", "0.9", "--risk", "0.3", "--policy", "uniform")
+    question = ("--at-most", "90%", "--risk", "0.3", "--policy", "uniform")
     asked = run("plan", pool, *question, "--url", service.url, "--json")
     assert asked.status == 0, asked.err
     found = json.loads(asked.out)
@@ -49,7 +49,10 @@ def test_a_file_and_then_its_pool_are_planned(service: Service, run: Run, tmp_pa
     for wrong, why in (
         (("plan", str(tmp_path / "none.csv"), "--url", service.url), "no file and no pool"),
         (("plan", "pool_" + "0" * 32, "--url", service.url), "pool"),
-        (("plan", pool, "--precision", "7", "--url", service.url), "precision"),
+        (("plan", pool, "--precision", "7", "--url", service.url), "did you mean 7 % (0.07)?"),
+        (("plan", pool, "--at-most", "30", "--url", service.url), "did you mean 30 % (0.3)?"),
+        (("plan", pool, "--alpha", "0.95", "--url", service.url), "did you mean 0.05?"),
+        (("plan", pool, "--risk", "x", "--url", service.url), "risk must be a finite number"),
     ):
         refused = run(*wrong)
         assert (refused.status, refused.out) == (1, "")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
+import numpy as np
 import pytest
 
 import celeus
@@ -141,9 +142,82 @@ def test_batches_are_judged_in_the_callers_thread(session: celeus.Session, known
 
 
 def test_no_verdict_is_told_as_such(session: celeus.Session, known: Exam) -> None:
-    done = session.judge(lambda item: None if item.index % 5 == 0 else known(item), concurrency=2)
+    def judge(item: Turn) -> float | None:
+        if item.index % 5:
+            return known(item)
+        item.unjudgeable("it is empty")
+        return None
+
+    done = session.judge(judge, concurrency=2)
     unjudged = sum(place % 5 == 0 for place in told(session))
     assert done.unjudgeable == unjudged > 0
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        (None, "returned nothing for .* call item.unjudgeable"),
+        (True, "is it right or wrong"),
+        (np.bool_(0), "is it right or wrong"),
+        ("correct", "must be a loss as a number"),
+        ([0.0, True], "is it right or wrong"),
+    ],
+)
+@pytest.mark.parametrize("size", [None, 4])
+def test_what_may_mean_its_opposite_is_refused_before_anything_is_told(
+    session: celeus.Session, returned: object, says: str, size: int | None
+) -> None:
+    def several(items: Sequence[Turn]) -> list[object]:
+        return [0.0] * (len(items) - 1) + [returned]
+
+    def judge() -> celeus.JudgeResult:
+        if size is None:
+            return session.judge(lambda _: returned, concurrency=3)
+        return session.judge_many(several, size=size)
+
+    with pytest.raises(celeus.Refusal, match=says):
+        judge()
+    assert told(session) == {}
+
+
+def test_a_pool_that_names_a_score_is_judged_by_it(client: Client) -> None:
+    score = {"name": "quality", "better": "higher"}
+    rows = [{"id": f"s-{at}"} for at in range(40)]
+    loss = {"kind": "bounded", "lower": 1, "upper": 5}
+    pool = client.create_pool("stars", rows, loss=loss, score=score)
+    session = client.open_session(pool, precision=0.01)
+    with pytest.raises(celeus.Refusal, match=r"the quality of 's-.*' must be 1 to 5, and is 0.9"):
+        session.judge(lambda _: 0.9)
+    session.judge(lambda item: 4.6 if item.index % 2 else 5)
+    assert set(told(session).values()) == {1.4, 1.0}
+    reported = session.status().score
+    assert reported is not None
+    assert reported.estimate == pytest.approx(4.8, abs=0.01)
+
+
+def test_metrics_are_judged_by_the_scores_they_name(client: Client) -> None:
+    score = {"name": "faithfulness", "better": "higher"}
+    metrics = {
+        "faithful": {"kind": "zero_one", "score": score},
+        "length": {"kind": "bounded", "lower": 0, "upper": 9},
+    }
+    pool = client.create_pool("sheet", [{"id": f"m-{at}"} for at in range(20)], metrics=metrics)
+    session = client.open_session(pool, precision={"faithful": 0.3, "length": None})
+    session.judge(lambda _: {"faithful": True, "length": 2.0})
+    losses = [label.losses for label in session.labels()]
+    assert losses
+    assert all(of == {"faithful": 0.0, "length": 2.0} for of in losses)
+
+
+def test_both_bad_is_kept_apart_from_a_tie(client: Client) -> None:
+    body, _ = body_of("preference", 40)
+    pool = client.create_pool("pair", body["items"], systems=body["systems"], loss=body["loss"])
+    session = client.open_session(pool, precision=0.001)
+    session.judge(lambda item: "tie (bothbad)" if item.index % 2 else "tie")
+    words = {(label.preference, label.loss) for label in session.labels()}
+    assert words == {("both_bad", 0.0), ("tie", 0.0)}
+    judged = next(iter(session.labels()))
+    session.amend(judged.round, "both are poor", preference="both_bad")
 
 
 def test_somebody_who_was_faster_is_counted(session: celeus.Session, known: Exam) -> None:
@@ -326,7 +400,7 @@ def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> 
 
 
 def test_a_verdict_of_a_word_says_which_side(session: celeus.Session) -> None:
-    with pytest.raises(Refusal, match="must be left, tie or right, or a loss"):
+    with pytest.raises(Refusal, match="must be a loss as a number, such as"):
         session.judge(lambda _: "a", concurrency=1)
 
 

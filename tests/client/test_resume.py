@@ -52,6 +52,28 @@ def test_a_session_of_one_loss(
     check(client, known.pool, given, other)
 
 
+def test_percent_and_points_are_read_on_the_scale_of_the_pool(client: Client, known: Exam) -> None:
+    asked = [{"side": "at_most", "threshold": "30%"}]
+    text: dict[str, Any] = {"precision": "20 %", "alpha": "10%", "questions": asked}
+    first = client.open_session(known.pool, resume="exam", **text)
+    numbers: dict[str, Any] = {"precision": 0.2, "alpha": 0.1, "questions": [QUESTION]}
+    again = client.open_session(known.pool.id, resume="exam", **numbers)
+    assert again.id == first.id
+    status = first.status()
+    assert (status.precision, status.alpha, status.decisions[0].threshold) == (0.2, 0.1, 0.3)
+    assert first.change(precision="10pt").precision == 0.1
+    stars = {"kind": "bounded", "lower": 1, "upper": 5}
+    metrics: dict[str, Any] = {"faithful": {"kind": "zero_one"}, "stars": stars}
+    rows = [{"id": str(at)} for at in range(40)]
+    graded = client.create_pool("grades", rows, metrics=metrics)
+    opened = client.open_session(graded.id, precision={"faithful": "30%", "stars": 1.5})
+    assert [claim.precision for claim in opened.claims()] == [0.3, 1.5]
+    with pytest.raises(celeus.Refusal, match="1 to 5, which is none of shares"):
+        client.open_session(graded, precision={"stars": "30%"})
+    with pytest.raises(celeus.Refusal, match="precision must be a finite number"):
+        client.open_session(known.pool, precision="a tenth")
+
+
 def test_a_table(client: Client) -> None:
     both = {"precision": 0.3, "groups": ["topic"]}
     check(client, table(client), both, {"precision": {"faithful": 0.3}, "groups": ["topic"]})

@@ -86,6 +86,7 @@ def document(**changed: Any) -> bytes:  # noqa: ANN401 -- any member of a sessio
         "changes": 0,
         "verdict": None,
         "systems": None,
+        "scale": {"lower": 0.0, "upper": 1.0},
         "score": {
             "name": "error rate",
             "unit": "share",

@@ -20,7 +20,7 @@ PROGRAM = """
 def test_yes(celeus_gate):
     celeus_gate("{session}").passes()
     celeus_gate("{session}").at_most(0.9)
-    celeus_gate("{session}").at_least(0.1)
+    celeus_gate("{session}").at_least("10%")
 
 def test_no(celeus_gate):
     celeus_gate("{session}").at_most(0.1)
@@ -34,7 +34,7 @@ async def test_in_a_loop(celeus_gate):
 PAIR = """
 def test_the_better_one_may_replace_the_other(celeus_gate):
     celeus_gate("{session}").compare("{better}")
-    celeus_gate("{session}").compare("{worse}", margin=1)
+    celeus_gate("{session}").compare("{worse}", margin="95pt")
 
 def test_the_worse_one_may_not(celeus_gate):
     celeus_gate("{session}").compare("{worse}")
@@ -164,7 +164,9 @@ def test_what_cannot_be_asked_is_one_line(pytester: pytest.Pytester, service: Se
         (NOBODY, ").passes()", f"celeus: There is no session {NOBODY}"),
         ("ses_1", ").passes()", "celeus: session must be `ses_` and 32 hexadecimal digits"),
         (real, ').compare("b")', "compares no two systems"),
-        (real, ').at_most(float("nan"))', "the threshold must be a finite number"),
+        (real, ').at_most(float("nan"))', "at_most must be a finite number"),
+        (real, ").at_most(10)", "celeus: at_most must be inside the scale, above 0 and below 1"),
+        (real, ").score_at_least(95)", "did you mean 95 % (0.95)?"),
         (real, ', metric="x").passes()', "makes one claim, which has no metric"),
         (real, ', group="x=y").passes()', "group needs metric"),
         (bare, ").passes()", "has no questions; ask one with at_most or at_least"),

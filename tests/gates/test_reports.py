@@ -242,9 +242,9 @@ def test_what_nobody_can_tell_is_told_as_an_error(
 
 
 def test_wrong_usage_is_an_annotation_too(gate: Callable[..., Answer], step: Step) -> None:
-    told = gate("--github", "--at-most", "ten")
+    told = gate("--github", "--wait", "soon")
     assert (told.status, told.err) == (1, "")
-    assert told.out.startswith("::error title=Celeus gate%3A error::Invalid value for '--at-most'")
+    assert told.out.startswith("::error title=Celeus gate%3A error::Invalid value for '--wait'")
     assert not step.summary.exists()
 
 

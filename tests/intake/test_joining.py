@@ -177,7 +177,7 @@ def test_two_systems_are_compared_on_what_they_answered() -> None:
     assert [pair.same for pair in compared.pairs] == [True, False, False, True]
     assert compared.others == ("judge",)
     told = lines(compared)
-    systems = Systems("old", "new", OneLoss("zero_one", 0.0, 1.0))
+    systems = Systems("old", "new", OneLoss("zero_one", 0.0, 1.0), "exact")
     done = assemble_pairs(range(4), told, systems, None)
     assert done.faults == []
     assert done.batch.columns["same"].tolist() == [True, False, False, True]
@@ -193,7 +193,7 @@ def test_predictions_are_compared_where_there_are_any() -> None:
     ]
     told = lines(compare(rows, "old", "new"))
     assert told[1]["a"] == {"surrogate": 0.25, "prediction": 0}
-    systems = Systems("old", "new", OneLoss("zero_one", 0.0, 1.0))
+    systems = Systems("old", "new", OneLoss("zero_one", 0.0, 1.0), "exact")
     assert assemble_pairs(range(4), told, systems, None).faults == []
 
 

@@ -38,8 +38,7 @@ def values(found: Sheet) -> list[Any]:
 def choices(document: Any, rows: str | None = None) -> list[str]:  # noqa: ANN401 -- any JSON
     with pytest.raises(NeedsAnswer) as refusal:
         sheet(document, rows)
-    questions: Any = refusal.value.more["questions"]
-    question = questions[0]
+    question = refusal.value.questions[0]
     assert question["name"] == "rows"
     return [choice["value"] for choice in question["choices"]]
 

@@ -12,7 +12,7 @@ SCALE = {"correct": 0.0, "wrong": 1.0}
 
 
 def soft(said: dict[str, Any], scale: dict[str, float] = SCALE) -> float | None:
-    return read(said, [*scale], structured=True).soft(scale)
+    return read(said, [*scale]).soft(scale)
 
 
 @pytest.mark.parametrize("share", [1e-6, 0.2, 0.5, 0.999])
@@ -47,42 +47,141 @@ def test_a_token_that_begins_before_the_value_is_cut() -> None:
 )
 def test_probabilities_of_another_form_are_none(logprobs: object) -> None:
     said = spoken("wrong", {"wrong": 1.0}) | {"logprobs": logprobs}
-    reading = read(said, [*SCALE], structured=True)
+    reading = read(said, [*SCALE])
     assert (reading.loss(SCALE), reading.soft(SCALE)) == (1.0, None)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "correct", '{"reason": "it is wrong', '{"verdict": "maybe"}', "[]", "[[[", "3"]
-)
-def test_what_is_no_verdict_is_unreadable(text: str) -> None:
-    assert read(choice(text), [*SCALE], structured=True).said == UNREADABLE
 
 
 def test_a_refusal_is_the_reason() -> None:
     said = {"message": {"content": None, "refusal": "I will not"}}
-    assert read(said, [*SCALE], structured=True).reason == "I will not"
+    assert read(said, [*SCALE]).reason == "I will not"
+
+
+TEN = [str(number) for number in range(1, 11)]
+PAIR = ["first", "second", "tie"]
+PARTLY = ["correct", "partly correct", "wrong"]
+RIGHT_OR_WRONG = [*SCALE]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("verdicts", "text", "said"),
     [
-        ("It could be wrong, but it is Correct.", "correct"),
-        ("That is incorrect.", UNREADABLE),
-        ('```json\n{"reason": "not wrong", "verdict": "correct"}\n```', "correct"),
-        ("I cannot_tell", "cannot_tell"),
+        # JSON, alone and not
+        (RIGHT_OR_WRONG, '{"reason": "ok", "verdict": "correct"}', "correct"),
+        (
+            RIGHT_OR_WRONG,
+            '{"verdict": "Wrong", "reason": "Rome is correct, Milan is not."}',
+            "wrong",
+        ),
+        (RIGHT_OR_WRONG, '```json\n{"reason": "not wrong", "verdict": "correct"}\n```', "correct"),
+        (RIGHT_OR_WRONG, '```\n{"verdict": "wrong"}\n```\nRome would be correct.', "wrong"),
+        (RIGHT_OR_WRONG, 'Here you are: {"verdict": "wrong"} The correct one is Rome.', "wrong"),
+        (RIGHT_OR_WRONG, 'It seems {unclear}, but {"verdict": "wrong"}', "wrong"),
+        (RIGHT_OR_WRONG, '{"result": {"Verdict": "**correct**."}, "x": [1]}', "correct"),
+        (RIGHT_OR_WRONG, '[{"verdict": "cannot tell"}]', "cannot_tell"),
+        (RIGHT_OR_WRONG, '{"reason": "two\nlines", "verdict": "wrong"}', "wrong"),
+        (
+            RIGHT_OR_WRONG,
+            '<think>Is it wrong?\nverdict: wrong</think>{"verdict": "correct"}',
+            "correct",
+        ),
+        (RIGHT_OR_WRONG, '{"verdict": "correct"} {"verdict": "Correct"}', "correct"),
+        (RIGHT_OR_WRONG, '{"verdict": "correct"} or rather {"verdict": "wrong"}', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"verdict": "correct", "verdict": "wrong"}', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"verdict": "correct"}\nVerdict: wrong', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"verdict": "correct"} Wait, the reference says Rome.', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"verdict": "not correct"}', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"verdict": "maybe"}', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"verdict": true}', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"verdict": null, "reason": "it is correct"}', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"reason": "it is wrong', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"verdict": "correct", "reason": "It na', UNREADABLE),
+        (RIGHT_OR_WRONG, '{"reason": "correct"}', UNREADABLE),
+        (RIGHT_OR_WRONG, "{} correct", UNREADABLE),
+        (RIGHT_OR_WRONG, 'Verdict:\n```json\n{"verdict": "wrong"}\n```\nIt is Milan.', "wrong"),
+        (RIGHT_OR_WRONG, '## Verdict\n{"verdict": "wrong"}\nIt is Milan.', "wrong"),
+        (RIGHT_OR_WRONG, 'Verdict: {"verdict": "correct"}', "correct"),
+        (RIGHT_OR_WRONG, 'Verdict: wrong, {"verdict": "correct"}', UNREADABLE),
+        # A line
+        (RIGHT_OR_WRONG, "So it may be wrong.\n</think>\n\nVerdict: correct", "correct"),
+        (RIGHT_OR_WRONG, "Verdict: wrong\nReason: Rome would be correct.", "wrong"),
+        (RIGHT_OR_WRONG, "It names Rome.\n\n**Final verdict:** correct", "correct"),
+        (RIGHT_OR_WRONG, "1. It names Milan.\n2. **VERDICT**: *Wrong.*", "wrong"),
+        (RIGHT_OR_WRONG, "## Verdict\n\n**Correct**\n\n## Reason\nNothing is wrong.", "correct"),
+        (RIGHT_OR_WRONG, "- verdict = `wrong`", "wrong"),
+        (RIGHT_OR_WRONG, "My verdict is: cannot_tell", "cannot_tell"),
+        (PARTLY, "Verdict: partly-correct", "partly correct"),
+        (RIGHT_OR_WRONG, "Verdict: partly correct", UNREADABLE),
+        (RIGHT_OR_WRONG, "Verdict: not correct", UNREADABLE),
+        (RIGHT_OR_WRONG, "Verdict: correct or wrong", UNREADABLE),
+        (RIGHT_OR_WRONG, "Verdict: correct\nVerdict: wrong", UNREADABLE),
+        (RIGHT_OR_WRONG, "Verdict: correct\nOn second thought it names Milan.", UNREADABLE),
+        (RIGHT_OR_WRONG, "Verdict: correct?", UNREADABLE),
+        (RIGHT_OR_WRONG, "The earlier verdict, correct, stands: wrong", UNREADABLE),
+        # The verdict alone
+        (RIGHT_OR_WRONG, "correct", "correct"),
+        (RIGHT_OR_WRONG, ' "Wrong." ', "wrong"),
+        (RIGHT_OR_WRONG, "**CORRECT**", "correct"),
+        (RIGHT_OR_WRONG, "```\ncannot tell\n```", "cannot_tell"),
+        (RIGHT_OR_WRONG, "Correct, I think", UNREADABLE),
+        (RIGHT_OR_WRONG, "not correct", UNREADABLE),
+        (RIGHT_OR_WRONG, "incorrect", UNREADABLE),
+        (RIGHT_OR_WRONG, "correct/wrong", UNREADABLE),
+        # Prose
+        (RIGHT_OR_WRONG, "", UNREADABLE),
+        (RIGHT_OR_WRONG, "It could be wrong, but it is Correct.", UNREADABLE),
+        (RIGHT_OR_WRONG, "I am not able to say if that is correct.", UNREADABLE),
+        (RIGHT_OR_WRONG, "That isn't correct.", UNREADABLE),
+        (RIGHT_OR_WRONG, "Sorry, I can't help with that.", UNREADABLE),
+        (RIGHT_OR_WRONG, "[" * 3000, UNREADABLE),
+        (RIGHT_OR_WRONG, '{"a":' * 3000, UNREADABLE),
+        # Two answers
+        (PAIR, '{"reason": "the second is longer", "verdict": "first"}', "first"),
+        (PAIR, "Verdict: **Second**", "second"),
+        (PAIR, "Tie.", "tie"),
+        (PAIR, "The first answer beats the second.", UNREADABLE),
+        (PAIR, "First, I looked at both. Second, they are the same.", UNREADABLE),
+        (PAIR, "Verdict: first and second", UNREADABLE),
+        # Numbers
+        (TEN, "10", "10"),
+        (TEN, '{"verdict": 1}', "1"),
+        (TEN, '{"verdict": "10", "reason": "1 flaw"}', "10"),
+        (TEN, "Verdict: 8/10", "8"),
+        (TEN, "Verdict: 7.0", "7"),
+        (TEN, "[[9]]", "9"),
+        (TEN, "Verdict: 10 out of 10", "10"),
+        (TEN, "Verdict: 4/5", UNREADABLE),
+        (TEN, "Verdict: 7.5", UNREADABLE),
+        (TEN, "8-9", UNREADABLE),
+        (TEN, "-8", UNREADABLE),
+        (TEN, "11", UNREADABLE),
+        (TEN, "I give it 9 of 10 points, for 1 flaw.", UNREADABLE),
     ],
 )
-def test_without_a_schema_the_last_verdict_named_counts(text: str, said: str) -> None:
-    assert read(choice(text), [*SCALE], structured=False).said == said
+def test_a_verdict_is_read_from_json_a_line_or_alone(
+    verdicts: list[str], text: str, said: str
+) -> None:
+    reading = read(choice(text), verdicts)
+    assert (reading.said, reading.text) == (said, text)
 
 
-def test_an_answer_that_was_cut_has_no_last_verdict() -> None:
-    said = choice("It is correct that") | {"finish_reason": "length"}
-    assert read(said, [*SCALE], structured=False).said == UNREADABLE
+def test_an_answer_that_was_cut_holds_no_verdict() -> None:
+    said = choice("Verdict: correct") | {"finish_reason": "length"}
+    reading = read(said, [*SCALE])
+    assert reading.said == UNREADABLE
+    assert "cut off: 'Verdict: correct'" in reading.reason
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [("Verdict: ", "\nReason: correct would be Rome, it is wrong"), ("**", "**"), ("", ".")],
+)
+def test_the_probabilities_of_a_verdict_without_json_are_found(before: str, behind: str) -> None:
+    tokens = [token(before), token("wrong", {"wrong": 0.8, "correct": 0.2}), token(behind)]
+    assert soft(choice(f"{before}wrong{behind}", tokens)) == pytest.approx(0.8, abs=1e-9)
 
 
 def test_no_verdict_has_no_loss_and_no_score() -> None:
     said = spoken("cannot_tell", {"cannot": 0.6, "wrong": 0.4})
-    reading = read(said, [*SCALE], structured=True)
+    reading = read(said, [*SCALE])
     assert (reading.said, reading.loss(SCALE), reading.soft(SCALE)) == ("cannot_tell", None, None)
     assert json.loads(json.dumps(reading.to_dict()))["said"] == "cannot_tell"

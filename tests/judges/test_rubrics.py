@@ -28,8 +28,10 @@ def written(path: Path, text: str) -> Path:
         (USUAL + 'scale = {right = 0, wrong = "1"}', "must be a number"),
         (USUAL + "scale = {right = 0, wrong = nan}", "must be a number"),
         (USUAL + "scale = {right = 0, cannot_tell = 1}", "cannot_tell is ours"),
-        (USUAL + "scale = {good = 0, great = 1}", "'good' and 'great' may share their first token"),
-        (USUAL + "scale = {Right = 0, right = 1}", "share their first token"),
+        (USUAL + "scale = {Right = 0, right = 1}", "'Right' and 'right' are one verdict"),
+        (USUAL + 'scale = {"partly right" = 0, partly_right = 1}', "are one verdict"),
+        (USUAL + 'scale = {"1" = 0, "1.0" = 1}', "'1' and '1.0' are one verdict"),
+        (USUAL + 'scale = {"Cannot tell" = 0, right = 1}', "cannot_tell is ours"),
         (SINGLE + "colour = 1", "'colour' is no member of a rubric"),
         (SINGLE.replace("<answer>$answer</answer>", "$answer"), "$answer stands outside tags"),
         (SINGLE.replace("$answer", "5 $ $answer"), "write $$"),
@@ -67,3 +69,18 @@ def test_the_reason_comes_first(rubric: Path) -> None:
 
 def test_a_rubric_without_a_template_shows_the_usual_members(pair_rubric: Path) -> None:
     assert {*read_rubric(pair_rubric).fields} == {"question", "first", "second"}
+
+
+@pytest.mark.parametrize(
+    ("scale", "alike"),
+    [
+        ("{good = 0, great = 1}", ("good", "great")),
+        ('{"1" = 1, "2" = 0.5, "10" = 0}', ("1", "10")),
+        ('{"1" = 1, "2" = 0.5, "9" = 0}', None),
+        ("{correct = 0, wrong = 1}", None),
+    ],
+)
+def test_verdicts_that_may_share_their_first_token_are_known(
+    tmp_path: Path, scale: str, alike: tuple[str, str] | None
+) -> None:
+    assert read_rubric(written(tmp_path / "r.toml", f"{USUAL}scale = {scale}")).alike == alike

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 import celeus
+from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import Turns
 from celeus.client.results import Item, Label
 from celeus.core.certificate.verify import verify
@@ -206,13 +207,79 @@ def test_a_notebook_may_run_its_cell_again() -> None:
 def test_a_question_is_answered() -> None:
     items, losses = exam()
     session = celeus.certify(
-        items, lambda item: losses[item.id], at_most=0.9, score=("accuracy", "higher"), alpha=1e-6
+        items,
+        lambda item: 1.0 - losses[item.id],
+        score_at_least="10%",
+        score=("accuracy", "higher"),
+        alpha="0.0001%",
     )
-    (decision,) = session.status().decisions
+    status = session.status()
+    assert status.alpha == 1e-6
+    (decision,) = status.decisions
+    assert (decision.side, decision.threshold) == ("at_most", 0.9)
     assert (decision.answer, session.status().state) == ("yes", "decided")
     score = session.status().score
     assert score is not None
     assert (score.name, score.better) == ("accuracy", "higher")
+
+
+@pytest.mark.parametrize("right", [float, bool, np.bool_, int])
+def test_a_judge_returns_the_score_that_is_named(right: Callable[[bool], object]) -> None:
+    items = [{"id": f"q{at}"} for at in range(200)]
+    session = celeus.certify(
+        items,
+        lambda item: right(item.index % 10 != 0),
+        precision=0.01,
+        score=("accuracy", "higher"),
+    )
+    status = session.status()
+    assert status.score is not None
+    assert status.score.estimate == pytest.approx(0.9, abs=0.01)
+    assert status.estimate == pytest.approx(0.1, abs=0.01)
+    assert {label.loss for label in session.labels()} == {0.0, 1.0}
+
+
+def test_a_score_has_the_ends_of_the_loss() -> None:
+    items = [{"id": f"q{at}"} for at in range(40)]
+    ways: dict[str, Any] = {"precision": 0.01, "loss": (1, 5)}
+    session = celeus.certify(items, lambda _: 4.7, score=("stars", "higher"), **ways)
+    assert {label.loss for label in session.labels()} == {1.3}
+    lower = celeus.certify(items, lambda _: 4.7, score=("grade", "lower"), **ways)
+    assert {label.loss for label in lower.labels()} == {4.7}
+    with pytest.raises(celeus.Refusal, match=r"the stars of .* must be 1 to 5, and is 90"):
+        celeus.certify(items, lambda _: 90, score=("stars", "higher"), name="other", **ways)
+
+
+def test_a_function_that_returned_losses_is_another_judge_once_it_returns_scores() -> None:
+    def judge(_: celeus.Turn) -> float:
+        return 1.0
+
+    losses, scores = str(fingerprint(judge)), fingerprint(judge, scored=True)
+    assert scores.against(losses).verdict == "changed"
+    assert scores.against(str(scores)).verdict == "same"
+
+
+def test_compare_and_best_take_the_score_that_is_named() -> None:
+    def accuracy(item: celeus.Turn) -> dict[str, float]:
+        assert item.left is not None
+        assert item.right is not None
+        sides = {"left": item.left, "right": item.right}
+        return {side: float(str(text).startswith("good")) for side, text in sides.items()}
+
+    score: tuple[str, Literal["higher", "lower"]] = ("accuracy", "higher")
+    good, bad = answers("good"), answers("bad")
+    session = celeus.compare(good, bad, accuracy, margin=0.1, loss="zero_one", score=score)
+    verdict = session.status().verdict
+    assert verdict is not None
+    assert verdict.answer == "a_at_least_as_good"
+    race = celeus.best(
+        {"new": good, "old": bad},
+        lambda item: [str(text).startswith("good") for text in item.answers],
+        score=score,
+    )
+    assert race.status().raw["best"]["winner"] == "new"
+    with pytest.raises(celeus.Refusal, match="A preference has no score"):
+        celeus.compare(good, bad, by_word, margin=0.1, score=score)
 
 
 def answers(word: str) -> dict[str, str]:
@@ -226,7 +293,12 @@ def by_word(item: celeus.Turn) -> str:
 
 def test_two_systems_are_compared_by_preference(folder: Path) -> None:
     session = celeus.compare(
-        answers("good"), answers("bad"), by_word, margin=0.05, names=("new", "old")
+        answers("good"),
+        answers("bad"),
+        by_word,
+        margin=0.05,
+        names=("new", "old"),
+        normalisation="exact",
     )
     status = session.status()
     assert status.verdict is not None
@@ -260,9 +332,24 @@ def test_the_judge_of_two_systems_gets_the_answers_that_were_put_in() -> None:
         assert item.left.split()[0] in right
         return "left" if item.left == f"good {item.id[1:]}" else "right"
 
-    verdict = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05).status().verdict
+    session = celeus.compare(
+        answers("good"), answers("bad"), judge, margin=0.05, normalisation="exact"
+    )
+    verdict = session.status().verdict
     assert verdict is not None
     assert verdict.answer == "a_at_least_as_good"
+
+
+def test_equal_answers_are_judged_where_nobody_says_that_the_text_decides() -> None:
+    said = {f"q{at}": "Done." for at in range(40)}
+    asked: list[str] = []
+
+    def judge(item: celeus.Turn) -> str:
+        asked.append(item.id)
+        return "tie"
+
+    celeus.compare(said, said, judge, budget=10)
+    assert len(asked) == 10
 
 
 @pytest.mark.parametrize("loss", ["zero_one", (0.0, 1.0)])
@@ -277,6 +364,39 @@ def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float
     verdict = session.status().verdict
     assert verdict is not None
     assert verdict.answer == "a_at_least_as_good"
+
+
+def wrong(answer: Any) -> float:  # noqa: ANN401 -- an answer of a system
+    return float(str(answer.answer).startswith("bad"))
+
+
+def test_a_comparison_speaks_of_the_score_that_is_named() -> None:
+    session = celeus.compare(
+        answers("good"),
+        answers("bad"),
+        lambda item: {"left": wrong(item.left), "right": wrong(item.right)},
+        margin="5pt",
+        loss="zero_one",
+        score=("accuracy", "higher"),
+        names=("new", "old"),
+    )
+    status = session.status()
+    assert status.verdict is not None
+    assert (status.verdict.margin, status.verdict.answer) == (0.05, "a_at_least_as_good")
+    assert status.sentence.startswith("new's accuracy is no lower than old's: ")
+    session.close()
+    assert verify(session.certificate()).valid
+
+
+def test_the_best_is_sought_by_the_score_that_is_named() -> None:
+    session = celeus.best(
+        {"new": answers("good"), "old": answers("bad")},
+        lambda item: [wrong(answer) for answer in item.answers or ()],
+        score=("accuracy", "higher"),
+    )
+    best = session.status().best
+    assert best is not None
+    assert best["winner"] == "new"
 
 
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
@@ -294,12 +414,58 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "no judge": (lambda: celeus.certify(exam()[0], 3), "judge must be a function"),  # type: ignore[arg-type]
     "nobody": (lambda: celeus.certify(exam()[0], print, concurrency=0), "concurrency must be"),
     "a text": (
-        lambda: celeus.certify(exam()[0], None, precision="0.1"),  # type: ignore[arg-type]
+        lambda: celeus.certify(exam()[0], None, precision="a tenth"),
         "precision must be a finite number",
+    ),
+    "percent": (
+        lambda: celeus.certify(exam()[0], None, precision=10),
+        r"precision must be above 0 .*; did you mean 10.% \(0\.1\)\?",
+    ),
+    "a threshold in percent": (
+        lambda: celeus.certify(exam()[0], None, at_most=30),
+        r"at_most must be inside the scale, .*; did you mean 30.% \(0\.3\)\?",
+    ),
+    "a score in percent": (
+        lambda: celeus.certify(exam()[0], None, score_at_least=80, score=("accuracy", "higher")),
+        r"score_at_least must be inside the scale, .*; did you mean 80.% \(0\.8\)\?",
+    ),
+    "the loss of an accuracy": (
+        lambda: celeus.certify(exam()[0], None, at_least=0.8, score=("accuracy", "higher")),
+        r"give score_at_least=0\.8, or score_at_most=0\.2 for that loss",
+    ),
+    "percent of grades": (
+        lambda: celeus.certify(exam()[0], None, at_most="10%", loss=(1, 10)),
+        "at_most must be a number on the scale, 1 to 10, which is none of shares",
+    ),
+    "a confidence": (
+        lambda: celeus.certify(exam()[0], None, precision=0.2, alpha=0.95),
+        r"did you mean 0\.05\?",
+    ),
+    "a confidence of the best": (
+        lambda: celeus.best({"v1": {"x": "1"}, "v2": {"x": "2"}}, None, alpha=95),
+        r"did you mean 0\.05\?",
+    ),
+    "a score of preferences": (
+        lambda: celeus.compare(
+            answers("good"), answers("bad"), None, margin=0.1, score=("accuracy", "higher")
+        ),
+        "A preference has no score",
+    ),
+    "a margin in points": (
+        lambda: celeus.compare(answers("good"), answers("bad"), None, margin=2),
+        r"margin must be at least 0 and below 1, not 2; did you mean 2.pt \(0\.02\)\?",
     ),
     "half a label": (
         lambda: celeus.certify(exam()[0], None, budget=10.5),  # type: ignore[arg-type]
         "budget must be a whole number",
+    ),
+    "all, in capitals": (
+        lambda: celeus.certify(exam()[0], None, budget="ALL"),  # type: ignore[arg-type]
+        "or \"all\", and is 'ALL'",
+    ),
+    "a yes": (
+        lambda: celeus.certify(exam()[0], None, budget=True),
+        'or "all", and is True',
     ),
     "one end": (lambda: celeus.certify(exam()[0], None, loss=(1,)), "loss must be"),  # type: ignore[arg-type]
     "score": (lambda: celeus.certify(exam()[0], None, score="accuracy"), "score must be"),  # type: ignore[arg-type]
@@ -480,7 +646,8 @@ def test_labels_are_those_that_stand() -> None:
     assert [one.item for one in labels] == [f"q{one.index}" for one in labels]
     with pytest.raises(celeus.Refusal, match="no filter above"):
         next(session.labels(above=0))
-    compared = celeus.compare(answers("good"), answers("bad"), by_word, margin=0.05)
+    both = answers("good"), answers("bad")
+    compared = celeus.compare(*both, by_word, margin=0.05, normalisation="exact")
     preferred = {one.preference for one in compared.labels()}
     assert preferred == {"a"}
 
@@ -563,6 +730,9 @@ def test_a_bundle_that_was_changed_is_refused(folder: Path, run: Command) -> Non
         ("score must be left out beside metrics", {"score": ("accuracy", "higher")}),
         ("columns of that name mean something else", {"metrics": {"label": "zero_one"}}),
         ("asked of one metric", {"at_most": 0.3}),
+        ("score_at_most must be left out beside metrics", {"score_at_most": 0.3}),
+        ("0 to 4, which is none of shares", {"precision": {"stars": "10%"}}),
+        ("did you mean 0.05", {"alpha": 0.95}),
     ],
 )
 def test_what_several_metrics_cannot_have_is_refused(

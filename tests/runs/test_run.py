@@ -87,6 +87,25 @@ def test_a_session_stops_and_its_certificate_holds(run: Run) -> None:
         run.amend(Judgement(1, 1.0 - LOSSES[run._state.item(1)]), "ada", "misread")
 
 
+def test_open_draws_are_counted_at_their_worst_where_judgements_wait(run: Run) -> None:
+    [first] = run.next("slow", 1)["draws"]
+    answer = run.next("ada", 1)
+    for _ in range(8):
+        [draw] = answer["draws"]
+        told = Judgement(draw["round"], float(LOSSES[draw["item"].index]))
+        answer = run.observe("ada", [told], 1)
+        assert "provisional" not in answer["session"]
+    status = run.status()
+    assert status == run.status()
+    found = status["provisional"]
+    assert (found["judged"], found["open"]) == (8, 1)
+    assert status["lower"] <= found["lower"] < found["upper"] <= status["upper"]
+    run.observe("slow", [Judgement(first["round"], unjudgeable="torn")], 0)
+    after = run.status()
+    assert (after["lower"], after["upper"]) == (found["lower"], found["upper"])
+    assert "provisional" not in after
+
+
 def test_a_session_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "exam.celeus"
     with Run.open(path, FORM, ROWS, ASKED) as first:

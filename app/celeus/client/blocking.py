@@ -316,11 +316,13 @@ class Session:
     ) -> JudgeResult:
         """Have a function judge several items at once, until nothing more is asked for.
 
-        It is given an item and returns a loss, losses, a preference, or None where it cannot tell.
-        What it raises ends the judging, and the item is not judged. Leases are renewed while it
-        thinks. A blocking client calls it in threads, with a ``concurrency`` of 1 in the caller's;
-        the other one also takes a coroutine function. ``seen`` is called, in whatever thread, with
-        the status after each label; not with a key that may not see it.
+        It is given an item and returns a loss, losses or a preference; of a pool that names a score
+        it returns the score, in its direction, in place of the loss. Where it cannot tell it calls
+        `item.unjudgeable` and returns None. What it raises ends the judging, and the item is not
+        judged. Leases are renewed while it thinks. A blocking client calls it in threads, with a
+        ``concurrency`` of 1 in the caller's; the other one also takes a coroutine function.
+        ``seen`` is called, in whatever thread, with the status after each label; not with a key
+        that may not see it.
         """
         return self._judged(verdict, worker, concurrency, None, seen)
 
@@ -440,7 +442,9 @@ class Session:
         seen: Seen | None,
     ) -> JudgeResult:
         if self._keep is not None:
-            self.client.run(calls.take_up(self.id, fingerprint(verdict), keep=self._keep))
+            task = self.client.run(calls.task_of(self.id))
+            judge = fingerprint(verdict, scored=task.turned)
+            self.client.run(calls.take_up(self.id, judge, keep=self._keep))
             self._keep = None
         with self._names.use(worker) as name:
             workers = workers_of(self.id, name, concurrency, size, seen)

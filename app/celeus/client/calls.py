@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from celeus.client.exchange import (
     Flow,
@@ -18,12 +18,14 @@ from celeus.client.exchange import (
     sent,
 )
 from celeus.client.fingerprint import Fingerprint
+from celeus.client.label_loop import JudgeTask
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
 from celeus.client.results import Claim, Plan, Pool, Status, Tombstone
 from celeus.client.resuming import LOG, check_judge, taken_up
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
+from celeus.units import SHARES, number_on
 
 T = TypeVar("T")
 POOLS, SESSIONS, TOMBSTONES = "/v1/pools", "/v1/sessions", "/v1/tombstones"
@@ -36,6 +38,8 @@ JUDGE = "judge-"
 MOST_TAGS = 12
 MOST_SOUGHT = 200
 """Characters by which a session is sought."""
+AMOUNTS = ("alpha", "precision", "group_precision", "margin", "risk", "threshold")
+"""Members of an opening that are numbers on the scale, and may be given as text."""
 FILE_MEMBERS = {
     "score": {"name": "score_name", "better": "score_better"},
     "based_on": {
@@ -166,14 +170,14 @@ def delete_session(session: str, purge: str | None) -> Flow[Tombstone]:
 def plan(pool: Pool | str, asked: Mapping[str, Any]) -> Flow[Plan]:
     """How many labels a session would take."""
     path, headers = f"{POOLS}/{id_of(pool)}/planning", {"Content-Type": "application/json"}
-    body = encoded(asked, "the plan")
+    body = encoded((yield from _in_numbers(pool, asked)), "the plan")
     request = Request("POST", path, headers=headers, body=body, seconds=PLAN_SECONDS)
     return read(Plan, (yield from sent(request)).document())
 
 
 def open_session(pool: Pool | str, opening: Mapping[str, Any]) -> Flow[Status]:
     """A new session on a sealed pool."""
-    form = {"pool_id": id_of(pool), **opening}
+    form = {"pool_id": id_of(pool), **(yield from _in_numbers(pool, opening))}
     return read(Status, (yield from created(SESSIONS, form)))
 
 
@@ -184,7 +188,7 @@ def resume_session(
 
     With ``fresh`` the one that is there is closed.
     """
-    given = json.loads(encoded(opening, "the opening"))
+    given = json.loads(encoded((yield from _in_numbers(pool, opening)), "the opening"))
     tag = _settings_tag(given)
     query: dict[str, Any] = {"q": name[:MOST_SOUGHT]}
     while True:
@@ -205,6 +209,48 @@ def resume_session(
             if isinstance(tags, list):
                 form["tags"] = [*tags, tag]
             return (yield from open_session(pool, form))
+
+
+def _in_numbers(pool: Pool | str, given: Mapping[str, Any]) -> Flow[Mapping[str, Any]]:
+    """The settings of a session or a plan with text such as "10%" as numbers on the pool's scale.
+
+    The pool is asked for its scale only where there is such text.
+    """
+    found: list[str] = []
+    _amounts(given, lambda text, *_: found.append(text))
+    if not found:
+        return given
+    known = pool if isinstance(pool, Pool) else (yield from get_pool(id_of(pool)))
+    scales = {name: (one.lower, one.upper) for name, one in known.metrics.items()}
+    loss = known.loss
+    of_all = next(iter(scales.values())) if loss is None else (loss.lower, loss.upper)
+
+    def number(text: str, field: str, metric: str | None) -> float:
+        # The service refuses a metric that the pool has not
+        scale = SHARES[0] if field == "alpha" else scales.get(metric or "", of_all)
+        return number_on(scale, text, field)
+
+    return cast("Mapping[str, Any]", _amounts(given, number))
+
+
+def _amounts(
+    given: object,
+    number: Callable[[str, str, str | None], object],
+    field: str = "",
+    metric: str | None = None,
+) -> object:
+    """Settings with the result of ``number`` in place of every threshold or width that is text.
+
+    It is called with the text, its field, and the metric that it is for, if that is named.
+    """
+    if isinstance(given, Mapping):
+        if field in AMOUNTS:
+            return {name: _amounts(one, number, field, name) for name, one in given.items()}
+        metric = given.get("metric")
+        return {name: _amounts(one, number, name, metric) for name, one in given.items()}
+    if isinstance(given, list | tuple):
+        return [_amounts(one, number, field, metric) for one in given]
+    return number(given, field, metric) if isinstance(given, str) and field in AMOUNTS else given
 
 
 def _settings_tag(given: Mapping[str, Any]) -> str:
@@ -257,6 +303,11 @@ def get_session(session: str) -> Flow[Status]:
 
 def change_session(session: str, settings: Mapping[str, Any]) -> Flow[Status]:
     """Where a session stands with new settings."""
+    precision = settings.get("precision")
+    if isinstance(precision, str):
+        scale = (yield from get_session(session)).scale
+        ends = SHARES[0] if scale is None else (scale.lower, scale.upper)
+        settings = {**settings, "precision": number_on(ends, precision, "precision")}
     return read(Status, (yield from post(f"{SESSIONS}/{session}", settings, "PATCH")))
 
 
@@ -266,10 +317,9 @@ def session_claims(session: str, wanted: Mapping[str, Any]) -> Flow[list[Claim]]
     return [read(Claim, claim) for claim in member(told, "data")]
 
 
-def lease_seconds(session: str) -> Flow[float]:
-    """How long what is held may be unheard of."""
-    told: float = member((yield from get(f"{SESSIONS}/{session}/task")), "lease_seconds")
-    return told
+def task_of(session: str) -> Flow[JudgeTask]:
+    """The facts a session's judge needs."""
+    return JudgeTask.of((yield from get(f"{SESSIONS}/{session}/task")))
 
 
 def amend(session: str, form: Mapping[str, Any]) -> Flow[Status | None]:

@@ -36,7 +36,7 @@ from typing import Literal
 ATOMS = (type(None), bool, int, float, complex, str, bytes, type(...))
 CONTAINERS = (list, set, dict)
 LETTERS = 10
-"""Digits of a digest: with another one and a runtime they fit into a tag of a session."""
+"""Digits of a digest: two digests and a runtime fit into a tag of a session."""
 MOST_RUNTIME = 12
 MOST_MEMBERS = 10_000
 """Members of a container of other than JSON values that are read."""
@@ -53,7 +53,7 @@ _BUILTINS = frozenset({"eval", "exec", "globals", "__import__"})
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Whether a judge is the one that judged before, and ``why`` that is so."""
+    """The verdict on a judge against the one that judged before, and ``why`` it is so."""
 
     verdict: Literal["same", "changed", "unknown"]
     why: str
@@ -61,7 +61,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a judge is known by; ``unread`` names what of it could not be read."""
+    """Digests that a judge is known by; ``unread`` names the parts that could not be read."""
 
     runtime: str
     code: str
@@ -90,8 +90,11 @@ class Fingerprint:
         return Comparison("same", "") if unknown is None else Comparison("unknown", unknown)
 
 
-def fingerprint(judge: object) -> Fingerprint:
-    """Return the fingerprint of a function, or of whatever describes a judge in plain values."""
+def fingerprint(judge: object, *, scored: bool = False) -> Fingerprint:
+    """Return the fingerprint of a function, or of whatever describes a judge in plain values.
+
+    A function whose returns are scores (``scored``) is another judge than if they were losses.
+    """
     runtime = (sys.implementation.cache_tag or "")[:MOST_RUNTIME] if callable(judge) else "data"
     whose = judge if hasattr(judge, "__module__") else type(judge)
     reader = _Reader(str(getattr(whose, "__module__", "")).partition(".")[0])
@@ -100,6 +103,8 @@ def fingerprint(judge: object) -> Fingerprint:
     except (OSError, RecursionError, ValueError):
         return Fingerprint(runtime, "", "", ("the judge",))
     values = "" if reader.unread else _digest(reader.values)
+    if scored:
+        code = [code, "returns a score"]
     return Fingerprint(runtime, _digest(code), values, tuple(dict.fromkeys(reader.unread)))
 
 
@@ -120,7 +125,7 @@ class _Reader:
         self._files: set[Path] = set()
         self._seen: dict[int, int] = {}
         self._alive: list[object] = []
-        """What was seen, so that no other object gets its id."""
+        """Objects seen, kept so that no other object gets the id of one."""
 
     def read(  # noqa: PLR0911 -- one a kind of value
         self, name: str, value: object, *, stays: bool = True
@@ -157,7 +162,7 @@ class _Reader:
         return self._kept(name, [kind.__name__, _repr(kind, value)], stays=stays)
 
     def _fixed(self, name: str, value: Collection[object], *, stays: bool) -> object:
-        inner = [self.read(name, one, stays=stays) for one in self._ordered(value)]
+        inner = [self.read(name, member, stays=stays) for member in self._ordered(value)]
         return [type(value).__name__, inner]
 
     def _ordered(self, value: Collection[object]) -> Collection[object]:
@@ -165,7 +170,7 @@ class _Reader:
         if not isinstance(value, set | frozenset):
             return value
         # By what they are alone: what was seen before depends on the order
-        return sorted(value, key=lambda one: json.dumps(_Reader(self._package).read("", one)))
+        return sorted(value, key=lambda member: json.dumps(_Reader(self._package).read("", member)))
 
     def _kept(self, name: str, read: object, *, stays: bool) -> object:
         if stays:
@@ -183,7 +188,7 @@ class _Reader:
             return ["unread", kind]
         if isinstance(value, dict):
             return [kind, _sorted([self.read(name, pair) for pair in value.items()])]
-        return [kind, [self.read(name, one) for one in self._ordered(value)]]
+        return [kind, [self.read(name, member) for member in self._ordered(value)]]
 
     def _code(  # noqa: PLR0911 -- one a kind of value
         self, name: str, value: object
@@ -223,8 +228,8 @@ class _Reader:
 
     def _members(self, name: str, members: dict[str, object]) -> object:
         return [
-            [member, self.read(f"{name}.{member}", one, stays=isinstance(one, str))]
-            for member, one in sorted(members.items())
+            [member, self.read(f"{name}.{member}", value, stays=isinstance(value, str))]
+            for member, value in sorted(members.items())
         ]
 
     def _function(self, function: FunctionType) -> object:
@@ -271,7 +276,7 @@ class _Reader:
         """Return an installed function by its name, with the functions that it was put around."""
         known = len(self.unread)
         around = closure | {"wrapped": getattr(function, "__wrapped__", None)}
-        inner = [self.read(name, one, stays=False) for name, one in sorted(around.items())]
+        inner = [self.read(name, value, stays=False) for name, value in sorted(around.items())]
         # What else it holds is the installed package's
         del self.unread[known:]
         return ["installed", function.__module__, function.__qualname__, inner]
@@ -337,7 +342,8 @@ class _Reader:
                 code = compile(content, name, "exec", dont_inherit=True)
                 whole = file.name == "__init__.py"
                 package = name if whole else name.rpartition(".")[0]
-                return [_bytecode(code), [self._imported(one) for one in _imports(code, package)]]
+                imported = [self._imported(module) for module in _imports(code, package)]
+                return [_bytecode(code), imported]
         return hashlib.sha256(content).hexdigest()
 
 
@@ -345,8 +351,8 @@ def _bytecode(code: CodeType) -> object:
     """Return the bytecode and its constants, without names of files and numbers of lines."""
     reader = _Reader()
     constants = [
-        _bytecode(one) if isinstance(one, CodeType) else reader.read("", one)
-        for one in code.co_consts
+        _bytecode(constant) if isinstance(constant, CodeType) else reader.read("", constant)
+        for constant in code.co_consts
     ]
     names = [code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars]
     counts = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags]
@@ -354,34 +360,42 @@ def _bytecode(code: CodeType) -> object:
     return [code.co_code.hex(), table.hex(), constants, names, counts]
 
 
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    """Yield code and the code within it, the outer one first."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
+
+
 def _names(code: CodeType, operations: frozenset[str]) -> set[str]:
     """Return the names that code, and the code within it, loads or stores by these operations."""
-    names = {one.argval for one in dis.get_instructions(code) if one.opname in operations}
-    inner = (one for one in code.co_consts if isinstance(one, CodeType))
-    return names.union(*(_names(one, operations) for one in inner))
+    return {
+        step.argval
+        for part in _nested(code)
+        for step in dis.get_instructions(part)
+        if step.opname in operations
+    }
 
 
 def _used(code: CodeType) -> set[str]:
     """Return all names that code, and the code within it, uses, those of attributes too."""
-    inner = (one for one in code.co_consts if isinstance(one, CodeType))
-    return set(code.co_names).union(*map(_used, inner))
+    return {name for part in _nested(code) for name in part.co_names}
 
 
 def _imports(code: CodeType, package: str) -> Iterator[str]:
     """Yield the names of what code in a package imports, each of which may be a module."""
-    steps = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
-    for at, step in enumerate(steps):
-        if step.opname == "IMPORT_NAME":
-            level, members = steps[at - 2].argval, steps[at - 1].argval
-            name = step.argval
-            if level:
-                with suppress(ImportError):
-                    name = importlib.util.resolve_name("." * level + name, package)
-            yield name
-            yield from (f"{name}.{member}" for member in members or () if member != "*")
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _imports(one, package)
+    for part in _nested(code):
+        steps = [step for step in dis.get_instructions(part) if step.opname != "EXTENDED_ARG"]
+        for at, step in enumerate(steps):
+            if step.opname == "IMPORT_NAME":
+                level, members = steps[at - 2].argval, steps[at - 1].argval
+                name = step.argval
+                if level:
+                    with suppress(ImportError):
+                        name = importlib.util.resolve_name("." * level + name, package)
+                yield name
+                yield from (f"{name}.{member}" for member in members or () if member != "*")
 
 
 def _spec(name: str) -> ModuleSpec | None:

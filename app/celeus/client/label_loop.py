@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Protocol, Self
 
 from celeus.client.config import LEASE_SECONDS
 from celeus.client.exchange import TRIES, Flow, Pause, member, post
@@ -26,15 +28,76 @@ STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "
 """States in which no label is needed."""
 NONE_LEFT = frozenset({"all_leased", "waiting"})
 """States in which others have yet to judge what they hold."""
-PREFERENCES = frozenset({"left", "tie", "right"})
+PREFERENCES = {word: word for word in ("left", "tie", "right")}
 """What a function says of two answers as it saw them: by `a` one may mean a system or a place."""
-NO_VERDICT = "the judge gave no verdict"
+PREFERENCES |= dict.fromkeys(("both bad", "bothbad", "tie (bothbad)", "tie (both bad)"), "both_bad")
 PASSED = {"pass": True}
 """What is said of an item that somebody else is to judge."""
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
 
+TAKEN = 'return a loss as a number, or call item.unjudgeable("why") where nobody can tell'
+
 Seen = Callable[[Status], object]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedScore:
+    """The score that a judge's function returns in place of a loss: name, direction and range."""
+
+    name: str
+    higher: bool
+    whole: bool
+    lower: float
+    upper: float
+
+    def loss(self, value: object, item: str) -> float:
+        """Return the loss of a value of the score; refuses one that it cannot have."""
+        number = finite(value, f"the {self.name} of {item!r}", "score")
+        values = {self.lower, self.upper} if self.whole else {number}
+        if not self.lower <= number <= self.upper or number not in values:
+            rule = f"{self.lower:g} {'or' if self.whole else 'to'} {self.upper:g}"
+            message = f"the {self.name} of {item!r} must be {rule}, and is {shortened(value)}"
+            raise InvalidValue(message, field="score", rule=rule, value=number)
+        if not self.higher:
+            return number
+        # In decimals, so that a score of 0.9 is a loss of 0.1
+        lower, upper, exact = (Decimal(repr(end)) for end in (self.lower, self.upper, number))
+        return float(lower + upper - exact)
+
+
+NO_SCORES: Mapping[str | None, JudgedScore] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeTask:
+    """The facts a judge needs: how long a lease is, and the score to return, if one is named.
+
+    ``scores`` are by metric, and under None of the loss or of each of several answers.
+    """
+
+    lease_seconds: float
+    scores: Mapping[str | None, JudgedScore]
+
+    @property
+    def turned(self) -> bool:
+        """True if a score that is returned is better the higher it is."""
+        return any(score.higher for score in self.scores.values())
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """Read the answer of a service."""
+        parts: dict[str | None, Mapping[str, Any]] = {None: document}
+        scores: dict[str | None, JudgedScore] = {}
+        for metric in document.get("metrics") or ():
+            parts[metric["name"]] = metric | {"loss": metric}
+        for name, part in parts.items():
+            loss = part.get("comparison") or part.get("loss")
+            if part.get("score") and loss:
+                score, (lower, upper) = part["score"], map(float, loss["scale"])
+                higher, whole = score["better"] == "higher", loss["kind"] == "zero_one"
+                scores[name] = JudgedScore(score["name"], higher, whole, lower, upper)
+        return cls(member(document, "lease_seconds"), scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +185,10 @@ class Turn:
         self._holder = holder
 
     def observe(self, loss: Any, comment: str | None = None) -> None:  # noqa: ANN401 -- also numbers of NumPy
-        """The loss; of several systems or metrics the losses by name, or as `answers` are shown."""
+        """The loss; of several systems or metrics the losses by name, or as `answers` are shown.
+
+        It is a loss, of which less is better, also where the pool names a score.
+        """
         said: dict[str, Any]
         if isinstance(loss, Mapping):
             said = {"losses": {name: self._number(one) for name, one in loss.items()}}
@@ -137,7 +203,10 @@ class Turn:
         self._say(comment, label=int(label))
 
     def prefer(self, side: str, grade: int | None = None, comment: str | None = None) -> None:
-        """Which of two answers is better: `left`, `tie` or `right`, and by how many grades."""
+        """Which of two answers is better: `left`, `tie` or `right`, and by how many grades.
+
+        `both_bad` counts as a tie, and is kept apart from it.
+        """
         self._say(comment, preference=side, **({} if grade is None else {"grade": grade}))
 
     def unjudgeable(self, why: str, comment: str | None = None) -> None:
@@ -152,22 +221,40 @@ class Turn:
         """Hold it for another `lease_seconds`; false where somebody else holds it by now."""
         return self._holder()
 
-    def take(self, verdict: object) -> None:
-        """What a function said of it: a loss, losses, a preference, or None for no verdict.
+    def take(self, verdict: object, scores: Mapping[str | None, JudgedScore] = NO_SCORES) -> None:
+        """What a function returned for it: a loss, losses or a preference; or scores, if named.
 
-        None after the function has said it itself, as by `label`, leaves that.
+        None is taken only where the function has said it itself, as by `label`. Refuses what may
+        mean one thing or its opposite.
         """
         if verdict is None:
             if self.said is None:
-                self.unjudgeable(NO_VERDICT)
+                message = f"the judge returned nothing for {self.id!r}: {TAKEN}"
+                raise InvalidValue(message, field="judge", rule=TAKEN)
         elif isinstance(verdict, str):
-            if verdict not in PREFERENCES:
-                rule = "left, tie or right, or a loss as a number"
+            word = PREFERENCES.get(" ".join(verdict.lower().replace("_", " ").split()))
+            if word is None:
+                rule = "a loss as a number, such as 0.0 (left, tie or right of two answers)"
+                if self.left is not None:
+                    rule = "left, tie or right, or a loss as a number; both_bad is a tie of its own"
                 message = f"a verdict on {self.id!r} must be {rule}, and is {shortened(verdict)}"
                 raise InvalidValue(message, field="preference", rule=rule, value=verdict)
-            self.prefer(verdict)
+            self.prefer(word)
         else:
-            self.observe(verdict)
+            self.observe(self._losses(verdict, scores))
+
+    def _losses(self, verdict: Any, scores: Mapping[str | None, JudgedScore]) -> Any:  # noqa: ANN401 -- as `observe` takes it
+        """The losses that are returned, or that are the scores returned."""
+
+        def loss(value: object, name: str | None = None) -> object:
+            score = scores.get(name, scores.get(None))
+            return value if score is None or value is None else score.loss(value, self.id)
+
+        if isinstance(verdict, Mapping):
+            return {name: loss(value, name) for name, value in verdict.items()}
+        if isinstance(verdict, Sequence):
+            return [loss(value) for value in verdict]
+        return loss(verdict)
 
     @property
     def place(self) -> dict[str, int]:
@@ -178,6 +265,12 @@ class Turn:
         self.said = said | ({} if comment is None else {"comment": comment})
 
     def _number(self, loss: object) -> float | None:
+        if isinstance(unboxed(loss), bool):
+            message = (
+                f"the loss of {self.id!r} is {loss}: is it right or wrong? Return a loss from 0.0"
+                ' to 1.0, or name what is returned, as score=("accuracy", "higher")'
+            )
+            raise InvalidValue(message, field="loss", rule="a number", value=bool(loss))
         return None if loss is None else finite(loss, f"a loss of {self.id!r}", "loss")
 
     def __repr__(self) -> str:
@@ -214,6 +307,7 @@ class Turns:
         self.wait_paused = wait_paused
         self.seen = seen
         self.held: list[Turn] = []
+        self.scores = NO_SCORES
         self.state = "active"
         self.rest = 0.0
         self.status: Mapping[str, Any] = {}
@@ -289,9 +383,14 @@ class Turns:
         return held if self.many else held[0]
 
     def take(self, held: list[Turn], verdicts: Any) -> None:  # noqa: ANN401 -- what a judge returns
-        """Keep what a judge returned for what it was `shown`."""
-        for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
-            turn.take(verdict)
+        """Keep what a judge returned for what it was `shown`, all of it or nothing."""
+        try:
+            for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
+                turn.take(verdict, self.scores)
+        except BaseException:
+            for turn in held:
+                turn.said = None
+            raise
 
     def keep(self, *, patient: bool = True) -> Flow[bool]:
         """Renew the leases of what is held; whether all of it is still held."""
@@ -400,10 +499,15 @@ def total(workers: Sequence[Turns]) -> JudgeResult:
 
 def finite(value: object, what: str, field: str) -> float:
     """A number as Python has it, one of NumPy too; raises InvalidValue for anything else."""
-    item = getattr(value, "item", None)
-    number = item() if callable(item) and getattr(value, "size", 1) == 1 else value
+    number = unboxed(value)
     if not isinstance(number, Real) or not math.isfinite(number):
         rule = "a finite number"
         said = f"{what} must be {rule}, and is {shortened(number)}"
         raise InvalidValue(said, field=field, rule=rule, value=number)
     return float(number)
+
+
+def unboxed(value: object) -> object:
+    """Return a number of NumPy or the like as Python has it, and all else as it is."""
+    item = getattr(value, "item", None)
+    return item() if callable(item) and getattr(value, "size", 1) == 1 else value

@@ -322,7 +322,7 @@ class Systems:
     a: str | None
     b: str | None
     loss: Loss
-    normalisation: str
+    normalisation: str | None
     names: tuple[str, ...]
 
 
@@ -351,6 +351,20 @@ class Pool:
     created_at: str
     sealed_at: str | None
     raw: Raw = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Provisional:
+    """The interval with the rounds that wait, and the draws open before them at their worst.
+
+    It covers the truth at the same alpha, at once with all other intervals shown. It stops nothing.
+    """
+
+    lower: float
+    upper: float
+    open: int
+    judged: int
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +438,7 @@ class Status(StatusMethods):
     lower: float | None
     upper: float | None
     width: float | None
+    provisional: Provisional | None
     score: Score | None
     sentence: str
     words: Words

@@ -70,7 +70,10 @@ async def judge_together(
 
     Calls under way when the session has stopped are soon cancelled.
     """
-    lease = min(LEASE_SECONDS, await client.run(calls.lease_seconds(workers[0].session)))
+    task = await client.run(calls.task_of(workers[0].session))
+    lease = min(LEASE_SECONDS, task.lease_seconds)
+    for turns in workers:
+        turns.scores = task.scores
     locks = [asyncio.Lock() for _ in workers]
 
     async def work(turns: Turns, lock: asyncio.Lock) -> None:

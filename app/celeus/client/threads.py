@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager, suppress
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from celeus.client import calls
 from celeus.client.config import HEARTBEATS, LAST_SECONDS, LEASE_SECONDS
@@ -18,6 +18,9 @@ from celeus.errors import Refusal
 
 if TYPE_CHECKING:
     from celeus.client.blocking import Client
+
+
+T = TypeVar("T")
 
 
 class WorkerNames:
@@ -66,7 +69,10 @@ def judge_together(
 
     Calls under way when the session has stopped, or one has failed, are soon let go of.
     """
-    lease = min(LEASE_SECONDS, client.run(calls.lease_seconds(workers[0].session)))
+    task = client.run(calls.task_of(workers[0].session))
+    lease = min(LEASE_SECONDS, task.lease_seconds)
+    for turns in workers:
+        turns.scores = task.scores
     locks = [threading.Lock() for _ in workers]
     stop = Event()
 
@@ -103,7 +109,7 @@ def _work_in_threads(
     stop: Event,
 ) -> None:
     """Have all workers work; raises what the first of them raised."""
-    under_way = {_started(work, *worker): worker[0] for worker in workers.items()}
+    under_way = {started(work, *worker): worker[0] for worker in workers.items()}
     going_on = set(under_way)
     try:
         while going_on:
@@ -127,19 +133,15 @@ def _work_in_threads(
         future.result()
 
 
-def _started(
-    work: Callable[[Turns, threading.Lock], None], turns: Turns, lock: threading.Lock
-) -> Future[None]:
-    """Work in a thread, which does not keep the program from ending."""
-    future = Future[None]()
+def started(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401 -- of any function
+    """Call a function in a thread, which does not keep the program from ending."""
+    future = Future[T]()
 
     def run() -> None:
         try:
-            work(turns, lock)
+            future.set_result(work(*arguments))
         except BaseException as error:  # noqa: BLE001 -- raised where it is waited for
             future.set_exception(error)
-        else:
-            future.set_result(None)
 
     threading.Thread(target=run, daemon=True).start()
     return future

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from celeus.commands.options import HERE, ReadKeyFile, SessionId, Url
+from celeus.commands.options import HERE, NUMBER, ReadKeyFile, SessionId, Url
 from celeus.errors import InvalidValue, Refusal
 from celeus.shorten import one_line
 
@@ -59,20 +59,31 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         float, typer.Option(min=0.0, max=604_800.0, help="How many seconds to wait for an answer.")
     ] = 0.0,
     at_most: Annotated[
-        float | None,
-        typer.Option(help="Ask whether the risk is at most this, not what the session asks."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER,
+            help="Ask whether the risk is at most this, such as 0.1 or 10%, not what the session"
+            " asks.",
+        ),
     ] = None,
     at_least: Annotated[
-        float | None,
-        typer.Option(help="Ask whether the risk is at least this, not what the session asks."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER,
+            help="Ask whether the risk is at least this, not what the session asks.",
+        ),
     ] = None,
     score_at_most: Annotated[
-        float | None,
-        typer.Option(help="Ask whether the score is at most this, such as 0.05 for 5 %."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER, help="Ask whether the score is at most this, such as 0.05 or 5%."
+        ),
     ] = None,
     score_at_least: Annotated[
-        float | None,
-        typer.Option(help="Ask whether the score is at least this, such as 0.8 for 80 %."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER, help="Ask whether the score is at least this, such as 0.8 or 80%."
+        ),
     ] = None,
     compare: Annotated[
         str | None,
@@ -83,10 +94,11 @@ def gate(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = None,
     margin: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            min=0.0,
-            help="With --compare: ask the interval whether it is worse by no more than this.",
+            metavar=NUMBER,
+            help="With --compare: ask the interval whether it is worse by no more than this, such"
+            " as 0.02 or 2pt (points).",
         ),
     ] = None,
     metric: Annotated[
@@ -113,8 +125,9 @@ def gate(  # noqa: PLR0913 -- one parameter an option
 
     --at-most, --at-least, the same with --score and --margin are valid although the session did not
     ask for them when it was opened: its interval holds the mean, so it is right about every
-    threshold at once. The risk is the mean loss; the score is what its pool calls it, turned over
-    where higher is better. Of several claims --metric names one, whose interval holds by itself.
+    threshold at once; one off the scale is refused. The risk is the mean loss; the score is what
+    its pool calls it, turned over where higher is better. Of several claims --metric names one,
+    whose interval holds by itself.
     """
     from celeus.gates.documents import part_of
     from celeus.gates.questions import question_of

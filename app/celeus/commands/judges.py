@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from celeus.commands.options import HERE, All, LabelKeyFile, SessionId, Url, confirm_all
-from celeus.errors import InvalidValue, Refusal
+from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
     from celeus.client.blocking import Session
-    from celeus.client.label_loop import Turn
     from celeus.client.results import Status
     from celeus.judges.cases import Case, Model, Opinion
     from celeus.judges.endpoint import Endpoint
@@ -65,6 +64,8 @@ class Wish:
     key_env: str
     prices: tuple[float, float, float | None]
     cache: Path
+    soft: bool = False
+    """The probabilities of the verdicts are asked for."""
 
     @property
     def name(self) -> str:
@@ -131,31 +132,18 @@ def judge(  # noqa: PLR0913 -- one parameter an option
     from celeus.client.blocking import Client
     from celeus.client.service import check_session
     from celeus.commands.gate import key_of
+    from celeus.judges.trial import Readability, judge_session
 
     check_session(session)
     cache = cache or Path(f"{session}.verdicts.jsonl")
     prices = (price_in, price_out, max_cost)
     wish = Wish(rubric, model, program, base_url, key_env, prices, cache)
     with _finished(), _working(wish) as working, Client(url, key_of(api_key_file)) as client:
-        faults: list[BaseException] = []
-
-        def told(turn: "Turn") -> None:
-            try:
-                _say(turn, working.judge(_case(turn)))
-            except BaseException as error:
-                faults.append(error)
-                working.end()
-                raise
-
         judged = client.session(session)
         _check_begun(judged, working, all_=all_, keep=keep)
-        try:
-            done = judged.judge(told, concurrency=concurrency, worker=worker)
-        except Refusal:
-            # The first of them: what follows are judges that were stopped for it
-            if faults:
-                raise faults[0] from None
-            raise
+        readability = Readability(show)
+        parts = (readability, concurrency, worker, working.end)
+        done = judge_session(judged, working.judge, *parts)
         counts = f"{done.labels} labels now, {done.unjudgeable} of them unjudgeable"
         typer.echo(
             f"{session}: {wish.name} is the truth here; {counts}; {where(judged)}"
@@ -185,23 +173,36 @@ def guess(  # noqa: PLR0913 -- one parameter an option
     wrong. Exit status 3 where another run goes on, without paying twice.
     """
     from celeus.judges.guessing import guessed, opinions, read_pool, write_pool
+    from celeus.judges.trial import Readability
 
     if out.is_dir() or not out.parent.is_dir():
         why = "it is a folder" if out.is_dir() else "its folder is not there"
         raise InvalidValue(f"{out} cannot be written: {why}", field="out")
     cache = cache or out.with_name(f"{out.name}.verdicts.jsonl")
     prices = (price_in, price_out, max_cost)
-    wish = Wish(rubric, model, program, base_url, key_env, prices, cache)
+    wish = Wish(rubric, model, program, base_url, key_env, prices, cache, soft=True)
     rows = read_pool(pool)
     with _finished(), _working(wish) as working:
         for row in rows:
             working.check(row.case)
-        done = guessed(rows, opinions(rows, working.judge, concurrency, working.end))
+        readability = Readability(lambda _: None)
+
+        def opinion_of(case: "Case") -> "Opinion":
+            opinion = working.judge(case)
+            readability.check(case.id, opinion)
+            return opinion
+
+        done = guessed(rows, opinions(rows, opinion_of, concurrency, working.end))
         write_pool(out, done.lines)
         typer.echo(
             f"{out}: guesses of {wish.name} on {len(rows)} items, {done.soft} soft, {done.hard}"
             f" hard, {done.untold} without a verdict; mean guess {done.mean:.3f}{working.bill()}"
         )
+
+
+def show(line: str) -> None:
+    """Write a line on how an answer was read to stderr."""
+    typer.echo(line, err=True)
 
 
 def status_of(session: "Session") -> "Status | None":
@@ -289,6 +290,14 @@ def _working(wish: Wish) -> Iterator[Worker]:
         if wish.rubric is None or wish.model is None:
             raise InvalidValue("give a --rubric and a --model, or a --program", field="rubric")
         rubric, key = read_rubric(wish.rubric), key_of(wish.key_env)
+        if wish.soft and rubric.alike is not None:
+            one, other = rubric.alike
+            raise InvalidValue(
+                f"{wish.rubric}: the verdicts {one!r} and {other!r} may share their first token,"
+                " whose probability is the guess: rename one so that they begin differently, or of"
+                " a scale of numbers take those of one digit; celeus judge takes them as they are",
+                field="rubric",
+            )
         if key is None and wish.base_url == OPENAI:
             raise InvalidValue(f"there is no key in {wish.key_env}: set it", field="key_env")
         endpoint = Endpoint(wish.base_url, key, wish.model, prices, key_env=wish.key_env)
@@ -296,30 +305,3 @@ def _working(wish: Wish) -> Iterator[Worker]:
         verdicts = stack.enter_context(Verdicts(wish.cache))
         model = Model(endpoint, rubric, verdicts)
         yield Worker(model, model.shown, endpoint, verdicts)
-
-
-def _case(turn: "Turn") -> "Case":
-    """Return the case of a turn: sides or answers, without the names of their systems."""
-    from celeus.judges.cases import Answer, Case
-
-    shown = turn.answers
-    if turn.left is not None and turn.right is not None:
-        shown = (turn.left, turn.right)
-    answers = tuple(Answer(answer.answer, answer.payload) for answer in shown)
-    return Case(turn.id, turn.payload, answers)
-
-
-def _say(turn: "Turn", opinion: "Opinion") -> None:
-    """Hand on what a judge says, never what it only guesses."""
-    from celeus.judges.cases import NO_VERDICT
-
-    if opinion.loss is not None:
-        turn.observe(opinion.loss)
-    elif opinion.preference is not None:
-        turn.prefer(opinion.preference)
-    elif not opinion.losses:
-        turn.unjudgeable(opinion.reason or NO_VERDICT)
-    elif turn.left is not None:
-        turn.observe(dict(zip(("left", "right"), opinion.losses, strict=True)))
-    else:
-        turn.observe(list(opinion.losses))

@@ -11,6 +11,9 @@ from celeus.errors import InvalidValue
 HERE = "http://127.0.0.1:8000"
 """Address of a service on this machine, where no other is named."""
 
+NUMBER = "NUMBER"
+"""Name in the help of a number that may be in percent or points, as `celeus.units` reads it."""
+
 SessionId = Annotated[str, typer.Option(help="Id of the session, `ses_…`.")]
 Url = Annotated[str, typer.Option(envvar="CELEUS_URL", help="Address of the service.")]
 ReadKeyFile = Annotated[

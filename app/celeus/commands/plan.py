@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, ManageKeyFile, Url
+from celeus.commands.options import HERE, NUMBER, ManageKeyFile, Url
 from celeus.errors import InvalidValue
+from celeus.units import Amount
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -35,26 +36,33 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     ],
     *,
     precision: Annotated[
-        float | None,
-        typer.Option(help="Interval width to stop at; default: what suits the pool."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER,
+            help="Interval width to stop at, such as 0.1 or 10%; default: what suits the pool.",
+        ),
     ] = None,
     at_most: Annotated[
-        float | None, typer.Option(help="Ask whether the risk is at most this.")
+        str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at most this.")
     ] = None,
     at_least: Annotated[
-        float | None, typer.Option(help="Ask whether the risk is at least this.")
+        str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at least this.")
     ] = None,
     margin: Annotated[
-        float | None,
+        str | None,
         typer.Option(
+            metavar=NUMBER,
             help="Of two systems: decide which is at least as good, or that they are equivalent"
-            " within this; 0: no equivalence."
+            " within this; 0: no equivalence.",
         ),
     ] = None,
     target: Annotated[str, typer.Option(help="pool or population")] = "pool",
-    alpha: Annotated[float, typer.Option(help="Probability of ever being wrong.")] = 0.05,
+    alpha: Annotated[
+        str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")
+    ] = "0.05",
     risk: Annotated[
-        float | None, typer.Option(help="Mean loss you expect; default: what surrogates say.")
+        str | None,
+        typer.Option(metavar=NUMBER, help="Mean loss you expect; default: what surrogates say."),
     ] = None,
     policy: Annotated[
         list[str] | None,
@@ -75,6 +83,11 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     from celeus.client import blocking
     from celeus.commands.gate import key_of
 
+    numbers = {"precision": precision, "at_most": at_most, "at_least": at_least}
+    for name, written in (numbers | {"margin": margin, "alpha": alpha, "risk": risk}).items():
+        if written is not None:
+            # Before a file becomes a pool, which stays
+            Amount.of(written, name)
     asked: dict[str, Any] = {
         "target": target,
         "alpha": alpha,

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import All, confirm_all
+from celeus.commands.options import NUMBER, All, confirm_all
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
+from celeus.units import SHARES, number_on
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -69,10 +70,12 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
         str | None, typer.Option("--filter", help="Filter, where a task has several.")
     ] = None,
     precision: Annotated[
-        float | None, typer.Option(help="Width of the interval to stop at.")
+        str | None,
+        typer.Option(metavar=NUMBER, help="Width of the interval to stop at, such as 0.1 or 10%."),
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(help="Chance that the interval is wrong; default: 0.05.")
+        str | None,
+        typer.Option(metavar=NUMBER, help="Chance that the interval is wrong; default: 0.05."),
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Most documents to run.", min=1)] = None,
     all_: All = False,
@@ -91,10 +94,11 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = None,
     margin: Annotated[
-        float | None,
+        str | None,
         typer.Option(
+            metavar=NUMBER,
             help="With --compare: stop once it is clear which is at least as good, or that both are"
-            " alike, within this margin."
+            " alike, within this margin.",
         ),
     ] = None,
     session: Annotated[
@@ -188,10 +192,15 @@ def lm_eval(  # noqa: PLR0913 -- one parameter an option
     if session is None and write_pool is None and precision is None and margin is None:
         ways = "--precision, --margin or --budget" if compare else "--precision or --budget"
         confirm_all(f"all documents of {tasks} would be run", ways, all_=all_ or budget is not None)
-    goal = Goal(precision, margin, ALPHA if alpha is None else alpha, budget)
+    # Losses lie from 0 to 1, whatever the scale of the score is
+    width, within, level = (
+        None if written is None else number_on(SHARES[0], written, name)
+        for name, written in (("precision", precision), ("margin", margin), ("alpha", alpha))
+    )
+    goal = Goal(width, within, ALPHA if level is None else level, budget)
     wanted = RunTarget(goal, output_path, surrogate or [], session, write_pool, hold)
     machine = Machine(batch_size, max_batch_size, device)
-    _run([Documents(name, options) for name in models], machine, wanted)
+    _run([Documents(settings, options) for settings in models], machine, wanted)
 
 
 def _run(models: "list[Documents]", machine: "Machine", wanted: RunTarget) -> None:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from celeus.commands.options import NUMBER
 from celeus.errors import InvalidValue
+from celeus.units import SHARES, Ends, check_asked_alpha, number_on
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -37,22 +39,30 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     policy: Annotated[str, typer.Option(help="Policy that chooses items and bets.")] = ("sharp"),
     target: Annotated[str, typer.Option(help="pool or population")] = "pool",
     precision: Annotated[
-        float | None,
-        typer.Option(help="Interval width to stop at; default: 0.05, or none with a question."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER,
+            help="Interval width to stop at; default: 0.05, or none with a question.",
+        ),
     ] = None,
     at_most: Annotated[
-        float | None,
-        typer.Option(help="Ask whether the risk is at most this, and stop at the answer."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER, help="Ask whether the risk is at most this, and stop at the answer."
+        ),
     ] = None,
     at_least: Annotated[
-        float | None,
-        typer.Option(help="Ask whether it is at least this; with both, stop at both answers."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER, help="Ask whether it is at least this; with both, stop at both answers."
+        ),
     ] = None,
     margin: Annotated[
-        float | None,
+        str | None,
         typer.Option(
+            metavar=NUMBER,
             help="Of two systems: decide which is at least as good, or that they are equivalent"
-            " within this; 0: no equivalence."
+            " within this; 0: no equivalence.",
         ),
     ] = None,
     best: Annotated[
@@ -62,8 +72,10 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         bool, typer.Option("--groups", help="Report the groups of the file, too.")
     ] = False,
     group_precision: Annotated[
-        float | None,
-        typer.Option(help="Interval width that every group is to have; default: as it comes."),
+        str | None,
+        typer.Option(
+            metavar=NUMBER, help="Interval width that every group is to have; default: as it comes."
+        ),
     ] = None,
     together: Annotated[
         bool, typer.Option("--together", help="All intervals hold at once with 1 - alpha.")
@@ -74,7 +86,9 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
     budget: Annotated[
         int | None, typer.Option(help="Labels at most; default: all items that can be drawn.")
     ] = None,
-    alpha: Annotated[float, typer.Option(help="Probability of ever being wrong.")] = 0.05,
+    alpha: Annotated[
+        str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")
+    ] = "0.05",
     runs: Annotated[
         int, typer.Option(help="How many sessions to simulate, each with its own seed.")
     ] = 20,
@@ -113,7 +127,10 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
         "together": together,
         "small_groups": small_groups != "merge",
     }
-    shared = SimulationOptions(file, lower, upper, alpha, budget, runs, ahead, seed)
+    scale, level = (lower, upper), number_on(SHARES[0], alpha, "alpha")
+    check_asked_alpha(level)
+    width = _on(scale, precision, "precision")
+    shared = SimulationOptions(file, lower, upper, level, budget, runs, ahead, seed)
     report: BestReport | TableReport | Report
     if best:
         rule = "left out with --best, which asks which system has the least mean loss of the pool"
@@ -126,21 +143,22 @@ def simulate(  # noqa: PLR0913 -- one parameter an option
             shared,
             plan_policy.beta,
             account=account,
-            precision=precision,
-            group_precision=group_precision,
+            precision=width,
+            group_precision=_on(scale, group_precision, "group_precision"),
             small_groups=small_groups,
         )
     else:
-        questions = _questions(at_most, at_least)
-        if precision is None and not questions and margin is None:
-            precision = PRECISION
+        thresholds = (_on(scale, at_most, "at_most"), _on(scale, at_least, "at_least"))
+        questions = _questions(*thresholds)
+        if width is None and not questions and margin is None:
+            width = PRECISION
         claim = Claim(
             target,  # type: ignore[arg-type]
-            alpha,
-            precision,
+            level,
+            width,
             population_bound=population_bound,
             questions=questions,
-            decide=margin,
+            decide=_on(scale, margin, "margin"),
             budget=budget,
         )
         report = _simulate_mean(shared, plan_policy, claim)
@@ -221,6 +239,10 @@ def _simulate_mean(shared: SimulationOptions, policy: "Policy", claim: "Claim") 
         run_session(truth, policy, claim, seed, ahead=ahead)[0] for seed in shared.seeds()
     ]
     return Report(str(shared.file), truth, policy, claim, shared.seed, certificates, ahead)
+
+
+def _on(scale: Ends, written: str | None, name: str) -> float | None:
+    return None if written is None else number_on(scale, written, name)
 
 
 def _check_positive(**options: int) -> None:

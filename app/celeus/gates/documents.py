@@ -66,7 +66,7 @@ def _claim(told: object, session: str, part: Part) -> Flow[dict[str, Any]]:
     rows = found.get("data") if isinstance(found, dict) else None
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, dict) and row.get("value") == part.value:
-            own = {name: row.get(name) for name in ("lower", "upper", "estimate", "score")}
+            own = {name: row.get(name) for name in ("lower", "upper", "estimate", "score", "scale")}
             said = {"decisions": row.get("answers"), "sentence": row.get("sentence")}
             level = told.get("alpha") if row.get("level") is None else row["level"]
             names = {"metric": part.metric, "column": part.column or None, "value": part.value}
@@ -108,6 +108,7 @@ def _is_session(document: dict[str, Any]) -> bool:
         and _is_verdict(document["verdict"])
         and _are_systems(document["systems"])
         and _is_score(document.get("score"))
+        and _is_scale(document.get("scale"))
         and isinstance(document.get("sentence"), str)
     )
 
@@ -148,6 +149,14 @@ def _is_verdict(one: object) -> bool:
 def _are_systems(names: object) -> bool:
     return names is None or (
         isinstance(names, dict) and all(isinstance(names.get(side), str) for side in ("a", "b"))
+    )
+
+
+def _is_scale(ends: object) -> bool:
+    return (
+        isinstance(ends, dict)
+        and all(_is_number(ends.get(name)) for name in ("lower", "upper"))
+        and ends["lower"] < ends["upper"]
     )
 
 

@@ -43,7 +43,8 @@ class SessionGate:
     """A session, or one claim of it, to be asked by the method that is called.
 
     Each fails the test where the answer is no, and does as `--celeus-undecided` says while there is
-    none.
+    none. A threshold is a number inside the session's scale; of a share also text, such as "10%",
+    and a margin such as "2pt".
     """
 
     ask: Callable[..., None]
@@ -52,23 +53,23 @@ class SessionGate:
         """Ask what the session was opened with."""
         self.ask({}, None, None)
 
-    def at_most(self, threshold: float) -> None:
+    def at_most(self, threshold: float | str) -> None:
         """Ask whether the risk, the mean loss, is at most this."""
         self.ask({"--at-most": threshold}, None, None)
 
-    def at_least(self, threshold: float) -> None:
+    def at_least(self, threshold: float | str) -> None:
         """Ask whether the risk is at least this."""
         self.ask({"--at-least": threshold}, None, None)
 
-    def score_at_most(self, threshold: float) -> None:
-        """Ask whether the score is at most this, such as 0.05 for 5 %."""
+    def score_at_most(self, threshold: float | str) -> None:
+        """Ask whether the score is at most this, such as 0.05 or "5%"."""
         self.ask({"--score-at-most": threshold}, None, None)
 
-    def score_at_least(self, threshold: float) -> None:
-        """Ask whether the score is at least this, such as 0.8 for 80 %."""
+    def score_at_least(self, threshold: float | str) -> None:
+        """Ask whether the score is at least this, such as 0.8 or "80%"."""
         self.ask({"--score-at-least": threshold}, None, None)
 
-    def compare(self, system: str, margin: float | None = None) -> None:
+    def compare(self, system: str, margin: float | str | None = None) -> None:
         """Ask whether this one of two systems may replace the other.
 
         It is at least as good, or equivalent within the session's margin; with a ``margin`` the
@@ -101,7 +102,9 @@ def celeus_gate(
     url, key = _celeus_service
 
     def gate(session: str, metric: str | None = None, group: str | None = None) -> SessionGate:
-        def ask(thresholds: Mapping[str, float], system: str | None, margin: float | None) -> None:
+        def ask(
+            thresholds: Mapping[str, float | str], system: str | None, margin: float | str | None
+        ) -> None:
             __tracebackhide__ = True
             from celeus.gates.documents import part_of
             from celeus.gates.questions import question_of

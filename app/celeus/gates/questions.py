@@ -1,14 +1,14 @@
 """The questions of a gate, and a session's answers to them."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from celeus.client.service import plain
 from celeus.core.interval import Interval
-from celeus.core.plans.stopping import Question, Side, rounding
+from celeus.core.plans.stopping import Question, rounding
 from celeus.errors import InvalidValue
+from celeus.units import Amount, Ends, check_margin, check_threshold
 
 SIDES = ("a", "b")
 
@@ -116,12 +116,13 @@ class Replacement:
     """May ``system`` replace the other one of two? A margin of None is the session's own."""
 
     system: str
-    margin: float | None
+    margin: Amount | None
 
     def answered(self, session: dict[str, Any]) -> dict[str, Any]:
         """Yes where it is at least as good or equivalent, no where the other is at least as good.
 
-        Raises InvalidValue where the session compares no such system.
+        Raises InvalidValue where the session compares no such system, or the margin is off the
+        scale.
         """
         names = named(session)
         if session["systems"] is None and session["verdict"] is None:
@@ -135,7 +136,10 @@ class Replacement:
         system = {"system": names[side], "unit": session["score"]["unit"]}
         if self.margin is None:
             return system | self._decided(session, side)
-        return system | self._seen(session, side, self.margin)
+        scale = _scale(session)
+        margin = self.margin.on(scale, "--margin")
+        check_margin(margin, scale, "--margin")
+        return system | self._seen(session, side, margin)
 
     def _side(self, *names: dict[str, str]) -> str | None:
         """The side so called, by the first kind of name that one is: a system may be named "b"."""
@@ -172,17 +176,29 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class ExtraQuestion:
-    """A question the session need not have asked; ``score``: of the score in place of the risk."""
+    """A question the session need not have asked: its ``option``, and the threshold as written."""
 
-    question: Question
-    score: bool
+    option: str
+    threshold: Amount
+
+    @property
+    def score(self) -> bool:
+        """Return True if it is asked of the score in place of the risk."""
+        return self.option.startswith("--score")
+
+    def on(self, scale: Ends) -> Question:
+        """Return the question on a scale; refuses a threshold that is not inside it."""
+        threshold = self.threshold.on(scale, self.option)
+        check_threshold(threshold, scale, self.option)
+        return Question("at_most" if self.option.endswith("at-most") else "at_least", threshold)
 
     def answered(self, session: dict[str, Any]) -> dict[str, Any]:
         """Answer by the session's interval of the risk, or of the score.
 
-        Raises InvalidValue where the session has no score of one system.
+        Raises InvalidValue where the session has no score of one system, and for a threshold off
+        its scale, which is that of the losses.
         """
-        found, question = session, self.question
+        found, question = session, self.on(_scale(session))
         name: dict[str, Any] = {}
         if self.score:
             compared = session["systems"] is not None or session["verdict"] is not None
@@ -202,26 +218,27 @@ class ExtraQuestion:
         }
 
 
+def _scale(session: dict[str, Any]) -> Ends:
+    return float(session["scale"]["lower"]), float(session["scale"]["upper"])
+
+
 def question_of(
-    thresholds: Mapping[str, float | None], compare: str | None, margin: float | None
+    thresholds: Mapping[str, str | float | None], compare: str | None, margin: str | float | None
 ) -> ExtraQuestion | Replacement | None:
-    """The question of the options by name, None where none is given; refuses several."""
+    """The question of the options by name, None where none is given; refuses several.
+
+    Numbers may be text, such as "10%" or "2pt"; they meet their scale when the session is read.
+    """
     given = {name: one for name, one in thresholds.items() if one is not None}
     if len(given) + (compare is not None) > 1:
         rule = f"one of {', '.join(thresholds)} and --compare"
         raise InvalidValue(f"give only {rule}", field="at_most", rule=rule)
     if margin is not None and compare is None:
         raise InvalidValue("--margin needs --compare", field="--margin", rule="with --compare")
-    for threshold in (*given.values(), margin):
-        if threshold is not None and not math.isfinite(threshold):
-            raise InvalidValue(
-                "the threshold must be a finite number", field="threshold", value=threshold
-            )
     if compare is not None:
-        return Replacement(compare, margin)
+        return Replacement(compare, None if margin is None else Amount.of(margin, "--margin"))
     for name, threshold in given.items():
-        side: Side = "at_most" if name.endswith("at-most") else "at_least"
-        return ExtraQuestion(Question(side, threshold), name.startswith("--score"))
+        return ExtraQuestion(name, Amount.of(threshold, name))
     return None
 
 

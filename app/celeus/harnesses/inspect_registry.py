@@ -29,9 +29,11 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
     *,
     session: str | None = None,
     logs: Logs = (),
-    precision: float | None = None,
-    at_most: float | None = None,
-    at_least: float | None = None,
+    precision: float | str | None = None,
+    at_most: float | str | None = None,
+    at_least: float | str | None = None,
+    score_at_most: float | str | None = None,
+    score_at_least: float | str | None = None,
     budget: Budget = None,
     file: str | None = None,
     score: str | None = None,
@@ -46,8 +48,9 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
     ``task`` is what `inspect eval` takes, and gets all other ``arguments``. With ``session`` it
     runs what that session of a service draws. Else a session is opened in process, in ``file``,
     by default one of the task and the model in the folder `.celeus`; ``precision``, ``at_most``,
-    ``at_least`` and ``budget`` are those of `celeus.certify`, of the mean loss, ``logs`` those of
-    `items`, and the rest as in `certified`.
+    ``at_least``, of the mean loss, ``score_at_most``, ``score_at_least``, of the accuracy, and
+    ``budget`` are those of `celeus.certify`, ``logs`` those of `items`, and the rest as in
+    `certified`.
     """
     try:
         found = load_tasks([task], arguments)
@@ -56,7 +59,9 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
             raise refused(f"{task} has not one task but {names}: name it, as exam.py@exam", "task")
         (inner,) = found
         options = options_of(score, scale, higher=higher)
-        claim = {"precision": precision, "at_most": at_most, "at_least": at_least, "budget": budget}
+        claim = {"precision": precision, "budget": budget}
+        claim |= {"at_most": at_most, "at_least": at_least}
+        claim |= {"score_at_most": score_at_most, "score_at_least": score_at_least}
         asked = {name: value for name, value in claim.items() if value is not None}
         opened: Session | str
         if session is not None:
@@ -84,6 +89,12 @@ def _in_process(
         raise refused(f"the score of {inner.name} could always be known better: {how}", "precision")
     model = get_model() if inner.model is None else inner.model
     named = options.higher is None and options.scale == WHOLE
+    of_score = next((name for name in asked if name.startswith("score_")), None)
+    if of_score is not None and not named:
+        rule = "left out beside higher and scale: ask at_most or at_least of the mean loss, 0 to 1"
+        raise refused(f"{of_score} must be {rule}", of_score)
+    # A question of the loss goes with the name of the loss
+    named = named and not {"at_most", "at_least"} & asked.keys()
     return celeus.certify(
         rows,
         None,

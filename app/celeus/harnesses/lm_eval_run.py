@@ -177,12 +177,14 @@ class Work:
     def judge(self, session: Session, hold: int, worker: str) -> JudgeResult:
         """Run what the session draws, ``hold`` documents at once, until it asks for no more."""
 
-        def told(turns: Sequence[Turn]) -> list[object]:
+        def told(turns: Sequence[Turn]) -> list[None]:
             for turn in turns:
                 self._check(turn)
             items = [turn.id for turn in turns]
             losses = zip(*(self._losses(name, items) for name in self.models), strict=True)
-            return [self._said(turn, of) for turn, of in zip(turns, losses, strict=True)]
+            for turn, of in zip(turns, losses, strict=True):
+                self._say(turn, of)
+            return [None] * len(turns)
 
         return session.judge_many(told, size=hold, worker=worker)
 
@@ -208,15 +210,15 @@ class Work:
         said = self.kept.get(key_of(name, item))
         return [] if said is None else said["lines"]
 
-    def _said(self, turn: Turn, losses: tuple[float | None, ...]) -> object:
-        """Return the verdict; None after reporting that there is none."""
+    def _say(self, turn: Turn, losses: tuple[float | None, ...]) -> None:
+        """Say the losses of an item, or that there are none."""
         if None in losses:
             turn.unjudgeable(f"lm-eval has no finite {self.test.first.metric} of it")
-            return None
-        if turn.left is None or turn.right is None:
-            return losses[0]
-        of = dict(zip(self.test.names, losses, strict=True))
-        return {"left": of[str(turn.left.answer)], "right": of[str(turn.right.answer)]}
+        elif turn.left is None or turn.right is None:
+            turn.observe(losses[0])
+        else:
+            of = dict(zip(self.test.names, losses, strict=True))
+            turn.observe({"left": of[str(turn.left.answer)], "right": of[str(turn.right.answer)]})
 
     def _check(self, turn: Turn) -> None:
         """Refuse an item that is none of the documents."""

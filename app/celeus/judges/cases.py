@@ -9,7 +9,7 @@ from typing import Any
 from celeus.client.fingerprint import fingerprint
 from celeus.errors import InvalidValue
 from celeus.judges.endpoint import Endpoint, NoAnswer
-from celeus.judges.reading import UNREADABLE, Reading, read
+from celeus.judges.reading import GRAMMAR, UNREADABLE, Reading, read
 from celeus.judges.rubrics import CANNOT_TELL, Rubric
 from celeus.judges.verdicts import Verdicts, key_of
 from celeus.shorten import shortened
@@ -42,6 +42,7 @@ class Opinion:
     `tie`, `right`) of two. None of them where it cannot tell, and ``reason`` says why. ``guesses``
     are of the loss, of all losses, or of the difference left less right: expected losses where the
     judge tells how likely its verdicts are, as ``soft`` says of each; None where nothing is known.
+    ``readings`` are what the judge wrote, and how it was read.
     """
 
     loss: float | None = None
@@ -50,6 +51,12 @@ class Opinion:
     reason: str = ""
     guesses: tuple[float | None, ...] = ()
     soft: tuple[bool, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def unreadable(self) -> bool:
+        """True if something the judge wrote holds no verdict."""
+        return any(reading.said == UNREADABLE for reading in self.readings)
 
     @property
     def told(self) -> bool:
@@ -67,6 +74,7 @@ class Model:
         self._endpoint = endpoint
         self._rubric = rubric
         self._verdicts = verdicts
+        self._unreadable: dict[str, Reading] = {}
         asked = endpoint.request(rubric.template.template, rubric.schema())
         told = [rubric.instructions, dict(rubric.scale), rubric.disagreement]
         self.fingerprint = fingerprint([asked, told])
@@ -84,6 +92,7 @@ class Model:
             reason=next((_why(reading) for reading in readings if reading.loss(scale) is None), ""),
             guesses=tuple(guesses),
             soft=tuple(soft is not None for soft in softs),
+            readings=tuple(readings),
         )
         known = [loss for loss in losses if loss is not None]
         if len(known) < len(losses):
@@ -131,24 +140,31 @@ class Model:
         return calls
 
     def _reading(self, fields: Mapping[str, Any]) -> Reading:
-        """One verdict, after a second try where the first says nothing."""
+        """Return one verdict, after a second try with another seed where the first has none.
+
+        A text without a verdict is kept for this run only: the next one asks again.
+        """
         prompt, schema = self._rubric.prompt(fields), self._rubric.schema()
         request = self._endpoint.request(prompt, schema)
-        key = key_of(self._endpoint.model, request)
+        key = key_of(self._endpoint.model, request, GRAMMAR)
         kept = self._verdicts.get(key)
-        if kept is None:
-            reading = self._asked(request)
-            if reading.said == UNREADABLE:
-                reading = self._asked(self._endpoint.request(prompt, schema, seed=1))
-            kept = self._verdicts.keep(key, reading.to_dict())
-        return Reading.of(kept)
+        if kept is not None:
+            return Reading.of(kept)
+        if key in self._unreadable:
+            return self._unreadable[key]
+        reading = self._asked(request)
+        if reading.said == UNREADABLE and self._endpoint.seeded:
+            reading = self._asked(self._endpoint.request(prompt, schema, seed=1))
+        if reading.said == UNREADABLE:
+            return self._unreadable.setdefault(key, reading)
+        return Reading.of(self._verdicts.keep(key, reading.to_dict()))
 
     def _asked(self, request: Mapping[str, Any]) -> Reading:
         try:
             choice = self._endpoint.choice(request)
         except NoAnswer as error:
-            return Reading(UNREADABLE, str(error))
-        return read(choice, [*self._rubric.scale], structured=self._endpoint.structured)
+            return Reading(UNREADABLE, str(error), text=str(error))
+        return read(choice, [*self._rubric.scale])
 
     def _pair(self, forth: Reading, back: Reading) -> Opinion:
         """Both orders: where the verdicts differ the order, and not the answers, decided one."""
@@ -161,6 +177,7 @@ class Model:
             reason=next((_why(order) for order in (forth, back) if order.loss(scale) is None), ""),
             guesses=(math.fsum(known) / len(known) if known else None,),
             soft=(None not in softs,),
+            readings=(forth, back),
         )
         if None in losses:
             return opinion
@@ -173,7 +190,7 @@ class Model:
 
 
 def _with(opinion: Opinion, **judgement: Any) -> Opinion:  # noqa: ANN401 -- members of an opinion
-    members = {name: getattr(opinion, name) for name in ("reason", "guesses", "soft")}
+    members = {name: getattr(opinion, name) for name in ("reason", "guesses", "soft", "readings")}
     return Opinion(**members | judgement)
 
 

@@ -27,8 +27,15 @@ SERVER_ERRORS = 500
 DECLINED = frozenset({400, 422})
 TOP, FEWER = 20, 5
 """Alternatives told of a token: what is asked for, and what the others give."""
-SPARED = ("logprobs", "response_format", "temperature", "seed", "max_completion_tokens")
-"""Members of a request that an endpoint may decline by name; it is then asked without."""
+SPARED = {
+    "logprobs": ("logprobs",),
+    "response_format": ("response_format", "json_schema", "structured output"),
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+    "max_completion_tokens": ("max_completion_tokens",),
+}
+"""Members of a request, and the words by which an endpoint may decline them; it is then asked
+without."""
 PER_PRICE = 1e6
 
 _TOO_LONG = re.compile(r"context.{0,20}length|too long|content.?(filter|management)", re.IGNORECASE)
@@ -114,9 +121,9 @@ class Endpoint:
         self._ended.set()
 
     @property
-    def structured(self) -> bool:
-        """True if answers are held to a schema."""
-        return "response_format" not in self._spared
+    def seeded(self) -> bool:
+        """True if another seed makes another request."""
+        return "seed" not in self._spared
 
     def request(self, prompt: str, schema: Mapping[str, Any], seed: int = 0) -> dict[str, Any]:
         """All that is asked for; what the endpoint declined is left out when it is sent."""
@@ -171,7 +178,15 @@ class Endpoint:
 
     def _spare(self, text: str, body: Mapping[str, Any]) -> bool:
         """Leave out from now on what an endpoint declines by name; whether that is anything."""
-        name = next((option for option in SPARED if option in text and option in body), None)
+        words = text.lower()
+        name = next(
+            (
+                member
+                for member, declined in SPARED.items()
+                if member in body and any(word in words for word in declined)
+            ),
+            None,
+        )
         if name is None:
             return False
         with self._lock:

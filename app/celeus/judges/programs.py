@@ -21,10 +21,12 @@ from typing import IO, Any, Self
 from celeus.client.fingerprint import Fingerprint, fingerprint
 from celeus.errors import InvalidValue
 from celeus.judges.cases import NO_VERDICT, Case, Opinion
+from celeus.judges.reading import Reading
 from celeus.judges.verdicts import Verdicts, key_of
 from celeus.shorten import printable, shortened
 
-PREFERENCES = {"left": -1.0, "tie": 0.0, "right": 1.0}
+PREFERENCES = {"left": -1.0, "tie": 0.0, "both_bad": 0.0, "right": 1.0}
+JUDGEMENTS = ("loss", "losses", "preference", "unjudgeable")
 STOP_SECONDS = 5.0
 MOST_LETTERS = 500
 
@@ -70,7 +72,9 @@ class Program:
             answer = _document(self._name, line)
             _opinion(self._name, answer, case)
             kept = self._verdicts.keep(key, answer)
-        return _opinion(self._name, kept, case)
+        text = json.dumps(kept, ensure_ascii=False)
+        said = ", ".join(f"{name} {value}" for name, value in kept.items() if name in JUDGEMENTS)
+        return replace(_opinion(self._name, kept, case), readings=(Reading(said, text=text),))
 
     @property
     def _name(self) -> str:
@@ -154,6 +158,8 @@ def _document(name: str, line: str) -> dict[str, Any]:
         document = json.loads(line)
     except (ValueError, RecursionError):
         document = None
+    if isinstance(document, bool):
+        raise _rubbish(name, document)
     if not isinstance(document, dict):
         raise _rubbish(name, line.strip())
     return document
@@ -187,7 +193,10 @@ def _is_number(value: object) -> bool:
 
 def _rubbish(name: str, answer: object) -> InvalidValue:
     rule = 'write a line such as {"loss": 0} or {"unjudgeable": "why"}'
+    loss = answer.get("loss") if isinstance(answer, Mapping) else answer
+    doubt = " (a bool says not whether it is right or wrong)" if isinstance(loss, bool) else ""
     detail = (
-        f"{name} says {shortened(answer)}, which is no judgement of this item: it has to {rule}"
+        f"{name} says {shortened(answer)}, which is no judgement of this item{doubt}: it has to"
+        f" {rule}"
     )
     return InvalidValue(detail, field="program")

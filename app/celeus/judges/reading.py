@@ -1,5 +1,14 @@
 """Read a model's answer: its verdict, and the probability it gave each verdict.
 
+A verdict is read from one of three forms, and never guessed:
+
+1. a JSON object with the member `verdict`, alone, in a Markdown fence, or with prose around it;
+2. a line `verdict: …`, in any case and with Markdown around it, or the line below such a heading;
+3. the verdict and nothing else.
+
+Several of them must agree. Anything else is unreadable: prose that holds a verdict's name may
+refuse it, negate it, or quote it.
+
 The weight of a verdict is its probability at the first token of the verdict's value, over the
 alternatives that are the beginning of exactly one verdict (G-Eval does the same for digits). The
 expected loss under these weights is the soft score.
@@ -10,25 +19,47 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from typing import Any, Self
 
-from celeus.judges.rubrics import CANNOT_TELL
+from celeus.judges.rubrics import CANNOT_TELL, spelled
 from celeus.shorten import printable
 
 UNREADABLE = "unreadable"
 MOST_LETTERS = 500
+LONGEST_LINE = 200
+"""Letters of a line that are looked at: a verdict is short."""
+GRAMMAR = "verdicts as JSON, as a line, or alone"
+"""Part of the key of a kept verdict: what was read by other rules is asked for again."""
 
-_VALUE = r'(?<!\\)"verdict"\s*:\s*"'
+_VALUE = r'(?<!\\)"verdict"\s*:\s*"?'
 _STEM = re.compile(r'[\s"]*([^"]*)')
+_OBJECT = "\N{OBJECT REPLACEMENT CHARACTER}"
+"""Stands in the prose where a JSON object stood."""
+_THOUGHTS = re.compile(r"\A.*?</think(?:ing)?>", re.DOTALL)
+_FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
+_KEY = r"(?:\d+[.)]\s*)?[*_`]*(?:(?:my|the|our|final|overall)\s+)*verdict(?:\s+is)?[\s*_`]*"
+_LINE = re.compile(rf"(?:[>#*_`•-]+\s*)?{_KEY}[:=：](.*)", re.IGNORECASE)
+_HEADING = re.compile(rf"(?:#+\s*|\*\*|__){_KEY}", re.IGNORECASE)
+_PART = re.compile(r"(\S+?)\s*(?:/|out of)\s*([0-9]+)")
+_TAKEN_BACK = re.compile(
+    r"\b(?:wait|scratch that|on second thought|on reflection|correction(?=:)|let me re[a-z-]+"
+    r"|take (?:it|that|this) back|i retract|change my)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A model's verdict, its reason, and the verdicts' weights, empty without logprobs."""
+    """A model's verdict, its reason, and the verdicts' weights, empty without logprobs.
+
+    ``text`` is what the model wrote, in full.
+    """
 
     said: str
     reason: str = ""
     weights: Mapping[str, float] = field(default_factory=dict)
+    text: str = ""
 
     def loss(self, scale: Mapping[str, float]) -> float | None:
         """Return the loss of the verdict, None if there is none."""
@@ -50,41 +81,93 @@ class Reading:
         return cls(**document)
 
 
-def read(choice: Mapping[str, Any], verdicts: Sequence[str], *, structured: bool) -> Reading:
-    """Read the verdict of a choice; `UNREADABLE` if it is none of the ``verdicts``.
-
-    Of a model that was not held to a schema (``structured``) the last verdict it names counts.
-    """
+def read(choice: Mapping[str, Any], verdicts: Sequence[str]) -> Reading:
+    """Read the verdict of a choice; `UNREADABLE` if it holds none of the ``verdicts``."""
     message = choice.get("message")
     fields = message if isinstance(message, Mapping) else {}
     text = fields.get("content")
     if not isinstance(text, str):
-        return Reading(UNREADABLE, _short(fields.get("refusal") or "the judge said nothing"))
-    known = [*verdicts, CANNOT_TELL]
-    word, reason = _said(text)
-    if word not in known and not structured and choice.get("finish_reason") != "length":
-        word, reason = _last_word(text, known), text
-    if word not in known:
-        return Reading(UNREADABLE, _short(f"the judge gave no verdict, but {text!r}"))
-    return Reading(word, _short(reason), _weights(choice, word, verdicts))
+        why = str(fields.get("refusal") or "the judge said nothing")
+        return Reading(UNREADABLE, _short(why), text=printable(why))
+    word, reason = "", ""
+    why = "the judge gave no verdict, but"
+    if choice.get("finish_reason") == "length":
+        why = "the judge's answer was cut off:"
+    else:
+        word, reason = _verdict(_THOUGHTS.sub("", text), [*verdicts, CANNOT_TELL])
+    if not word:
+        return Reading(UNREADABLE, _short(f"{why} {text!r}"), text=printable(text))
+    return Reading(word, _short(reason), _weights(choice, word, verdicts), printable(text))
 
 
-def _said(text: str) -> tuple[str, str]:
-    try:
-        document = json.loads(text)
-        return str(document["verdict"]).strip().lower(), str(document.get("reason", ""))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+def _verdict(text: str, known: Sequence[str]) -> tuple[str, str]:
+    """Return the one verdict that a text gives and its reason; no verdict for any other text."""
+    objects, prose, behind = _objects(text)
+    values = [value for pairs in objects for name, value in pairs if _is_verdict(name)]
+    reasons = [str(value or "") for pairs in objects for name, value in pairs if name == "reason"]
+    lines = _lines(prose)
+    values += lines
+    if not values and not objects:
+        values = [prose]
+    words = {_named(value, known) for value in values}
+    if len(words) != 1 or (objects and _TAKEN_BACK.search(behind)):
         return "", ""
+    if lines and _TAKEN_BACK.search(prose.rpartition(lines[-1])[2]):
+        return "", ""
+    return words.pop(), reasons[-1] if reasons else text
 
 
-def _last_word(text: str, known: Sequence[str]) -> str:
-    found = re.findall(_words(known), text.lower())
-    return str(found[-1]) if found else ""
+def _is_verdict(name: str) -> bool:
+    return name.strip().lower() == "verdict"
 
 
-def _words(known: Sequence[str]) -> str:
-    longest_first = sorted(known, key=len, reverse=True)
-    return rf"\b({'|'.join(map(re.escape, longest_first))})\b"
+def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], str, str]:
+    """Return the members of every JSON object in a text, and the text around them and behind.
+
+    A member that stands twice in an object is there twice.
+    """
+    found: list[list[tuple[str, Any]]] = []
+    prose, begin, end = "", 0, 0
+    while (begin := text.find("{", begin)) >= 0:
+        members: list[list[tuple[str, Any]]] = []
+        decoder = json.JSONDecoder(object_pairs_hook=members.append, strict=False)
+        try:
+            _, behind = decoder.raw_decode(text, begin)
+        except (ValueError, RecursionError):
+            begin += 1
+            continue
+        found += members
+        prose += text[end:begin] + _OBJECT
+        begin = end = behind
+    return found, _FENCE.sub("", prose + text[end:]).strip(), text[end:]
+
+
+def _lines(prose: str) -> list[str]:
+    """Return the values of all lines `verdict: …`; of a heading the line below it."""
+    lines = [line.strip()[:LONGEST_LINE] for line in prose.splitlines() if line.strip()]
+    values = []
+    for line, below in zip_longest(lines, lines[1:], fillvalue=""):
+        match = _LINE.fullmatch(line)
+        if match is not None:
+            values.append(match[1] if match[1].strip(" *_`") else below)
+        elif _HEADING.fullmatch(line):
+            values.append(below)
+    return [value for value in values if spelled(value) != _OBJECT]
+
+
+def _named(value: object, known: Sequence[str]) -> str:
+    """Return the verdict that a value is, an empty text for none; 8/10 is 8 of a scale to 10."""
+    said = spelled(value if isinstance(value, str) else json.dumps(value))
+    names = {spelled(verdict): verdict for verdict in known}
+    part = _PART.fullmatch(said)
+    if part is not None and spelled(part[2]) == _highest(names):
+        said = spelled(part[1])
+    return names.get(said, "")
+
+
+def _highest(names: Mapping[str, str]) -> str:
+    numbers = [name for name in names if re.fullmatch(r"[0-9.]+", name)]
+    return max(numbers, key=float, default="")
 
 
 def _weights(choice: Mapping[str, Any], word: str, verdicts: Sequence[str]) -> dict[str, float]:
@@ -125,9 +208,12 @@ def _weighed(
 
 def _place(text: str, word: str) -> int:
     """Return the position where the verdict's value begins, −1 if it is not found."""
-    places = [match.end() for match in re.finditer(_VALUE + rf"\s*(?={re.escape(word)})", text)]
-    places = places or [match.start() for match in re.finditer(_words([word]), text)]
-    return places[-1] if places else -1
+    value = rf"(?={re.escape(word)})"
+    for before in (rf"{_VALUE}\s*", r"verdict[^\w\n]*[:=：][^\w\n]*", r"\A\W*"):
+        places = [match.end() for match in re.finditer(before + value, text)]
+        if places:
+            return places[-1]
+    return -1
 
 
 def _stem(token: str, head: str) -> str:

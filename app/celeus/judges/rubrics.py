@@ -33,7 +33,10 @@ SINGLE_FIELDS = ("question", "reference", "answer")
 PAIR_FIELDS = ("question", "first", "second")
 
 _TAG = re.compile(r"<(\w+)>.*?</\1>", re.DOTALL)
-_VERDICT = re.compile(r"\w[\w -]*")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
+_VERDICT = re.compile(rf"\w[\w -]*|{_NUMBER.pattern}")
+_AROUND = " \t\r\n\"'`*_~#>()[]{}“”„‘’«»"
+_PUNCTUATION = frozenset(".,;:!")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,18 @@ class Rubric:
     template: string.Template
     scale: Mapping[str, float]
     disagreement: str | None = None
+
+    @property
+    def alike(self) -> tuple[str, str] | None:
+        """Two verdicts that may share their first token, which says how likely each is."""
+        known: dict[str, str] = {}
+        for verdict in self.scale:
+            begin = verdict if _NUMBER.fullmatch(verdict) else verdict[0]
+            for other, name in known.items():
+                if other.startswith(begin) or begin.startswith(other):
+                    return name, verdict
+            known[begin] = verdict
+        return None
 
     @property
     def fields(self) -> list[str]:
@@ -148,25 +163,37 @@ def _template(text: str) -> string.Template:
 
 
 def _scale(given: object) -> dict[str, float]:
-    """Losses by verdict, which no first token can confuse: tokens differ where first letters do."""
+    """Return the losses by verdict."""
     if not isinstance(given, Mapping) or len(given) < 2:
         raise InvalidValue("scale must give losses to two verdicts or more")
-    scale = {}
+    scale: dict[str, float] = {}
+    names: dict[str, str] = {}
     for name, loss in given.items():
-        if not _VERDICT.fullmatch(name) or name.lower() == CANNOT_TELL:
-            raise InvalidValue(f"{name!r} cannot be a verdict: take a word; {CANNOT_TELL} is ours")
+        if not _VERDICT.fullmatch(name) or spelled(name) == spelled(CANNOT_TELL):
+            raise InvalidValue(
+                f"{name!r} cannot be a verdict: take a word or a number; {CANNOT_TELL} is ours"
+            )
         if isinstance(loss, bool) or not isinstance(loss, int | float) or not math.isfinite(loss):
             raise InvalidValue(f"the loss of {name!r} must be a number")
-        scale[name.lower()] = float(loss)
-    letters: dict[str, str] = {}
-    for name in (verdict.lower() for verdict in given):
-        other = letters.setdefault(name[0], name)
+        other = names.setdefault(spelled(name), name)
         if other is not name:
-            raise InvalidValue(
-                f"the verdicts {other!r} and {name!r} may share their first token, which tells how"
-                f" likely each is: rename one so that it does not begin with {name[0]!r}"
-            )
+            raise InvalidValue(f"{other!r} and {name!r} are one verdict: rename one")
+        scale[name.lower()] = float(loss)
     return scale
+
+
+def spelled(verdict: str) -> str:
+    """Return a verdict as it is compared: without case, marks around it and a final full stop.
+
+    Words are the same with a space, a hyphen or an underscore between them, numbers if they are
+    equal.
+    """
+    bare = verdict.strip(_AROUND)
+    if bare[-1:] in _PUNCTUATION:
+        bare = bare[:-1].rstrip(_AROUND)
+    if _NUMBER.fullmatch(bare):
+        return f"{float(bare):.12g}"
+    return re.sub(r"[\s_-]+", " ", bare).lower()
 
 
 def _data(value: object, tags: str) -> str:

@@ -15,18 +15,21 @@ from celeus.client.label_loop import Turn, check_concurrency, finite
 from celeus.client.resuming import LOG, check_resume, counted, taken_up
 from celeus.client.rows import rows_of
 from celeus.core.canonical import canonical_json
+from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest, TableRequest
-from celeus.core.plans.stopping import Question
+from celeus.core.plans.stopping import Question, Side
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
-from celeus.core.pools.score import Better, Score, declared_score
-from celeus.core.pools.systems import Lineup, Systems
+from celeus.core.pools.score import Better, Score, declared_score, default_score
+from celeus.core.pools.systems import AnySystems, Lineup, Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
 from celeus.runs.ledger_file import set_aside, unwritten
 from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
+from celeus.shorten import shortened
+from celeus.units import SHARES, Ends, check_threshold, number_on
 
 FOLDER = Path(".celeus")
 """Folder of session files whose path was not given."""
@@ -35,25 +38,30 @@ LINES = frozenset({".jsonl", ".ndjson"})
 Row = Mapping[str, Any]
 Budget = int | Literal["all"] | None
 """Most items to judge; `all` for a session that need not stop before."""
+Amount = float | str
+"""A number on the scale; where that is one of shares also text, such as "10%" or "2pt"."""
 Judge = Callable[[Turn], object]
-"""Function from an item to its loss; for two answers `left`, `tie` or `right`, or two losses."""
+"""Function from an item to its loss, or to its score if one is named; for two answers `left`, `tie`
+or `right`, or two losses."""
 
 
 def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     items: object,
     judge: Judge | None,
     *,
-    precision: float | Mapping[str, float] | None = None,
-    at_most: float | None = None,
-    at_least: float | None = None,
+    precision: Amount | Mapping[str, Amount] | None = None,
+    at_most: Amount | None = None,
+    at_least: Amount | None = None,
+    score_at_most: Amount | None = None,
+    score_at_least: Amount | None = None,
     loss: str | tuple[float, float] = "zero_one",
     metrics: Mapping[str, str | tuple[float, float]] | None = None,
     groups: Sequence[str] = (),
-    group_precision: float | Mapping[str, float] | None = None,
+    group_precision: Amount | Mapping[str, Amount] | None = None,
     account: str = "each",
     score: tuple[str, Better] | None = None,
     target: str = "pool",
-    alpha: float = 0.05,
+    alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
@@ -68,10 +76,14 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``items``: a frame, a Dataset, dicts with ``id``, ``payload`` and perhaps ``surrogate``, or a
     file of JSON lines. ``judge`` is given an item and returns its loss; without one nothing is
     judged yet, and `session.draws()` asks. ``precision`` is the width of the interval to stop at;
-    ``at_most`` and ``at_least`` are questions whose answers stop it as well, ``budget`` the most
-    items to judge; `budget="all"` has all of them judged where nothing else is to stop it.
-    ``loss`` is the kind, or the ends of a bounded one; ``score`` what its mean is called, as
-    `("accuracy", "higher")`.
+    ``at_most`` and ``at_least`` are questions of it whose answers stop it as well,
+    ``score_at_most`` and ``score_at_least`` the same of its score; ``budget`` is the most items to
+    judge; `budget="all"` has all of them judged where nothing else is to stop it. A number on a
+    scale of shares may be text, such as "10%" or, of points, "2pt".
+    ``loss`` is the kind, or the ends of a bounded one. ``score``, as `("accuracy", "higher")`,
+    names the score between the same ends that is reported, and that ``judge`` returns in place of
+    the loss: 1.0 of an answer that is right; where higher is better a question is asked of it.
+    `Turn.observe` takes the loss all the same.
     ``name`` is what the pool is called: items of another name have a session of their own.
     Where ``judge`` runs a system that answers by chance (temperature above 0, an agent), the claim
     is about the answers that came, one to each item, and not about those it would give next.
@@ -96,32 +108,40 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         rule = "left out beside metrics, each of which is a loss by its name"
         field = "loss" if score is None else "score"
         raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=score or loss)
-    named = None if score is None else _score(score, scale)
+    named = _score(score, scale, None)
+    scales: dict[str | None, Ends] = {metric.name: _ends(metric.scale) for metric in measured}
+    scales = scales or {None: _ends(scale)}
     table = None
     if measured or groups:
         table = TableRequest(
             groups=tuple(groups),
-            precision=_by_metric(precision, "precision"),
-            group_precision=_by_metric(group_precision, "group_precision"),
+            precision=_widths(precision, "precision", scales),
+            group_precision=_widths(group_precision, "group_precision", scales),
             # The plan refuses any other value by name
             account=account,  # type: ignore[arg-type]
         )
-    sides = {"at_most": at_most, "at_least": at_least}
+    thresholds = {
+        "at_most": at_most,
+        "at_least": at_least,
+        "score_at_most": score_at_most,
+        "score_at_least": score_at_least,
+    }
     claim = Claim(
         target,  # type: ignore[arg-type]  # the plan checks it
-        finite(alpha, "alpha", "alpha"),
-        _number(precision, "precision") if table is None else None,
+        _alpha(alpha),
+        _number(precision, "precision", _ends(scale)) if table is None else None,
         questions=tuple(
-            Question(side, finite(threshold, side, side))  # type: ignore[arg-type]
-            for side, threshold in sides.items()
-            if threshold is not None
+            _question(name, given, scale, None if measured else named or default_score(scale, None))
+            for name, given in thresholds.items()
+            if given is not None
         ),
         budget=_budget(budget),
         fixed=fixed,
     )
     form = PoolForm(name, scale, score=named, metrics=measured)
     request = SessionRequest(claim, table=table)
-    stops = {"precision": precision, "group_precision": group_precision, **sides, "budget": budget}
+    widths = {"precision": precision, "group_precision": group_precision}
+    stops = {**widths, **thresholds, "budget": budget}
     return _judged(
         form, _rows(items), request, judge, RunFiles(file, key, concurrency, keep, fresh), stops
     )
@@ -132,11 +152,13 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     b: object,
     judge: Judge | None,
     *,
-    margin: float | None = None,
-    precision: float | None = None,
+    margin: Amount | None = None,
+    precision: Amount | None = None,
     loss: str | tuple[float, float] = "preference",
+    score: tuple[str, Better] | None = None,
     names: tuple[str, str] = ("a", "b"),
-    alpha: float = 0.05,
+    normalisation: str | None = None,
+    alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
@@ -148,26 +170,31 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     """Judge answers of two systems to the same questions until it is clear which is better.
 
     ``a`` and ``b``: answers by id, or rows with ``id``, ``answer`` and perhaps ``payload``, which
-    is what both were asked. Equal answers need no judge. ``judge`` is given an item with its
-    answers as ``left`` and ``right``, in an order drawn by item, and returns the better one or
-    `tie`, or with ``loss`` `zero_one`, or the ends of a bounded one, the losses by these names; of
-    rows without answers, which are made as they are judged, the losses of `a` and `b`.
+    is what both were asked. ``judge`` is given an item with its answers as ``left`` and ``right``,
+    in an order drawn by item, and returns the better one or `tie`, or `both_bad`, a tie that is
+    kept apart; with ``loss`` `zero_one`, or the ends of a bounded one, the losses by these names,
+    or what ``score`` names; of rows without answers, which are made as they are judged, those of
+    `a` and `b`.
+    ``normalisation``: where the text of an answer decides its loss, equal ones (`exact`, or but for
+    `whitespace`, or `casefold`) make no difference and need no judge; default: all are judged.
     ``margin``: stop once one is at least as good as the other or both are equivalent within it, on
     the scale of the difference of losses;
-    ``precision``: stop at this width of the interval of the difference, a less b. All else is as
-    in `certify`.
+    ``precision``: stop at this width of the interval of the difference, a less b; ``score`` is
+    what the mean of such losses is called. All else is as in `certify`.
     """
     kind = (loss, None, None) if isinstance(loss, str) else _bounded(loss)
-    systems = Systems.of(names, kind, "exact")
+    systems = Systems.of(names, kind, normalisation)
     claim = Claim(
         "pool",
-        finite(alpha, "alpha", "alpha"),
-        _number(precision, "precision"),
-        decide=_number(margin, "margin"),
+        _alpha(alpha),
+        _number(precision, "precision", _ends(systems.scale)),
+        decide=_number(margin, "margin", _ends(systems.scale)),
         budget=_budget(budget),
         fixed=fixed,
     )
-    form = PoolForm(f"{names[0]} and {names[1]}", systems.scale, systems)
+    form = PoolForm(
+        f"{names[0]} and {names[1]}", systems.scale, systems, _score(score, systems.scale, systems)
+    )
     rows = _pairs(_answers(a), _answers(b), names)
     stops = {"precision": precision, "margin": margin, "budget": budget}
     files = RunFiles(file, key, concurrency, keep, fresh)
@@ -179,7 +206,9 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     judge: Judge | None,
     *,
     loss: str | tuple[float, float] = "zero_one",
-    alpha: float = 0.05,
+    normalisation: str | None = None,
+    score: tuple[str, Better] | None = None,
+    alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
     concurrency: int = 1,
@@ -194,12 +223,13 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
 
     ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
     given an item with the different answers as ``answers``, in an order drawn by item, and returns
-    their losses in that order. All else is as in `certify`.
+    their losses, or what ``score`` names, in that order. ``normalisation`` is as in `compare`; all
+    else as in `certify`.
     """
     scale = _scale(loss)
-    lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), "exact")
-    claim = Claim("pool", finite(alpha, "alpha", "alpha"), budget=_budget(budget), fixed=fixed)
-    form = PoolForm(f"the best of {len(systems)}", scale, lineup)
+    lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), normalisation)
+    claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
+    form = PoolForm(f"the best of {len(systems)}", scale, lineup, _score(score, scale, lineup))
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
     return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
@@ -356,11 +386,53 @@ def _metric(name: str, loss: object) -> Metric:
     return Metric(name, _scale(loss))
 
 
-def _by_metric(given: object, name: str) -> dict[str | None, float | None]:
-    """Return the width by metric; one width for all has the name None."""
+def _widths(
+    given: object, name: str, scales: Mapping[str | None, Ends]
+) -> dict[str | None, float | None]:
+    """Return the width by metric; a number for all has the name None."""
     if isinstance(given, Mapping):
-        return {str(metric): _number(width, name) for metric, width in given.items()}
-    return {} if given is None else {None: _number(given, name)}
+        # The plan refuses the name of another metric
+        pairs = [(str(metric), width) for metric, width in given.items()]
+        return {
+            metric: _number(width, name, scales.get(metric, SHARES[0])) for metric, width in pairs
+        }
+    if isinstance(given, str):
+        return {metric: number_on(scale, given, name) for metric, scale in scales.items()}
+    return {} if given is None else {None: finite(given, name, name)}
+
+
+def _question(name: str, given: object, scale: LossScale, score: Score | None) -> Question:
+    """Return the question of the mean loss that the argument ``name`` asks.
+
+    Raises InvalidValue for a threshold that is not inside the scale, and where higher is better
+    for one of the loss: it would be taken for one of the score.
+    """
+    side: Side = "at_most" if name.endswith("at_most") else "at_least"
+    threshold = finite(_number(given, name, _ends(scale)), name, name)
+    check_threshold(threshold, _ends(scale), name)
+    of_score, other = name.startswith("score_"), {"at_most": "at_least", "at_least": "at_most"}
+    if of_score and score is None:
+        rule = "left out beside metrics, which have no score"
+        raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=given)
+    if score is None or score.better == "lower":
+        return Question(side, threshold)
+    # The score of a score is the loss: the scale is turned over twice
+    turned = score.at(threshold, Interval(scale.lower, scale.upper))
+    if not of_score:
+        message = (
+            f"{name} is asked of the mean loss, and higher is better of {score.name}: give"
+            f" score_{side}={threshold:.12g}, or score_{other[side]}={turned:.12g} for that loss"
+        )
+        raise InvalidValue(message, field=name, value=threshold)
+    return Question(other[side], turned)  # type: ignore[arg-type]
+
+
+def _ends(scale: LossScale) -> Ends:
+    return scale.lower, scale.upper
+
+
+def _alpha(alpha: object) -> float:
+    return finite(_number(alpha, "alpha", SHARES[0]), "alpha", "alpha")
 
 
 def _answer_of(row: Row) -> dict[str, Any]:
@@ -382,12 +454,14 @@ def _bounded(loss: object) -> tuple[Literal["bounded"], float, float]:
     return "bounded", lower, upper
 
 
-def _score(score: object, scale: LossScale) -> Score:
+def _score(score: object, scale: LossScale, systems: AnySystems | None) -> Score | None:
+    if score is None:
+        return None
     rule = "its name and the better direction, as ('accuracy', 'higher')"
     if not isinstance(score, tuple | list) or len(score) != len(("name", "better")):
         raise InvalidValue(f"score must be {rule}", field="score", rule=rule, value=score)
     name, better = score
-    return declared_score(name, better, scale, None)
+    return declared_score(name, better, scale, systems)
 
 
 def _check_judge(judge: object) -> None:
@@ -396,17 +470,21 @@ def _check_judge(judge: object) -> None:
         raise InvalidValue(f"judge must be {rule}", field="judge", rule=rule, value=type(judge))
 
 
-def _number(value: object, name: str) -> float | None:
+def _number(value: object, name: str, scale: Ends) -> float | None:
+    """Return a number on the scale, or None; text may have it in percent or points."""
+    if isinstance(value, str):
+        return number_on(scale, value, name)
     return None if value is None else finite(value, name, name)
 
 
 def _budget(value: object) -> int | None:
     if value is None or value == "all":
         return None
-    number = finite(value, "budget", "budget")
-    if not number.is_integer():
+    number = value if isinstance(value, bool | str) else finite(value, "budget", "budget")
+    if isinstance(number, bool | str) or not number.is_integer():
         rule = 'a whole number, or "all"'
-        raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=number)
+        message = f"budget must be {rule}, and is {shortened(number)}"
+        raise InvalidValue(message, field="budget", rule=rule, value=number)
     return int(number)
 
 

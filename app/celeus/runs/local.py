@@ -94,6 +94,7 @@ class LocalClient(Client):
         takes_labels, systems = pool.scale.implied_by(pool.columns), pool.systems
         return {
             "loss": {"kind": pool.scale.kind, "scale": (pool.scale.lower, pool.scale.upper)},
+            "score": pool.score and pool.score.to_dict(),
             "takes_labels": takes_labels,
             "classes": pool.classes,
             "comparison": systems and systems.task(takes_labels=takes_labels),
@@ -207,7 +208,8 @@ class LocalSession(Session):
                 self._run.release([name])
 
     def _let_judge(self, workers: list[Turns], verdict: Callable[[Any], object]) -> JudgeResult:
-        judge, names = fingerprint(verdict), [turns.worker for turns in workers]
+        score, names = self._run.upload.pool.score, [turns.worker for turns in workers]
+        judge = fingerprint(verdict, scored=score is not None and score.better == "higher")
         if self._run.taken_up:
             check_judge(judge, self._run.earlier_judge, keep=self._keeps)
             self._run.taken_up = 0

@@ -21,9 +21,15 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start, record_of
 from celeus.core.certificate.document import Account, certificate, position_of
 from celeus.core.certificate.read_ledger import Transcript
-from celeus.core.insights.claim_rows import Order, claims_document
+from celeus.core.insights.claim_rows import ClaimQuery, Order, claims_document
 from celeus.core.insights.label_rows import LabelContext, label_row
-from celeus.core.insights.status import Header, session_state, status_document
+from celeus.core.insights.status import (
+    Header,
+    may_have_provisional,
+    provisional_member,
+    session_state,
+    status_document,
+)
 from celeus.core.ledger import Amendment, Change, Event
 from celeus.core.plain import Mismatch
 from celeus.core.plans.plan_request import SessionRequest, plan_of
@@ -32,9 +38,10 @@ from celeus.core.pools.rows.growth import Upload, pool_of_rows
 from celeus.core.pools.systems import PLACES
 from celeus.core.randomness import commitment
 from celeus.core.runs.run_file import FORMAT, PoolForm
-from celeus.core.session.correction import Checkpoints, advance, catch_up
+from celeus.core.session.correction import Checkpoints, advance, catch_up, mean_session
 from celeus.core.session.handout import Handout, OpenDraw, hand_out
 from celeus.core.session.outcome import Judgement, detail_of, event_of
+from celeus.core.session.provisional import WaitingRounds
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.rounds import PENDING
 from celeus.core.session.session import AnySession, begin_session, plan_from_values
@@ -99,6 +106,7 @@ class Run:
         """The fingerprints of functions that judge now, by worker."""
         self.taken_up = 0
         self.earlier_judge: str | None = None
+        self._provisional: tuple[int, dict[str, Any]] = 0, {}
         self._lock = FairLock()
 
     @classmethod
@@ -262,16 +270,28 @@ class Run:
         return self._records
 
     def status(self) -> dict[str, Any]:
-        """Return the session's status, with the members of the service's status document."""
+        """Return the session's status, with the members of the service's status document.
+
+        Where judgements wait for an open draw, it has the interval that counts it at its worst.
+        """
         with self._lock:
-            return self._status()
+            document, state = self._status(), mean_session(self._state)
+            if state is None or not may_have_provisional(document):
+                return document
+            sequence, member = self._provisional
+            if sequence == state.sequence:
+                return document | member
+            waiting = WaitingRounds.of(state)
+        member = provisional_member(waiting, self.upload.pool)
+        self._provisional = document["sequence"], member
+        return document | member
 
     def claims(
         self, sort: Order = "plan", metric: str | None = None, column: str | None = None
     ) -> dict[str, Any]:
         """Return the claims of a table, with the members of the service's answer."""
         with self._lock:
-            return claims_document(self._state, self.id, sort, metric, column)
+            return claims_document(self._state, self.id, ClaimQuery(sort, metric, column))
 
     def labels(self) -> list[dict[str, Any]]:
         """Return every judgement as it stands, with the members of the service's labels."""

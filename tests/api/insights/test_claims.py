@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi import FastAPI
@@ -13,6 +14,7 @@ from httpx import AsyncClient
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores, Strategy, scores
 from celeus.operations.access.keys import NewKey, create_key
+from celeus.operations.deletion.sessions import delete_session
 from celeus.operations.insights import claims as operations
 from celeus.operations.insights.claims_worker import Part, job_of
 from celeus.operations.runtime.context import open_context
@@ -114,6 +116,20 @@ async def test_what_is_left_out_deleted_or_asked_nothing_changes_no_level(
     assert (await claims(client, session=last))["claims"] == alone["claims"]
     another = await session_on(client, pool, 20, **ASKED)
     assert (await claims(client, session=another))["claims"][0]["place"] == 3
+
+
+async def test_a_session_deleted_while_its_status_is_remembered_is_not_there(
+    client: AsyncClient, database_url: str
+) -> None:
+    """The process that deletes it does not reach the cache that the service reads."""
+    session = await session_on(client, await known_pool(client, ITEMS), 20, **ASKED)
+    changed = await client.patch(f"/v1/sessions/{session}", json={"archived": True})
+    assert changed.status_code == 200
+    async with open_context(Settings(database_url=database_url)) as without_redis:
+        await delete_session(without_redis, UUID(session.removeprefix("ses_")), None)
+    for query in ({}, {"shown": session}):
+        found = await refused(client, session=session, **query)
+        assert found == (404, "session_not_found", "session_id")
 
 
 async def test_the_level_is_that_with_which_the_project_was_made(

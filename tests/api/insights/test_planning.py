@@ -152,6 +152,7 @@ async def test_a_policy_that_cannot_reach_it_is_refused_in_its_row(client: Async
         ({"precision": 0}, 422, "invalid_value", "precision"),
         ({"precision": 1.5}, 422, "invalid_value", "precision"),
         ({"alpha": 1.0}, 422, "invalid_value", "alpha"),
+        ({"alpha": 0.51}, 422, "invalid_value", "alpha"),
         ({"budget": 31}, 422, "invalid_value", "budget"),
         ({"strategy": "A"}, 422, "invalid_value", "strategy"),
         ({"target": "population", "precision": 0.01}, 422, "unreachable_precision", "precision"),
@@ -206,7 +207,7 @@ async def test_where_most_is_known_coarse_widths_take_no_label(client: AsyncClie
     "body",
     [
         {"precision": 0.9, "risk": 1e-300},
-        {"precision": 0.5, "alpha": 0.999999, "risk": 1 - 1e-16},
+        {"precision": 0.5, "alpha": 0.5, "risk": 1 - 1e-16},
         {"precision": 0.2, "questions": [{"side": "at_most", "threshold": 0.999}]},
     ],
     ids=str,

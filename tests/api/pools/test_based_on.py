@@ -25,6 +25,8 @@ from tests.keys import key_in
 from tests.lineups import field as lineup
 from tests.versions import NEW, OLD, ZERO_ONE, Versions, closed, judge, judged, made
 
+TWO = {"a": OLD, "b": NEW, "normalisation": "exact"}
+
 
 def based(session: str, seen: str = "no", **more: object) -> dict[str, Any]:
     return {"session": session, "labels_seen": seen} | more
@@ -173,7 +175,7 @@ async def test_the_old_version_is_the_first_of_two(client: AsyncClient, answers:
     pool = await made(
         client,
         items=versions.pairs(),
-        systems={"a": OLD, "b": NEW},
+        systems=TWO,
         based_on=based(source, "yes", **more),
     )
     same = "same answer" if answers == "classes" else "same answer (exact)"
@@ -228,9 +230,7 @@ async def released(
     client: AsyncClient, versions: Versions, rounds: int, **on: str
 ) -> tuple[str, list[int]]:
     """A closed comparison of both versions, judged by left and right; the items judged."""
-    pool = await made(
-        client, items=versions.pairs(), systems={"a": OLD, "b": NEW}, based_on=based(**on)
-    )
+    pool = await made(client, items=versions.pairs(), systems=TWO, based_on=based(**on))
     session = (await client.post("/v1/sessions", json={"pool_id": pool["id"]})).json()["id"]
     old, new = versions.losses(versions.old), versions.losses(versions.new)
     items = []
@@ -277,7 +277,7 @@ async def test_releases_go_on_from_one_comparison_to_the_next(
     assert np.flatnonzero(columns["round"]).tolist() == sorted(second)
     if answers == "texts":
         assert columns["surrogate.0"][second].tolist() == [new[at] for at in second]
-    pair = await made(client, items=third.pairs(), systems={"a": NEW, "b": "v3"}, based_on=on)
+    pair = await made(client, items=third.pairs(), systems=TWO | {"a": NEW, "b": "v3"}, based_on=on)
     (item,) = (await client.get(f"/v1/pools/{pair['id']}/items?limit=1")).json()["data"]
     assert item["payload"] == {"question": "question 0"}
     columns = (await archive(client, pair["id"])).columns
@@ -326,7 +326,7 @@ async def test_of_two_rows_of_one_id_the_good_one_gets_what_is_its_own(client: A
 async def test_a_table_of_the_new_versions_answers_is_read(client: AsyncClient) -> None:
     versions = Versions.of(20)
     source, _ = await judged(client, versions, 10)
-    whole = {"systems": {"a": OLD, "b": NEW}, "based_on": based(source)}
+    whole = {"systems": TWO, "based_on": based(source)}
     expected = await made(client, items=versions.pairs(), **whole)
     body = {"name": "exam", "loss": ZERO_ONE} | whole
     path = f"/v1/pools/{(await client.post('/v1/pools', json=body)).json()['id']}"
@@ -340,10 +340,14 @@ async def test_a_table_of_the_new_versions_answers_is_read(client: AsyncClient) 
 async def test_a_file_of_a_new_version_becomes_a_pool_at_once(client: AsyncClient) -> None:
     versions = Versions.of(20)
     source, _ = await judged(client, versions, 10)
-    whole = {"systems": {"a": OLD, "b": NEW}, "based_on": based(source, "unknown")}
+    whole = {
+        "systems": TWO,
+        "based_on": based(source, "unknown"),
+    }
     expected = await made(client, items=versions.pairs(), **whole)
     table = "id,prediction_b\n" + "".join(f"q{at},{one}\n" for at, one in enumerate(versions.new))
     params = {"name": "exam", "kind": "zero_one", "system_a": OLD, "system_b": NEW}
+    params["normalisation"] = "exact"
     given = {"based_on": source, "labels_seen": "unknown"}
 
     async def sent(**more: str) -> Any:  # noqa: ANN401
@@ -397,7 +401,10 @@ async def test_a_comparison_has_the_weights_of_the_session_it_is_based_on(
     session = (await client.post("/v1/sessions", json={"pool_id": old["id"]})).json()["id"]
     await judge(client, session, lambda at: versions.said(versions.old, at), 5)
     await closed(client, session)
-    body: dict[str, Any] = {"systems": {"a": OLD, "b": NEW}, "based_on": based(session)}
+    body: dict[str, Any] = {
+        "systems": TWO,
+        "based_on": based(session),
+    }
     pool = await made(client, items=versions.pairs(), **body)
     columns = (await archive(client, pool["id"])).columns
     assert columns["weight"].tolist() == [1.0 + at for at in range(20)]
@@ -446,7 +453,7 @@ async def test_who_compares_with_a_version_that_saw_labels_cannot_say_no(
     await judge(client, session, lambda at: versions.said(versions.new, at), 3)
     await closed(client, session)
     items = [{"id": f"q{at}", "b": {"prediction": one}} for at, one in enumerate(versions.old)]
-    pair = {"items": items, "systems": {"a": NEW, "b": OLD}}
+    pair = {"items": items, "systems": TWO | {"a": NEW, "b": OLD}}
     body = {"name": "exam", "loss": ZERO_ONE, "based_on": based(session)} | pair
     refused = await client.post("/v1/pools", json=body)
     assert (refused.status_code, refused.json()["field"]) == (422, "based_on.labels_seen")
@@ -470,7 +477,11 @@ async def test_texts_of_classes_can_be_preferred(client: AsyncClient) -> None:
     rows = [
         {"id": f"q{at}", "b": {"answer": f"option {one}"}} for at, one in enumerate(versions.new)
     ]
-    body = {"loss": {"kind": "preference"}, "systems": {"a": OLD, "b": NEW}, "items": rows}
+    body = {
+        "loss": {"kind": "preference"},
+        "systems": TWO,
+        "items": rows,
+    }
     told = await made(client, based_on=based(session, answer="answer"), **body)
     assert told["known"]["reasons"] == {"same answer (exact)": len(versions.unchanged)}
 
@@ -513,9 +524,7 @@ async def test_wrong_sessions_are_refused_by_name(
     still_open, _ = await judged(client, versions, 10, close=False)
     unjudged, _ = await judged(client, versions, 0)
     of_texts, _ = await judged(client, texts, 10)
-    pair = await made(
-        client, items=versions.pairs(), systems={"a": OLD, "b": NEW}, based_on=based(source)
-    )
+    pair = await made(client, items=versions.pairs(), systems=TWO, based_on=based(source))
     of_two = (await client.post("/v1/sessions", json={"pool_id": pair["id"]})).json()["id"]
     await closed(client, of_two)
     async with client_with(app, key_in(database_url, "admin", project="theirs")) as other:
@@ -584,7 +593,7 @@ async def test_rows_that_do_not_fit_are_refused_by_line(
     at = next(at for at, row in enumerate(rows) if row["id"] not in versions.unchanged)
     rows[at] |= json.loads(json.dumps(change).replace("SOURCE", source))
     body = {"name": "exam", "loss": ZERO_ONE, "items": rows, "based_on": based(source)}
-    refused = await client.post("/v1/pools", json=body | {"systems": {"a": OLD, "b": NEW}})
+    refused = await client.post("/v1/pools", json=body | {"systems": TWO})
     assert (refused.status_code, refused.json()["code"]) == (422, "bad_rows")
     assert [(one["line"], one["field"]) for one in refused.json()["errors"]] == [(at + 1, field)]
 

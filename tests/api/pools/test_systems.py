@@ -224,10 +224,26 @@ async def test_rows_of_two_systems_are_no_items_of_one(client: httpx.AsyncClient
 
 
 async def test_an_empty_cell_is_an_empty_answer_in_csv(client: httpx.AsyncClient) -> None:
-    body = {"name": "pair", "loss": {"kind": "zero_one"}, "systems": {"a": "x", "b": "y"}}
+    systems = {"a": "x", "b": "y", "normalisation": "exact"}
+    body = {"name": "pair", "loss": {"kind": "zero_one"}, "systems": systems}
     pool = (await client.post("/v1/pools", json=body)).json()["id"]
     rows = b"id,answer_a,answer_b\n1,yes,\n2,,\n3,no,no\n"
     media = {"Content-Type": "text/csv"}
     sent = await client.post(f"/v1/pools/{pool}/items", content=rows, headers=media)
     assert sent.status_code == 200, sent.text
-    assert (await client.get(f"/v1/pools/{pool}")).json()["known"]["items"] == 2
+    assert (await client.get(f"/v1/pools/{pool}")).json()["known"]["items"] == 1, (
+        "two empty answers are not the same one"
+    )
+
+
+async def test_equal_texts_are_judged_unless_it_is_said_that_texts_decide(
+    client: httpx.AsyncClient,
+) -> None:
+    """Two agents that both say "Done." may have left things in other states."""
+    rows = [{"id": "1", "a": {"answer": "Done."}, "b": {"answer": "Done."}}]
+    for normalisation, known in ((None, 0), ("exact", 1)):
+        systems = {"a": "x", "b": "y", "normalisation": normalisation}
+        body = {"name": "pair", "loss": {"kind": "preference"}, "systems": systems, "items": rows}
+        made = (await client.post("/v1/pools", json=body)).json()
+        assert made["systems"]["normalisation"] == normalisation
+        assert (made["known"] or {"items": 0})["items"] == known

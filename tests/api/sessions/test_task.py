@@ -31,6 +31,7 @@ async def test_a_labeller_is_told_the_form_of_a_judgement_and_the_own_count(
                 "session": {"id": session, "state": "active"},
                 "name": "known",
                 "loss": {"kind": "zero_one", "scale": [0, 1]},
+                "score": None,
                 "metrics": None,
                 "takes_labels": False,
                 "classes": None,

@@ -16,11 +16,14 @@ from celeus.core.insights.remarks import (
     fixed,
     labels_remark,
     progress,
+    provisional_remark,
     tempered,
 )
+from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.systems import Systems
+from celeus.core.session.provisional import Provisional
 
 ERRORS = LossScale("zero_one", 0.0, 1.0)
 
@@ -300,3 +303,27 @@ def test_a_fixed_sample_of_which_nothing_is_known_is_told_once() -> None:
     )
     weighted = f"{begun} 900 labels, if it were told beforehand how much losses vary."
     assert fixed(FixedSample(900, None, paired=False), 2000) == weighted
+
+
+@pytest.mark.parametrize(
+    ("found", "score", "rests_on", "ends"),
+    [
+        (
+            Provisional(Interval(0.041, 0.1199), 70, 3, 60),
+            default_score(ERRORS, None),
+            "With the labels that wait, and the 3 draws open before them counted at their worst, ",
+            "4.1 to 12.0\u202f%",
+        ),
+        (
+            Provisional(Interval(0.041, 0.1199), 70, 1, 1),
+            Score("accuracy", "higher", "share"),
+            "With the label that waits, and the draw open before it counted at its worst, ",
+            "88.0 to 95.9\u202f%",
+        ),
+    ],
+)
+def test_open_draws_at_their_worst_are_told(
+    found: Provisional, score: Score, rests_on: str, ends: str
+) -> None:
+    sentence = provisional_remark(found, Measure(ERRORS, None, score))
+    assert sentence == f"{rests_on}the interval is {ends}."

@@ -9,7 +9,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.session import provisional as module
-from celeus.core.session.provisional import provisional
+from celeus.core.session.provisional import WaitingRounds, provisional
 from tests.core.worlds import Walk, open_walk, zero_one_truth
 from tests.nightly import NIGHTLY
 
@@ -80,6 +80,20 @@ def test_it_is_narrower_than_the_interval_that_waits() -> None:
         own = branch.state.question.interval
         assert found.interval.lower <= own.lower <= own.upper <= found.interval.upper
     assert branch.state.question.interval == found.interval, "as if nobody could judge it"
+
+
+def test_the_session_goes_on_while_it_is_folded() -> None:
+    walk = open_walk(zero_one_truth(200), policy_named("sharp"), Claim("pool", 0.05, 0.1))
+    walk.draw(1)
+    walk.go(20)
+    found = provisional(walk.state)
+    waiting = WaitingRounds.of(walk.state)
+    walk.judge([1])
+    walk.go(10)
+    assert waiting is not None
+    assert waiting.provisional() == found
+    assert found is not None
+    assert (found.rounds, found.open, found.waiting) == (21, 1, 20)
 
 
 def test_its_work_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

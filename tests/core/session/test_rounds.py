@@ -1,5 +1,6 @@
 """Rounds with several losses each, and what only rounds of one loss can be asked."""
 
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -62,3 +63,17 @@ def test_a_judgement_with_too_few_losses_is_refused() -> None:
     with pytest.raises(ValueError, match="1 losses in round 1, not 2"):
         rounds.judge(0, (1.0,), 1)
     assert not rounds.is_judged(0)
+
+
+def test_an_excerpt_takes_no_more_than_its_own_draws_and_judgements() -> None:
+    rounds = Rounds()
+    for number in range(1, 20_001):
+        rounds.append(Draw(number, number, 0.5, 0), RULE)
+        rounds.judge(number - 1, 1.0, 2 * number)
+    tracemalloc.start()
+    part = rounds.excerpt(101, slice(200, 220))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert part == rounds[100:110]
+    assert len(part.order) == 20
+    assert peak < 20_000, "not even a byte a round"

@@ -58,8 +58,8 @@ def test_the_package_reads_the_endpoint_as_we_do(rubric: Rubric) -> None:
         choice = ours.choice(request)
     ChatCompletion.model_validate(theirs.model_dump(), strict=True)
     assert theirs.choices[0].model_dump(exclude_unset=True) == choice
-    reading = read(theirs.choices[0].model_dump(), [*rubric.scale], structured=True)
-    assert reading == read(choice, [*rubric.scale], structured=True)
+    reading = read(theirs.choices[0].model_dump(), [*rubric.scale])
+    assert reading == read(choice, [*rubric.scale])
     assert reading.soft(rubric.scale) == pytest.approx(wrong(3), abs=1e-9)
     assert theirs.usage is not None
     assert (theirs.usage.prompt_tokens, ours.spent.tokens_in) == (120, 120)

@@ -29,7 +29,7 @@ from celeus.api.sessions.session_models import (
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.core.insights.claim_rows import Order
+from celeus.core.insights.claim_rows import ClaimQuery, Order
 from celeus.core.ledger import AddedQuestion, Addition
 from celeus.core.plans.claim import MOST_QUESTIONS
 from celeus.errors import (
@@ -243,7 +243,7 @@ async def get_session_claims(  # noqa: PLR0913, PLR0917 -- one parameter each of
     accept: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Any:  # noqa: ANN401 -- plain values, or a file
     """As they stand. `format=csv`, or `Accept: text/csv`, downloads them as a table."""
-    found = await insights.table_claims(context, session_id, sort, metric, column)
+    found = await insights.table_claims(context, session_id, ClaimQuery(sort, metric, column))
     wants_csv = format_ == "csv" or (format_ is None and accept.startswith(CSV))
     if not wants_csv:
         return found

@@ -198,7 +198,7 @@ class PoolFileQuery(BaseModel):
     system: list[SystemName] = Field(
         [], max_length=10 * MOST, description="Names of several systems, one after the other."
     )
-    normalisation: Normalisation = Field("exact", description=NORMALISATION)
+    normalisation: Normalisation | None = Field(None, description=NORMALISATION)
     based_on: str | None = Field(
         None,
         description="A closed session that judged an earlier version's answers to the same items;"
@@ -310,7 +310,7 @@ class PoolFileQuery(BaseModel):
                     value=two[given[0]],
                 )
             return LineupIn(names=self.system, normalisation=self.normalisation)
-        if self.system_a is None and self.system_b is None and self.normalisation == "exact":
+        if self.system_a is None and self.system_b is None and self.normalisation is None:
             return None
         if self.system_a is None or self.system_b is None:
             missing = "system_a" if self.system_a is None else "system_b"

@@ -33,8 +33,10 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False, frozen=Tru
 KindIn = Literal["zero_one", "cross_entropy", "bounded", "difference", "preference"]
 SystemName = Annotated[str, Field(min_length=1, max_length=200, pattern=NAME)]
 NORMALISATION = (
-    "When two texts are the same answer: `whitespace` takes any run of white space for one space"
-    " and none at the ends, `casefold` ignores letter case as well."
+    "Only where the text of an answer decides its loss, as where a choice or a number is taken from"
+    " it: when two texts are the same answer, which is then known to make no difference."
+    " `whitespace` takes any run of white space for one space and none at the ends, `casefold`"
+    " ignores letter case as well. Left out, equal texts are judged like others."
 )
 
 
@@ -203,7 +205,7 @@ class SystemsIn(BaseModel):
         description="Name of the first system; where there is an earlier version, that one."
     )
     b: SystemName = Field(description="Name of the second system, another one.")
-    normalisation: Normalisation = Field("exact", description=NORMALISATION)
+    normalisation: Normalisation | None = Field(None, description=NORMALISATION)
 
 
 class BasedOnIn(BaseModel):
@@ -263,7 +265,7 @@ class LineupIn(BaseModel):
         description="Different names, none of them a, b, left or right.",
         json_schema_extra={"minItems": FEWEST, "maxItems": MOST},
     )
-    normalisation: Normalisation = Field("exact", description=NORMALISATION)
+    normalisation: Normalisation | None = Field(None, description=NORMALISATION)
 
 
 def _form(body: object) -> str:
@@ -304,7 +306,9 @@ class SystemsOut(FromRecord):
     a: str = Field(description="Name of the first system.")
     b: str = Field(description="Name of the second system, whose loss is subtracted.")
     loss: SystemLoss = Field(description="The scale on which one of the two is judged.")
-    normalisation: Normalisation = Field(description="When two texts count as the same answer.")
+    normalisation: Normalisation | None = Field(
+        description="When two texts count as the same answer; null if they never do."
+    )
 
 
 class LineupOut(FromRecord):
@@ -312,7 +316,9 @@ class LineupOut(FromRecord):
 
     names: list[str] = Field(description="In the order in which the ledger has their losses.")
     loss: LossOut = Field(description="The scale on which each of them is judged.")
-    normalisation: Normalisation = Field(description="When two texts count as the same answer.")
+    normalisation: Normalisation | None = Field(
+        description="When two texts count as the same answer; null if they never do."
+    )
 
 
 def scale_of(

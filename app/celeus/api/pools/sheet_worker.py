@@ -20,7 +20,7 @@ from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, NeedsAnswer, PoolTooLarge, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.questions import named
-from celeus.intake.sources.documents import PARQUET
+from celeus.intake.sources.arrow import PARQUET
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
 from celeus.intake.table.answers import answers_of, options_of
 from celeus.intake.table.asking import Remembered, Table, answered

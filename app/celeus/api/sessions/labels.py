@@ -73,7 +73,7 @@ class Statement(BaseModel):
         description="By metric or system; of two systems by `a` and `b`, if they were given."
     )
     label: int | None = Field(description="The true class, where the judge gave that.")
-    preference: Literal["a", "b", "tie"] | None = Field(
+    preference: Literal["a", "b", "tie", "both_bad"] | None = Field(
         description="Which of two systems was preferred, where the judge said that, wherever its"
         " answer stood."
     )

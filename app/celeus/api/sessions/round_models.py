@@ -15,7 +15,7 @@ from celeus.api.sessions.session_models import (
     SessionState,
 )
 from celeus.api.wire.records import Time
-from celeus.core.pools.systems import MOST, MOST_GRADES, RESERVED, TIE
+from celeus.core.pools.systems import MOST, MOST_GRADES, RESERVED, TIES
 from celeus.core.pools.table_pool import MOST_METRICS
 from celeus.core.session.outcome import Judgement
 from celeus.core.session.panel import TURNS
@@ -196,11 +196,11 @@ class _Judged(BaseModel):
         " of the `answers` that `next` shows, in their order. Of metrics the loss of each by its"
         " name, null where nobody can tell it.",
     )
-    preference: Literal["left", "tie", "right", "a", "b"] | None = Field(
+    preference: Literal["left", "tie", "both_bad", "right", "a", "b"] | None = Field(
         None,
         description="Which of two answers is better, where the pool's loss is a preference: `left`"
         " and `right` as `next` shows them, or `a` and `b`, which a key without scope `read` is not"
-        " told.",
+        " told. `both_bad` counts as a `tie` and is kept apart from it.",
     )
     grade: Annotated[int, Field(ge=1, le=MOST_GRADES), AS_WHOLE] | None = Field(
         None, description="By how many grades it is better, up to the pool's `upper`; default: 1."
@@ -230,7 +230,7 @@ class _Judged(BaseModel):
         return self
 
     def judgement(self) -> Judgement:
-        if self.grade is not None and self.preference in {None, TIE}:
+        if self.grade is not None and self.preference in {None, *TIES}:
             raise InvalidValue(
                 "A grade says by how much one of two answers is better.",
                 field="grade",

@@ -662,6 +662,22 @@ class Forecast(BaseModel):
     )
 
 
+class ProvisionalInterval(BaseModel):
+    """The interval with the rounds that wait, and the draws open before them at their worst.
+
+    It covers the truth at the same alpha, at once with all other intervals shown. It stops nothing.
+    """
+
+    lower: float = Field(description="Lower end, on the scale of the losses as that of the status.")
+    upper: float = Field(description="Upper end.")
+    open: int = Field(
+        description="Draws that it counts at their worst: with the smallest loss where that is"
+        " worse for the claim, and with the largest where that is."
+    )
+    judged: int = Field(description="Judged rounds in it, those that wait included.")
+    sentence: str = Field(description="The same for people, in the direction of the score.")
+
+
 class AnswerWords(BaseModel):
     """A question, and its answer so far, in words."""
 
@@ -736,6 +752,13 @@ class Session(BaseModel):
     lower: float | None = Field(description="Lower end of the interval after that round.")
     upper: float | None = Field(description="Upper end of the interval after that round.")
     width: float | None = Field(description="`upper` less `lower`.")
+    provisional: ProvisionalInterval | None = Field(
+        None,
+        exclude_if=lambda it: it is None,
+        description="Only in answers to GET of this one session, and only while judged rounds wait"
+        " for an open draw, at most 256 rounds in all. Left out with a `table`, and where the best"
+        " of several systems is sought.",
+    )
     score: ScoreInterval | None = Field(
         description="The interval by the name and in the direction that the pool declared; null"
         " where the best is sought, or a table of claims is made."

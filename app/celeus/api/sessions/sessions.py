@@ -43,6 +43,7 @@ from celeus.errors import (
     UnreachablePrecision,
 )
 from celeus.operations.insights import session_lists
+from celeus.operations.insights.provisional import with_provisional
 from celeus.operations.sessions import sessions
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"], route_class=JsonRoute)
@@ -155,7 +156,9 @@ async def list_sessions(
 async def get_session(context: Reads, session_id: SessionId, known: KnownTags = None) -> Response:
     """The interval now. Send the ETag back as If-None-Match to poll for nothing."""
     body, version = await sessions.get_session(context, session_id)
-    etag = f'"{version}"'
+    if not still_holds(known, etag := f'"{version}"'):
+        body, version = await with_provisional(context, session_id, body, version)
+        etag = f'"{version}"'
     headers = weak(etag)
     if still_holds(known, etag):
         return Response(status_code=304, headers=headers)

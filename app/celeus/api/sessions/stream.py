@@ -52,11 +52,11 @@ async def stream_session(
 ) -> AsyncIterator[ServerSentEvent]:
     """An event `session` whenever something happened.
 
-    Its data is `{session, points, reset}`: the session as GET shows it and the trajectory since
-    the event before; `reset` says that an amendment replaced all earlier points. The id resumes:
-    send it as `Last-Event-ID`. An event `alive`, whose data is `{}`, says that the session was
-    looked at and stands as told. The stream ends when the session is closed, or the key works no
-    longer.
+    Its data is `{session, points, reset}`: the session as GET shows it, but for `provisional`, and
+    the trajectory since the event before; `reset` says that an amendment replaced all earlier
+    points. The id resumes: send it as `Last-Event-ID`. An event `alive`, whose data is `{}`, says
+    that the session was looked at and stands as told. The stream ends when the session is closed,
+    or the key works no longer.
     """
     quiet_seconds = ALIVE_SECONDS if alive else math.inf
     position = _position(last_event_id)

@@ -26,6 +26,13 @@ class TaskLoss(BaseModel):
     scale: tuple[float, float] = Field(description="The best and the worst loss.")
 
 
+class TaskScore(BaseModel):
+    """The score that the pool reports, which is the loss or, if higher is better, turned over."""
+
+    name: str = Field(description="What it is called.")
+    better: Better = Field(description="Which of its values are better.")
+
+
 class Labeller(BaseModel):
     """The caller's key, and how many items were judged with it in this session."""
 
@@ -66,6 +73,7 @@ class TaskMetric(TaskLoss):
     """One of several losses that a judgement gives; null says that nobody can tell it."""
 
     name: str = Field(description="The name it has in `losses` of a judgement.")
+    score: TaskScore | None = Field(None, description="The score of its mean, if it has one.")
 
 
 class TaskAnswer(BaseModel):
@@ -91,6 +99,7 @@ class TaskAnswer(BaseModel):
     session: BlindSession = Field(description="Id and state of the session.")
     name: str = Field(description="Name of the session, or of its pool.")
     loss: TaskLoss | None = Field(description="Null where a judgement gives several.")
+    score: TaskScore | None = Field(None, description="The score of the pool, if it has one.")
     metrics: list[TaskMetric] | None = Field(
         None, description="What a judgement gives a loss for, where there are several."
     )
@@ -131,7 +140,12 @@ def answer_of(task: Task) -> TaskAnswer:
         "session": task,
         "name": task.name,
         "loss": None if task.metrics else _loss(task.scale),
-        "metrics": [{"name": metric.name} | _loss(metric.scale) for metric in task.metrics] or None,
+        "score": task.score,
+        "metrics": [
+            {"name": metric.name, "score": metric.score} | _loss(metric.scale)
+            for metric in task.metrics
+        ]
+        or None,
         "levels": _levels(task),
         "better": task.score.better if task.levels and task.score else None,
         "instructions": task.instructions,

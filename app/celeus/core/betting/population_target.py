@@ -32,9 +32,9 @@ class PairSequence:
         "_half",
         "_loose",
         "_moments",
+        "_plan",
         "_pool",
         "_precision",
-        "_scale",
         "_sides",
         "_started",
         "_steps",
@@ -42,14 +42,14 @@ class PairSequence:
     )
 
     def __init__(self, plan: Plan, start: float) -> None:
-        if plan.precision is None:
+        if plan.half is None:
             message = "pairs need a precision"
             raise ValueError(message)
-        self._scale = plan.scale
+        self._plan = plan
         self._frame = frames(plan.scale)[0]
         self._moments = TwoSidedMoments(plan.scale, start)
         self._precision: float | None = plan.precision
-        self._half = plan.precision / plan.scale.width / 2.0
+        self._half = plan.half
         self._steps = round(plan.scale.width / plan.cell)
         self._loose = Lattice(self._steps, plan.bound.alpha2, self._half, LOOSE)
         pairs = PairPlan(plan.items, plan.alpha1, self._steps, plan.bound.exact)
@@ -88,7 +88,7 @@ class PairSequence:
         """Return true if within a few rounds pairs may start, or the rows set up may be out."""
         if self._started:
             return any(side.nearly_out for side in self._sides)
-        half = self._half if precision is None else self._half_of(precision)
+        half = self._half if precision is None else self._plan.half_of(precision)
         return last or self._pool.interval.width <= NEARLY * self._width_to_start(half)
 
     def bets_per_round(self, precision: float | None) -> int:
@@ -108,7 +108,7 @@ class PairSequence:
 
     def halves(self, precision: float | None) -> tuple[Halves, ...]:
         """Return the half-width of all bets of a round drawn at ``precision``."""
-        return () if precision is None else ((self._half_of(precision),),)
+        return () if precision is None else ((self._plan.half_of(precision),),)
 
     def outlook(self, accrued: tuple[Accrued, ...]) -> Outlook:
         """Return the information that the rows at the estimate need, and the accrued one."""
@@ -141,17 +141,14 @@ class PairSequence:
             self._advance()
 
     def _width_to_start(self, half: float) -> float:
-        return 2.0 * PRECISIONS_TO_START * half * self._scale.width
+        return 2.0 * PRECISIONS_TO_START * half * self._plan.scale.width
 
     def _retarget(self, precision: float | None) -> None:
         """Set the precision of later bets; without one the old goals stay."""
         self._precision = precision
         if precision is not None:
-            self._half = self._half_of(precision)
+            self._half = self._plan.half_of(precision)
             self._loose.retarget(self._half, self._steps)
-
-    def _half_of(self, precision: float) -> float:
-        return precision / self._scale.width / 2.0
 
     def _advance(self) -> None:
         for side, (lower, upper, most) in zip(self._sides, self._bounds(), strict=True):
@@ -160,7 +157,7 @@ class PairSequence:
         hull = None
         if floor is not None and mirrored is not None and floor <= 1.0 - mirrored:
             hull = Interval(self._frame.value(floor), self._frame.value(1.0 - mirrored))
-        self._target.narrow(hull, self._scale)
+        self._target.narrow(hull, self._plan.scale)
 
     def _bounds(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         """Return for each side, in its frame, C and the largest population risk not rejected."""

@@ -17,7 +17,7 @@ from celeus.core.ledger import Draw
 from celeus.core.plain import Mismatch
 from celeus.core.plans.plan import Plan
 from celeus.core.sampling.calibration import NO_FIT, Fit
-from celeus.core.sampling.predictors import Expectation, Label
+from celeus.core.sampling.predictors import Expectation, Label, Predictor
 from celeus.core.sampling.proposals import ProposedDraw, shares_adapt
 from celeus.core.sampling.sums import RunningSum
 from celeus.core.session.engine import first_fold
@@ -45,7 +45,7 @@ class FoldRecord:
     other: Mapping[int, Range]
 
 
-class RecordedPredictor:
+class RecordedPredictor(Predictor):
     """Surrogates as recorded, by round; ``losses`` are those of the folded rounds.
 
     Of a round that is not folded nothing is recorded, and nothing depends on it.

@@ -17,7 +17,7 @@ from celeus.core.certificate.parsing import EXCERPT
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.interval import Interval
 from celeus.core.ledger import Amendment, Draw, Event, Observation
-from celeus.core.plain import Mismatch, Object, equal, same
+from celeus.core.plain import Mismatch, Object, Plain, equal, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
@@ -190,13 +190,9 @@ def _check_flags(name: str, claimed: NDArray[np.bool_], found: NDArray[np.bool_]
 
 def check_known(plan: Plan, pool: Pool) -> None:
     """Refuse a plan whose known losses and bounds are not those of the pool's columns."""
-    known = None if pool.known is None else pool.known.to_dict()
-    stated = None if plan.known is None else plan.known.to_dict()
-    if known is None or stated is None:
-        equal("plan.known", stated, known)
-        return
-    same("plan.known", stated, known)
-    check_bounds_columns(pool, plan.scale)
+    _check_statement("plan.known", plan.known, pool.known)
+    if pool.known is not None:
+        check_bounds_columns(pool, plan.scale)
 
 
 def check_bounds_columns(pool: Pool, scale: Interval) -> None:
@@ -234,12 +230,17 @@ def check_weights(plan: Plan, pool: Pool) -> None:
         nothing = np.flatnonzero(~(pool.columns["weight"] > 0.0))
         if nothing.size:
             raise Mismatch("pool.columns.weight", f"item {int(nothing[0])}", "a weight above 0")
-    weights = None if pool.weights is None else pool.weights.to_dict()
-    stated = None if plan.weights is None else plan.weights.to_dict()
-    if weights is None or stated is None:
-        equal("plan.weights", stated, weights)
-        return
-    same("plan.weights", stated, weights)
+    _check_statement("plan.weights", plan.weights, pool.weights)
+
+
+def _check_statement(place: str, stated: Plain | None, found: Plain | None) -> None:
+    """Refuse what a plan states of the pool unless it was found there, None where it is not."""
+    stated_values = None if stated is None else stated.to_dict()
+    found_values = None if found is None else found.to_dict()
+    if stated_values is None or found_values is None:
+        equal(place, stated_values, found_values)
+    else:
+        same(place, stated_values, found_values)
 
 
 CARRIED = ("round", "label")

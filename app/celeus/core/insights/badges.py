@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Figures, count, sure
+from celeus.core.insights.figures import Figures, count, sure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
+from celeus.units import PERCENT, PERCENT_SIGN, POINTS
 
 Colour = Literal["green", "red", "blue", "grey"]
 _NO_LABELS = "no labels yet"
@@ -77,7 +78,7 @@ def _label(status: Mapping[str, Any], names: tuple[str, str] | None) -> str:
 
 def _figures(score: Mapping[str, Any], scale: Interval, *, settled: bool, points: bool) -> str:
     share = score["unit"] == "share"
-    sign = (" points" if points else PERCENT_SIGN) if share else ""
+    sign = (POINTS if points else PERCENT_SIGN) if share else ""
     figures = Figures(scale, score["upper"] - score["lower"], PERCENT if share else 0)
     if settled:
         return f"exactly {figures.nearest(score['estimate'])}{sign}"

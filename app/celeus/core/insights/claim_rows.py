@@ -1,7 +1,7 @@
 """The claims of a session that makes a table of them, one by one as they stand."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,20 +23,29 @@ _KEYS: dict[Order, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-def claims_document(
-    state: AnySession,
-    session: str,
-    order: Order = "plan",
-    metric: str | None = None,
-    column: str | None = None,
-) -> dict[str, Any]:
-    """Return every claim as it stands, with the session's id, account and alpha.
+class ClaimQuery(NamedTuple):
+    """The claims asked for, and their order.
 
     ``metric`` and ``column`` leave out others, the empty column all but claims about all items.
+    """
+
+    order: Order = "plan"
+    metric: str | None = None
+    column: str | None = None
+
+
+EVERY_CLAIM = ClaimQuery()
+
+
+def claims_document(
+    state: AnySession, session: str, query: ClaimQuery = EVERY_CLAIM
+) -> dict[str, Any]:
+    """Return the claims asked for as they stand, with the session's id, account and alpha.
+
     Refuses sessions of another kind, and names of none.
     """
     table = table_of(state, session)
-    plan = table.question.plan
+    plan, (order, metric, column) = table.question.plan, query
     check_name("metric", metric, [one.name for one in plan.metrics])
     check_name("column", column, [ALL, *plan.columns])
     check_name("sort", order, ["plan", *_KEYS])

@@ -9,16 +9,14 @@ from math import ceil, floor, log10
 
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
+from celeus.units import PERCENT_SIGN
 
 SMALLEST_ALPHA_SAID = 1e-6
 NOTHING_LEFT = 1e-9
 """Fraction of the scale below which an interval is shown as a single number."""
 RESOLUTION_OF_A_NUMBER = 10**-2.7
 """Fraction of the scale that a single number resolves: four decimals on a scale from 0 to 1."""
-PERCENT = 2
-"""By how many decimal places a share is moved to be told in percent, or in points."""
 _GROUPS = "\N{NARROW NO-BREAK SPACE}"
-PERCENT_SIGN = "\N{NARROW NO-BREAK SPACE}%"
 _MINUS = "\N{MINUS SIGN}"
 _HALF = Decimal("0.5")
 

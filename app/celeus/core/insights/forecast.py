@@ -281,7 +281,7 @@ class _Outset:
         if outlook is None:
             return self._published_width(precision)
         population = self._plan.target == "population"
-        half = precision / self._plan.scale.width / 2.0
+        half = self._plan.half_of(precision)
         if not population:
             half = half_width(self._plan, precision) or half
         # The outlook is for the precision of the last bets, which may have been changed since

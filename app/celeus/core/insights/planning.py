@@ -32,13 +32,14 @@ from scipy.special import betaincinv, ndtri
 
 from celeus.core.insights.forecast import Course, Extrapolation
 from celeus.core.interval import Interval
-from celeus.core.plans.claim import LEAST_DISTANCE, require
+from celeus.core.plans.claim import require
 from celeus.core.plans.pair_plan import narrowest
 from celeus.core.plans.plan import FINEST_PRECISION, Plan
 from celeus.core.plans.stopping import StopReason
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import Numbers
 from celeus.core.session.session import begin_mean, judge_rounds
+from celeus.units import LEAST_DISTANCE
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -304,17 +305,23 @@ class Summary:
     width: Spread | None
     more_than: int | None
 
+    @classmethod
+    def of_ended(
+        cls, labels: Sequence[int], reached: Sequence[bool], widths: Sequence[float] = ()
+    ) -> Self:
+        """Return that of at least one session, all of which ended."""
+        width = Spread.of(widths) if widths else None
+        return cls(len(labels), sum(reached) / len(reached), Spread.of(labels), width, None)
+
 
 def summary(outcomes: Sequence[SimulationOutcome], labels_so_far: int) -> Summary:
     """Sum up the sessions that ended; ``labels_so_far`` is the longest way one came."""
     if not outcomes:
         return Summary(0, None, None, None, labels_so_far)
-    return Summary(
-        runs=len(outcomes),
-        reached=sum(one.reached for one in outcomes) / len(outcomes),
-        labels=Spread.of([one.labels for one in outcomes]),
-        width=Spread.of([one.width for one in outcomes]),
-        more_than=None,
+    return Summary.of_ended(
+        [outcome.labels for outcome in outcomes],
+        [outcome.reached for outcome in outcomes],
+        [outcome.width for outcome in outcomes],
     )
 
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from celeus.core.insights.curve import Point, Tempering
-from celeus.core.insights.figures import PERCENT, PERCENT_SIGN, Figures, count
+from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.planning import FixedSample
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Systems
+from celeus.core.session.provisional import Provisional
+from celeus.units import PERCENT, PERCENT_SIGN, POINTS
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
@@ -53,7 +55,7 @@ class Measure:
     @property
     def sign(self) -> str:
         """What stands behind a figure."""
-        return (" points" if self.compared else PERCENT_SIGN) if self.shift else ""
+        return (POINTS if self.compared else PERCENT_SIGN) if self.shift else ""
 
     @property
     def plain(self) -> str:
@@ -80,10 +82,16 @@ class Measure:
         figure = Figures(self.scale, 0.0, self.shift).given(width)
         return f"{figure} points" if self.shift else figure
 
+    def ends(self, losses: Interval) -> str:
+        """An interval of mean losses as the score has it, such as "79.3 to 87.9 %"."""
+        scores = self.told.image(losses, self.scale.interval)
+        figures = Figures(self.scale, losses.width, self.shift)
+        return f"{figures.below(scores.lower)} to {figures.above(scores.upper)}{self.sign}"
+
     def threshold(self, asked: Mapping[str, Any]) -> str:
         """What a question asks of the score, such as "at most 10 %"."""
         most = (asked["side"] == "at_most") == (self.told.better == "lower")
-        at = self.told.at(asked["threshold"], Interval(self.scale.lower, self.scale.upper))
+        at = self.told.at(asked["threshold"], self.scale.interval)
         threshold = Figures(self.scale, 0.0, self.shift).given(at)
         return f"{'at most' if most else 'at least'} {threshold}{self.sign}"
 
@@ -300,6 +308,17 @@ def _open_draws(status: Mapping[str, Any]) -> str:
         return "."
     verb = "is" if pending == 1 else "are"
     return f". {draws} {verb} still open; labels for them count until the session is closed."
+
+
+def provisional_remark(found: Provisional, measure: Measure) -> str:
+    """Return the sentence on the interval that counts open draws at their worst."""
+    one = found.waiting == 1
+    labels = "label that waits" if one else "labels that wait"
+    draws, worst = ("draw", "its") if found.open == 1 else (f"{count(found.open)} draws", "their")
+    return (
+        f"With the {labels}, and the {draws} open before {'it' if one else 'them'} counted at"
+        f" {worst} worst, the interval is {measure.ends(found.interval)}."
+    )
 
 
 def _labels(number: int) -> str:

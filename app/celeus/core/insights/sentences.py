@@ -10,8 +10,6 @@ from typing import Any, Final, Self
 
 from celeus.core.insights.figures import (
     NOTHING_LEFT,
-    PERCENT,
-    PERCENT_SIGN,
     Figures,
     count,
     sure,
@@ -21,6 +19,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score, default_score, win_rate
 from celeus.core.pools.systems import AnySystems, Systems
+from celeus.units import PERCENT, PERCENT_SIGN
 
 BY_WEIGHT: Final = ", counted by weight"
 NOTHING: Final = "Nothing is judged"

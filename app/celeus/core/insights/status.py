@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any, Final
 
 from celeus.core.insights.forecast import forecast
-from celeus.core.insights.remarks import Measure, labels_remark, progress
+from celeus.core.insights.remarks import Measure, labels_remark, progress, provisional_remark
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
-from celeus.core.plans.plan import precision_warning
+from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import Decision, rounding
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.pool import Pool
@@ -16,6 +16,7 @@ from celeus.core.session.assumptions import assumptions_of
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
 from celeus.core.session.panel import Ratings
+from celeus.core.session.provisional import WaitingRounds
 from celeus.core.session.session import AnySession, Session
 from celeus.core.session.table.table_claims import ClaimState
 from celeus.core.session.table.table_question import Table
@@ -136,6 +137,34 @@ def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str
     return document | words(document)
 
 
+def may_have_provisional(document: Mapping[str, Any]) -> bool:
+    """Whether judgements of a session of one mean wait for an open draw that may be judged."""
+    waits = document["rounds"]["waiting"] > 0 and document["lower"] is not None
+    return waits and document["state"] != "closed"
+
+
+def provisional_member(waiting: WaitingRounds | None, pool: Pool) -> dict[str, Any]:
+    """Return the status document's member ``provisional``, or nothing where no judgement waits.
+
+    The document is made without it: to fold the rounds takes too long for every label.
+    """
+    if waiting is None:
+        return {}
+    found = waiting.provisional()
+    told = {
+        "lower": found.interval.lower,
+        "upper": found.interval.upper,
+        "open": found.open,
+        "judged": found.rounds - found.open,
+        "sentence": provisional_remark(found, _measure(waiting.plan, pool)),
+    }
+    return {"provisional": told}
+
+
+def _measure(plan: Plan, pool: Pool) -> Measure:
+    return Measure(pool.scale, pool.named, pool.measured, plan.weights is not None)
+
+
 def _forecast(header: Header, session: Session[Mean]) -> dict[str, Any] | None:
     """The labels left until a session stops; None where it has stopped or nobody can tell."""
     if session.stop_reason is not None or header.lifecycle == "closed":
@@ -156,8 +185,7 @@ def _mean_words(session: Session[Mean], pool: Pool, document: dict[str, Any]) ->
     contrast = Contrast.of(pool.scale, pool.systems, pool.score)
     promised = plan.policy.recentred
     text = sentence(document, pool.measured, contrast, labels=inside, promised=promised)
-    measure = Measure(pool.scale, pool.named, pool.measured, plan.weights is not None)
-    return _words(document, text, measure.answers(document), labels, inside)
+    return _words(document, text, _measure(plan, pool).answers(document), labels, inside)
 
 
 def _joint_words(

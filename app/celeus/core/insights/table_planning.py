@@ -24,7 +24,6 @@ from celeus.core.interval import Interval
 from celeus.core.ledger import JointObservation
 from celeus.core.plans.stopping import StopReason
 from celeus.core.plans.table_plan import TablePlan
-from celeus.core.pools.losses import LossScale
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table_pool import Table
 from celeus.core.session.session import Session
@@ -74,7 +73,7 @@ class TableCase:
         """
         own = f"planning {seed} run {number}"
         losses = [
-            Losses(assumed, scale_of(metric.scale), self.scenario, f"{own} {metric.name}".encode())
+            Losses(assumed, metric.scale.interval, self.scenario, f"{own} {metric.name}".encode())
             for metric, assumed in zip(self.plan.metrics, self.assumptions, strict=True)
         ]
         coins = own.encode()
@@ -106,19 +105,14 @@ def assumptions_of(table: Table, risks: Mapping[str, float]) -> list[Assumption]
     """What the surrogates say of every metric, moved to the mean loss of ``risks`` where given."""
     return [
         assumption_of(
-            _scores_of(table, at, scale_of(metric.scale)),
-            scale_of(metric.scale),
+            _scores_of(table, at, metric.scale.interval),
+            metric.scale.interval,
             whole=metric.scale.kind == "zero_one",
             has_surrogate=bool(np.ptp(table.surrogate[:, at])),
             risk=risks.get(metric.name),
         )
         for at, metric in enumerate(table.metrics)
     ]
-
-
-def scale_of(scale: LossScale) -> Interval:
-    """The ends of a scale."""
-    return Interval(scale.lower, scale.upper)
 
 
 def _scores_of(table: Table, metric: int, scale: Interval) -> Scores:
@@ -139,12 +133,8 @@ def stream_summary(outcomes: Sequence[TableOutcome]) -> Summary:
     if not ended:
         furthest = max((one.labels for one in outcomes), default=0)
         return Summary(0, None, None, None, furthest)
-    return Summary(
-        runs=len(ended),
-        reached=sum(one.reached for one in ended) / len(ended),
-        labels=Spread.of([one.labels for one in ended]),
-        width=None,
-        more_than=None,
+    return Summary.of_ended(
+        [outcome.labels for outcome in ended], [outcome.reached for outcome in ended]
     )
 
 
@@ -162,10 +152,4 @@ def claim_summary(outcomes: Sequence[TableOutcome], place: int) -> Summary:
         return Summary(1, 1.0, Spread.of([at]), None, None)
     met = [one.met[place] for one in ended]
     labels = [one.labels if at is None else at for one, at in zip(ended, met, strict=True)]
-    return Summary(
-        runs=len(ended),
-        reached=sum(at is not None for at in met) / len(met),
-        labels=Spread.of(labels),
-        width=None,
-        more_than=None,
-    )
+    return Summary.of_ended(labels, [at is not None for at in met])

@@ -13,6 +13,7 @@ from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.weights import LARGEST_RATIO, Weights
 from celeus.errors import InvalidValue, NothingToJudge
+from celeus.units import LEAST_DISTANCE, check_margin, check_threshold
 
 Target = Literal["pool", "population"]
 
@@ -20,10 +21,6 @@ ALPHA2_SHARE = 0.5
 ALPHA2_SHARE_BY_GOAL = 0.1
 LOOSE_SHARE = 0.05
 MOST_QUESTIONS = 20
-LEAST_DISTANCE = 1e-9
-"""Least distance of thresholds from each other and from the scale's ends, as a share of its width.
-
-It exceeds any rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +201,7 @@ def check_decide(margin: float | None, pool: PoolFacts) -> None:
         return
     rule = "absent unless the loss of the pool is a difference of two systems"
     require("decide", rule, margin, holds=pool.difference)
+    check_margin(margin, (pool.lower, pool.upper), "decide.margin")
     weight, least = pool.upper / pool.items, f"one of {pool.items} items"
     if pool.weights is not None:
         weight = max(weight * pool.weights.least_share, 2.0 * pool.upper * LEAST_DISTANCE)
@@ -219,14 +217,12 @@ def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:
     count = len(questions)
     require("questions", f"at most {MOST_QUESTIONS}", count, holds=count <= MOST_QUESTIONS)
     least = LEAST_DISTANCE * scale.width
-    rule = f"inside the scale, above {scale.lower:g} and below {scale.upper:g}"
     for place, question in enumerate(questions):
         field = f"questions.{place}"
         valid_side = question.side in {"at_most", "at_least"}
         require(f"{field}.side", "at_most or at_least", question.side, holds=valid_side)
         threshold = question.threshold
-        inside = scale.lower + least <= threshold <= scale.upper - least
-        require(f"{field}.threshold", rule, threshold, holds=inside)
+        check_threshold(threshold, (scale.lower, scale.upper), f"{field}.threshold")
         for other in questions[:place]:
             # The same threshold may be asked from both sides.
             away = abs(other.threshold - threshold)

@@ -32,6 +32,7 @@ from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.weights import Weights
 from celeus.errors import UnreachablePrecision
+from celeus.units import check_width
 
 __all__ = [
     "METHOD_VERSION",
@@ -148,6 +149,15 @@ class Plan(Plain):
     def scale(self) -> Interval:
         """Interval of possible losses."""
         return Interval(self.lower, self.upper)
+
+    @property
+    def half(self) -> float | None:
+        """Half the precision on the unit scale; None without one."""
+        return None if self.precision is None else self.half_of(self.precision)
+
+    def half_of(self, precision: float) -> float:
+        """Return half of a precision on the unit scale."""
+        return precision / self.scale.width / 2.0
 
     @property
     def stopping(self) -> StoppingRule:
@@ -290,8 +300,7 @@ FINEST_PRECISION = 5e-4
 
 
 def _check_width(precision: float, scale: Interval) -> None:
-    rule = f"above 0 and below the scale's width {scale.width:g}"
-    require("precision", rule, precision, holds=0.0 < precision < scale.width)
+    check_width(precision, (scale.lower, scale.upper))
     finest = scale.width * FINEST_PRECISION
     require("precision", f"at least {finest:g}", precision, holds=precision >= finest)
 

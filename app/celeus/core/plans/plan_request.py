@@ -20,6 +20,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Strategy, strategies
 from celeus.core.pools.table_pool import table_of
 from celeus.errors import InvalidValue
+from celeus.units import check_asked_alpha
 
 ENDLESS = (
     "The session has neither a precision nor a question: it goes on until its budget is spent, by"
@@ -67,6 +68,7 @@ def plan_of(request: SessionRequest, pool: Pool, commitment: str) -> Plan | Best
     Raises InvalidValue for policies that are unknown or guarantee nothing, and for values outside
     their ranges; UnreachablePrecision for a precision that no pool risk could reach.
     """
+    check_asked_alpha(request.claim.alpha)
     if request.best:
         return _best_plan(request, pool, commitment)
     if request.table is not None or pool.metrics:

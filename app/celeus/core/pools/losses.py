@@ -16,6 +16,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from celeus.core.interval import Interval
 from celeus.core.plain import Plain
 from celeus.errors import InvalidValue, LossOutsideScale
 
@@ -110,6 +111,11 @@ class LossScale(Plain):
                 value=None,
             )
         return cls(kind, 0.0 if lower is None else lower, 1.0 if upper is None else upper)
+
+    @property
+    def interval(self) -> Interval:
+        """Interval of possible losses, [L, U]."""
+        return Interval(self.lower, self.upper)
 
     @property
     def width(self) -> float:

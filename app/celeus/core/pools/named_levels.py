@@ -7,7 +7,6 @@ the loss 0. Names change no loss, and no digest has them.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from celeus.core.interval import Interval
 from celeus.core.plain import Plain
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
@@ -29,7 +28,7 @@ class Level(Plain):
 
     def loss(self, scale: LossScale, score: Score) -> float:
         """Return the loss of the grade; ``Score.at`` is its own inverse."""
-        return score.at(self.grade, Interval(scale.lower, scale.upper))
+        return score.at(self.grade, scale.interval)
 
 
 def check_levels(

@@ -43,7 +43,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.interval import Interval
 from celeus.core.plain import Count, Digest, Plain
 from celeus.core.pools.loss_bounds import Basis, Bounds, KnownLosses
 from celeus.core.pools.losses import LossScale, cross_entropy_loss, zero_one_loss
@@ -214,9 +213,8 @@ class Pool:
         if self.bounds is None:
             return None
         known, number = self.bounds.known, self.columns["known"]
-        scale = Interval(self.scale.lower, self.scale.upper)
         counts = (self._by_reason(number[known]), self._by_reason(number[~known]))
-        return KnownLosses.of(self.bounds, scale, *counts, self.item_weight)
+        return KnownLosses.of(self.bounds, self.scale.interval, *counts, self.item_weight)
 
     def _by_reason(self, number: NDArray[Any]) -> dict[str, int]:
         """Return the number of items by reason, from the numbers of their reasons."""

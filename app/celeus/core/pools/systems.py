@@ -31,7 +31,8 @@ SAME_ANSWER = "same answer"
 MOST_GRADES = 10
 FEWEST, MOST = 2, 50
 """Least and largest number of systems among which the best is sought."""
-TIE = "tie"
+TIES = ("tie", "both_bad")
+"""Preferences for neither answer; what both of two bad ones are is kept apart from a tie."""
 PLACES: tuple[str, str] = ("left", "right")
 RESERVED = (*SIDES, *PLACES)
 
@@ -47,12 +48,15 @@ class OneLoss(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Systems(Plain):
-    """Two systems that are compared: names, the loss of each, and the rule for equal texts."""
+    """Two systems that are compared: names, the loss of each, and the rule for equal texts.
+
+    Without ``normalisation`` equal texts say nothing: agents that both say "Done." may differ.
+    """
 
     a: str
     b: str
     loss: OneLoss
-    normalisation: Normalisation = "exact"
+    normalisation: Normalisation | None = None
 
     def __post_init__(self) -> None:
         if self.a == self.b:
@@ -97,7 +101,10 @@ class Systems(Plain):
 
     @classmethod
     def of(
-        cls, names: tuple[str, str], loss: tuple[str, float | None, float | None], same: str
+        cls,
+        names: tuple[str, str],
+        loss: tuple[str, float | None, float | None],
+        same: str | None = None,
     ) -> Self:
         """Return the systems with defaults for missing parts of ``loss`` (kind, lower, upper)."""
         kind, lower, upper = loss
@@ -129,10 +136,11 @@ class Systems(Plain):
         }
 
     def same(self, first: str, second: str) -> bool:
-        """Return whether the two texts are the same answer."""
-        return first == second or normal(first, self.normalisation) == normal(
-            second, self.normalisation
-        )
+        """Return whether the two texts are the same answer; an empty one is none."""
+        if self.normalisation is None:
+            return False
+        one, other = (normal(text, self.normalisation) for text in (first, second))
+        return one == other and bool(one.strip())
 
     def reason(self, *, classes: bool) -> str:
         """Return the reason for which the difference of equal answers is known."""
@@ -143,7 +151,7 @@ class Systems(Plain):
         if self.loss.kind == "preference":
             upper = self.loss.upper
             grades = "" if upper == 1.0 else f", with `grade` from 1 to {upper:g}"
-            return f"`preference` (left, tie or right{grades})"
+            return f"`preference` (left, tie, both_bad or right{grades})"
         both = "`losses` of both (left and right)"
         return f"`label`, the true class, or {both}" if classes else both
 
@@ -170,7 +178,7 @@ class Systems(Plain):
                 rule=f"a whole number from 1 to {self.loss.upper:g}, or left out",
                 value=grade,
             )
-        if preference == TIE and "grade" not in judgement:
+        if preference in TIES and "grade" not in judgement:
             return 0.0
         better = preference
         if preference in PLACES:
@@ -180,7 +188,7 @@ class Systems(Plain):
         raise InvalidValue(
             "This is no preference.",
             field="preference",
-            rule="left, tie or right (or a or b), and `grade` only where one is better",
+            rule="left, tie, both_bad or right (or a or b), and `grade` only where one is better",
             value=preference,
         )
 
@@ -189,12 +197,12 @@ class Systems(Plain):
 class Lineup(Plain):
     """Names of the systems among which the best is sought, and the scale of each one's loss.
 
-    ``normalisation`` decides which texts are the same answer.
+    ``normalisation`` decides which texts are the same answer; without one none are.
     """
 
     names: tuple[str, ...]
     loss: LossScale
-    normalisation: Normalisation = "exact"
+    normalisation: Normalisation | None = None
 
     def __post_init__(self) -> None:
         check_count(len(self.names))
@@ -211,7 +219,10 @@ class Lineup(Plain):
 
     @classmethod
     def of(
-        cls, names: Sequence[str], loss: tuple[str, float | None, float | None], same: str
+        cls,
+        names: Sequence[str],
+        loss: tuple[str, float | None, float | None],
+        same: str | None = None,
     ) -> Self:
         """Return the systems with defaults for missing parts of ``loss`` (kind, lower, upper)."""
         kind, lower, upper = loss
@@ -222,7 +233,12 @@ class Lineup(Plain):
 
     def codes(self, texts: Sequence[str]) -> list[int]:
         """Return for every system's text the place of the first system with the same answer."""
-        normals = [normal(text, self.normalisation) for text in texts]
+        if self.normalisation is None:
+            return list(range(len(texts)))
+        normals: list[object] = [
+            normal(text, self.normalisation) if text.strip() else place
+            for place, text in enumerate(texts)
+        ]
         first = {text: place for place, text in reversed(list(enumerate(normals)))}
         return [first[text] for text in normals]
 
@@ -275,12 +291,12 @@ def _check_best_kind(kind: str) -> None:
         raise InvalidValue(text, field="loss.kind", rule=rule, value=kind)
 
 
-def _check_normalisation(normalisation: str) -> None:
-    if normalisation not in NORMALISATIONS:
+def _check_normalisation(normalisation: str | None) -> None:
+    if normalisation is not None and normalisation not in NORMALISATIONS:
         raise InvalidValue(
             "The normalisation of answers is unknown.",
             field="systems.normalisation",
-            rule="one of " + ", ".join(NORMALISATIONS),
+            rule="one of " + ", ".join(NORMALISATIONS) + ", or left out",
             value=normalisation,
         )
 
@@ -293,7 +309,7 @@ def normal(text: str, normalisation: Normalisation) -> str:
     return text.casefold() if normalisation == "casefold" else text
 
 
-def reason_of(normalisation: Normalisation, *, classes: bool) -> str:
+def reason_of(normalisation: Normalisation | None, *, classes: bool) -> str:
     """Return the reason for which equal answers are known; classes need no normalisation."""
     return SAME_ANSWER if classes else f"{SAME_ANSWER} ({normalisation})"
 

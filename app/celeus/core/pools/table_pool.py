@@ -11,7 +11,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
@@ -202,10 +201,7 @@ def table_of(pool: Pool, columns: Sequence[str] = ()) -> Table:
 def _check_pool(pool: Pool) -> None:
     """Raise InvalidValue for a pool with features that claims about groups do not support."""
     bounds = pool.bounds
-    loose = (
-        bounds is not None
-        and not (bounds.known | bounds.of_scale(Interval(pool.scale.lower, pool.scale.upper))).all()
-    )
+    loose = bounds is not None and not (bounds.known | bounds.of_scale(pool.scale.interval)).all()
     reasons = {
         "several systems": pool.named is not None,
         "weights": pool.weights is not None,

@@ -86,7 +86,7 @@ class Line:
 
 @dataclass(slots=True)
 class Calibration:
-    """Sums of the folded labels of every stratum, and the fit; ``base`` holds x_k.
+    """Sums of the judged labels of every stratum, and the fit; ``base`` holds x_k.
 
     ``lower`` and ``upper`` are bounds of the losses of a stratum, ``prior`` is the second moment of
     residuals expected before any label (default: that of losses at the ends of the scale), and

@@ -61,6 +61,8 @@ class Expectation(NamedTuple):
 class Predictor(Protocol):
     """Surrogates of the items not drawn yet, from the labels judged so far."""
 
+    __slots__ = ()
+
     @property
     def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not drawn."""
@@ -74,12 +76,14 @@ class Predictor(Protocol):
 
     def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
         """Return the range of a round's signal, once its plug-in part is known."""
+        del draw
+        return expected.signal_range(plug_in)
 
     def learn(self, label: Label, loss: float) -> None:
         """Refit the surrogates of later draws to the loss of a judged round."""
 
 
-class FixedPredictor:
+class FixedPredictor(Predictor):
     """Surrogates that stay as uploaded with the pool."""
 
     __slots__ = ("_extremes", "_left", "_plan", "_proposal", "_rounds", "_surrogate")
@@ -129,16 +133,11 @@ class FixedPredictor:
         items_left = self._plan.drawable - self._rounds
         return floor_range(0.0, items_left, policy.beta, self._extremes)
 
-    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
-        """Return the range of a round's signal."""
-        del draw
-        return expected.signal_range(plug_in)
-
     def learn(self, label: Label, loss: float) -> None:
         """Do nothing: these surrogates are not refitted."""
 
 
-class CalibratedPredictor:
+class CalibratedPredictor(Predictor):
     """One surrogate for every item of a stratum, fitted to the labels judged so far.
 
     Probabilities are those recorded at the draw. Sums are by weight, where items have any.
@@ -202,11 +201,6 @@ class CalibratedPredictor:
         moment = np.maximum(self.fit.moment, LEAST_MOMENT)
         expected = self._left.weight @ (moment / _strata_q(draw))
         return float(expected) / (self._items * self._items)
-
-    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
-        """Return the range of a round's signal."""
-        del draw
-        return expected.signal_range(plug_in)
 
     def learn(self, label: Label, loss: float) -> None:
         """Refit the strata to the loss of a judged round."""

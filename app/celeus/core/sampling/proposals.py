@@ -134,7 +134,7 @@ class MixtureProposal:
         self._walked = [0, 0]
 
     def choose(self, coin: float, fit: Fit) -> ProposedDraw:
-        """Return the next item and its probability; the moments are not used."""
+        """Return the next item and its probability; the fit is not used."""
         del fit
         return ProposedDraw(*self.draw(coin))
 

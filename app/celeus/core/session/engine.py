@@ -117,8 +117,7 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
         strata = strata_for(plan, scores)
-        half = None if plan.precision is None else plan.precision / plan.scale.width / 2.0
-        stratified = StratifiedProposal(strata, seed, policy.beta, half)
+        stratified = StratifiedProposal(strata, seed, policy.beta, plan.half)
         return StratifiedEngine(plan, stratified, strata, bounds, scores.item_weight)
     surrogate, weight = scores.surrogate, scores.weight
     if not policy.uses_scores:

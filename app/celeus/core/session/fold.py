@@ -271,15 +271,10 @@ class Fold:
         if round_ > self.last:
             self.fold_round(plan, coming, loss)
 
-    def settle(self, plan: Plan, last: int = sys.maxsize) -> None:
-        """Fold what is drawn, up to round ``last``, open rounds as judged by nobody.
-
-        Nothing is drawn after it.
-        """
+    def settle(self, plan: Plan) -> None:
+        """Fold all that is drawn, open rounds as judged by nobody; nothing is drawn after it."""
         known = self.knowledge
         for round_, coming in known.open.items():
-            if round_ > last:
-                break
             self.fold_round(plan, coming, known.losses.get(round_))
 
     def fold_round(self, plan: Plan, coming: OpenRound, loss: float | None) -> None:

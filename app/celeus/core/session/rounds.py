@@ -108,7 +108,8 @@ class Rounds(Sequence[Round]):
         """A round, or a copy of consecutive ones."""
         if isinstance(at, slice):
             start, stop, _ = at.indices(len(self))
-            return self._part(start, max(start, stop))
+            stop = max(start, stop)
+            return self._part(start, stop, self._order_of(start, stop))
         place = at + len(self) if at < 0 else at
         if not 0 <= place < len(self):
             message = f"no round {at} of {len(self)}"
@@ -238,25 +239,27 @@ class Rounds(Sequence[Round]):
         """A copy of some draws and judgements in order, and of the rounds from ``first`` on."""
         order = self.order[entries]
         start, last = first - self.first, max(map(abs, order), default=0)
-        copied = self[start : max(last + 1 - self.first, start)]
-        copied.order = order
-        return copied
+        return self._part(start, max(last + 1 - self.first, start), order)
 
     def unjudgeable(self, stop: int) -> int:
         """The number of the first ``stop`` rounds, of one loss each, that nobody could judge."""
         self._require_one_loss()
         return int(np.count_nonzero(np.asarray(memoryview(self.loss))[:stop] == _UNJUDGEABLE))
 
-    def _part(self, start: int, stop: int) -> Self:
+    def _order_of(self, start: int, stop: int) -> "array[int]":
+        """Return the draws and judgements of some rounds in order. O(all draws and judgements)."""
+        order = np.array(self.order)
+        place = np.abs(order) - self.first
+        return array("i", order[(place >= start) & (place < stop)].tobytes())
+
+    def _part(self, start: int, stop: int, order: "array[int]") -> Self:
         copied = type(self)(self.first + start, self.width)
         copied.strata = self.strata
         copied.rules = list(self.rules)
         for name in _COLUMNS[:-1]:
             stride = self._strides.get(name, 1)
             setattr(copied, name, getattr(self, name)[start * stride : stop * stride])
-        order = np.array(self.order)
-        place = np.abs(order) - self.first
-        copied.order.frombytes(order[(place >= start) & (place < stop)].tobytes())
+        copied.order = order
         copied.ready = max(min(self.ready, stop) - start, 0)
         return copied
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from celeus.intake.formats import exports
 from celeus.intake.rows import Columns, Log, Options, Row, digest_of, refused, text_of
-from celeus.intake.sources import documents, tabular
+from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet
 from celeus.intake.table.columns import Column, columns_of, number_of
@@ -204,4 +204,4 @@ def _held(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table h
 def is_table(head: bytes) -> bool:
     """Return True if ``head`` may begin a table: Parquet, an array, or a line of several cells."""
     line = head.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0].strip()
-    return head.startswith(documents.PARQUET) or line.startswith(b"[") or b"," in line
+    return arrow.is_arrow(head) or line.startswith(b"[") or b"," in line

@@ -23,7 +23,7 @@ from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import scores
 from celeus.core.session.mean import Mean
 from celeus.core.session.rounds import Rounds
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, SessionNotFound
 from celeus.operations.insights.claims_worker import Part, job_of
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
@@ -92,7 +92,12 @@ async def claims(context: Context, family: Sequence[UUID], picked: Sequence[UUID
     async with context.transaction() as db:
         params = {"project_id": context.project_id, "sessions": list(family)}
         project = (await db.execute(_PROJECT, params)).one()
-        places = {row.session_id: row.place for row in await db.execute(_PLACES, params)}
+        found = {row.session_id: row.place for row in await db.execute(_PLACES, params)}
+    # A status may be remembered a while longer than its session
+    deleted = next((session for session in family if session not in found), None)
+    if deleted is not None:
+        raise SessionNotFound.of(deleted)
+    places = {session: place for session, place in found.items() if place is not None}
     unasked = next((one for one in picked if one not in places), None)
     if unasked is not None:
         raise _unasked(f"ses_{unasked.hex}")
@@ -300,6 +305,6 @@ _PROJECT = text("SELECT level, asked FROM projects WHERE project_id = :project_i
 _PLACES = text(
     """
     SELECT session_id, place FROM sessions
-    WHERE project_id = :project_id AND session_id = ANY(:sessions) AND place IS NOT NULL
+    WHERE project_id = :project_id AND session_id = ANY(:sessions)
     """
 )

@@ -25,7 +25,6 @@ from celeus.core.insights.planning import (
 from celeus.core.insights.table_planning import (
     TableOutcome,
     claim_summary,
-    scale_of,
     stream_summary,
     with_targets,
 )
@@ -51,6 +50,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.gathering import gather
 from celeus.operations.runtime.workers import Bounds
 from celeus.operations.sessions.sessions import sealed_pool
+from celeus.units import check_asked_alpha
 
 EVERY_POLICY = ("sharp", "uniform", "celeus", "no_surrogate", "evalue")
 GUESSES = ("surrogate.", "dispersion_f", "entropy_f")
@@ -170,6 +170,7 @@ async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) ->
     for; one claim without an end is planned with the precision suggested. Equal requests for a
     pool get equal plans, but for the pace.
     """
+    check_asked_alpha(request.claim.alpha)
     async with context.process(PlanningBusy):
         pool = await sealed_pool(context, pool_id)
         if pool.lineup is not None:
@@ -319,7 +320,7 @@ def _risks(plan: TablePlan, request: PlanRequest) -> dict[str, float]:
                 value=name,
             )
     for metric in plan.metrics:
-        check_risk(risks.get(metric.name), scale_of(metric.scale))
+        check_risk(risks.get(metric.name), metric.scale.interval)
     return risks
 
 
@@ -340,7 +341,7 @@ class _Prepared:
 
 def _prepare(pool: Pool, request: PlanRequest) -> _Prepared:
     """Plan the claim for every policy; refuses a claim that every policy refuses."""
-    scale = Interval(pool.scale.lower, pool.scale.upper)
+    scale = pool.scale.interval
     check_risk(request.risk, scale)
     strategy = request.strategy or default_strategy(pool)
     surrogates = scores(pool, strategy)

@@ -21,7 +21,6 @@ from celeus.core.insights.table_planning import (
     TableCase,
     TableOutcome,
     assumptions_of,
-    scale_of,
     with_targets,
 )
 from celeus.core.plans.plan import Plan
@@ -269,7 +268,7 @@ def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
     informed = any(one.informed for one in assumptions)
     yield {
         "risks": {
-            metric.name: one.risk(scale_of(metric.scale))
+            metric.name: one.risk(metric.scale.interval)
             for metric, one in zip(job.plan.metrics, assumptions, strict=True)
         },
         "informed": informed,

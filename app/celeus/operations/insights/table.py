@@ -8,7 +8,8 @@ from uuid import UUID
 import numpy as np
 
 from celeus.core.insights.claim_rows import (
-    Order,
+    EVERY_CLAIM,
+    ClaimQuery,
     check_name,
     claim_rows,
     claims_document,
@@ -31,20 +32,11 @@ from celeus.operations.sessions.journal import Journal, locked, must_be_open, un
 
 
 async def table_claims(
-    context: Context,
-    session_id: UUID,
-    order: Order = "plan",
-    metric: str | None = None,
-    column: str | None = None,
+    context: Context, session_id: UUID, query: ClaimQuery = EVERY_CLAIM
 ) -> dict[str, Any]:
-    """Every claim as it stands, with the session's id, account and alpha; takes no lock.
-
-    ``metric`` and ``column`` leave out others, the empty column all but claims about all items.
-    Refuses sessions of another kind, and names of none.
-    """
+    """Return the ``claims_document`` of a session; takes no lock."""
     async with unlocked(context, session_id) as (session, _):
-        wire = f"ses_{session_id.hex}"
-        return await in_thread(claims_document, session.state, wire, order, metric, column)
+        return await in_thread(claims_document, session.state, f"ses_{session_id.hex}", query)
 
 
 @dataclass(frozen=True, slots=True)

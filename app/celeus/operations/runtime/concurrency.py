@@ -98,6 +98,11 @@ class Gates:
         )
         # However many people ask for one, no more processors are busy with it
         self.surrogates = _one("Other surrogates are being analysed; try again.")
+        self.provisional_of_sessions = GatesOfKeys(
+            1,
+            lambda: Busy("Others ask for the provisional interval of this session; try again."),
+            patience=PATIENCE_SECONDS,
+        )
         self.certificates = _one("Other certificates are being made; try again.")
         self.news = _one("Other news are being read; try again.")
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)

@@ -72,6 +72,7 @@ class Context:
     news: Memo[News] = field(default_factory=lambda: Memo(NEWS_BYTES))
     claims: Memo[Any] = field(default_factory=Memo)
     digests: Memo[str] = field(default_factory=Memo)
+    provisional: Memo[dict[str, Any]] = field(default_factory=Memo)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[AsyncConnection]:

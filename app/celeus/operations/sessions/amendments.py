@@ -235,21 +235,21 @@ async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int, *, ot
     params: dict[str, Any] = {"session_id": journal.session_id, "key_id": journal.key_id}
     last = (await db.execute(_LAST, params)).scalar_one_or_none()
     if others or round_ != last:
-        raise NotLastLabel(
-            f"round {journal.shown(round_)} is not the last that this key judged; correcting"
-            " another one needs a key with scope manage",
-            field="round",
-            rule="the last round judged with this key",
-            value=journal.shown(round_),
+        raise journal.refusal(
+            NotLastLabel,
+            round_,
+            "is not the last that this key judged; correcting another one needs a key with scope"
+            " manage",
+            "the last round judged with this key",
         )
     params = {"session_id": journal.session_id, "round": round_}
     if (await db.execute(_CORRECTIONS, params)).scalar_one() >= MOST_CORRECTIONS:
-        raise TooManyCorrections(
-            f"round {journal.shown(round_)} was corrected {MOST_CORRECTIONS} times; correcting it"
-            " again needs a key with scope manage",
-            field="round",
-            rule=f"at most {MOST_CORRECTIONS} corrections of a label",
-            value=journal.shown(round_),
+        raise journal.refusal(
+            TooManyCorrections,
+            round_,
+            f"was corrected {MOST_CORRECTIONS} times; correcting it again needs a key with scope"
+            " manage",
+            f"at most {MOST_CORRECTIONS} corrections of a label",
         )
     _must_not_be_stopped(journal)
 

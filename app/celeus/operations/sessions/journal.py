@@ -30,7 +30,7 @@ from celeus.core.ledger import (
 from celeus.core.session.correction import Ahead, Checkpoints, Refold, advance, catch_up
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import AnySession, begin_session, plan_from_values
-from celeus.errors import Busy, SessionArchived, SessionClosed
+from celeus.errors import Busy, Refusal, SessionArchived, SessionClosed
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -50,6 +50,7 @@ from celeus.operations.webhooks.outbox import Standing
 from celeus.timings import DONE, FOLDED, timed
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Refusal)
 
 ROUNDS_FOLDED_INLINE = 20
 BETS_INLINE = 100_000
@@ -255,6 +256,11 @@ class Journal:
     def shown(self, round_: int) -> int:
         """The number of a round as the caller knows it."""
         return RoundNumbers(self.session.seed).shown(round_) if self.blind else round_
+
+    def refusal(self, kind: type[R], round_: int, fault: str, rule: str) -> R:
+        """Return a refusal of a round for its ``fault``, under the number that the caller knows."""
+        number = self.shown(round_)
+        return kind(f"round {number} {fault}", field="round", rule=rule, value=number)
 
     def round_of(self, shown: int) -> int:
         """The round that the caller knows by this number."""

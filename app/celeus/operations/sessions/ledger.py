@@ -196,7 +196,7 @@ _LOCK = f"""
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s FOR UPDATE
     """  # noqa: S608 -- our own words
 _ROW = """
-    SELECT pool_id, sequence, revision, lifecycle, created_at, ledger_head
+    SELECT pool_id, sequence, revision, lifecycle, created_at, ledger_head, status
     FROM sessions WHERE session_id = %(session_id)s AND project_id = %(project_id)s
     """
 _PEEK = text(

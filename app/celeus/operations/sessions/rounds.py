@@ -350,12 +350,12 @@ async def _said_before(
     earlier = await predecessors(db, journal.key_id)
     for round_ in missing - judged.keys():
         if earlier.isdisjoint(held_by.get(round_, ())):
-            raise RoundNotHeld(
-                f"round {journal.shown(round_)} is not this key's to judge: it was not handed to"
-                " the key, or somebody else has judged it",
-                field="round",
-                rule="a round that `next` handed to this key",
-                value=journal.shown(round_),
+            raise journal.refusal(
+                RoundNotHeld,
+                round_,
+                "is not this key's to judge: it was not handed to the key, or somebody else has"
+                " judged it",
+                "a round that `next` handed to this key",
             )
     return {
         round_: words_of(
@@ -414,12 +414,11 @@ def _fresh(
         else:
             same = words_of(detail_of(judgement), loss) == said[round_]
         if not same:
-            raise ObservationConflict(
-                f"round {journal.shown(round_)} already has another judgement; correct it with an"
-                " amendment",
-                field="round",
-                rule="one judgement per round",
-                value=journal.shown(round_),
+            raise journal.refusal(
+                ObservationConflict,
+                round_,
+                "already has another judgement; correct it with an amendment",
+                "one judgement per round",
             )
     return fresh
 

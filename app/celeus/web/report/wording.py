@@ -4,7 +4,7 @@ from functools import cached_property
 from typing import Any
 
 from celeus.core.certificate.report import pool_sessions_line
-from celeus.core.insights.figures import PERCENT_SIGN, Figures, count, sure
+from celeus.core.insights.figures import Figures, count, sure
 from celeus.core.insights.remarks import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.interval import Interval
@@ -12,6 +12,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.session.assumptions import stated
 from celeus.operations.insights.report import Account, Point
 from celeus.operations.pools.record import PoolRecord
+from celeus.units import PERCENT_SIGN
 
 _STATES = {
     "active": "open, labels are being collected",

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.certificate.replay import check_bounds_columns, check_carried
-from celeus.core.interval import Interval
 from celeus.core.plain import Mismatch, Object, equal, same
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.comparison import loss_said
@@ -67,7 +66,7 @@ def check_table_pool(pool: Pool) -> None:
     stated = STATED & pool.columns.keys()
     if pool.metrics and stated:
         raise Mismatch("pool.columns", ", ".join(sorted(stated)), "none of a single loss")
-    check_bounds_columns(pool, Interval(pool.scale.lower, pool.scale.upper))
+    check_bounds_columns(pool, pool.scale.interval)
     check_carried(pool)
     for metric in pool.metrics:
         for kind in ("surrogate", "known"):

@@ -22,7 +22,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Question, all_decided, rounding
 from celeus.core.plans.table_plan import TableClaim
 from celeus.core.sampling.calibration import Fit
-from celeus.core.sampling.predictors import Expectation, Label
+from celeus.core.sampling.predictors import Expectation, Label, Predictor
 from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.fold import Fold
 from celeus.core.session.table.table_calibration import Fits
@@ -47,18 +47,16 @@ class Drawn(NamedTuple):
     claims: tuple[int, ...]
 
 
-class ClaimPredictor:
+class ClaimPredictor(Predictor):
     """The surrogates of a claim's cells, as the table knows them at a draw."""
 
-    __slots__ = ("_at", "_code", "_extremes", "_known", "_metric", "_plan", "_where")
+    __slots__ = ("_code", "_extremes", "_known", "_metric", "_plan", "_where")
 
     def __init__(self, plan: Plan, metric: int, where: Indices, cells: Cells, known: Known) -> None:
         self._plan = plan
         self._metric = metric
         self._where = where
         self._code = cells.strata.code
-        self._at = np.zeros(cells.count, dtype=np.intp)
-        self._at[where] = np.arange(where.size)
         self._known = known
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
 
@@ -86,36 +84,34 @@ class ClaimPredictor:
     @property
     def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not drawn."""
-        left = self.left
-        sums = left.sum(), left @ self.fit.mean
-        return float(self._plan.lower * sums[0] + self._plan.scale.width * sums[1])
+        return self._sum_left(self.left, self.fit.mean)
 
     def expect(self, draw: Draw) -> Expectation:
-        """The prediction of the next draw; the table counts its item."""
+        """Return the prediction of the next draw; the table counts its item."""
+        left, fit, q = self.left, self.fit, _strata_q(draw)
         mean = float(self._known.fits.mean[self._metric, self._code[draw.item]])
         return Expectation(
             surrogate=self._plan.lower + self._plan.scale.width * mean,
-            surrogates_left=self.surrogates_left,
-            reach=self._reach(draw),
-            variance=self._variance(draw),
+            surrogates_left=self._sum_left(left, fit.mean),
+            reach=self._reach(left, fit.mean, q),
+            variance=self._variance(left, fit.moment, q),
         )
 
-    def _reach(self, draw: Draw) -> Range:
-        """The exact range over cells with items left, less the plug-in part."""
-        mask = self.left > 0.0
-        surrogate = self._plan.lower + self._plan.scale.width * self.fit.mean[mask]
-        return exact_range(0.0, surrogate, _strata_q(draw)[mask], self._extremes)
+    def _sum_left(self, left: Floats, mean: Floats) -> float:
+        """Return the sum of the surrogates of the items left, on the loss scale."""
+        sums = left.sum(), left @ mean
+        return float(self._plan.lower * sums[0] + self._plan.scale.width * sums[1])
 
-    def _variance(self, draw: Draw) -> float:
-        """The sum over cells of rem max(v, 0.001) / (N^2 q)."""
-        moment = np.maximum(self.fit.moment, LEAST_MOMENT)
+    def _reach(self, left: Floats, mean: Floats, q: Floats) -> Range:
+        """Return the exact range over cells with items left, less the plug-in part."""
+        mask = left > 0.0
+        surrogate = self._plan.lower + self._plan.scale.width * mean[mask]
+        return exact_range(0.0, surrogate, q[mask], self._extremes)
+
+    def _variance(self, left: Floats, moment: Floats, q: Floats) -> float:
+        """Return the sum over cells of rem max(v, 0.001) / (N^2 q)."""
         items = self._plan.items
-        return float(self.left @ (moment / _strata_q(draw))) / (items * items)
-
-    def signal_range(self, draw: Draw, expected: Expectation, plug_in: float) -> Range:
-        """The range of a round's signal."""
-        del draw
-        return expected.signal_range(plug_in)
+        return float(left @ (np.maximum(moment, LEAST_MOMENT) / q)) / (items * items)
 
     def learn(self, label: Label, loss: float) -> None:
         """Nothing to do: the table fits anew, once for all claims."""

@@ -97,7 +97,8 @@ class Table(JointQuestion):
     def __init__(self, plan: TablePlan, table: PoolTable, seed: bytes) -> None:
         self.table = table_for(plan.small_groups, table)
         self.cells = Cells.of(self.table)
-        self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta, _half(plan))
+        half = plan.of(plan.claims[0]).half if len(plan.claims) == 1 else None
+        self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta, half)
         self.plan = plan
         self._calibration = TableCalibration(self.cells)
         self._left: Floats = self.cells.strata.size.astype(np.float64)
@@ -419,7 +420,7 @@ class Table(JointQuestion):
             if loss is None:
                 continue
             metric.scale.check(loss, f"losses.{metric.name}")
-            if abs(loss - known) > rounding(Interval(metric.scale.lower, metric.scale.upper)):
+            if abs(loss - known) > rounding(metric.scale.interval):
                 raise BoundContradicted(
                     f"The pool states that the loss {metric.name} of this item is known, and is"
                     " another. If the judgement is right, what the pool states is false, and the"
@@ -503,9 +504,3 @@ def _fact(claim: TableClaim) -> tuple[object, ...]:
     """The facts of a claim that follow from the table alone."""
     part = claim.metric, claim.column, claim.value, claim.whole
     return (*part, claim.items, claim.known, claim.total)
-
-
-def _half(plan: TablePlan) -> float | None:
-    """Half the precision of a table's one claim on the unit scale; None where it has several."""
-    precision = plan.claims[0].precision if len(plan.claims) == 1 else None
-    return None if precision is None else precision / plan.metrics[0].scale.width / 2.0

@@ -72,7 +72,7 @@ async def correct_rating(
     except InvalidValue:
         if correction.own_only:
             # Whether it is decided, or others have judged in consequence, is not told
-            raise _not_own(journal.shown(round_)) from None
+            raise _not_own(journal, round_) from None
         raise
     rounds = journal.state.rounds_to_fold({round_}) if decided else 0
     detail = dict(correction.words) | {"worker": worker or rater}
@@ -89,12 +89,12 @@ def _must_be_corrigible(
     journal: Journal, round_: int, rows: Sequence[RowMapping], *, own_only: bool
 ) -> None:
     """Refuse to correct what is decided, what was not said, or what is another's."""
-    ratings, shown = ratings_in(journal), journal.shown(round_)
+    ratings = ratings_in(journal)
     is_open = ratings is not None and ratings.is_open(round_)
     decided = round_ <= journal.state.drawn and not is_open
     mine = bool(rows) and rows[-1]["detail"].get("key") == journal.key_id
     if own_only and (decided or not mine):
-        raise _not_own(shown)
+        raise _not_own(journal, round_)
     if decided:
         raise InvalidValue(
             "The round is decided: what its raters have come to is corrected in nobody's name.",
@@ -102,26 +102,27 @@ def _must_be_corrigible(
             rule="left out of a correction of a round that is decided",
         )
     if not rows:
+        number = journal.shown(round_)
         raise RoundNotJudged(
-            f"this rater has not judged round {shown} in this turn",
+            f"this rater has not judged round {number} in this turn",
             field="round",
             rule="a round that this rater has judged",
-            value=shown,
+            value=number,
         )
     if len(rows) > MOST_CORRECTIONS:
-        raise TooManyCorrections(
-            f"round {shown} was corrected {MOST_CORRECTIONS} times",
-            field="round",
-            rule=f"at most {MOST_CORRECTIONS} corrections of a judgement",
-            value=shown,
+        raise journal.refusal(
+            TooManyCorrections,
+            round_,
+            f"was corrected {MOST_CORRECTIONS} times",
+            f"at most {MOST_CORRECTIONS} corrections of a judgement",
         )
 
 
-def _not_own(shown: int) -> NotLastLabel:
-    return NotLastLabel(
-        f"round {shown} is not one that this key has judged and that is still open; correcting it"
-        " needs a key with scope manage",
-        field="round",
-        rule="a round judged with this key and not decided",
-        value=shown,
+def _not_own(journal: Journal, round_: int) -> NotLastLabel:
+    return journal.refusal(
+        NotLastLabel,
+        round_,
+        "is not one that this key has judged and that is still open; correcting it needs a key with"
+        " scope manage",
+        "a round judged with this key and not decided",
     )

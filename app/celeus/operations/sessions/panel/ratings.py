@@ -138,12 +138,11 @@ def _has_turn(ratings: Ratings, rater: str, round_: int, turn: int) -> bool:
 
 
 def _not_this_raters(journal: Journal, round_: int) -> RoundNotHeld:
-    return RoundNotHeld(
-        f"round {journal.shown(round_)} is not this rater's to judge: it is not their"
-        " turn, or the round is decided",
-        field="round",
-        rule="a round that `next` gives to this rater",
-        value=journal.shown(round_),
+    return journal.refusal(
+        RoundNotHeld,
+        round_,
+        "is not this rater's to judge: it is not their turn, or the round is decided",
+        "a round that `next` gives to this rater",
     )
 
 
@@ -236,12 +235,12 @@ def checked_loss(journal: Journal, judgement: Judgement) -> float | None:
 
 
 def _conflict(journal: Journal, round_: int) -> ObservationConflict:
-    return ObservationConflict(
-        f"round {journal.shown(round_)} already has another judgement of this rater; until it is"
-        " decided it can be corrected with an amendment",
-        field="round",
-        rule="one judgement of each rater and turn",
-        value=journal.shown(round_),
+    return journal.refusal(
+        ObservationConflict,
+        round_,
+        "already has another judgement of this rater; until it is decided it can be corrected with"
+        " an amendment",
+        "one judgement of each rater and turn",
     )
 
 

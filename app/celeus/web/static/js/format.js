@@ -256,6 +256,7 @@ export function systemName({ systems }, name) {
  * @param {{ preference: string | null, grade: number | null }} said
  */
 export function preferred(session, { preference, grade }) {
+  if (preference === "both_bad") return "both bad";
   if (preference === "tie" || preference === null) return "equally good";
   const by = (grade ?? 1) > 1 ? ` by ${grade} grades` : "";
   return `${systemName(session, preference)} preferred${by}`;

@@ -25,6 +25,7 @@ const chart = new IntervalChart(byId("chart"), byId("chart-readout"), track, ses
 /** @type {Surrogate | null} */
 let surrogate = null;
 let asked = { round: -1, revision: 0, at: 0 };
+let provisionalOf = "";
 
 const actions = new Actions(session, given("scopes"), (changed) => {
   if (changed.sequence >= session.sequence) show(/** @type {Session} */ (changed));
@@ -36,6 +37,7 @@ function show(latest) {
   head(session, opened.pool, `${session.policy} · ${targetOf(session)}`);
   say("sides", sidesOf(session));
   say("raters", ratersOf(session));
+  if (session.rounds.waiting === 0) say("provisional", null);
   fill(byId("figures"), figures(session, opened));
   fill(byId("chart-key"), track.length === 0 ? null : chartKey(session));
   byId("chart").classList.toggle("waiting", track.length === 0);
@@ -82,6 +84,14 @@ async function lookAtSurrogate() {
   showHealth();
 }
 
+/* The stream tells of every label, and has no interval that counts open draws at their worst. */
+async function lookAtProvisional() {
+  if (session.rounds.waiting === 0 || session.ledger_head === provisionalOf) return;
+  const latest = await api("GET", `/v1/sessions/${session.id}`, undefined, { retry: 0 });
+  provisionalOf = latest.ledger_head;
+  if (session.rounds.waiting > 0) say("provisional", latest.provisional?.sentence ?? null);
+}
+
 for (const input of document.querySelectorAll("input[name=view]")) {
   input.addEventListener("change", () => {
     chart.whole = only(document, "input[name=view]:checked", HTMLInputElement).value === "whole";
@@ -100,5 +110,6 @@ show(session);
 const wanted = () => session.state !== "closed" || surrogate === null;
 keepLooking(lookAtSurrogate, wanted);
 keepLooking(() => lookAtWorkers(session), wanted);
+keepLooking(lookAtProvisional, wanted);
 live(session.id, told, () => session.state === "closed");
 performance.mark("usable");

@@ -265,7 +265,9 @@ export class PoolFile {
     if (kind === "bounded") query.set("lower", String(numberIn("loss-lower")));
     if (kind !== "zero_one") query.set("upper", String(numberIn("loss-upper")));
     if (hasNames()) {
-      for (const id of ["system_a", "system_b", "normalisation"]) query.set(id, text(id));
+      for (const id of ["system_a", "system_b", "normalisation"]) {
+        if (text(id) !== "") query.set(id, text(id));
+      }
     }
     for (const id of text("based_on") === "" ? [] : EARLIER) {
       if (text(id) !== "") query.set(id, text(id));

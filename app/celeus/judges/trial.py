@@ -1,0 +1,221 @@
+"""Judge a session by a model or program, and record its first verdicts once it can be read.
+
+A judge whose answers cannot be read would make every item unjudgeable. So verdicts are held, not
+recorded, and one coordinator gives them on:
+
+1. The first `SHOWN` answers are shown with how they were read; no verdict is recorded before.
+2. An answer without a verdict is recorded, as unjudgeable, only after `FIRST` answers and a later
+   one that could be read.
+3. `IN_A_ROW` of them in a row, or half of the first `FIRST`, end the run; those that are held are
+   not recorded.
+4. Where nothing more can be drawn before they are recorded, as at the end of a session, they are,
+   unless `SHOWN` or more answers hold no verdict at all.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from celeus.client import calls
+from celeus.client.config import HEARTBEATS, LAST_SECONDS, LEASE_SECONDS
+from celeus.client.label_loop import NONE_LEFT, STOPPED, JudgeResult, Turn, Turns, total
+from celeus.client.threads import started
+from celeus.client.worker_names import WorkerName
+from celeus.errors import InvalidValue, Refusal
+from celeus.judges.cases import NO_VERDICT, Answer, Case, Judge, Opinion
+from celeus.judges.reading import UNREADABLE
+from celeus.shorten import one_line, shortened
+
+if TYPE_CHECKING:
+    from celeus.client.blocking import Client, Session
+
+SHOWN = 5
+IN_A_ROW = 10
+FIRST = 30
+
+
+class Readability:
+    """Counts the answers of a judge that hold no verdict; threads may share it.
+
+    ``show`` is given a line about each of the first answers.
+    """
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self.seen = self.unreadable = 0
+        self._in_a_row = 0
+        self._show = show
+        self._lock = threading.Lock()
+
+    def check(self, item: str, opinion: Opinion) -> None:
+        """Count an answer; refuses to go on where too many hold no verdict."""
+        with self._lock:
+            self.seen += 1
+            self._in_a_row = self._in_a_row + 1 if opinion.unreadable else 0
+            self.unreadable += opinion.unreadable
+            if self.seen <= SHOWN:
+                self._show(_line(item, opinion))
+            if self._in_a_row >= IN_A_ROW:
+                raise _refusal(f"{IN_A_ROW} answers in a row", item, opinion)
+            if self.seen <= FIRST and 2 * self.unreadable >= FIRST and opinion.unreadable:
+                count = f"{self.unreadable} of the first {self.seen} answers"
+                raise _refusal(count, item, opinion)
+
+    def check_any(self, item: str, opinion: Opinion) -> None:
+        """Refuse to record answers of which not one could be read."""
+        if SHOWN <= self.seen == self.unreadable:
+            raise _refusal(f"all {self.seen} answers", item, opinion)
+
+
+class Trial:
+    """The verdicts of a session's judge that are held until they may be recorded."""
+
+    def __init__(self, readability: Readability) -> None:
+        self._readability = readability
+        self.held: list[tuple[Turn, Opinion]] = []
+
+    def take(self, turn: Turn, opinion: Opinion) -> None:
+        """Hold a verdict, and say of its turn and of others what may be recorded now."""
+        self._readability.check(turn.id, opinion)
+        self.held.append((turn, opinion))
+        if self._readability.seen < SHOWN:
+            return
+        everything = self._readability.seen >= FIRST and not opinion.unreadable
+        self._give_on(lambda held: everything or not held.unreadable)
+
+    def end(self) -> None:
+        """Say of all that are held what is recorded; refuses where none could be read."""
+        for turn, opinion in self.held:
+            self._readability.check_any(turn.id, opinion)
+        self._give_on(lambda _: True)
+
+    def _give_on(self, may: Callable[[Opinion], bool]) -> None:
+        for turn, opinion in self.held:
+            if may(opinion):
+                say(turn, opinion)
+        self.held = [held for held in self.held if not may(held[1])]
+
+
+def judge_session(  # noqa: PLR0913, PLR0917 -- the parts of a run
+    session: "Session",
+    judge: Judge,
+    readability: Readability,
+    concurrency: int,
+    worker: str | None,
+    ended: Callable[[], None],
+) -> JudgeResult:
+    """Judge up to ``concurrency`` items of a session at once, until nothing more is asked for.
+
+    What the judge raises, or a judge that cannot be read, ends it; verdicts that are held are then
+    not recorded. ``ended`` is called at the end, so that nobody waits for another try.
+    """
+    name = WorkerName(session.id)
+    turns = Turns(session.id, f"{worker or name.text}-1", concurrency, lease=LEASE_SECONDS)
+    loop = _Loop(session.client, turns, judge, Trial(readability))
+    try:
+        while loop.step(concurrency):
+            pass
+        loop.trial.end()
+    except BaseException:
+        ended()
+        # What is under way is kept for the next run; what was said before is recorded
+        wait(loop.running, LAST_SECONDS)
+        with suppress(Refusal):
+            session.client.run(turns.finish())
+        raise
+    ended()
+    session.client.run(turns.finish())
+    turns.overtaken += len(loop.running)
+    return total([turns])
+
+
+class _Loop:
+    """The items that are being judged for one worker."""
+
+    def __init__(self, client: "Client", turns: Turns, judge: Judge, trial: Trial) -> None:
+        self.trial = trial
+        self.running: dict[Future[Opinion], Turn] = {}
+        self._client = client
+        self._turns = turns
+        self._judge = judge
+        lease = min(LEASE_SECONDS, client.run(calls.task_of(turns.session)).lease_seconds)
+        self._beat = lease / HEARTBEATS
+
+    def step(self, concurrency: int) -> bool:
+        """Record what may be, begin new items and wait for one; False where nothing is left."""
+        turns = self._turns
+        turns.size = concurrency + len(self.trial.held)
+        for turn in self._client.run(turns.roll(self._renewed)):
+            self.running[started(self._judge, case_of(turn))] = turn
+        if turns.state in STOPPED:
+            self._take(wait(self.running, LAST_SECONDS).done)
+            return False
+        if self.running:
+            self._take(self._done())
+        elif self.trial.held:
+            self.trial.end()
+        elif turns.state in NONE_LEFT:
+            time.sleep(turns.rest)
+        else:
+            return False
+        return True
+
+    def _done(self) -> set[Future[Opinion]]:
+        """Wait until something is judged, and renew the leases meanwhile."""
+        while not (done := wait(self.running, self._beat, FIRST_COMPLETED).done):
+            with suppress(Refusal):
+                self._client.run(self._turns.beat())
+        return done
+
+    def _renewed(self) -> bool:
+        return self._client.run(self._turns.keep())
+
+    def _take(self, futures: set[Future[Opinion]]) -> None:
+        for future in futures:
+            self.trial.take(self.running.pop(future), future.result())
+
+
+def case_of(turn: Turn) -> Case:
+    """Return the case of a turn: sides or answers, without the names of their systems."""
+    shown = turn.answers
+    if turn.left is not None and turn.right is not None:
+        shown = (turn.left, turn.right)
+    answers = tuple(Answer(answer.answer, answer.payload) for answer in shown)
+    return Case(turn.id, turn.payload, answers)
+
+
+def say(turn: Turn, opinion: Opinion) -> None:
+    """Say of a turn what a judge says, never what it only guesses."""
+    if opinion.loss is not None:
+        turn.observe(opinion.loss)
+    elif opinion.preference is not None:
+        turn.prefer(opinion.preference)
+    elif not opinion.losses:
+        turn.unjudgeable(opinion.reason or NO_VERDICT)
+    elif turn.left is not None:
+        turn.observe(dict(zip(("left", "right"), opinion.losses, strict=True)))
+    else:
+        turn.observe(list(opinion.losses))
+
+
+def _line(item: str, opinion: Opinion) -> str:
+    """Return what a judge wrote of an item, shortened, and how it was read."""
+    readings = "; ".join(
+        f"{shortened(reading.text)} is read as {reading.said}" for reading in opinion.readings
+    )
+    return one_line(f"{shortened(item)}: {readings or 'nothing'}")
+
+
+def _refusal(which: str, item: str, opinion: Opinion) -> InvalidValue:
+    text = next(
+        (reading.text for reading in opinion.readings if reading.said == UNREADABLE),
+        opinion.reason,
+    )
+    return InvalidValue(
+        f"{which} of the judge hold no verdict, and these are not recorded. A verdict is read from"
+        " a JSON object with a verdict, from a line such as verdict: correct, or from the verdict"
+        f' alone. Of item {shortened(item)} the judge wrote "{text}"',
+        field="rubric",
+    )

@@ -1,0 +1,94 @@
+"""The interval that counts open draws at their worst, in the status that somebody reads."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from httpx import AsyncClient
+
+from celeus.core.session.provisional import provisional
+from tests.api.sessions.test_stalled import asked, session_of, told, waiting
+from tests.operations.replays import kept, replayed
+
+WAITING = 60
+
+
+async def read(client: AsyncClient, session: str) -> dict[str, Any]:
+    answer = await client.get(f"/v1/sessions/{session}")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+@pytest.mark.parametrize("kind", ["pool", "population", "comparison"])
+async def test_it_is_that_of_the_ledger_and_of_draws_that_nobody_can_judge(
+    app: FastAPI, client: AsyncClient, database_url: str, kind: str
+) -> None:
+    # Nobody else gets the first draw
+    session, says = await session_of(client, kind, raters="assigned")
+    await asked(client, session, "slow")
+    assert "provisional" not in await read(client, session)
+    await waiting(client, session, says, WAITING)
+    last = (await asked(client, session, "ada"))["draws"][0]
+    answer = await told(client, session, "ada", last["round"], **says(last))
+    assert "provisional" not in answer["session"]
+    status = await read(client, session)
+    found = status["provisional"]
+    state = await replayed(app.state.context.database, kept(database_url, session))
+    same = provisional(state)
+    assert same is not None
+    assert (found["lower"], found["upper"]) == (same.interval.lower, same.interval.upper)
+    assert (found["judged"], found["open"]) == (WAITING + 1, 1)
+    assert status["lower"] <= found["lower"] < found["upper"] <= status["upper"]
+    assert found["upper"] - found["lower"] < status["width"]
+    assert found["sentence"].startswith("With the labels that wait, and the draw open before them")
+    after = (await told(client, session, "slow", 1, unjudgeable="torn"))["session"]
+    assert (after["lower"], after["upper"]) == (found["lower"], found["upper"])
+    assert "provisional" not in await read(client, session)
+
+
+async def test_an_answer_of_one_etag_says_one_thing(client: AsyncClient) -> None:
+    session, says = await session_of(client, "pool")
+    await waiting(client, session, says, 3)
+    path = f"/v1/sessions/{session}"
+    answers = await asyncio.gather(*(client.get(path) for _ in range(8)))
+    first = answers[0]
+    assert "provisional" in first.json()
+    for one in answers:
+        assert (one.headers["ETag"], one.json()) == (first.headers["ETag"], first.json())
+    known = {"If-None-Match": first.headers["ETag"]}
+    assert (await client.get(path, headers=known)).status_code == 304
+    tagged = await client.patch(
+        path, json={"tags": ["a"]}, headers={"If-Match": first.headers["ETag"]}
+    )
+    assert tagged.status_code == 200
+    again = await client.get(path, headers=known)
+    assert again.status_code == 200
+    assert again.json() == first.json() | {"tags": ["a"]}
+    draw = (await asked(client, session, "ada"))["draws"][0]
+    await told(client, session, "ada", draw["round"], **says(draw))
+    later = (await read(client, session))["provisional"]
+    assert later["judged"] == first.json()["provisional"]["judged"] + 1
+
+
+async def test_no_other_answer_has_it(client: AsyncClient) -> None:
+    session, says = await session_of(client, "pool")
+    await waiting(client, session, says, 3)
+    assert "provisional" in await read(client, session)
+    path = f"/v1/sessions/{session}"
+    [listed] = (await client.get("/v1/sessions")).json()["data"]
+    changed = (await client.patch(path, json={"precision": 0.5})).json()
+    closed = (await client.patch(path, json={"state": "closed"})).json()
+    for status in (listed, changed, closed, await read(client, session)):
+        assert status["rounds"]["waiting"] == 3
+        assert "provisional" not in status
+
+
+@pytest.mark.parametrize("kind", ["best", "table"])
+async def test_sessions_without_one_interval_have_none(client: AsyncClient, kind: str) -> None:
+    session, says = await session_of(client, kind)
+    await waiting(client, session, says, 3)
+    status = await read(client, session)
+    assert status["rounds"]["waiting"] == 3
+    assert "provisional" not in status

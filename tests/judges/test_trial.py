@@ -1,0 +1,203 @@
+"""The first verdicts of a judge are shown, and recorded only once they can be read."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from celeus import Client
+from celeus.client.blocking import Session
+from tests.cli.calling import Answer, Run
+from tests.judges.endpoints import Running, choice, endpoint, item, number_of
+from tests.keys import ADMIN
+from tests.servers import Service
+
+REFUSAL = "I am not able\nto judge this, though it may be correct."
+
+
+@pytest.fixture
+def client(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    monkeypatch.setenv("CELEUS_KEY", ADMIN)
+    monkeypatch.setenv("CELEUS_URL", service.url)
+    with Client() as client:
+        yield client
+
+
+def exam(client: Client, items: int = 60) -> Session:
+    pool = client.create_pool("exam", [item(number) for number in range(items)])
+    return client.open_session(pool, precision=0.001)
+
+
+def judged(run: Run, session: Session, at: Running, *options: object) -> Answer:
+    return run(
+        *("judge", "--session", session.id, "--model", "m", "--base-url", at.url),
+        *("--rubric", "rubric.toml", *options),
+    )
+
+
+def writes(form: Callable[[int, str], str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A judge that finds every fourth answer wrong, and writes that in some form."""
+
+    def judge(body: dict[str, Any]) -> dict[str, Any]:
+        number = number_of(body["messages"][-1]["content"])
+        return choice(form(number, "correct" if number % 4 else "wrong"))
+
+    return judge
+
+
+def mean(session: Session) -> float | None:
+    return session.status().estimate
+
+
+@pytest.mark.usefixtures("rubric")
+@pytest.mark.parametrize("concurrency", [1, 8])
+@pytest.mark.parametrize(
+    "form",
+    [
+        '```json\n{{"verdict": "{0}", "reason": "correct is Rome, not wrong"}}\n```',
+        '```json\n{{"reason": "correct is Rome", "verdict": "{0}"}}\n```',
+        "**Verdict:** {0}\nReason: Rome is correct, Milan is wrong.",
+    ],
+)
+def test_a_judge_that_declines_the_schema_is_read_at_one_call_an_item(
+    client: Client, run: Run, form: str, concurrency: int
+) -> None:
+    session = exam(client, 40)
+    lacks = ("response_format", "logprobs", "seed")
+    with endpoint(judge=writes(lambda _, said: form.format(said)), lacks=lacks) as at:
+        answer = judged(run, session, at, "--concurrency", concurrency)
+    assert answer.status == 0, answer.err
+    assert mean(session) == pytest.approx(0.25, abs=1e-9)
+    assert at.answered == 40
+    shown = answer.err.splitlines()
+    assert len(shown) == 5
+    assert all(" is read as " in line and line.startswith("'q-") for line in shown)
+
+
+@pytest.mark.usefixtures("rubric")
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_ten_texts_without_a_verdict_end_the_run_before_anything_is_recorded(
+    client: Client, run: Run, concurrency: int
+) -> None:
+    session = exam(client)
+    judge = writes(lambda *_: REFUSAL)
+    with endpoint(judge=judge, lacks=("seed",)) as at:
+        answer = judged(run, session, at, "--concurrency", concurrency)
+    assert answer.status == 1
+    assert "10 answers in a row of the judge hold no verdict" in answer.err
+    assert (
+        'the judge wrote "I am not able\\nto judge this, though it may be correct."' in answer.err
+    )
+    assert at.answered <= 10 + concurrency
+    assert session.status().rounds.judged == 0
+    # A mended endpoint is asked again
+    with endpoint(judge=writes(lambda _, said: said)) as at:
+        assert judged(run, session, at).status == 0
+    assert mean(session) == pytest.approx(0.25, abs=1e-9)
+    assert at.answered == 60
+
+
+@pytest.mark.usefixtures("rubric")
+def test_half_of_the_first_thirty_end_the_run_and_none_of_them_is_recorded(
+    client: Client, run: Run
+) -> None:
+    session = exam(client)
+    turn = count()
+    judge = writes(lambda *_: REFUSAL if next(turn) % 3 else "correct")
+    with endpoint(judge=judge, lacks=("seed",)) as at:
+        answer = judged(run, session, at, "--concurrency", 4)
+    assert answer.status == 1
+    assert "15 of the first" in answer.err
+    labels = list(session.labels())
+    assert labels
+    assert all(label.loss == 0.0 for label in labels)
+
+
+@pytest.mark.usefixtures("rubric")
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_a_few_texts_without_a_verdict_are_unjudgeable_in_the_end(
+    client: Client, run: Run, concurrency: int
+) -> None:
+    session = exam(client)
+    judge = writes(lambda number, said: REFUSAL if number % 5 == 0 else said)
+    with endpoint(judge=judge) as at:
+        answer = judged(run, session, at, "--concurrency", concurrency)
+    assert answer.status == 0, answer.err
+    assert "60 labels now, 12 of them unjudgeable" in answer.out
+    # Those are asked twice, with another seed
+    assert at.answered == 72
+
+
+@pytest.mark.usefixtures("rubric")
+def test_a_short_session_is_recorded_at_its_end_if_anything_could_be_read(
+    client: Client, run: Run
+) -> None:
+    short, unread = exam(client, 3), exam(client, 8)
+    with endpoint(judge=writes(lambda number, said: said if number else REFUSAL)) as at:
+        assert "3 labels now, 1 of them" in judged(run, short, at).out
+    with endpoint(judge=writes(lambda *_: REFUSAL)) as at:
+        answer = judged(run, unread, at)
+    assert (answer.status, "all 8 answers of the judge" in answer.err) == (1, True)
+    assert unread.status().rounds.judged == 0
+
+
+def test_a_scale_from_one_to_ten_is_read_by_number(client: Client, run: Run) -> None:
+    numbers = ", ".join(f'"{number}" = {(10 - number) / 9}' for number in range(1, 11))
+    rubric = f'instructions = "Rate from 1 to 10."\nscale = {{{numbers}}}\n'
+    template = 'template = "<question>$question</question>"\n'
+    Path("rubric.toml").write_text(rubric + template)
+    lines = [item(number) for number in range(20)]
+    pool = client.create_pool("grades", lines, loss={"kind": "bounded", "lower": 0, "upper": 1})
+    session = client.open_session(pool, precision=0.001)
+    with endpoint(judge=writes(lambda number, _: f"Verdict: {1 + number % 10}/10")) as at:
+        answer = judged(run, session, at)
+        assert answer.status == 0, answer.err
+        Path("pool.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        guess = run(
+            *("guess", "pool.jsonl", "--out", "out.jsonl", "--rubric", "rubric.toml"),
+            *("--model", "m", "--base-url", at.url),
+        )
+    assert mean(session) == pytest.approx(0.5, abs=1e-9)
+    assert (guess.status, at.answered) == (1, 20)
+    assert "'1' and '10' may share their first token" in guess.err
+
+
+def test_guesses_end_early_where_nothing_can_be_read(run: Run, rubric: Path) -> None:
+    lines = [item(number) for number in range(200)]
+    Path("pool.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with endpoint(judge=writes(lambda *_: REFUSAL), lacks=("seed",)) as at:
+        answer = run(
+            *("guess", "pool.jsonl", "--out", "out.jsonl", "--rubric", rubric),
+            *("--model", "m", "--base-url", at.url, "--concurrency", 4),
+        )
+    assert answer.status == 1
+    assert "10 answers in a row of the judge hold no verdict" in answer.err
+    assert at.answered < 30
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("true", "says True, which is no judgement of this item (a bool"),
+        ('{"loss": true}', "(a bool says not whether it is right or wrong)"),
+        ("correct", "says 'correct', which is no judgement"),
+        ("null", "says 'null', which is no judgement"),
+        ('{"loss": null}', "which is no judgement"),
+    ],
+)
+def test_a_program_that_says_a_word_or_a_bool_is_refused_before_anything_is_recorded(
+    client: Client, run: Run, line: str, says: str
+) -> None:
+    session = exam(client, 20)
+    Path("judge.py").write_text(
+        f"import sys\nfor _ in sys.stdin:\n    print({line!r}, flush=True)\n"
+    )
+    command = f"{sys.executable} judge.py"
+    answer = run("judge", "--session", session.id, "--program", command)
+    assert answer.status == 1
+    assert says in answer.err
+    assert session.status().rounds.judged == 0
