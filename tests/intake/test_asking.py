@@ -230,7 +230,7 @@ def test_a_choice_of_rows_that_still_share_an_id_is_asked_again() -> None:
 
 
 def test_rows_without_an_id_are_asked() -> None:
-    rows = [{"accuracy": 0.5}, *several({"id": "i#", "response": "r #"}, 9)]
+    rows = [{"id": None, "response": "total"}, *several({"id": "i#", "response": "r #"}, 9)]
     assert questions(rows) == {"rows": ["with_id", "all"]}
     assert [row["id"] for row in items(read(rows, rows="with_id"))][:2] == ["i0", "i1"]
     assert [row["id"] for row in items(read(rows, rows="all"))][:2] == ["row 1", "i0"]
