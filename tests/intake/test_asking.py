@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Known, Sheet
 from celeus.intake.table.answers import answers_of, options_of
 from celeus.intake.table.asking import Remembered, Table, answered
+from celeus.intake.table.columns import columns_of
 from celeus.intake.table.items import LABELLED
 from celeus.intake.table.roles import Kind
 
@@ -395,3 +396,15 @@ def test_answers_are_the_same_after_a_way_through_options() -> None:
     }
     assert answers_of(options_of(answers)) == answers
     assert answers_of(Options()) == {}
+
+
+def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
+    def rows() -> Iterator[tuple[int, dict[str, Any]]]:
+        for number in range(3):
+            read.append(number)
+            yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
+
+    read: list[int] = []
+    with pytest.raises(InvalidValue, match="too many columns"):
+        columns_of(Sheet("json", rows))
+    assert read == [0]

@@ -73,19 +73,15 @@ def columns_of(sheet: Sheet) -> list[Column]:
     for _, row in islice(sheet.rows(), LOOKED_AT):
         if isinstance(row, BadRow):
             continue
-        for name, value in flat(row):
-            if name not in found:
-                found[name] = Column(name, missing=looked)
-            if is_missing(value):
-                found[name].missing += 1
-            else:
-                found[name].values.append(value)
         looked += 1
-        for column in found.values():
-            column.missing = looked - len(column.values)
-    if len(found) > MOST_COLUMNS:
-        raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(found))
+        for name, value in flat(row):
+            column = found.get(name) or found.setdefault(name, Column(name))
+            if not is_missing(value):
+                column.values.append(value)
+        if len(found) > MOST_COLUMNS:
+            raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(found))
     for column in found.values():
+        column.missing = looked - len(column.values)
         column.comma = sheet.cells and _has_commas(column.values)
     return list(found.values())
 
