@@ -23,7 +23,7 @@ _ZIP = b"PK\x03\x04"
 _OPEN_DOCUMENT = "content.xml"
 _PARTS = frozenset({"xl/workbook.xml", "xl/workbook.bin", _OPEN_DOCUMENT})
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
-_CELL = re.compile(rb'<c\b([^<>]*)>')
+_CELL = re.compile(rb"<c\b([^<>]*)>")
 _PLACE = re.compile(rb'\br="([A-Z]{1,3})([0-9]{1,7})"')
 _UNCOMPUTED = re.compile(
     rb'<c\b(?![^<>]*\bt="str")[^<>]*><f\b(?:[^<>]*/>|[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>'
