@@ -428,3 +428,30 @@ def test_a_metric_that_is_given_is_not_that_of_the_last_file() -> None:
     before = Remembered({"id": "id", "q": "question", "x": "score", "y": "hidden"})
     table = read(rows, known=known, remembered=[before], metric="y")
     assert roles(table) == {"q": "question", "y": "score"}
+
+
+def test_a_place_and_rows_without_an_id_are_both_answered() -> None:
+    rows = [{"id": None, "response": "In all"}, *several({"id": "i#", "response": "r #"}, 9)]
+    document = {"runs": rows, "tags": [{"name": "t", "seen": at} for at in range(20)]}
+
+    def read_with(answer: str | None) -> Table:
+        given = options_of({"rows": answer})
+        content = io.BytesIO(json.dumps(document).encode())
+        (found,) = filter(None, opened(content, SentFile("a.json", options=given)))
+        (table,) = filter(None, answered(found, Kind(), given))
+        return table
+
+    seen = None
+    for _ in range(2):
+        with pytest.raises(NeedsAnswer) as refused:
+            read_with(seen)
+        seen = refused.value.questions[0]["choices"][0]["value"]
+    assert seen == "runs:with_id"
+    assert [row["id"] for row in items(read_with(seen))] == [f"i{at}" for at in range(9)]
+    assert len(items(read_with("runs:all"))) == 10
+
+
+@pytest.mark.parametrize("given", ["-1", "-1.0", "-1.00"])
+def test_a_number_that_stands_for_no_score_may_be_written_in_any_way(given: str) -> None:
+    table = read(scored(0.25, -1, 0.5), mapping=MAPPING, better=["lower"], missing=[given])
+    assert [row["surrogate"] for row in items(table)] == pytest.approx([0.25, 0.375, 0.5])

@@ -136,8 +136,8 @@ class PoolFileOut(BaseModel):
     )
     first: list[FirstItem] = Field(description="As many items as `preview` asks for.")
     format: str | None = Field(
-        description="What the file turned out to be: csv, json, jsonl, parquet, or the tool that"
-        " wrote the log. Null where its rows are items of its announced type."
+        description="What the file turned out to be: csv, json, jsonl, workbook, parquet, arrow, or"
+        " the tool that wrote it. Null where its rows are items of its announced type."
     )
     read_as: list[str] = Field(description="How it was read: its separator, its encoding.")
     mapping: dict[str, str] = Field(
@@ -260,7 +260,8 @@ class PoolFileQuery(BaseModel):
     rows: str | None = Field(
         None,
         max_length=_LONGEST,
-        description="Which rows are items, where some have no id: `with_id` or `all`.",
+        description="The table, member or kind of rows of a file that has several; and behind a"
+        " colon, or alone, which rows are items where some have no id: `with_id` or `all`.",
     )
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")

@@ -205,10 +205,11 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
                 ]
         choices = choices[:_MOST_CHOICES]
         found.append(Question("repeats", text, tuple(choices), name, facts.first_repeated))
-    if name is not None and facts.lacking and options.rows != "all":
+    if name is not None and facts.lacking and options.items != "all":
+        before = "" if options.rows is None else f"{options.rows}:"
         text = f"{facts.lacking} of {facts.rows} rows have no `{name}`: are they items?"
-        with_id = Choice("with_id", f"no: the {facts.rows - facts.lacking} others are")
-        every = Choice("all", "yes, under the number of their row")
+        with_id = Choice(f"{before}with_id", f"no: the {facts.rows - facts.lacking} others are")
+        every = Choice(f"{before}all", "yes, under the number of their row")
         found.append(Question("rows", text, (with_id, every), name, facts.first_lacking))
     return found
 

@@ -29,7 +29,9 @@ _WORDS = {
     **dict.fromkeys(("false", "no", "n", "fail", "failed", "incorrect", "wrong"), 0.0),
     **dict.fromkeys(("falsch", "nein", "faux", "non"), 0.0),
 }
-_JUDGING = frozenset("pass passed correct right richtig fail failed incorrect wrong".split())
+_JUDGING = frozenset(
+    ("pass", "passed", "correct", "right", "richtig", "fail", "failed", "incorrect", "wrong")
+)
 """Words that say by themselves which one is better; `yes` may be the worse one."""
 _COMMA = re.compile(r"[-+]?\d+,\d+")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")

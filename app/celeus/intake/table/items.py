@@ -106,7 +106,7 @@ class Items:
         names = [column.name for column in columns]
         self._runs = [name for name in names if name in repeats or is_run(name)]
         self._repeats, self._only = _repeats(options, [column.name for column in columns])
-        self._with_id = options.rows == "with_id" and self._id is not None
+        self._with_id = options.items == "with_id" and self._id is not None
         self._guess: Guess | None = None
         self._means: dict[str, dict[str, _Mean]] = {}
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from celeus.intake.rows import Options
+from celeus.intake.rows import Options, number_in
 from celeus.intake.sources.sheet import Known, refused
 from celeus.intake.table.columns import Column, is_missing, is_share, judges, number_of, shown
 from celeus.intake.table.roles import GUESSES, Kind, Placed, higher_by_name, words
@@ -193,7 +193,7 @@ def _measure(  # noqa: PLR0913 -- all that says it
         low,
         high,
         ends is not None,
-        frozenset(options.missing) | _texts(formatted.missing if formatted else ()),
+        _texts((*options.missing, *(formatted.missing if formatted else ()))),
         column.comma,
     )
 
@@ -217,7 +217,11 @@ def _higher(
 
 
 def _texts(values: Collection[object]) -> frozenset[str]:
-    return frozenset(shown(value).strip() for value in values)
+    """The values as texts, numbers also as they are compared: -1.0 is -1."""
+    texts = {shown(value).strip() for value in values}
+    numbers = {text: f"{number_in(text) or 0:g}" for text in texts if number_in(text) is not None}
+    exact = {short for text, short in numbers.items() if number_in(short) == number_in(text)}
+    return frozenset(texts | exact)
 
 
 def ends_of(text: str) -> tuple[float, float] | None:
