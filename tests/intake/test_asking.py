@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -346,8 +347,13 @@ def test_the_winner_of_a_pair_is_a_known_difference() -> None:
         {"response_a": f"a {n}", "response_b": f"b {n}", "winner": w} for n, w in enumerate(words)
     ]
     mapping = {"response_a": "answer_a", "response_b": "answer_b", "winner": "known"}
-    known = [row.get("known", {}).get("loss") for row in items(read(rows, TWO, mapping=mapping))]
+    preference = replace(TWO, preferred=True)
+    found = items(read(rows, preference, mapping=mapping))
+    known = [row.get("known", {}).get("loss") for row in found]
     assert known == [-1.0, 1.0, 0.0, 0.0, None]
+    with pytest.raises(InvalidValue) as refused:
+        read(rows, TWO, mapping=mapping)
+    assert refused.value.field == "mapping.winner"
 
 
 def test_what_a_format_says_is_not_asked() -> None:
@@ -401,13 +407,13 @@ def test_answers_are_the_same_after_a_way_through_options() -> None:
 def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
     def rows() -> Iterator[tuple[int, dict[str, Any]]]:
         for number in range(3):
-            read.append(number)
+            begun.append(number)
             yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
 
-    read: list[int] = []
+    begun: list[int] = []
     with pytest.raises(InvalidValue, match="too many columns"):
         columns_of(Sheet("json", rows))
-    assert read == [0]
+    assert begun == [0]
 
 
 def test_a_preference_for_the_second_answer_is_a_loss_of_the_first() -> None:

@@ -522,12 +522,14 @@ async def _rows(
         with closing(read_rows(upload.file, form, limits)) as rows:
             yield rows
         return
+    two = wanted.named if isinstance(wanted.named, Systems) else None
     reading = Reading(
         name=upload.name,
         csv=form == "csv",
         lower=wanted.scale.lower,
         upper=wanted.scale.upper,
-        two=isinstance(wanted.named, Systems),
+        two=two is not None,
+        preferred=two is not None and (two.loss.kind, two.loss.upper) == ("preference", 1.0),
         mapping=mapping,
         remembered=[] if mapping is not None else await mappings.remembered(context),
         answers=params.model_dump(include={*NAMES}),

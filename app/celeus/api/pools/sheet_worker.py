@@ -69,7 +69,7 @@ def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame
             yield _look(Look(sheet.form, [*sheet.read_as]))
             yield from _batches(items, limits)
             continue
-        kind = Kind(reading.lower, reading.upper, reading.two)
+        kind = Kind(reading.lower, reading.upper, reading.two, reading.preferred)
         remembered = [
             Remembered(before["mapping"], options_of(before["answers"] or {}))
             for before in reading.remembered

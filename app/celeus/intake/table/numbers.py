@@ -183,6 +183,10 @@ def _measure(  # noqa: PLR0913 -- all that says it
         ends = (0.0, 1.0)
     low, high = ends or (kind.lower, kind.upper)
     if kind.two and placed.role == "known":
+        if not kind.preferred:
+            detail = "The better of two answers need not be right, nor the other one wrong."
+            rule = "a pool of the kind preference, without grades, for earlier verdicts on pairs"
+            raise refused(detail, rule, placed.name, f"mapping.{placed.name}")
         missing = frozenset(options.missing)
         return Measure(placed.name, "known", kind, False, kind.lower, kind.upper, True, missing)
     return Measure(
