@@ -135,9 +135,10 @@ class Numbers:
         return self.outside > (1 - _MOST) * (self.count + self.outside)
 
     def scales(self) -> list[tuple[float, float]]:
-        """Scales in use that hold the numbers."""
+        """Scales in use that hold the numbers, and the one that these reach the ends of."""
         fitting = [(low, high) for low, high in _SCALES if low <= self.low and self.high <= high]
-        return fitting or ([(self.low, self.high)] if self.low < self.high else [])
+        reached = (self.low, self.high)
+        return fitting if reached in fitting or self.low == self.high else [*fitting, reached]
 
 
 def measures(
