@@ -461,3 +461,12 @@ def test_a_place_and_rows_without_an_id_are_both_answered() -> None:
 def test_a_number_that_stands_for_no_score_may_be_written_in_any_way(given: str) -> None:
     table = read(scored(0.25, -1, 0.5), mapping=MAPPING, better=["lower"], missing=[given])
     assert [row["surrogate"] for row in items(table)] == pytest.approx([0.25, 0.375, 0.5])
+
+
+def test_which_way_a_number_counted_stands_beside_its_role() -> None:
+    rows = [row | {"correct": at % 2} for at, row in enumerate(scored(1, 5, 3))]
+    mapping = MAPPING | {"correct": "known"}
+    table = read(rows, mapping=mapping, better=["x=lower"], scale=["x=1 to 5"])
+    why = {column.name: column.why for column in table.columns}
+    assert why["x"] == "given; the lower the better, from 1 to 5"
+    assert why["correct"] == "given; the higher the better, from 0 to 1"

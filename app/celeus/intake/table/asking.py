@@ -1,7 +1,7 @@
 """A table with all that it leaves open answered: by its format, by somebody, or else asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from celeus.intake.questions import Choice, Question, asked
@@ -88,7 +88,14 @@ def answered(
         refusal.more["columns"] = [asdict(column) for column in placed]
         raise refusal
     examples = {column.name: column.examples() for column in columns}
-    yield Table(placed, source, examples, items, options)
+    counted = {measure.column: measure.way for measure in meant}
+    columns_told = [
+        replace(column, why=f"{column.why}; {counted[column.name]}")
+        if column.name in counted
+        else column
+        for column in placed
+    ]
+    yield Table(columns_told, source, examples, items, options)
 
 
 def _placed(

@@ -52,6 +52,14 @@ class Measure:
     missing: frozenset[str]
     comma: bool = False
 
+    @property
+    def way(self) -> str:
+        """The direction and the scale of its numbers in a phrase."""
+        if self.kind.two and self.role == "known":
+            return "the name of the better one"
+        better = "higher" if self.higher else "lower"
+        return f"the {better} the better, from {spelled((self.low, self.high))}"
+
     def loss(self, value: object) -> object:
         """The loss of a value; None for one that is missing, and the value where it is none."""
         if self.is_missing(value):
