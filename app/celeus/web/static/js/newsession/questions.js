@@ -129,7 +129,12 @@ export class Questions {
       else this.answers.set(key, [`${before}${value}`]);
       this.changed();
     });
-    return el("label", { class: "field" }, values.length > 0 ? "Another answer " : "Answer ", input);
+    return el(
+      "label",
+      { class: "field" },
+      values.length > 0 ? "Another answer " : "Answer ",
+      input,
+    );
   }
 
   /**
