@@ -15,6 +15,7 @@ from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet
 from celeus.intake.table.columns import Column, columns_of, number_of
+from celeus.intake.table.roles import higher_by_name
 
 VERDICTS = frozenset({"pass", "passed", "fail", "failed", "correct", "incorrect", "right", "wrong"})
 """Words that say which way they count; of yes and no, true and false a question's sense decides."""
@@ -31,6 +32,11 @@ Cells = Mapping[str, Any]
 
 def read(source: Source, options: Options) -> Log:
     """The rows of a file."""
+    with tabular.naming(source):
+        return _read(source, options)
+
+
+def _read(source: Source, options: Options) -> Log:
     sheet = exports.sheet_of(source, options, lambda given: tabular.table_of(source, given))
     columns = columns_of(sheet)
     commas = frozenset(column.name for column in columns if column.comma)
@@ -181,7 +187,9 @@ def _loss(row: Cells, options: Options, place: str, commas: frozenset[str]) -> f
     if columns.loss is not None:
         return options.loss(number, place, higher=False)
     return options.loss(
-        number, place, higher=options.direction(place, column, said=verdict or None)
+        number,
+        place,
+        higher=options.direction(place, column, said=verdict or higher_by_name(column)),
     )
 
 
