@@ -186,11 +186,8 @@ def _loss(row: Cells, options: Options, place: str, commas: frozenset[str]) -> f
     number = number_of(value, comma=column in commas)
     if columns.loss is not None:
         return options.loss(number, place, higher=False)
-    return options.loss(
-        number,
-        place,
-        higher=options.direction(place, column, said=verdict or higher_by_name(column)),
-    )
+    said = verdict or higher_by_name(column)
+    return options.loss(number, place, higher=options.direction(place, column, said=said))
 
 
 def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
