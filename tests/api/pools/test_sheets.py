@@ -279,15 +279,15 @@ async def test_a_mapping_that_fits_no_column_is_refused(
 async def test_a_dry_run_tells_bad_rows_by_line_and_keeps_nothing(
     client: httpx.AsyncClient,
 ) -> None:
-    body = b'Frage;guess\n"Wie\nviel?";0,5\nWas?;viel\nWer?;0,75;mehr\n"Wo\n'
+    body = b'Frage;guess\n"Wie\nviel?";0,5\nWas?;viel\nWer?;0,75;mehr\n'
     mapping = json.dumps({"Frage": "question", "guess": "surrogate"})
     told = (await sent(client, body, "text/csv", dry_run=True, mapping=mapping)).json()
     faults = [(one["line"], one["field"], one["value"]) for one in told["errors"]]
-    assert faults == [
-        *((4, "surrogate", "viel"), (5, "", "3 cells: Wer?;0,75;mehr")),
-        (6, "", "unexpected end of data"),
-    ]
-    assert (told["items"], told["skipped"], told["pool"]) == (1, 3, None)
+    assert faults == [(4, "surrogate", "viel"), (5, "", "3 cells: Wer?;0,75;mehr")]
+    assert (told["items"], told["skipped"], told["pool"]) == (1, 2, None)
+    # Of what follows an open quote nobody knows whether it is rows
+    open_quote = await sent(client, body + b'"Wo\n', "text/csv", dry_run=True, mapping=mapping)
+    assert (open_quote.status_code, open_quote.json()["field"]) == (422, "line 6")
     assert [one["line"] for one in told["first"]] == [2, 4]
     made = await sent(client, body, "text/csv", on_error="skip", mapping=mapping)
     assert made.json()["pool"]["items"] == 1
