@@ -1,6 +1,7 @@
 """Any file with a table, as the doors of the command line and of Python read it."""
 
 import gzip
+import io
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from celeus.errors import InvalidValue
 from celeus.intake.sources.files import Source
+from celeus.intake.sources.sheet import BadRow
 from celeus.intake.sources.tabular import rows_of, table_of
 
 ROWS = [{"frage": f"Wie heißt Fluss {at}?", "note": f"{at},5"} for at in range(4)]
@@ -47,3 +49,25 @@ def test_a_fault_names_the_file(tmp_path: Path, content: bytes, said: str) -> No
     with pytest.raises(InvalidValue, match=said) as refusal:
         list(rows_of(table_of(Source.of_path(path)), str(path)))
     assert str(path) in refusal.value.detail
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('id,q\n1,"open\n' + "2,x\n" * 5, "not closed: line 2"),
+        # It ends far down, at the next quote
+        ('id,q\n1,"open\n' + "2,x\n" * 200 + '3,"y"\n', "not closed: line 2"),
+        ("id,q\n1,x\n2," + "x" * (5 << 20) + "\n", "too long: line 3"),
+    ],
+)
+def test_a_cell_without_end_is_one_fault_of_the_file(content: str, said: str) -> None:
+    table = table_of(Source.of_file("t.csv", io.BytesIO(content.encode())))
+    with pytest.raises(InvalidValue, match=said) as refusal:
+        list(table.rows())
+    assert refusal.value.field == said[-6:]
+
+
+def test_a_quote_within_a_cell_is_a_fault_of_its_row() -> None:
+    content = b'id,q\n1,"a" b\n2,"two\nlines"\n'
+    table = table_of(Source.of_file("t.csv", io.BytesIO(content)))
+    assert [(line, type(row)) for line, row in table.rows()] == [(2, BadRow), (3, dict)]

@@ -400,7 +400,16 @@ async def test_a_mapping_is_remembered_by_the_project(
 async def test_a_log_of_an_evaluation_has_its_outputs_as_items(
     client: httpx.AsyncClient, path: str, form: str, items: int, *, guess: bool
 ) -> None:
-    told = (await sent(client, (FIXTURES / path).read_bytes())).json()
+    body = (FIXTURES / path).read_bytes()
+    given = {}
+    if form == "lm-eval":
+        asked = await sent(client, body)
+        assert (asked.status_code, asked.json()["code"]) == (422, "needs_answer")
+        (question,) = asked.json()["questions"]
+        named = [choice["value"] for choice in question["choices"]]
+        assert (question["name"], named) == ("filter", ["strict-match", "flexible-extract"])
+        given = {"filter": "strict-match"}
+    told = (await sent(client, body, **given)).json()
     assert (told["format"], told["items"], told["mapping_source"]) == (form, items, "log")
     assert ("surrogate.0" in told["numeric"]) is guess
     first = told["first"][0]["item"]
