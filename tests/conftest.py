@@ -20,6 +20,7 @@ from celeus.store.tables import metadata
 from tests import kinds, workers
 from tests.browser.site import NO_BROWSER
 from tests.keys import add_key
+from tests.nightly import NIGHTLY
 from tests.servers import Service, running_postgres, running_redis, running_services
 
 # Properties are tried on the same examples everywhere, however slow the machine is
@@ -40,8 +41,10 @@ EMPTY = ";".join(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is fast enough for `make check`."""
+    """Mark what is fast enough for `make check`, and what does more at night."""
     for item in items:
+        if NIGHTLY and kinds.is_larger_at_night(item):
+            item.add_marker("nightly")
         if kinds.is_fast(item):
             item.add_marker("fast")
 

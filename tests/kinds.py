@@ -19,6 +19,11 @@ SERVERS = frozenset({"postgres_url", "shared_redis_url"})
 """Fixtures that start one; whoever needs a server needs these."""
 
 
+def is_larger_at_night(item: pytest.Item) -> bool:
+    """Whether a test stands in a module with counts that are larger at night."""
+    return isinstance(item, pytest.Function) and hasattr(item.module, "NIGHTLY")
+
+
 def is_fast(item: pytest.Item) -> bool:
     """Whether `make check` runs a test."""
     folder, *rest = item.path.relative_to(TESTS).parts

@@ -1,5 +1,7 @@
 """The table of `make nightly`: nothing that failed or did not run looks green."""
 
+import os
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import nightly
-from tests.nightly import JOBS, Result, command, main, read, table
+from tests.nightly import JOBS, ROOT, Result, command, main, read, table
 
 REPORT = """<testsuites><testsuite>
 <testcase name="a"/><testcase name="b"><failure/></testcase><testcase name="c"><error/></testcase>
@@ -50,6 +52,18 @@ def test_all_jobs_run_though_one_fails_and_the_end_says_so(
     assert main(["faults", "claims"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[-2:]] == [["faults", "FAILED"], ["claims", "FAILED"]]
+
+
+@pytest.mark.nightly
+def test_a_test_whose_count_is_larger_at_night_runs_then() -> None:
+    (module,) = ROOT.glob("tests/core/**/test_provisional.py")
+    asked = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "nightly", str(module)]
+    environment = os.environ | {"CELEUS_NIGHTLY": "1"}
+    done = subprocess.run(
+        asked, cwd=ROOT, env=environment, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    assert "::test_" in done.stdout
 
 
 def test_a_reason_for_not_running_stands_below_the_table() -> None:

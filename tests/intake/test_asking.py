@@ -224,13 +224,14 @@ def test_rows_are_asked_about_even_where_another_column_numbers_them() -> None:
 def test_a_choice_of_rows_that_still_share_an_id_is_asked_again() -> None:
     rows = [row | {"epoch": at % 2} for at, row in enumerate(RUNS)]
     assert "epoch=1" not in questions(rows, repeats="epoch=0")["repeats"]
-    with pytest.raises(InvalidValue) as refused:
-        read(rows, repeats="era=0")
-    assert refused.value.field == "repeats"
+    for strange in ("era=0", "epoch=7"):
+        with pytest.raises(InvalidValue) as refused:
+            read(rows, repeats=strange)
+        assert refused.value.field == "repeats"
 
 
 def test_rows_without_an_id_are_asked() -> None:
-    rows = [{"id": None, "response": "total"}, *several({"id": "i#", "response": "r #"}, 9)]
+    rows = [{"id": None, "response": "In all"}, *several({"id": "i#", "response": "r #"}, 9)]
     assert questions(rows) == {"rows": ["with_id", "all"]}
     assert [row["id"] for row in items(read(rows, rows="with_id"))][:2] == ["i0", "i1"]
     assert [row["id"] for row in items(read(rows, rows="all"))][:2] == ["row 1", "i0"]

@@ -429,7 +429,7 @@ def test_a_grader_of_openai_evals_is_not_the_answer() -> None:
     assert (row["answer"], row["score"]) == ("the answer", 1.0)
     assert found.known is not None
     assert found.known.higher is None
-    assert "1 samples have several samplings: the first is shown" in found.read_as
+    assert "samples with several samplings, the first of them shown: 1" in found.read_as
 
 
 def test_failed_calls_of_a_batch_have_no_answer_and_are_told() -> None:
@@ -466,6 +466,25 @@ def test_failed_calls_of_a_batch_have_no_answer_and_are_told() -> None:
         (None, "expired"),
     ]
     assert sheet(lines(*rows[1:3])).read_as == ("output of OpenAI's batch API",)
+
+
+def test_a_batch_of_failed_calls_is_known() -> None:
+    row = {"id": "b", "custom_id": "q", "response": None, "error": {"message": "expired"}}
+    found = sheet(lines(row, row))
+    assert found.read_as[-1] == "0 answers and 2 failed calls, which have no answer"
+
+
+def test_a_pair_of_conversations_is_two_answers() -> None:
+    def said(side: str, reply: str) -> str:
+        name = f"Assistant {side}'s Conversation with User|>"
+        turns = f"### User:\nq\n\n### Assistant {side}:\n{reply}"
+        return f"<|The Start of {name}\n\n{turns}\n\n<|The End of {name}"
+
+    case = next(case for case in CASES if "g1_winner" in case.row)
+    row = case.row | {"g1_user_prompt": f"{said('A', 'one')}\n\n\n{said('B', 'two')}"}
+    (first, _) = items(sheet(lines(row, row)))
+    assert first["answer_a"] == "### User:\nq\n\n### Assistant:\none"
+    assert first["answer_b"] == "### User:\nq\n\n### Assistant:\ntwo"
 
 
 FAILURES = [
@@ -545,6 +564,10 @@ def test_results_of_evalplus_are_a_row_a_sample(indent: int | None) -> None:
     # The tool's own rule: plus is passed by the tests of both
     assert [row["score"] for row in items(found)] == [True, True, False, False, False, False]
     assert [row["score"] for row in items(sheet(content, "base"))] == [True] * 4 + [False] * 2
+    cut = {"eval": {"a": [{"base_status": "pass"}], "b": [{"task_id": "b"}]}}
+    with pytest.raises(InvalidValue) as refusal:
+        sheet(json.dumps(cut).encode())
+    assert refusal.value.rule == "results of EvalPlus as the tool writes them"
     old = {"eval": {"a": {"nfiles": 1, "base": [["pass", [1]]], "plus": [["fail", [0]]]}}}
     assert items(sheet(json.dumps(old).encode(), "plus"))[0]["score"] is False
 
@@ -730,7 +753,7 @@ def test_trials_without_a_result_failed_and_are_told() -> None:
     ]
     found = sheet(json.dumps({"id": "run", "results": rows}).encode())
     assert [row["score"] for row in items(found)] == [False, True, False]
-    assert found.read_as[-1] == "1 trials without a result count as failed, as on the board"
+    assert found.read_as[-1] == "trials without a result, counted as failed as on the board: 1"
 
 
 def test_labels_of_people_stand_in_hidden_columns() -> None:

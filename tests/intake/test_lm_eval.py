@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from celeus.errors import NeedsAnswer
 from celeus.intake.formats.registry import differences, read, sources
 from celeus.intake.joining import compare, each_output, guessed, join, rows_of
 from celeus.intake.rows import Options, Row
@@ -130,12 +131,32 @@ def test_several_metrics_are_refused_until_one_is_chosen() -> None:
 @pytest.mark.parametrize("without_results", [True, False])
 def test_a_metric_without_a_direction_is_refused(tmp_path: Path, without_results: bool) -> None:  # noqa: FBT001
     path = lm_eval(tmp_path, "a", [1, 0, 0], higher=None)
+    path.write_text(path.read_text().replace("exact_match", "kindness"))
     if without_results:
         (tmp_path / f"results_{DATE}.json").unlink()
     said = refusal(rows, "lm-eval", path)
-    assert "does not say which exact_match is better: say so with --higher-is-better" in said
+    assert "does not say which kindness is better: say so with --higher-is-better" in said
     assert mean(row.loss for row in rows("lm-eval", path, options=Options(higher=True))) == 2 / 3
     assert mean(row.loss for row in rows("lm-eval", path, options=Options(higher=False))) == 1 / 3
+
+
+def test_a_metric_of_the_tool_itself_has_the_direction_it_has_there(tmp_path: Path) -> None:
+    path = lm_eval(tmp_path, "a", [1, 0], higher=None)
+    (tmp_path / f"results_{DATE}.json").unlink()
+    assert [row.loss for row in rows("lm-eval", path)] == [0.0, 1.0]
+
+
+def test_several_filters_and_metrics_are_asked_at_once(tmp_path: Path) -> None:
+    path = lm_eval(tmp_path, "a", [1, 0], filters=("strict", "flexible"))
+    lines = [json.loads(line) | {"other": 0} for line in path.read_text().splitlines()]
+    lines = [line | {"metrics": ["exact_match", "other"]} for line in lines]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(NeedsAnswer) as caught:
+        rows("lm-eval", path)
+    named = {
+        one["name"]: [way["value"] for way in one["choices"]] for one in caught.value.questions
+    }
+    assert named == {"filter": ["strict", "flexible"], "metric": ["exact_match", "other"]}
 
 
 def test_a_score_that_is_missing_or_no_number_is_never_0(tmp_path: Path) -> None:

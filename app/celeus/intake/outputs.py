@@ -4,18 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.formats.registry import read, sniff
 from celeus.intake.joining import each_output, rows_of
 from celeus.intake.reducers import EACH
 from celeus.intake.rows import Log, Options
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet, refused
-
-_LOWER = frozenset(
-    {"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter"}
-)
-"""Metrics of lm-eval that are better the lower they are."""
 
 
 def form_of(source: Source) -> str | None:
@@ -29,11 +24,8 @@ def form_of(source: Source) -> str | None:
 
 def sheet_of(form: str, source: Source, options: Options) -> Sheet:
     """The outputs of a log; refuses one that is not whole, or whose metric has to be chosen."""
-    read_as = [f"a log of {form}"]
-    if form == "lm-eval":
-        options, more = _chosen(source, options)
-        read_as += more
     logs = _read(form, source, replace(options, reducer=EACH))
+    read_as = [f"a log of {form}", *(line for log in logs for line in log.told)]
     joined = each_output(rows_of(logs))
     rows = []
     for item in joined.items:
@@ -63,14 +55,10 @@ def _numbered(rows: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]
 
 
 def _read(form: str, source: Source, options: Options) -> list[Log]:
-    """The log; where it does not say which score is better, the higher one is."""
     try:
         return read(form, [source], options)
-    except InvalidValue as refusal:
-        if refusal.field != "metric" or options.higher is not None:
-            raise _told(refusal) from refusal
-    try:
-        return read(form, [source], replace(options, higher=True))
+    except NeedsAnswer:
+        raise
     except InvalidValue as refusal:
         raise _told(refusal) from refusal
 
@@ -80,23 +68,3 @@ def _told(refusal: InvalidValue) -> InvalidValue:
     field = refusal.field if refusal.field in {"metric", "filter"} else "body"
     rule = f"one of its own, as `{field}`" if field != "body" else "a whole log of a finished run"
     return refused(refusal.detail.replace("--", ""), rule, None, field)
-
-
-def _chosen(source: Source, options: Options) -> tuple[Options, list[str]]:
-    """The first filter and metric of a log of lm-eval, where none is asked for."""
-    filters: dict[str, None] = {}
-    metrics: list[str] = []
-    for _, line in source.lines():
-        filters.setdefault(str(line.get("filter", "none")))
-        metrics = metrics or list(line.get("metrics") or ())
-    read_as = []
-    if options.filter is None and len(filters) > 1:
-        options = replace(options, filter=next(iter(filters)))
-        read_as.append(f"filter {options.filter}, of {', '.join(filters)}")
-    if options.metric is None and len(metrics) > 1:
-        options = replace(options, metric=metrics[0])
-        read_as.append(f"metric {options.metric}, of {', '.join(metrics)}")
-    metric = options.metric or next(iter(metrics), "")
-    if metric in _LOWER:
-        options = replace(options, higher=False)
-    return options, read_as

@@ -50,11 +50,11 @@ class Question:
         return f"{self.text} ({listed or self.name})"
 
 
-def asked(place: str, questions: Sequence[Question]) -> NeedsAnswer:
-    """The refusal of a file that leaves these questions open."""
+def asked(place: str, questions: Sequence[Question], detail: str | None = None) -> NeedsAnswer:
+    """The refusal of a file that leaves these questions open; ``detail`` is it in a sentence."""
     first = questions[0]
     return NeedsAnswer(
-        " ".join([f"{place}:", *(question.line for question in questions)]),
+        detail or " ".join([f"{place}:", *(question.line for question in questions)]),
         field=first.name,
         questions=[asdict(question) for question in questions],
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from celeus.errors import InvalidValue
+from celeus.intake.questions import Choice, Question, asked
 from celeus.shorten import shortened
 
 
@@ -161,8 +162,11 @@ class Options:
         """Return True if a higher score is better, as asked or as the log says; else refuse."""
         higher = self.higher if self.higher is not None else said
         if higher is None:
-            ask = "say so with --higher-is-better or --lower-is-better"
-            raise refused(f"{place} does not say which {metric} is better: {ask}", "metric")
+            way = "say so with --higher-is-better or --lower-is-better"
+            ways = Choice("higher", "a higher one"), Choice("lower", "a lower one")
+            question = Question("better", f"Which {metric} is better?", ways, metric)
+            detail = f"{place} does not say which {metric} is better: {way}"
+            raise asked(place, [question], " ".join(detail.split()))
         return higher
 
 
@@ -179,15 +183,28 @@ def refused(detail: str, field: str | None = None) -> InvalidValue:
 
 
 def chosen(names: list[str], wanted: str | None, place: str, option: str) -> str:
-    """The name that is wanted, or the only one there is; refuses one that is not there, or none."""
+    """The name that is wanted, or the only one there is; of several it is asked.
+
+    Refuses a name that is not there, and none at all.
+    """
     listed = ", ".join(names)
     if wanted is not None and wanted not in names:
         raise refused(f"{place} has no {option} {wanted!r}, only {listed or 'none'}", option)
-    if wanted is None and len(names) != 1:
-        held = f"several ({listed})" if names else "none"
-        way = f": choose one with --{option}" if names else ""
-        raise refused(f"{place} has no single {option} but {held}{way}", option)
+    if not names:
+        raise refused(f"{place} has no single {option} but none", option)
+    question = choice_of(names, wanted, option)
+    if question is not None:
+        detail = f"{place} has no single {option} but several ({listed})"
+        raise asked(place, [question], " ".join(f"{detail}: choose one with --{option}".split()))
     return names[0] if wanted is None else wanted
+
+
+def choice_of(names: list[str], wanted: str | None, option: str) -> Question | None:
+    """The question which of these names is meant; None where it is said, or there is one only."""
+    if wanted is not None or len(names) == 1:
+        return None
+    text = f"The log has several {option}s. Which one?"
+    return Question(option, text, tuple(Choice(name, f"the {option} {name}") for name in names))
 
 
 def digest_of(*parts: object) -> str:

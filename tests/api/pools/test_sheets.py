@@ -265,18 +265,31 @@ async def test_a_mapping_that_fits_no_column_is_refused(
 async def test_a_dry_run_tells_bad_rows_by_line_and_keeps_nothing(
     client: httpx.AsyncClient,
 ) -> None:
-    body = b'Frage;guess\n"Wie\nviel?";0,5\nWas?;viel\nWer?;0,75;mehr\n"Wo\n'
+    body = b'Frage;guess\n"Wie\nviel?";0,5\nWas?;viel\nWer?;0,75;mehr\nWo?\n'
     mapping = json.dumps({"Frage": "question", "guess": "surrogate"})
     told = (await sent(client, body, "text/csv", dry_run=True, mapping=mapping)).json()
     faults = [(one["line"], one["field"], one["value"]) for one in told["errors"]]
     assert faults == [
         *((4, "surrogate", "viel"), (5, "", "3 cells: Wer?;0,75;mehr")),
-        (6, "", "unexpected end of data"),
+        (6, "", "1 cells: Wo?"),
     ]
     assert (told["items"], told["skipped"], told["pool"]) == (1, 3, None)
     assert [one["line"] for one in told["first"]] == [2, 4]
     made = await sent(client, body, "text/csv", on_error="skip", mapping=mapping)
     assert made.json()["pool"]["items"] == 1
+
+
+async def test_a_quote_that_is_not_closed_is_one_fault_and_ends_the_file(
+    client: httpx.AsyncClient,
+) -> None:
+    """What follows it may be rows or a part of the cell."""
+    body = b'Frage;guess\nWas?;0,5\n"Wo\nWer?;0,75\n'
+    answer = await sent(client, body, "text/csv", on_error="skip")
+    assert answer.status_code == 422
+    told = answer.json()
+    assert (told["field"], told["detail"]) == (
+        *("line 3", "A quote is opened and not closed: line 3."),
+    )
 
 
 DEEP = "[" * 400 + "]" * 400
@@ -400,7 +413,16 @@ async def test_a_mapping_is_remembered_by_the_project(
 async def test_a_log_of_an_evaluation_has_its_outputs_as_items(
     client: httpx.AsyncClient, path: str, form: str, items: int, *, guess: bool
 ) -> None:
-    told = (await sent(client, (FIXTURES / path).read_bytes())).json()
+    body = (FIXTURES / path).read_bytes()
+    given = {}
+    if form == "lm-eval":
+        asked = await sent(client, body)
+        assert (asked.status_code, asked.json()["code"]) == (422, "needs_answer")
+        (question,) = asked.json()["questions"]
+        named = [choice["value"] for choice in question["choices"]]
+        assert (question["name"], named) == ("filter", ["strict-match", "flexible-extract"])
+        given = {"filter": "strict-match"}
+    told = (await sent(client, body, **given)).json()
     assert (told["format"], told["items"], told["mapping_source"]) == (form, items, "log")
     assert ("surrogate.0" in told["numeric"]) is guess
     first = told["first"][0]["item"]

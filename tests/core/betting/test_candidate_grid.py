@@ -32,6 +32,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.plans.stopping import Question, rounding
 from tests.core.worlds import open_walk, zero_one_truth
+from tests.nightly import NIGHTLY
 
 SLACK = 4e-15
 SHARP = policy_named("sharp")
@@ -52,7 +53,7 @@ thresholds = st.lists(
 
 
 @given(thresholds=thresholds, data=st.data(), steps=st.sampled_from([10, 200, 1999]))
-@settings(max_examples=300)
+@settings(max_examples=300 if NIGHTLY else 100)
 def test_what_both_sides_may_lose_is_never_more_than_alpha(
     thresholds: list[float], data: st.DataObject, steps: int
 ) -> None:

@@ -34,7 +34,7 @@ def test_under_every_risk_up_to_its_row_the_mean_start_is_at_most_half_the_level
     items: int, precision: float, level: float
 ) -> None:
     plan = PairPlan(items, level, pair_steps(precision), exact=True)
-    _, kappa, log_stake = plan.starts(precision / 2.0)
+    _, kappa, log_stake = plan.lattice_starts(precision / 2.0)
     risk = plan.risks()
     mean = means(items, log_stake, kappa, risk)
     assert np.tril(mean.T).max() <= level / 2.0 * (1.0 + 1e-12)
@@ -99,7 +99,7 @@ def test_the_starts_of_a_million_items_take_a_few_steps_each(
     monkeypatch.setattr("celeus.core.plans.binomial_start.betainc", counted)
     precision = 0.0032
     plan = PairPlan(10**6, LEVEL, pair_steps(precision), exact=True)
-    lattice = plan.starts(precision / 2.0).kappa.size
+    lattice = plan.lattice_starts(precision / 2.0).kappa.size
     # Twice a step: seven steps a row, and those of the plan at its few risks.
     assert sum(rows) < 14 * (lattice + 45 * 13 * 15)
 

@@ -32,6 +32,7 @@ from celeus.core.session.session import Session, begin_mean
 from celeus.errors import InvalidValue, UnreachablePrecision
 from celeus.simulation.sessions import Truth
 from tests.core.worlds import SEED, Walk, open_walk, zero_one_truth
+from tests.nightly import NIGHTLY
 
 UNIT = Interval(0.0, 1.0)
 SLACK = rounding(UNIT)
@@ -220,7 +221,7 @@ def eventful(walk: Walk, data: st.DataObject) -> Iterator[Session[Mean]]:
 
 
 @given(walk=walks(), data=st.data())
-@settings(max_examples=120)
+@settings(max_examples=120 if NIGHTLY else 40)
 def test_an_answer_once_given_stays(walk: Walk, data: st.DataObject) -> None:
     slack = rounding(walk.plan.scale)
     known = walk.state.question.decisions

@@ -3,16 +3,19 @@
 A judge holds several draws, sees their items and losses, and only then says which of them nobody
 could judge. The best he can do is averaged over every order of drawing: exact, by recursion over
 kinds of items, those that are alike in stratum and loss. It is at most what there was at the start.
+One recursion follows several stakes, each with the choices that are best for it.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from celeus.core.betting.candidate_grid import LatticeSide
 from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.betting.population_target import PairSequence
 from celeus.core.betting.published import CellSequence
@@ -29,6 +32,8 @@ from tests.core.session.test_enumeration import SUPERMARTINGALES
 from tests.core.session.test_sharp_enumeration import paired
 from tests.core.worlds import CONFIGURATIONS, SEED
 from tests.nightly import NIGHTLY
+
+Floats = NDArray[np.float64]
 
 EXACT = 1e-9
 
@@ -50,11 +55,11 @@ FEW_KINDS = truth_of([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
 
 @dataclass(frozen=True)
 class Game:
-    """A session on a pool, and what a fold of it is worth."""
+    """A session on a pool, and the stakes that a fold of it is worth."""
 
     truth: Truth
     plan: Plan
-    worth: Callable[[Fold], float]
+    worth: Callable[[Fold], Floats]
     first_told: dict[int, float]
     """What these items are judged to be at first; a correction follows, whatever was drawn."""
 
@@ -82,8 +87,8 @@ class Game:
             item, q, strata_q = state.question.proposal.chance(items[0], fit)
             yield len(items) * q, Draw(state.drawn + 1, item, q, state.sequence, strata_q)
 
-    def end(self, state: Session[Mean], skipped: tuple[bool, ...]) -> float:
-        """What it is worth once all draws out are judged or skipped, and corrections made."""
+    def end(self, state: Session[Mean], skipped: tuple[bool, ...]) -> Floats:
+        """Return the stakes once all draws out are judged or skipped, and corrections made."""
         fold, rounds = state.question.engine.fold(), state.rounds[:]
         done = state.drawn - len(skipped)
         losses = [
@@ -98,21 +103,31 @@ class Game:
         return self.worth(fold)
 
 
-def best_of_held(game: Game, rounds: int, events: list[Event]) -> float:
+def largest(values: Iterable[Floats]) -> Floats:
+    """Return the largest value of every stake."""
+    return np.asarray(np.max(list(values), axis=0))
+
+
+def total(values: Iterable[Floats]) -> Floats:
+    """Return the sum of the values of every stake."""
+    return np.asarray(np.sum(list(values), axis=0))
+
+
+def best_of_held(game: Game, rounds: int, events: list[Event]) -> Floats:
     """The mean of the best skips among ``rounds`` draws, chosen when all of them are seen."""
     state = game.state(events)
     if not rounds:
-        return max(
+        return largest(
             game.end(state, skipped)
             for skipped in itertools.product((False, True), repeat=state.pending)
         )
-    return math.fsum(
+    return total(
         chance * best_of_held(game, rounds - 1, [*events, draw])
         for chance, draw in game.coming(state)
     )
 
 
-def best_of_play(game: Game, draws: int, events: list[Event], skipped: tuple[bool, ...]) -> float:
+def best_of_play(game: Game, draws: int, events: list[Event], skipped: tuple[bool, ...]) -> Floats:
     """The same for a judge who may answer or skip the oldest draw whenever he likes."""
     state = game.state(events)
     oldest = state.folded
@@ -121,7 +136,7 @@ def best_of_play(game: Game, draws: int, events: list[Event], skipped: tuple[boo
     values = []
     if state.drawn < draws:
         values.append(
-            math.fsum(
+            total(
                 chance * best_of_play(game, draws, [*events, draw], skipped)
                 for chance, draw in game.coming(state)
             )
@@ -133,12 +148,12 @@ def best_of_play(game: Game, draws: int, events: list[Event], skipped: tuple[boo
             best_of_play(game, draws, [*events, answer], (*skipped, skip))
             for skip, answer in zip((False, True), answers, strict=True)
         )
-    return max(values)
+    return largest(values)
 
 
 def best_of_stalls(
     game: Game, draws: int, events: list[Event], skipped: dict[int, bool] | None = None
-) -> float:
+) -> Floats:
     """The same for one who answers, skips or leaves open any draw, whenever he likes.
 
     He sees items and losses, and what is judged behind an open draw moves the draws after it.
@@ -147,7 +162,7 @@ def best_of_stalls(
     state = game.state(events)
     if state.drawn == draws:
         held = [round_ for round_ in range(1, draws + 1) if round_ not in skipped]
-        return max(
+        return largest(
             game.end(state, tuple(all_[round_] for round_ in range(1, draws + 1)))
             for choice in itertools.product((False, True), repeat=len(held))
             for all_ in [skipped | dict(zip(held, choice, strict=True))]
@@ -164,26 +179,20 @@ def best_of_stalls(
         ]
         now = [*events, *answers]
         values.append(
-            math.fsum(
+            total(
                 chance * best_of_stalls(game, draws, [*now, draw], skipped | answered)
                 for chance, draw in game.coming(game.state(now))
             )
         )
-    return max(values)
+    return largest(values)
 
 
-def opened(
-    truth: Truth, claim: Claim, side: int = 0, first_told: dict[int, float] | None = None
-) -> Game:
-    """The stake of the true candidate of a side of ``sharp``, over its start."""
+def opened(truth: Truth, claim: Claim, first_told: dict[int, float] | None = None) -> Game:
+    """The stakes of the true candidates of both sides of ``sharp``, over their starts."""
     plan = make_plan(claim, truth.facts, policy_named("sharp"), "")
     risk = (math.fsum(truth.loss) / plan.items - plan.lower) / plan.scale.width
-    unit = 1.0 - risk if side else risk
 
-    def stake(fold: Fold) -> float:
-        sequence = fold.confidence_sequence
-        assert isinstance(sequence, LatticeSequence)
-        lattice_side = sequence._lattice.sides[side]
+    def stake(lattice_side: LatticeSide, unit: float) -> float:
         at = int(np.searchsorted(lattice_side._grid / lattice_side._steps, unit - 1e-12))
         standing = lattice_side._standing
         if at not in standing:
@@ -192,8 +201,14 @@ def opened(
             return 1.0
         return float(np.exp(lattice_side._stake[:, standing == at]).sum())
 
-    start = stake(begin_mean(plan, truth.scores, SEED).question.fold)
-    return Game(truth, plan, lambda fold: stake(fold) / start, first_told or {})
+    def stakes(fold: Fold) -> Floats:
+        sequence = fold.confidence_sequence
+        assert isinstance(sequence, LatticeSequence)
+        below, above = sequence._lattice.sides
+        return np.array([stake(below, risk), stake(above, 1.0 - risk)])
+
+    start = stakes(begin_mean(plan, truth.scores, SEED).question.fold)
+    return Game(truth, plan, lambda fold: stakes(fold) / start, first_told or {})
 
 
 CLAIMS = {
@@ -203,30 +218,27 @@ CLAIMS = {
 }
 
 
-@pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("rounds", [2, 3])
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
-def test_skips_among_draws_held_gain_nothing(claim: Claim, rounds: int, side: int) -> None:
-    assert best_of_held(opened(EVEN, claim, side), rounds, []) <= 1.0 + EXACT
+def test_skips_among_draws_held_gain_nothing(claim: Claim, rounds: int) -> None:
+    assert (best_of_held(opened(EVEN, claim), rounds, []) <= 1.0 + EXACT).all()
 
 
 def test_skips_among_four_draws_held_gain_nothing() -> None:
-    assert best_of_held(opened(FEW_KINDS, CLAIMS["level 0.05"]), 4, []) <= 1.0 + EXACT
+    best = best_of_held(opened(FEW_KINDS, CLAIMS["level 0.05"]), 4, [])
+    assert (best <= 1.0 + EXACT).all()
 
 
 @pytest.mark.parametrize("first_told", [{}, {0: 1.0, 4: 0.6, 5: 0.0}], ids=["", "corrected"])
-@pytest.mark.parametrize("side", [0, 1])
-def test_they_gain_nothing_after_rounds_folded_before(
-    side: int, first_told: dict[int, float]
-) -> None:
+def test_they_gain_nothing_after_rounds_folded_before(first_told: dict[int, float]) -> None:
     """Nor where losses were corrected, whatever they were when the draws were made."""
-    game = opened(GRADED, CLAIMS["a coarse goal"], side, first_told)
+    game = opened(GRADED, CLAIMS["a coarse goal"], first_told)
     events: list[Event] = []
     for _ in range(3):
         _, draw = list(game.coming(game.state(events)))[-1]
         events += [draw, game.judged(draw)]
     before = game.end(game.state(events), ())
-    assert best_of_held(game, 2, events) <= before * (1.0 + EXACT)
+    assert (best_of_held(game, 2, events) <= before * (1.0 + EXACT)).all()
 
 
 @pytest.mark.parametrize(
@@ -237,20 +249,16 @@ def test_they_gain_nothing_after_rounds_folded_before(
 def test_nor_does_the_choice_of_when_to_answer_or_to_skip(
     first_told: dict[int, float], draws: int
 ) -> None:
-    game = opened(FEW_KINDS, CLAIMS["a coarse goal"], 0, first_told)
-    assert best_of_play(game, draws, [], ()) <= 1.0 + EXACT
+    game = opened(FEW_KINDS, CLAIMS["a coarse goal"], first_told)
+    assert (best_of_play(game, draws, [], ()) <= 1.0 + EXACT).all()
 
 
 @pytest.mark.parametrize("first_told", [{}, {0: 1.0, 4: 0.0}], ids=["", "corrected"])
-@pytest.mark.parametrize("side", [0, 1])
-def test_nor_do_answers_and_skips_behind_open_draws(
-    side: int, first_told: dict[int, float]
-) -> None:
-    game = opened(FEW_KINDS, CLAIMS["a coarse goal"], side, first_told)
-    assert best_of_stalls(game, 3, []) <= 1.0 + EXACT
+def test_nor_do_answers_and_skips_behind_open_draws(first_told: dict[int, float]) -> None:
+    game = opened(FEW_KINDS, CLAIMS["a coarse goal"], first_told)
+    assert (best_of_stalls(game, 3, []) <= 1.0 + EXACT).all()
 
 
-@pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize(
     "questions",
     [
@@ -261,34 +269,36 @@ def test_nor_do_answers_and_skips_behind_open_draws(
     ids=["at_most", "at_least", "both"],
 )
 def test_skips_gain_nothing_where_questions_set_the_stakes(
-    questions: tuple[Question, ...], side: int
+    questions: tuple[Question, ...],
 ) -> None:
-    game = opened(EVEN, Claim("pool", 0.05, questions=questions), side)
-    assert best_of_held(game, 2, []) <= 1.0 + EXACT
+    game = opened(EVEN, Claim("pool", 0.05, questions=questions))
+    assert (best_of_held(game, 2, []) <= 1.0 + EXACT).all()
 
 
-@pytest.mark.parametrize("above", [False, True])
 @pytest.mark.parametrize("loss", [(0, 1, 0, 1), (1, 0, 0, 0)], ids=str)
-def test_skips_gain_nothing_of_a_pair(loss: tuple[int, ...], *, above: bool) -> None:
+def test_skips_gain_nothing_of_a_pair(loss: tuple[int, ...]) -> None:
     """Whatever pool was drawn, a pair with its pool risk ends below its start in the mean."""
     walk = paired(np.array(loss, dtype=np.float64))
     risk, row = sum(loss) / len(loss), 8
 
-    def stake(fold: Fold) -> float:
-        """Of an edge at the pool risk, in the cell above it or below it."""
+    def stakes(fold: Fold) -> Floats:
+        """Return the stakes of an edge at the pool risk, in the cells below it and above it."""
         sequence = fold.confidence_sequence
         assert isinstance(sequence, PairSequence)
         side = sequence._sides[0]
-        assert side.cells is not None
-        at = round(risk * sequence._steps) - above
-        cell = np.flatnonzero((side.cells.row == row) & (side.cells.cell == at))
-        stakes = side.cells.above if above else side.cells.below
-        return float(np.exp(stakes[cell[0]] - side._start[row] - side._kappa[row] * risk))
+        cells = side.cells
+        assert cells is not None
+        edge = round(risk * sequence._steps)
+        here = cells.row == row
+        below = cells.above[here & (cells.cell == edge - 1)][0]
+        above = cells.below[here & (cells.cell == edge)][0]
+        start = side._start[row] + side._kappa[row] * risk
+        return np.asarray(np.exp(np.array([below, above]) - start))
 
-    game = Game(walk.truth, walk.plan, stake, {})
+    game = Game(walk.truth, walk.plan, stakes, {})
     for rounds in (1, 2, 3):
-        assert best_of_held(game, rounds, []) <= 1.0 + EXACT
-    assert best_of_stalls(game, 3, []) <= 1.0 + EXACT
+        assert (best_of_held(game, rounds, []) <= 1.0 + EXACT).all()
+    assert (best_of_stalls(game, 3, []) <= 1.0 + EXACT).all()
 
 
 @pytest.mark.parametrize(
@@ -302,19 +312,19 @@ def test_skips_gain_nothing_of_a_published_policy(name: str, truth: Truth) -> No
     facts, policy = truth.facts, CONFIGURATIONS[name]
     plan = make_plan(Claim(alpha=1e-12, precision=0.2 * width), facts, policy, "")
     risk = math.fsum(truth.loss) / plan.items
-    for theta in (0.01, 0.5, 0.99):
+    theta = np.array([0.01, 0.5, 0.99])
 
-        def mixed(fold: Fold, theta: float = theta) -> float:
-            sequence = fold.confidence_sequence
-            assert isinstance(sequence, CellSequence)
-            wealth = sequence.wealth
-            holding = (wealth._lower <= risk) & (risk <= wealth._upper)
-            at = int(np.flatnonzero(holding)[0])
-            above, below = np.exp(wealth._above[at]), np.exp(wealth._below[at])
-            return float(theta * above + (1.0 - theta) * below)
+    def mixed(fold: Fold) -> Floats:
+        sequence = fold.confidence_sequence
+        assert isinstance(sequence, CellSequence)
+        wealth = sequence.wealth
+        holding = (wealth._lower <= risk) & (risk <= wealth._upper)
+        at = int(np.flatnonzero(holding)[0])
+        above, below = np.exp(wealth._above[at]), np.exp(wealth._below[at])
+        return np.asarray(theta * above + (1.0 - theta) * below)
 
-        game = Game(truth, plan, mixed, {})
-        assert best_of_stalls(game, 2, []) <= 1.0 + EXACT
+    game = Game(truth, plan, mixed, {})
+    assert (best_of_stalls(game, 2, []) <= 1.0 + EXACT).all()
 
 
 @pytest.mark.parametrize("policy", [*CONFIGURATIONS, "sharp", "uniform"])
@@ -322,7 +332,7 @@ def test_no_loss_and_no_correction_takes_a_whole_stake_of_draws_made_ahead(polic
     """A bet's cap holds for the worst there may be: else the fold would raise an error."""
     chosen = CONFIGURATIONS.get(policy) or policy_named(policy)
     plan = make_plan(Claim("pool", 1e-9, 1.0), UNEVEN.facts, chosen, "")
-    game = Game(UNEVEN, plan, lambda fold: fold.interval.width, {})
+    game = Game(UNEVEN, plan, lambda fold: np.array([fold.interval.width]), {})
     events: list[Event] = []
     for answered in (True, False, False, False, False):
         _, draw = list(game.coming(game.state(events)))[-1]

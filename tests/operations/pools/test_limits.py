@@ -96,10 +96,7 @@ async def test_a_pool_has_no_more_numbers_than_a_worker_can_hold(
     assert caught.value.value == 8 * 120
 
 
-async def test_bad_rows_without_end_are_read_to_a_bound(
-    context: Context, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(imports, "MOST_FAULTY", 100)
+async def test_bad_rows_without_end_are_read_to_a_bound(context: Context) -> None:
     made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
 
     def endless() -> Iterator[Rows]:
@@ -112,23 +109,27 @@ async def test_bad_rows_without_end_are_read_to_a_bound(
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-async def test_rows_to_skip_without_end_are_read_to_a_bound(
+async def test_rows_to_skip_are_read_while_most_are_good(
     context: Context, monkeypatch: pytest.MonkeyPatch, *, dry_run: bool
 ) -> None:
-    monkeypatch.setattr(imports, "MOST_SKIPPED", 100)
     made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
     options = ImportOptions(skip_bad_rows=True, dry_run=dry_run)
     some = await pools.add_items(context, made.pool_id, iter([bad(100)]), options)
     assert some.skipped == 100
 
-    def endless() -> Iterator[Rows]:
-        yield scored(0, 10)
+    def endless(good: int) -> Iterator[Rows]:
+        yield scored(0, good)
         while True:
             yield bad(60)
 
     with pytest.raises(BadRows, match="At least 120") as caught:
-        await pools.add_items(context, made.pool_id, endless(), options)
+        await pools.add_items(context, made.pool_id, endless(10), options)
     assert caught.value.more["total_errors"] == 120
+    with pytest.raises(BadRows, match="At least 240"):
+        await pools.add_items(context, made.pool_id, endless(200), options)
+    monkeypatch.setattr(imports, "MOST_SKIPPED", 100)
+    with pytest.raises(BadRows, match="At least 120"):
+        await pools.add_items(context, made.pool_id, endless(200), options)
     assert (await pools.get_pool(context, made.pool_id)).items == 0
 
 
@@ -141,7 +142,7 @@ async def test_bad_rows_leave_no_transaction_idle(context: Context, database_url
         with psycopg.connect(database_url, autocommit=True) as watch:
             for _ in range(4):
                 spoken.append(watch.execute(_LAST_SPOKEN).fetchone())
-                yield bad(60)
+                yield bad(25)
 
     await pools.add_items(context, made.pool_id, watched(), SKIP)
     assert None not in spoken

@@ -103,7 +103,8 @@ def _batches(rows: Iterator[Line], limits: Limits) -> Iterator[Frame]:
     lines: list[int] = []
     texts: list[bytes] = []
     size = total = 0
-    for numbered in rows:
+    refusals: list[InvalidValue] = []
+    for numbered in _until_refused(rows, refusals):
         text = _encoded(numbered[1])
         lines.append(numbered[0])
         texts.append(text)
@@ -121,6 +122,16 @@ def _batches(rows: Iterator[Line], limits: Limits) -> Iterator[Frame]:
             lines, texts, size = [], [], 0
     if lines:
         yield _frame(lines, texts)
+    if refusals:
+        raise refusals[0]
+
+
+def _until_refused(rows: Iterator[Line], refusals: list[InvalidValue]) -> Iterator[Line]:
+    """The rows; a refusal among them is noted, so that the bad ones before it are sent and told."""
+    try:
+        yield from rows
+    except InvalidValue as refusal:
+        refusals.append(refusal)
 
 
 def _frame(lines: list[int], texts: list[bytes]) -> Frame:

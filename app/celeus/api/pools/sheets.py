@@ -6,6 +6,8 @@ what the file is and what its columns mean, says so, and then sends the items.
 
 import csv
 import io
+import os
+import signal
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
@@ -35,6 +37,10 @@ MODULE = "celeus.api.pools.sheet_worker"
 _SLACK = 1 << 20
 """Bytes of answers beside the rows."""
 _HEAD_BYTES = 1 << 16
+_LEAST_SECONDS = 30
+_SECONDS_OF_PLAIN_MB = 5
+_SECONDS_OF_MB = 100
+_PACKED = (b"\x1f\x8b", b"PK", b"PAR1", b"ARRO", b"\xff\xff\xff\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ def sheet_rows(
     """
     bounds = Bounds(
         LONGEST_SECONDS,
-        CPU_SECONDS,
+        _processor_seconds(file),
         limits.memory,
         frame=BATCH_BYTES + MAX_ROW_BYTES + _SLACK,
         answer=2 * limits.bytes + 2 * _SLACK,
@@ -117,8 +123,17 @@ def sheet_rows(
         raise _refused(failure) from failure
 
 
+def _processor_seconds(file: IO[bytes]) -> float:
+    """Seconds that a file of this size may take, some times what it needs."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    most = _SECONDS_OF_MB if file.read(4).startswith(_PACKED) else _SECONDS_OF_PLAIN_MB
+    return min(CPU_SECONDS, _LEAST_SECONDS + most * size / (1 << 20))
+
+
 def _refused(failure: WorkerFailed) -> Refusal:
-    if failure.reason == "status":
+    # A library that finds no memory aborts
+    if failure.reason == "status" and failure.status != -signal.SIGABRT:
         return failure.refusal
     return UploadTooLarge(
         "The file needs more memory or time to be read than an upload may take.",

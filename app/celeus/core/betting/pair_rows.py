@@ -61,7 +61,7 @@ class PairSide:
     def __init__(self, plan: PairPlan, half: float) -> None:
         self._plan = plan
         self._edge = plan.risks()
-        sigma, self._kappa, self._start = plan.starts(half)
+        sigma, self._kappa, self._start = plan.lattice_starts(half)
         # No pool risk below this cell may be left when the row goes out; the row carries one cell
         # more, so that rounding of the two cannot part them.
         reach = np.floor((self._edge - 2.0 * sigma) * plan.steps)

@@ -86,12 +86,16 @@ class PairPlan:
             outside = np.where(within, outside, midpoint)
         return inside
 
-    def starts(self, half: float, risk: Floats | None = None) -> PairStarts:
-        """Return sigma*, kappa and stakes of a session opened for D = ``half``.
+    @lru_cache(maxsize=16)  # noqa: B019 -- a plan is numbers, and the cache is small
+    def lattice_starts(self, half: float) -> PairStarts:
+        """Return the ``starts`` of the whole lattice, read-only: sides and replays share them."""
+        starts = self.starts(half, self.risks())
+        for column in starts:
+            column.flags.writeable = False
+        return starts
 
-        ``risk`` are the population risks, by default the whole lattice.
-        """
-        risk = self.risks() if risk is None else risk
+    def starts(self, half: float, risk: Floats) -> PairStarts:
+        """Return sigma*, kappa and stakes at population risks, of a session opened for ``half``."""
         if self.exact:
             sigma, kappa = self._exact(risk, half)
             scale = log_scale(self.items, self.level, kappa, risk)

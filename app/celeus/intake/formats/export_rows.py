@@ -24,8 +24,8 @@ _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 _RULE = "a row as this tool writes it"
 _HUMAN, _ASSISTANT = "\n\nHuman:", "\n\nAssistant:"
 _ANSWERS = re.compile(
-    r"\[The Start of Assistant (A|B)'s (?:Answer|Conversation with User)\]\n(.*?)"
-    r"\n\[The End of Assistant \1's (?:Answer|Conversation with User)\]",
+    r"(?:\[|<\|)The Start of Assistant (A|B)'s (Answer|Conversation with User)(?:\]|\|>)\n+(.*?)"
+    r"\n+(?:\[|<\|)The End of Assistant \1's \2(?:\]|\|>)",
     re.DOTALL,
 )
 _QUESTION = re.compile(r"\[User Question\]\n(.*?)\n\n\[The Start of", re.DOTALL)
@@ -114,10 +114,8 @@ def openai_events(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[s
 
 
 def _several_samplings(samples: Mapping[str, Mapping[str, list[Cells]]]) -> list[str]:
-    several_of = sum(len(events.get("sampling", ())) > 1 for events in samples.values())
-    return (
-        [f"{several_of} samples have several samplings: the first is shown"] if several_of else []
-    )
+    count = sum(len(events.get("sampling", ())) > 1 for events in samples.values())
+    return [f"samples with several samplings, the first of them shown: {count}"] if count else []
 
 
 def _reported(rows: Iterable[Numbered], report: Cells | None) -> list[str]:
@@ -288,7 +286,10 @@ def _dialogue(value: object) -> tuple[str, str] | None:
 def judged_pair(row: Cells) -> Cells:
     """A pair of MT-Bench with the question and the answers out of its judge's prompt."""
     prompt = row["g1_user_prompt"]
-    answers = dict(_ANSWERS.findall(prompt))
+    answers = {
+        side: said.replace(f"### Assistant {side}:", "### Assistant:")
+        for side, _, said in _ANSWERS.findall(prompt)
+    }
     asked = _QUESTION.search(prompt)
     found = {"question": asked[1]} if asked else {}
     return row | found | {"answer_a": answers["A"], "answer_b": answers["B"]}
@@ -330,11 +331,11 @@ def only_input(row: Cells) -> Cells:
 def resolved_or_failed(sheet: Sheet) -> Unfolded:
     """Trials of Terminal-Bench: one without a result has failed, as on its board."""
     rows, _ = each(lambda row: row | {"is_resolved": row.get("is_resolved") is True})(sheet)
-    open_ones = sum(
+    unfinished = sum(
         isinstance(row, dict) and row.get("is_resolved") is None for _, row in sheet.rows()
     )
-    told = f"{open_ones} trials without a result count as failed, as on the board"
-    return rows, (told,) if open_ones else ()
+    told = f"trials without a result, counted as failed as on the board: {unfinished}"
+    return rows, (told,) if unfinished else ()
 
 
 def options_of(row: Cells) -> Cells:

@@ -216,10 +216,9 @@ def document_of(source: Source, options: Options) -> Sheet | None:
     try:
         rows = found.rows(document)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        rule = f"{found.export.called} as the tool writes them"
         what = f"{type(error).__name__}: {error}"
-        raise refused(
-            f"The file is not whole: {found.export.called} has other members.", what
-        ) from error
+        raise refused("The file lacks members that its tool writes.", rule, what) from error
     numbered = [*enumerate(rows, 1)]
     sheet = Sheet("json", lambda: iter(numbered))
     if "correct" in found.export.scores:
@@ -328,7 +327,10 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "openai-batch",
         "output of OpenAI's batch API",
-        (("custom_id", "response*", "error*", "response.status_code"),),
+        (
+            ("custom_id", "error*", "response.status_code"),
+            ("custom_id", "response", "error.message"),
+        ),
         {"id": "custom_id", "answer": "answer", "payload": "failed"},
         unfold=export_rows.batch_answers,
     ),

@@ -11,7 +11,8 @@ from fnmatch import fnmatch
 from pathlib import PurePath
 from typing import Any
 
-from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
+from celeus.intake.questions import asked
+from celeus.intake.rows import Log, Options, Row, choice_of, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source
 from celeus.shorten import shortened
 
@@ -22,6 +23,13 @@ _BY_ARGUMENT = ("pretrained", "model", "path", "engine")
 _SETTINGS = {"versions": "version", "n-shot": "examples shown", "task_hashes": "definition"}
 """Members of the results, each by task, and what they are called here."""
 _NO_METRIC = {"doc_id", "prompt_hash", "doc_hash", "target_hash"}
+DIRECTIONS = {
+    **dict.fromkeys(("acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"), True),
+    **dict.fromkeys(("f1", "mcc", "bleu", "chrf"), True),
+    **dict.fromkeys(("perplexity", "word_perplexity", "byte_perplexity"), False),
+    **dict.fromkeys(("bits_per_byte", "brier_score", "ter"), False),
+}
+"""Whether more is better, of the metrics that lm-eval itself registers."""
 PREDICT_ONLY = "bypass"
 DRAWN_BY = "drawn_by"
 """Member of a line whose document a session drew: the session."""
@@ -44,9 +52,9 @@ class _Run:
         return cls(task_of(source), model_of(results) or path.parent.name or "model", results)
 
     def higher(self, metric: str) -> bool | None:
-        """Return True if the results say that more is better; None if they do not say."""
+        """Return True if more is better: as the results say, else as of the tool's own metrics."""
         higher = self.results.get("higher_is_better", {}).get(self.task, {}).get(metric)
-        return higher if isinstance(higher, bool) else None
+        return higher if isinstance(higher, bool) else DIRECTIONS.get(metric)
 
     @property
     def scored(self) -> int:
@@ -107,6 +115,13 @@ def read(source: Source, options: Options) -> Log:
     if not lines:
         raise refused(f"{source.name} has no documents", "log")
     filters = list(dict.fromkeys(line.get("filter", "none") for _, line in lines))
+    both = (
+        choice_of(filters, options.filter, "filter"),
+        choice_of(_metrics(source, lines[0][1]), options.metric, "metric"),
+    )
+    questions = [question for question in both if question is not None]
+    if len(questions) > 1:
+        raise asked(source.name, questions)
     name = chosen(filters, options.filter, source.name, "filter")
     kept = [(number, line) for number, line in lines if line.get("filter", "none") == name]
     if len(kept) < run.scored:

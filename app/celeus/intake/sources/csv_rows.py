@@ -5,12 +5,16 @@ import io
 from collections.abc import Iterator
 from itertools import count
 
+from celeus.errors import InvalidValue
 from celeus.intake.sources.files import HEAD, Source
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
 from celeus.intake.sources.unpacking import TABLES, encoding_of, text_of
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LONGEST_CELL = 4 << 20
+_LONGEST_FAULT = 100
+"""Lines of a row that cannot be read; in more of them a quote is open."""
+_ENDLESS = ("unexpected end of data", "field larger than field limit")
 _LOOKED_AT = 50
 _EVEN = 0.5
 """Share of the first rows that have the width of the header, in what is a table."""
@@ -126,4 +130,15 @@ def _cells(text: io.TextIOBase, separator: str) -> Iterator[tuple[int, list[str]
         except StopIteration:
             return
         except csv.Error as error:
+            lines = reader.line_num - number
+            if lines > _LONGEST_FAULT or str(error).startswith(_ENDLESS):
+                raise _unclosed(number, lines, error) from error
             yield number, BadRow("cells with their quotes closed", str(error))
+
+
+def _unclosed(number: int, lines: int, error: csv.Error) -> InvalidValue:
+    """The refusal of a file in which a cell does not end: what follows is not known to be rows."""
+    ends = str(error).startswith(_ENDLESS[0])
+    what = "A quote is opened and not closed" if lines or ends else "A cell is too long"
+    rule = f"cells with their quotes closed, of at most {LONGEST_CELL} characters"
+    return refused(f"{what}: line {number}.", rule, str(error), f"line {number}")

@@ -10,7 +10,7 @@ from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.rows import Options
 from celeus.intake.sources import arrow, csv_rows, documents, workbooks
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.sheet import BadRow, Sheet
+from celeus.intake.sources.sheet import BadRow, Sheet, bounded
 from celeus.intake.sources.unpacking import check_readable, is_packed, unpacked
 
 MOST_BYTES = 1 << 30
@@ -49,6 +49,11 @@ def rows_of(sheet: Sheet, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def sheet_of(source: Source, options: Options | None = None, *, named: bool = False) -> Sheet:
     """The table in a file that is not packed. ``named``: its type says CSV, as a name may."""
+    sheet = _sheet_of(source, options, named=named)
+    return replace(sheet, rows=lambda: bounded(sheet.rows()))
+
+
+def _sheet_of(source: Source, options: Options | None, *, named: bool) -> Sheet:
     head = source.head()
     answer = None if options is None else options.rows
     if arrow.is_arrow(head):

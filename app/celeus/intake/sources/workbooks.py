@@ -2,11 +2,14 @@
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import IO, Any
+from xml.parsers.expat import ExpatError, ParserCreate
 
+from celeus.errors import InvalidValue
 from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.sources.csv_rows import names_of
 from celeus.intake.sources.files import Source
@@ -17,7 +20,8 @@ INSTALL = "pip install 'celeus[excel]'"
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The first bytes of `.xls`, and of other files of old Office."""
 _ZIP = b"PK\x03\x04"
-_PARTS = frozenset({"xl/workbook.xml", "xl/workbook.bin", "content.xml"})
+_OPEN_DOCUMENT = "content.xml"
+_PARTS = frozenset({"xl/workbook.xml", "xl/workbook.bin", _OPEN_DOCUMENT})
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 _CELL = re.compile(rb'<c\b[^>]*\br="([A-Z]{1,3})([0-9]{1,7})"(?:[^>]*[^>/])?>')
 _UNCOMPUTED = re.compile(
@@ -88,10 +92,32 @@ def _check(file: IO[bytes]) -> None:
     if file.read(len(_ZIP)) != _ZIP:
         return
     archive = zipfile.ZipFile(file)
-    for name in archive.namelist():
-        if _SHEET.fullmatch(name):
+    try:
+        for name in archive.namelist():
             with archive.open(name) as part:
-                _check_cells(part)
+                if _SHEET.fullmatch(name):
+                    _check_cells(part)
+                elif name == _OPEN_DOCUMENT:
+                    _check_xml(part)
+    except (zipfile.BadZipFile, zlib.error, OSError, ExpatError, ValueError) as error:
+        raise _unreadable(error) from error
+
+
+def _check_xml(part: IO[bytes]) -> None:
+    """Refuse XML that is not whole: the library never comes to its end."""
+    parser = ParserCreate()
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.ParseFile(part)
+
+
+def _refuse_doctype(*_: object) -> None:
+    message = "a document type of its own"
+    raise ValueError(message)
+
+
+def _unreadable(error: Exception) -> InvalidValue:
+    how = "one complete workbook"
+    return refused("The workbook cannot be read.", how, str(error)[:100])
 
 
 def _check_cells(part: IO[bytes]) -> None:
@@ -155,8 +181,7 @@ def _grids(file: IO[bytes]) -> list[_Grid]:
     except calamine.PasswordError as error:
         raise refused("The workbook has a password.", "one without") from error
     except (calamine.CalamineError, OSError, ValueError) as error:
-        how = "one complete workbook"
-        raise refused("The workbook cannot be read.", how, str(error)[:100]) from error
+        raise _unreadable(error) from error
     return grids
 
 

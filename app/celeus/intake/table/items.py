@@ -117,6 +117,7 @@ class Items:
         if self._id is None and self._only is None and not self._measures:
             return
         seen: set[str] = set()
+        taken = 0
         for number, (_, row) in enumerate(self._sheet.rows()):
             if number % HEARTBEAT_ROWS == HEARTBEAT_ROWS - 1:
                 yield None
@@ -125,7 +126,11 @@ class Items:
                 continue
             cells = dict(flat(row))
             if self._takes(cells):
+                taken += 1
                 self._note(cells, seen)
+        if self._only is not None and taken == 0:
+            column, value = self._only
+            raise refused("No row is among those.", f"a value of {column}", value, "repeats")
         self._settle()
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | BadRow]]:

@@ -170,7 +170,8 @@ def _measure(  # noqa: PLR0913 -- all that says it
     *,
     alone: bool,
 ) -> Measure:
-    formatted = known if known is not None and placed.source == "format" else None
+    of_format = known is not None and known.roles.get(placed.name) == placed.role
+    formatted = known if of_format else None
     shares = bool(column.values) and all(map(is_share, column.values))
     guess = placed.role in GUESSES
     ends = options.scales.get(placed.name)

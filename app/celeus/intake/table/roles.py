@@ -127,8 +127,8 @@ _SIGNS = re.compile(
 _MOST_GROUPS = 50
 _LONGEST_ID = 256
 _LONGEST_NAME = 40
-_MANY_WORDS = 12
-"""Mean characters of a text that is more than a word."""
+_SENTENCE = 4
+"""Fewest words of a sentence."""
 _MOST = 0.8
 
 
@@ -483,7 +483,9 @@ def _fits(role: str, column: Column, kind: Kind) -> bool:  # noqa: PLR0911 -- a 
     if is_messages(values[0]) and role in {"text", "reference"}:
         return False
     if role == "text" and _last(column.name) == "source":
-        return not _are_names(column)
+        # The one that is translated, not where a row is from
+        texts = _texts(column) or []
+        return sum(len(text.split()) >= _SENTENCE for text in texts) > _MOST * len(values)
     return not all(isinstance(value, bool) for value in values)
 
 

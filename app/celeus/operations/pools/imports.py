@@ -24,11 +24,12 @@ from celeus.operations.runtime.context import Context
 from celeus.store.database import raw_connection
 from celeus.store.tables import items, pools
 
-MOST_FAULTY = 10_000
-"""Bad rows after which an upload that must have none is read no further."""
+MOST_FAULTY = 100
+"""Bad rows after which an upload that must have none is read no further, and one that may have
+some, or is only looked at, if they are most of its rows."""
 MOST_SKIPPED = 100_000
-"""Bad rows after which one that may have some, or is only looked at, is refused: one may take its
-reader 0.3 ms, while the pool is locked."""
+"""Bad rows after which the latter is refused in any case: one may take its reader 0.3 ms, while the
+pool is locked."""
 
 MOST_COMPARED = 256
 """Rows looked at together with the items of the pool they are based on, 1 MiB each at most."""
@@ -88,15 +89,15 @@ async def import_rows(
         columns=list(record.columns),
         most_items=context.settings.max_items,
     )
-    most_faulty = MOST_SKIPPED if options.skip_bad_rows else MOST_FAULTY
     if record.based_on is not None:
         growth.earlier = await kept_earlier(context, db, record)
         batches = _slices(batches)
-    await grow(db, record, growth, batches, most_faulty)
-    too_many = growth.faulty > most_faulty
+    too_many = not await grow(db, record, growth, batches, skip=options.skip_bad_rows)
     if too_many or (growth.faulty and not options.skip_bad_rows):
         least = "At least " if too_many else ""
-        most = f", where at most {MOST_SKIPPED} may be bad" if options.skip_bad_rows else ""
+        most = (
+            f", where at most half and {MOST_SKIPPED} may be bad" if options.skip_bad_rows else ""
+        )
         raise BadRows(
             f"{least}{growth.faulty} of the uploaded rows cannot become items{most}; "
             "nothing was kept.",
@@ -128,15 +129,15 @@ async def grow(
     record: PoolRecord,
     pool: Growth,
     batches: Iterator[Rows],
-    most_faulty: int,
-) -> None:
+    *,
+    skip: bool,
+) -> bool:
     """Add every good row; the faults of the others stand in ``pool`` afterwards.
 
-    Stops early when more than ``most_faulty`` rows are. Refuses more rows, good and bad together,
-    than the pool may have items.
+    Returns False if it stopped early, at too many faults; ``skip`` says that some are allowed.
+    Refuses more rows, good and bad together, than the pool may have items.
     """
-    pool.waiting_from = pool.items
-    total = pool.items
+    pool.waiting_from = pool_before = total = pool.items
     while (rows := await _batch_work(next, batches, None)) is not None:
         total += len(rows[0])
         pool.check_count(total)
@@ -147,8 +148,8 @@ async def grow(
             assembled = await _batch_work(pool.compare, pool.earlier, *rows, old)
         pool.shape = assembled.shape
         pool.blame(assembled.faults)
-        if pool.faulty > most_faulty:
-            return
+        if _too_many(pool.faulty, total - pool_before, skip=skip):
+            return False
         pool.check_bytes(assembled.batch)
         batch = await _insert_items(db, record, pool, assembled.batch)
         if batch.ids:
@@ -159,6 +160,12 @@ async def grow(
             # PostgreSQL ends a transaction in which nothing is said for too long.
             await db.execute(text("SELECT 1"))
     await _write_waiting(db, record, pool)
+    return True
+
+
+def _too_many(faulty: int, rows: int, *, skip: bool) -> bool:
+    most = skip and 2 * faulty <= rows
+    return faulty > (MOST_SKIPPED if most else MOST_FAULTY)
 
 
 def _slices(batches: Iterator[Rows]) -> Iterator[Rows]:
