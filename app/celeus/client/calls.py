@@ -50,7 +50,7 @@ FILE_MEMBERS = {
     },
 }
 """What members of a new pool are called beside a file."""
-ANSWERS = ("metric", "filter", "answer", "better", "missing", "repeats", "rows")
+ANSWERS = ("metric", "filter", "answer", "better", "scale", "missing", "repeats", "rows")
 """Members that answer a question about a file by its name."""
 
 
@@ -94,16 +94,21 @@ def _beside_file(form: Mapping[str, Any]) -> dict[str, Any]:
     query |= {"system": systems.get("names"), "normalisation": systems.get("normalisation")}
     tables = ("metrics", "levels", "mapping")
     query |= {name: json.dumps(form[name]) for name in tables if name in form}
-    query |= {name: form[name] for name in ANSWERS if name in form}
-    if "missing" in form:
-        query["missing"] = _texts(form["missing"])
-    if "scale" in form:
-        query["scale"] = _ends(form["scale"])
+    query |= file_answers(form)
     return {name: value for name, value in query.items() if value is not None}
 
 
+def file_answers(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that answer questions about a file, as the service and the intake take them."""
+    answers = {name: members[name] for name in ANSWERS if members.get(name) is not None}
+    ways = {"better": _texts, "missing": _texts, "scale": _ends}
+    return {name: ways[name](answers[name]) if name in ways else answers[name] for name in answers}
+
+
 def _texts(values: object) -> list[str]:
-    """One value, or several, as texts."""
+    """One value, or several, as texts; those of columns by their names as `COLUMN=VALUE`."""
+    if isinstance(values, Mapping):
+        return [f"{name}={value}" for name, value in values.items()]
     if isinstance(values, Iterable) and not isinstance(values, str):
         return [f"{value}" for value in values]
     return [f"{values}"]
