@@ -228,7 +228,9 @@ def _in_numbers(pool: Pool | str, given: Mapping[str, Any]) -> Flow[Mapping[str,
     known = pool if isinstance(pool, Pool) else (yield from get_pool(id_of(pool)))
     scales = {name: (one.lower, one.upper) for name, one in known.metrics.items()}
     loss = known.loss
-    of_all = next(iter(scales.values())) if loss is None else (loss.lower, loss.upper)
+    every = [*scales.values()] if loss is None else [(loss.lower, loss.upper)]
+    # One text for all metrics is refused where it means nothing to one of them
+    of_all = next((scale for scale in every if scale not in SHARES), every[0])
 
     def number(text: str, field: str, metric: str | None) -> float:
         # The service refuses a metric that the pool has not
