@@ -412,13 +412,13 @@ def test_answers_are_the_same_after_a_way_through_options() -> None:
 def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
     def rows() -> Iterator[tuple[int, dict[str, Any]]]:
         for number in range(3):
-            read.append(number)
+            looked.append(number)
             yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
 
-    read: list[int] = []
+    looked: list[int] = []
     with pytest.raises(InvalidValue, match="too many columns"):
         columns_of(Sheet("json", rows))
-    assert read == [0]
+    assert looked == [0]
 
 
 def test_a_preference_for_the_second_answer_is_a_loss_of_the_first() -> None:
