@@ -218,9 +218,9 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     No other is better than that one, with probability 1 - ``alpha``; another one may be as good.
 
     ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
-    given an item with the different answers as ``answers``, in an order drawn by item, and returns
-    their losses, or what ``score`` names, in that order. ``normalisation`` is as in `compare`; all
-    else as in `certify`.
+    given an item with the answers as ``answers``, with ``normalisation`` equal ones once, in an
+    order drawn by item, and returns their losses, or what ``score`` names, in that order.
+    ``normalisation`` is as in `compare`; all else as in `certify`.
     """
     scale = scale_of(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), normalisation)

@@ -8,6 +8,7 @@ name or of times is hidden, and so is one that nothing is known of.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from celeus.intake.sources.sheet import Known, refused
@@ -261,7 +262,8 @@ def higher_by_name(name: str) -> bool | None:
 
 def is_run(column: str) -> bool:
     """Return True if the rows of one item differ by this column: a worker, an epoch, a trial."""
-    return len(named := _tokens(column) - words("id index no number name")) > 0 and named <= _RUNS
+    named = _tokens(column) - words("id index no number name")
+    return bool(named) and named <= _RUNS
 
 
 class _Guess:
@@ -432,7 +434,8 @@ def _plain(part: str) -> str:
     return re.sub(r"(?<=[a-z])_?\(.*\)$", "", part)
 
 
-def _effective(path: str) -> tuple[list[str], list[str]]:
+@lru_cache(maxsize=4096)
+def _effective(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names that a column goes by, and those that it stands under.
 
     A last name that says little gives way to the one that it stands under.
@@ -440,13 +443,13 @@ def _effective(path: str) -> tuple[list[str], list[str]]:
     parts = path.split(".")
     at = len(parts) - 1
     if _plain(parts[at]) == "choices" and at and _plain(parts[at - 1]) in {"response", "body"}:
-        return ["response"], parts[: at - 1]
+        return ("response",), tuple(parts[: at - 1])
     while at and (_plain(parts[at]) in _GENERIC or parts[at].isdigit()):
         at -= 1
     if _plain(parts[at]) in _CONTAINERS and at < len(parts) - 1:
         at += 1
     named = dict.fromkeys((_plain(parts[at]), _snake(parts[at])))
-    return list(named), parts[:at]
+    return tuple(named), tuple(parts[:at])
 
 
 def _last(path: str) -> str:
