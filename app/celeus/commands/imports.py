@@ -417,6 +417,8 @@ def _of_pairs(pool: "Pairing") -> list[str]:
     lines = [f"{len(pool.pairs)} items that {pool.a} (a) and {pool.b} (b) both answered"]
     if pool.answers == "prediction" or pool.text_decides:
         lines.append(f"{same} of them alike: known, and never to be judged")
+        if pool.answers != "prediction":
+            lines[-1] += ", in a pool made with normalisation=exact"
     if pool.left_out:
         lines.append(f"left out: {pool.left_out} items without an answer of both")
     if missing := len(pool.pairs) - len(pool.judged):
