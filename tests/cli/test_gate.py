@@ -737,7 +737,7 @@ def test_a_claim_of_a_table_is_asked_by_metric_and_group(run: Run, service: Serv
             0,
             "faithful, topic law: faithfulness",
         ),
-        (("--metric", "stars", "--at-most", 4), 0, "stars: mean loss"),
+        (("--metric", "stars", "--at-most", 3.9), 0, "stars: mean loss"),
     ):
         answer = run("gate", *where, *question)
         assert (answer.status, said in answer.out) == (status, True), answer

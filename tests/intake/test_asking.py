@@ -223,6 +223,17 @@ def test_rows_are_asked_about_even_where_another_column_numbers_them() -> None:
     assert "repeats" in questions(rows)
 
 
+def test_without_an_id_rows_of_several_people_are_told_by_their_texts() -> None:
+    rows = [
+        {"question": f"Why {at // 2}?", "answer": "So.", "annotator": "ab"[at % 2]}
+        for at in range(6)
+    ]
+    assert questions(rows) == {"repeats": ["items", "first", "annotator=a", "annotator=b"]}
+    assert [row["id"] for row in items(read(rows, repeats="first"))] == ["1", "3", "5"]
+    assert [row["id"] for row in items(read(rows, repeats="items"))] == list("123456")
+    assert len(items(read([{**row, "annotator": "a"} for row in rows[::2]]))) == 3
+
+
 def test_a_choice_of_rows_that_still_share_an_id_is_asked_again() -> None:
     rows = [row | {"epoch": at % 2} for at, row in enumerate(RUNS)]
     assert "epoch=1" not in questions(rows, repeats="epoch=0")["repeats"]

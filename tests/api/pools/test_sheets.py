@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import tempfile
 import zipfile
 from collections.abc import AsyncIterator
 from dataclasses import asdict
@@ -16,13 +17,14 @@ import pytest
 
 from celeus.api.pools.parquet import MEMORY_BYTES, Limits
 from celeus.api.pools.sheet_worker import work
-from celeus.api.pools.sheets import Reading
-from celeus.errors import InvalidValue
+from celeus.api.pools.sheets import Look, Reading, sheet_rows
+from celeus.errors import InvalidValue, UploadTooLarge
 from celeus.operations.runtime.workers import Frame
 from celeus.settings import Settings
 from celeus.store.database import Database
 from celeus.store.tables import mappings
 from tests.clients import serving
+from tests.intake.workbooks import ods
 from tests.keys import bearer, key_in
 
 FIXTURES = Path(__file__).parents[2] / "ecosystem" / "fixtures"
@@ -175,6 +177,18 @@ def test_a_file_that_is_no_table_is_refused_in_one_line(body: bytes, said: str) 
     assert refused.value.field == "body"
     assert said in refused.value.detail
     assert "\n" not in refused.value.detail
+
+
+def test_a_workbook_that_needs_too_much_memory_is_refused() -> None:
+    """The library that reads it ends the process."""
+    repeated = '<table:table-row table:number-rows-repeated="60000">'
+    cell = 'table:number-columns-repeated="900" office:value-type="string"'
+    content = ods([["a"]], {"<table:table-row>": repeated, 'office:value-type="string"': cell})
+    reading = Reading("bomb", csv=False, lower=0.0, upper=1.0, two=False)
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        with pytest.raises(UploadTooLarge, match="more memory"):
+            list(sheet_rows(file, reading, Limits(MOST_BYTES, 1000), Look()))
 
 
 async def test_nothing_is_kept_of_a_file_that_is_no_table(client: httpx.AsyncClient) -> None:

@@ -15,6 +15,7 @@ from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet
 from celeus.intake.table.columns import Column, columns_of, judges, number_of
+from celeus.intake.table.roles import higher_by_name
 
 NO_ERROR = frozenset({"", "false", "none", "null", "nan", "no", "0", "0.0"})
 """Texts in a column of errors that stand for none, as frames write them."""
@@ -29,6 +30,11 @@ Cells = Mapping[str, Any]
 
 def read(source: Source, options: Options) -> Log:
     """The rows of a file."""
+    with tabular.naming(source):
+        return _read(source, options)
+
+
+def _read(source: Source, options: Options) -> Log:
     sheet = exports.sheet_of(source, options, lambda given: tabular.table_of(source, given))
     columns = columns_of(sheet)
     commas = frozenset(column.name for column in columns if column.comma)
@@ -181,9 +187,8 @@ def _loss(row: Cells, options: Options, place: str, commas: frozenset[str]) -> f
     number = number_of(value, comma=column in commas)
     if columns.loss is not None:
         return options.loss(number, place, higher=False)
-    return options.loss(
-        number, place, higher=options.direction(place, column, said=judges([value]) or None)
-    )
+    said = judges([value]) or higher_by_name(column)
+    return options.loss(number, place, higher=options.direction(place, column, said=said))
 
 
 def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds

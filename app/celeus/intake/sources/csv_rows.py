@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from itertools import count
 
@@ -10,6 +11,8 @@ from celeus.intake.sources.files import HEAD, Source
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
 from celeus.intake.sources.unpacking import TABLES, encoding_of, text_of
 
+_RULE = re.compile(r"\s*(?::?-{3,}:?\s*)?")
+"""A cell of the line below the header of a table in Markdown."""
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LONGEST_CELL = 4 << 20
 _LONGEST_FAULT = 100
@@ -33,7 +36,7 @@ def sheet_of(source: Source, *, named: bool) -> Sheet:
     if skip:
         begin = rest
     csv.field_size_limit(LONGEST_CELL)
-    names = names_of(_header(begin, separator, source.name))
+    names = names_of(_header(begin, separator))
     read_as = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
     read_as += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
 
@@ -43,9 +46,9 @@ def sheet_of(source: Source, *, named: bool) -> Sheet:
     return Sheet("csv", rows, tuple(read_as), cells=True)
 
 
-def _header(begin: str, separator: str, name: str) -> list[str]:
+def _header(begin: str, separator: str) -> list[str]:
     """The first row that holds anything."""
-    for _, cells in _cells(io.StringIO(begin, newline=""), separator, name):
+    for _, cells in _cells(io.StringIO(begin, newline=""), separator):
         if isinstance(cells, list) and any(map(str.strip, cells)):
             return cells
     raise refused("The file has no header.", "a row with the names of the columns first")
@@ -105,7 +108,7 @@ def _rows(
         if skip:
             text.readline()
         header = True
-        for line, cells in _cells(text, separator, source.name):
+        for line, cells in _cells(text, separator):
             number = line + skip
             if isinstance(cells, BadRow):
                 yield number, cells
@@ -113,6 +116,8 @@ def _rows(
                 continue
             elif header:
                 header = False
+            elif separator == "|" and all(map(_RULE.fullmatch, cells)):
+                continue
             elif len(cells) != len(names):
                 held = f"{len(cells)} cells: {separator.join(cells)[:60]}"
                 yield number, BadRow(f"{len(names)} cells, as in the header", held)
@@ -120,9 +125,7 @@ def _rows(
                 yield number, dict(zip(names, cells, strict=True))
 
 
-def _cells(
-    text: io.TextIOBase, separator: str, name: str
-) -> Iterator[tuple[int, list[str] | BadRow]]:
+def _cells(text: io.TextIOBase, separator: str) -> Iterator[tuple[int, list[str] | BadRow]]:
     """Rows with the number of the line they begin at."""
     reader = csv.reader(text, delimiter=separator, strict=True)
     while True:
@@ -134,13 +137,13 @@ def _cells(
         except csv.Error as error:
             lines = reader.line_num - number
             if lines > _LONGEST_FAULT or str(error).startswith(_ENDLESS):
-                raise _unclosed(f"line {number}", lines, error, name) from error
+                raise _unclosed(number, lines, error) from error
             yield number, BadRow("cells with their quotes closed", str(error))
 
 
-def _unclosed(line: str, lines: int, error: csv.Error, name: str) -> InvalidValue:
+def _unclosed(number: int, lines: int, error: csv.Error) -> InvalidValue:
     """The refusal of a file in which a cell does not end: what follows is not known to be rows."""
     ends = str(error).startswith(_ENDLESS[0])
     what = "A quote is opened and not closed" if lines or ends else "A cell is too long"
     rule = f"cells with their quotes closed, of at most {LONGEST_CELL} characters"
-    return refused(f"{what}: {line} of {name or 'the file'}.", rule, str(error), line)
+    return refused(f"{what}: line {number}.", rule, str(error), f"line {number}")

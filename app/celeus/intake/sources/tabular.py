@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
 from typing import IO, Any
@@ -20,16 +21,25 @@ _ENDINGS = frozenset({".csv", ".tsv", ".tab", ".txt"})
 
 def table_of(source: Source, options: Options | None = None) -> Sheet:
     """The table in a file; a refusal names the file."""
-    try:
+    with naming(source):
         if not is_packed(source.head()):
             return sheet_of(source, options)
         plain = io.BytesIO()
         for _ in unpacked(source, MOST_BYTES, plain):
             pass
         return with_gzip(sheet_of(plain_source(source.name, plain), options))
+
+
+@contextmanager
+def naming(source: Source) -> Iterator[None]:
+    """Have refusals name the file: of several it is not known which is meant."""
+    try:
+        yield
     except NeedsAnswer:
         raise
     except InvalidValue as refusal:
+        if source.name in refusal.detail:
+            raise
         raise InvalidValue(
             f"{source.name}: {refusal.detail}",
             field=refusal.field,

@@ -191,9 +191,10 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
     """What is open of the rows: whether those of one id are one item, and those without any."""
     name = next((column.name for column in placed if column.role == "id"), None)
     found = []
-    if name is not None and facts.repeated and options.repeats not in {"items", "first", "mean"}:
+    if facts.repeated and options.repeats not in {"items", "first", "mean"}:
+        shared = "texts" if name is None else f"values of `{name}`"
         text = (
-            f"{facts.repeated + facts.ids} rows have {facts.ids} values of `{name}`:"
+            f"{facts.repeated + facts.ids} rows have {facts.ids} {shared}:"
             " what are rows that share one?"
         )
         choices = [

@@ -30,7 +30,7 @@ _WORDS = {
     **dict.fromkeys(("falsch", "nein", "faux", "non"), 0.0),
 }
 _JUDGING = frozenset(
-    ("pass", "passed", "correct", "right", "richtig", "fail", "failed", "incorrect", "wrong")
+    ["pass", "passed", "correct", "right", "richtig", "fail", "failed", "incorrect", "wrong"]
 )
 """Words that say by themselves which one is better; `yes` may be the worse one."""
 _COMMA = re.compile(r"[-+]?\d+,\d+")
