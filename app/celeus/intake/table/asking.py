@@ -12,8 +12,10 @@ from celeus.intake.table.items import Facts, Items
 from celeus.intake.table.numbers import Measure, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
+    GUESSES,
     HIDDEN,
     JUDGED,
+    SEEN,
     SIDES,
     Kind,
     Placed,
@@ -23,6 +25,8 @@ from celeus.intake.table.roles import (
     guessed,
     is_ambiguous,
     labels,
+    rivals,
+    sentences,
     with_answer,
 )
 
@@ -72,6 +76,7 @@ def answered(
     questions = []
     if options.answer is not None:
         placed = with_answer(placed, options.answer)
+        questions = _beside(sheet, columns, placed) if source == "guessed" else []
     elif source == "guessed":
         questions = _judged(sheet, columns, placed, kind)
     if not kind.two and {*SIDES} <= {column.role for column in placed}:
@@ -118,12 +123,16 @@ def _judged(
     """The question which column is judged, where none is known to be."""
     roles = {column.role for column in placed}
     if roles & JUDGED:
-        return []
+        return _which(sheet, columns, rivals(columns, placed), [])
     possible = candidates(columns, placed)
     possible += [column.name for column in placed if is_ambiguous(column)]
     itself = [column.name for column in placed if column.role in ASKS]
     if not possible and sheet.known is None:
         possible = labels(columns, placed)
+    if not roles & SEEN and not ("id" in roles and roles & {*GUESSES}):
+        possible += [name for name in sentences(columns, placed) if name not in possible]
+        if not possible and "id" not in roles:
+            return _shown(sheet, [column.name for column in placed])
     if not possible:
         return []
     if kind.two:
@@ -133,6 +142,15 @@ def _judged(
         return [
             Question("mapping", text, choices, name, example) for name in possible[:_MOST_CHOICES]
         ]
+    return _which(sheet, columns, possible, itself)
+
+
+def _which(
+    sheet: Sheet, columns: Sequence[Column], possible: Sequence[str], itself: Sequence[str]
+) -> list[Question]:
+    """The question which of these is judged, or whether one of ``itself`` is, without an answer."""
+    if not possible:
+        return []
     text = "Which column is judged?"
     if len(possible) > 1:
         text += " Two that are to be compared are the answers of a pool of two systems."
@@ -142,6 +160,21 @@ def _judged(
     )
     answers += tuple(Choice(name, "judged itself, with no answer to it") for name in itself)
     return [Question("answer", text, answers, None, _example(sheet))]
+
+
+def _beside(sheet: Sheet, columns: Sequence[Column], placed: Sequence[Placed]) -> list[Question]:
+    """The question what is shown beside the answer that was named, where only that is."""
+    if {column.role for column in placed} & SEEN != {"answer"}:
+        return []
+    return _shown(sheet, sentences(columns, placed))
+
+
+def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
+    """The question whether judges see these columns."""
+    text = "What do judges see of a row? Give a `mapping` of all columns."
+    choices = Choice("payload", "judges see it"), Choice(HIDDEN, "they do not")
+    example = _example(sheet)
+    return [Question("mapping", text, choices, name, example) for name in names[:_MOST_CHOICES]]
 
 
 def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question]:

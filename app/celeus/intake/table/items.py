@@ -19,7 +19,7 @@ from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import messages_of
 from celeus.intake.table.columns import Column, flat, is_missing, kept, number_of, picture_of, shown
 from celeus.intake.table.numbers import Measure, Numbers, Outside
-from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Placed, is_run
+from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Placed, is_of_models, is_run
 
 HEARTBEAT_ROWS = 20_000
 LABELLED = "labelled before"
@@ -104,7 +104,9 @@ class Items:
         self._id = next((name for name, role in self._roles.items() if role == "id"), None)
         repeats = sheet.known.repeats if sheet.known is not None else ()
         names = [column.name for column in columns]
-        self._runs = [name for name in names if name in repeats or is_run(name)]
+        self._runs = [
+            name for name in names if name in repeats or is_run(name) or is_of_models(name)
+        ]
         self._repeats, self._only = _repeats(options, [column.name for column in columns])
         self._with_id = options.rows == "with_id" and self._id is not None
         self._guess: Guess | None = None
