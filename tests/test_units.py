@@ -89,6 +89,14 @@ def test_a_margin_and_a_width_are_parts_of_the_scale() -> None:
     for margin in (-0.1, 1.0, math.nan):
         with pytest.raises(InvalidValue, match="at least 0 and below 1"):
             check_margin(margin, DIFFERENCE, "margin")
+    with pytest.raises(InvalidValue) as refusal:
+        check_margin(-2.0, DIFFERENCE, "margin")
+    assert "did you mean" not in refusal.value.detail, "no margin is below 0"
+    with pytest.raises(InvalidValue, match=r"not 5; did you mean 5.pt \(0\.05\)\?"):
+        check_width(5.0, DIFFERENCE)
+    with pytest.raises(InvalidValue) as refusal:
+        check_width(-5.0, DIFFERENCE)
+    assert "did you mean" not in refusal.value.detail, "no width is below 0"
     check_width(1.5, DIFFERENCE)
     with pytest.raises(InvalidValue, match=r"not 5; did you mean 5.% \(0\.05\)\?"):
         check_width(5.0, SHARE)

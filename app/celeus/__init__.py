@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from celeus.client.refusals import Unreachable as Unreachable
     from celeus.client.results import Pool as Pool
     from celeus.client.results import Status as Status
+    from celeus.errors import NeedsAnswer as NeedsAnswer
     from celeus.errors import Refusal as Refusal
     from celeus.runs.certify import best as best
     from celeus.runs.certify import certify as certify
     from celeus.runs.certify import compare as compare
+    from celeus.runs.items import read_items as read_items
 
 _HOMES = {
     "AsyncClient": "client.asynchronous",
     "AsyncSession": "client.asynchronous",
     "Client": "client.blocking",
     "JudgeResult": "client.label_loop",
+    "NeedsAnswer": "errors",
     "Pool": "client.results",
     "Problem": "client.refusals",
     "Refusal": "errors",
@@ -34,6 +37,7 @@ _HOMES = {
     "best": "runs.certify",
     "certify": "runs.certify",
     "compare": "runs.certify",
+    "read_items": "runs.items",
 }
 """Modules of the public names; imported on first use, since httpx2 takes long to import."""
 

@@ -85,14 +85,14 @@ def check_width(precision: float, scale: Ends) -> None:
     width = scale[1] - scale[0]
     if not 0.0 < precision < width:
         rule = f"above 0 and below the scale's width {width:g}"
-        raise _refused("precision", rule, precision, meant(precision, scale))
+        raise _refused("precision", rule, precision, meant(precision, scale, above=0.0))
 
 
 def check_margin(margin: float, scale: Ends, field: str) -> None:
     """Refuse a margin below 0, or one that no difference on the scale exceeds."""
     if not 0.0 <= margin < scale[1]:
         rule = f"at least 0 and below {scale[1]:g}"
-        raise _refused(field, rule, margin, meant(margin, scale, POINT_SIGN))
+        raise _refused(field, rule, margin, meant(margin, scale, above=0.0))
 
 
 def check_asked_alpha(alpha: float) -> None:
@@ -106,12 +106,16 @@ def check_asked_alpha(alpha: float) -> None:
         raise _refused("alpha", rule, alpha, hint)
 
 
-def meant(number: float, scale: Ends, sign: str = PERCENT_SIGN) -> str:
-    """Return the question if a number off the scale was meant in hundredths, "" if it cannot be."""
+def meant(number: float, scale: Ends, above: float = -math.inf) -> str:
+    """Return the question if a number off the scale was meant in hundredths, "" if it cannot be.
+
+    Hundredths of a difference are points. What was meant is also ``above`` a number.
+    """
     if scale not in SHARES or not 1.0 <= abs(number) < math.inf:
         return ""
+    sign = PERCENT_SIGN if scale == SHARES[0] else POINT_SIGN
     share = float(Decimal(repr(float(number))).scaleb(-PERCENT))
-    inside = scale[0] < share < scale[1]
+    inside = max(scale[0], above) < share < scale[1]
     return f"did you mean {number:.10g}{sign} ({share:.10g})?" if inside else ""
 
 

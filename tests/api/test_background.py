@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from uuid import UUID
 
 import httpx
 import pyarrow as pa
@@ -115,13 +116,14 @@ async def test_who_finds_no_place_in_time_is_told_when_to_come_again(
 async def test_keys_files_and_labellers_leave_places_to_others(
     client: AsyncClient, narrow: Callable[..., Context], database_url: str
 ) -> None:
-    """A key has half of four; of files and of labellers there are at most three."""
+    """Of four a key has half; of files and labellers there are three at most, two of a project."""
     context = narrow(4, 0.2)
     label, other = key_in(database_url, "label"), key_in(database_url, "manage")
 
     async def processes(stack: AsyncExitStack, *keys: str, blind: bool, of_file: bool) -> None:
         for key in keys:
-            caller = replace(context, key_id=key, blind=blind)
+            project = UUID(int=7) if key == "another" else context.project_id
+            caller = replace(context, key_id=key, blind=blind, project_id=project)
             await stack.enter_async_context(caller.process(of_file=of_file))
 
     async def code(key: str, *, of_file: bool = False) -> str:
@@ -136,11 +138,12 @@ async def test_keys_files_and_labellers_leave_places_to_others(
         assert await code(other) == "planning_busy"
         assert await code(ADMIN) == "pool_not_found"
     async with AsyncExitStack() as stack:
-        await processes(stack, "a", "a", "b", blind=False, of_file=True)
+        await processes(stack, "a", "b", blind=False, of_file=True)
         assert await code(ADMIN, of_file=True) == "overloaded"
+        await processes(stack, "another", blind=False, of_file=True)
         assert await code(ADMIN) == "pool_not_found"
     async with AsyncExitStack() as stack:
-        await processes(stack, "a", "b", "c", blind=True, of_file=False)
+        await processes(stack, "a", "b", "another", blind=True, of_file=False)
         assert (await verified(client, b"{}", label)).json()["code"] == "verification_busy"
         assert await code(ADMIN) == "pool_not_found"
 

@@ -57,7 +57,7 @@ def test_what_a_file_leaves_open_is_asked_and_answered_by_name(
         client.create_pool("stars", path, mapping=mapping)
     assert isinstance(caught.value, Problem)
     assert [one["name"] for one in caught.value.questions] == ["better", "scale", "repeats"]
-    for line in ("better=higher: ", "scale=1 to 5: ", "repeats=first: "):
+    for line in ('better="higher": ', 'scale="1 to 5": ', 'repeats="first": '):
         assert line in str(caught.value)
     answers: dict[str, Any] = {"better": "higher", "scale": (1, 5), "repeats": "first"}
     pool = client.create_pool("stars", path, mapping=mapping, missing=-1, **answers)

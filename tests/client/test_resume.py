@@ -70,6 +70,8 @@ def test_percent_and_points_are_read_on_the_scale_of_the_pool(client: Client, kn
     assert [claim.precision for claim in opened.claims()] == [0.3, 1.5]
     with pytest.raises(celeus.Refusal, match="1 to 5, which is none of shares"):
         client.open_session(graded, precision={"stars": "30%"})
+    with pytest.raises(celeus.Refusal, match="1 to 5, which is none of shares"):
+        client.open_session(graded, precision="30%")
     with pytest.raises(celeus.Refusal, match="precision must be a finite number"):
         client.open_session(known.pool, precision="a tenth")
 

@@ -23,9 +23,9 @@ from tests.lineups import Field, body_of
 AT = "2026-11-21T09:30:00.000000+00:00"
 
 
-def sealed(made: Field) -> Pool:
+def sealed(made: Field, normalisation: str | None = "exact") -> Pool:
     """The pool as the service seals it."""
-    lineup = Lineup.of(made.names, ("zero_one", None, None), "exact")
+    lineup = Lineup.of(made.names, ("zero_one", None, None), normalisation)
     lines = list(range(1, len(made.items) + 1))
     batch = assemble_lineup(lines, list(made.items), lineup, None).batch
     reasons = tuple(sorted({one for one in batch.reasons if one}))
@@ -38,9 +38,14 @@ def sealed(made: Field) -> Pool:
 class Best:
     """A session judged truly, with its records."""
 
-    def __init__(self, judged: str = "label", **claim: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        judged: str = "label",
+        normalisation: str | None = "exact",
+        **claim: Any,  # noqa: ANN401
+    ) -> None:
         _, self.made = body_of(judged, 80)
-        self.pool = sealed(self.made)
+        self.pool = sealed(self.made, normalisation)
         self.plan = make_best(self.pool, Claim(alpha=0.2, **claim), commitment(SEED))
         self.state = begin_session(self.plan, self.pool, SEED)
         self.records: list[Record] = []

@@ -207,7 +207,7 @@ def test_the_commands_that_make_a_pool_of_logs_run_and_print_what_is_shown(
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     printed = re.findall(r"^    (.*)$", FENCED.sub("", text), re.MULTILINE)
-    assert len(printed) == 11
+    assert len(printed) == 13
     assert [line for line in printed if line not in done.stdout] == []
     (alone,) = re.findall(r"alone it takes (\d+) labels", text)
     assert f"  with the surrogate     {alone}\n" in done.stdout

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -10,9 +10,10 @@ import pytest
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
-from celeus.intake.sources.sheet import BadRow, Known, Sheet
+from celeus.intake.sources.sheet import BadRow, Known, Score, Sheet
 from celeus.intake.table.answers import answers_of, options_of
 from celeus.intake.table.asking import Remembered, Table, answered
+from celeus.intake.table.columns import columns_of
 from celeus.intake.table.items import LABELLED
 from celeus.intake.table.roles import Kind
 
@@ -226,6 +227,17 @@ def test_rows_are_asked_about_even_where_another_column_numbers_them() -> None:
     assert "repeats" in questions(rows)
 
 
+def test_without_an_id_rows_of_several_people_are_told_by_their_texts() -> None:
+    rows = [
+        {"question": f"Why {at // 2}?", "answer": "So.", "annotator": "ab"[at % 2]}
+        for at in range(6)
+    ]
+    assert questions(rows) == {"repeats": ["items", "first", "annotator=a", "annotator=b"]}
+    assert [row["id"] for row in items(read(rows, repeats="first"))] == ["1", "3", "5"]
+    assert [row["id"] for row in items(read(rows, repeats="items"))] == list("123456")
+    assert len(items(read([{**row, "annotator": "a"} for row in rows[::2]]))) == 3
+
+
 def test_a_choice_of_rows_that_still_share_an_id_is_asked_again() -> None:
     rows = [row | {"epoch": at % 2} for at, row in enumerate(RUNS)]
     assert "epoch=1" not in questions(rows, repeats="epoch=0")["repeats"]
@@ -433,7 +445,8 @@ def test_what_is_shown_beside_a_named_answer_is_asked_where_nothing_is() -> None
     rows = several({"tweet": "A text of # words here.", "predicted": "kind #", "level": "low #"})
     refusal = asked_of(rows, answer="predicted")
     assert [(one["name"], one["column"]) for one in refusal.questions] == [("mapping", "tweet")]
-    placed = {one["name"]: one["role"] for one in refusal.more["columns"]}
+    columns: Any = refusal.more["columns"]
+    placed = {one["name"]: one["role"] for one in columns}
     table = read(rows, mapping=placed | {"tweet": "payload"}, answer="predicted")
     assert roles(table) == {"tweet": "payload", "predicted": "answer"}
 
@@ -453,8 +466,51 @@ def test_rows_of_one_id_may_be_chosen_by_their_model() -> None:
     assert len(items(read(rows, repeats="model=m-2"))) == 6
 
 
+def test_rows_of_several_models_are_asked_where_they_share_a_question() -> None:
+    rows = several({"question": "Why #?", "answer": "So #.", "model": "m-1"})
+    others: dict[str, Any] = {"question": "And #?", "answer": "So.", "model": "m-1"}
+    assert len(items(read(rows + several(others)))) == 12
+    rows += several({"question": "Why #?", "answer": "Not #.", "model": "m-2"})
+    assert questions(rows) == {"repeats": ["items", "first", "model=m-1", "model=m-2"]}
+    assert [item["payload"]["answer"] for item in items(read(rows, repeats="model=m-2"))] == [
+        f"Not {at}." for at in range(6)
+    ]
+
+
 def test_a_score_of_another_scale_is_hidden_for_its_scale() -> None:
     rows = several({"question": "Why #?", "answer": "So #."})
     table = read([row | {"score": 10 * at} for at, row in enumerate(rows, 1)])
     (hidden,) = (column for column in table.columns if column.role == "hidden")
     assert "needs a scale" in hidden.why
+
+
+def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
+    def rows() -> Iterator[tuple[int, dict[str, Any]]]:
+        for number in range(3):
+            read.append(number)
+            yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
+
+    read: list[int] = []
+    with pytest.raises(InvalidValue, match="too many columns"):
+        columns_of(Sheet("json", rows))
+    assert read == [0]
+
+
+def test_a_preference_for_the_second_answer_is_a_loss_of_the_first() -> None:
+    shared = {"instruction": "Say #.", "output_1": "one #", "output_2": "two #", "generator_2": "m"}
+    rows = [row | {"preference": at} for at, row in zip((1, 1.5, 2), several(shared), strict=False)]
+    content = io.BytesIO(json.dumps(rows).encode())
+    given = options_of({"metric": "preference"})
+    (found,) = filter(None, opened(content, SentFile("rows.json", options=given)))
+    (table,) = filter(None, answered(found, TWO, given))
+    assert [row["surrogate"] for row in items(table)] == [-1.0, 0.0, 1.0]
+
+
+def test_a_metric_that_is_given_is_not_that_of_the_last_file() -> None:
+    known = Known(
+        {"q": "question", "y": "score"}, True, (0.0, 1.0), metrics={"x": Score(), "y": Score()}
+    )
+    rows = [row | {"y": 0.75} for row in scored(0.25, 0.5)]
+    before = Remembered({"id": "id", "q": "question", "x": "score", "y": "hidden"})
+    table = read(rows, known=known, remembered=[before], metric="y")
+    assert roles(table) == {"q": "question", "y": "score"}

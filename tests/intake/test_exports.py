@@ -358,6 +358,7 @@ def test_of_several_scores_the_one_asked_for_is_taken() -> None:
 
 
 def test_a_win_rate_can_be_asked_for() -> None:
+    """A preference of 2 is one for the second answer: the first has lost the more."""
     row = {
         "instruction": "q",
         "output_1": "a",
@@ -367,7 +368,7 @@ def test_a_win_rate_can_be_asked_for() -> None:
     }
     known = sheet(lines(row), "preference").known
     assert known is not None
-    assert (known.roles["preference"], known.higher, known.scale) == ("score", True, (1.0, 2.0))
+    assert (known.roles["preference"], known.higher, known.scale) == ("score", False, (1.0, 2.0))
 
 
 def events(*, accuracy: float) -> bytes:

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,11 @@ def cells(separator: str) -> str:
         ("a.txt", cells("\t").encode("utf-16"), ("separated by tab", "UTF-16")),
         ("a.csv", cells(";").encode("cp1252"), ("separated by semicolon", "Windows-1252")),
         ("a.json", json.dumps({"results": ROWS}, indent=2).encode(), ("the rows of `results`",)),
-        ("a.csv.gz", gzip.compress(cells("|").encode()), ("separated by bar", "packed with gzip")),
+        (
+            "a.csv.gz",
+            gzip.compress(cells("|").encode(), mtime=0),
+            ("separated by bar", "packed with gzip"),
+        ),
     ],
 )
 def test_a_table_on_disk_is_read_as_one_that_is_sent(
@@ -71,3 +76,20 @@ def test_a_quote_within_a_cell_is_a_fault_of_its_row() -> None:
     content = b'id,q\n1,"a" b\n2,"two\nlines"\n'
     table = table_of(Source.of_file("t.csv", io.BytesIO(content)))
     assert [(line, type(row)) for line, row in table.rows()] == [(2, BadRow), (3, dict)]
+
+
+@pytest.mark.parametrize("bad", ["1\n", "1,2,3\n"])
+def test_a_file_whose_rows_are_mostly_bad_is_read_no_further(bad: str) -> None:
+    good = "x,y\n" * 60
+    table = table_of(Source.of_file("t.csv", io.BytesIO(("a,b\n" + good + bad * 5000).encode())))
+    with pytest.raises(InvalidValue, match="101 of the first 161 rows") as refusal:
+        deque(table.rows(), maxlen=0)
+    assert refusal.value.field == "line 162"
+
+
+def test_a_few_hundred_bad_rows_among_good_ones_are_read() -> None:
+    content = "a,b\n" + "1\n" * 60 + ("x,y\n" * 3 + "1\n") * 500
+    rows = [
+        row for _, row in table_of(Source.of_file("t.csv", io.BytesIO(content.encode()))).rows()
+    ]
+    assert sum(isinstance(row, BadRow) for row in rows) == 560

@@ -157,6 +157,7 @@ HEADER = {"accuracy": 0.5, "total_count": 9}
         ([*ROWS, HEADER], ["stadt", "accuracy", "all"]),
         ([{"q": "?", "a": "!"}, {"q": "?", "error": "late"}], ["a", "error", "all"]),
         (EVENTS, ["type=call", "type=grade", "all"]),
+        ([HEADER, *EVENTS], ["type=call", "type=grade", "accuracy", "all"]),
     ],
 )
 def test_rows_of_several_kinds_are_asked(rows: list[Any], expected: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,6 +98,15 @@ def test_cells_that_are_too_far_apart_are_refused_before_they_take_memory() -> N
     far = sheet([["a"]]).replace("</sheetData>", '<c r="XFD1048576"><v>1</v></c></sheetData>')
     with pytest.raises(InvalidValue, match="too far apart"):
         read(workbook({"T": far}))
+
+
+@pytest.mark.parametrize("begun", ["<c ", "<c r=", "<c><f "])
+def test_cells_that_never_close_cost_no_more_than_others(begun: str) -> None:
+    hostile = sheet([["a"]]).replace("</sheetData>", begun * 30_000)
+    start = time.process_time()
+    with pytest.raises(InvalidValue, match="cannot be read"):
+        read(workbook({"T": hostile}))
+    assert time.process_time() - start < 1.0
 
 
 def test_what_is_no_whole_workbook_is_refused() -> None:

@@ -68,8 +68,8 @@ def workbook(sheets: Mapping[str, str], hidden: Sequence[str] = ()) -> bytes:
     return _zipped(parts)
 
 
-def ods(rows: Sequence[Sequence[str]]) -> bytes:
-    """An `.ods` of one sheet of texts."""
+def ods(rows: Sequence[Sequence[str]], instead: Mapping[str, str] | None = None) -> bytes:
+    """An `.ods` of one sheet of texts, with parts of its XML replaced."""
     lines = "".join(
         "<table:table-row>"
         + "".join(
@@ -89,6 +89,8 @@ def ods(rows: Sequence[Sequence[str]]) -> bytes:
         f'<table:table table:name="T">{lines}</table:table>'
         "</office:spreadsheet></office:body></office:document-content>"
     )
+    for part, other in (instead or {}).items():
+        content = content.replace(part, other)
     kind = "application/vnd.oasis.opendocument.spreadsheet"
     manifest = (
         '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">'

@@ -92,6 +92,8 @@ def test_ten_texts_without_a_verdict_end_the_run_before_anything_is_recorded(
     assert (
         'the judge wrote "I am not able\\nto judge this, though it may be correct."' in answer.err
     )
+    shown = answer.err.splitlines()[:5]
+    assert all(line.endswith("be correct.' holds no verdict") for line in shown), shown
     assert at.answered <= 10 + concurrency
     assert session.status().rounds.judged == 0
     # A mended endpoint is asked again

@@ -402,7 +402,8 @@ def test_the_best_is_sought_by_the_score_that_is_named() -> None:
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "precision": (lambda: celeus.certify(exam()[0], None, precision=7.0), "precision must be"),
     "loss": (lambda: celeus.certify(exam()[0], None, loss="rouge"), "loss must be zero_one"),
-    "table": (lambda: celeus.certify("exam.csv", None), "a file of JSON lines"),
+    "table": (lambda: celeus.certify("exam.csv", None), "exam.csv cannot be read"),
+    "answers": (lambda: celeus.compare("a.csv", "b.csv", None), "a file of JSON lines"),
     "no file": (lambda: celeus.certify("exam.jsonl", None), "cannot be read"),
     "a row": (lambda: celeus.certify([1], None), "row 1 is no mapping"),
     "no number": (

@@ -50,15 +50,25 @@ FILE_MEMBERS = {
     },
 }
 """What members of a new pool are called beside a file."""
-ANSWERS = ("metric", "filter", "answer", "better", "missing", "repeats", "rows")
+LOSS_MEMBERS = ("kind", "lower", "upper")
+ANSWERS = ("metric", "filter", "answer", "better", "scale", "missing", "repeats", "rows")
 """Members that answer a question about a file by its name."""
 
 
 def pool_form(name: str, **said: Any) -> dict[str, Any]:  # noqa: ANN401 -- members of the contract
-    """The members of a new pool; a loss may be its kind alone, several systems their names."""
+    """The members of a new pool; a loss may be its kind alone, several systems their names.
+
+    A loss may be the two ends of a bounded one, and a score its name and direction, as for runs in
+    process.
+    """
     form: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
     if isinstance(form.get("loss"), str):
         form["loss"] = {"kind": form["loss"]}
+    for member_name, parts in (("loss", ("lower", "upper")), ("score", ("name", "better"))):
+        value = form.get(member_name)
+        if isinstance(value, tuple | list) and len(value) == len(parts):
+            form[member_name] = dict(zip(parts, value, strict=True))
+            form[member_name] |= {"kind": "bounded"} if member_name == "loss" else {}
     systems = form.get("systems")
     if isinstance(systems, Iterable) and not isinstance(systems, Mapping | str):
         form["systems"] = {"names": list(systems)}
@@ -86,24 +96,30 @@ def create_filled_pool(form: Mapping[str, Any], items: object) -> Flow[Pool]:
 
 def _beside_file(form: Mapping[str, Any]) -> dict[str, Any]:
     """The members of a new pool as the query of a file's upload."""
-    query: dict[str, Any] = {"name": form["name"], **_members(form, "loss")}
+    query: dict[str, Any] = {"name": form["name"], **_members(form, "loss", *LOSS_MEMBERS)}
     for of, names in FILE_MEMBERS.items():
-        query |= {names.get(name, name): value for name, value in _members(form, of).items()}
-    systems = _members(form, "systems")
+        members = _members(form, of, *names)
+        query |= {names[name]: value for name, value in members.items()}
+    systems = _members(form, "systems", "a", "b", "names", "normalisation")
     query |= {"system_a": systems.get("a"), "system_b": systems.get("b")}
     query |= {"system": systems.get("names"), "normalisation": systems.get("normalisation")}
     tables = ("metrics", "levels", "mapping")
     query |= {name: json.dumps(form[name]) for name in tables if name in form}
-    query |= {name: form[name] for name in ANSWERS if name in form}
-    if "missing" in form:
-        query["missing"] = _texts(form["missing"])
-    if "scale" in form:
-        query["scale"] = _ends(form["scale"])
+    query |= file_answers(form)
     return {name: value for name, value in query.items() if value is not None}
 
 
+def file_answers(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members that answer questions about a file, as the service and the intake take them."""
+    answers = {name: members[name] for name in ANSWERS if members.get(name) is not None}
+    ways = {"better": _texts, "missing": _texts, "scale": _ends}
+    return {name: ways[name](answers[name]) if name in ways else answers[name] for name in answers}
+
+
 def _texts(values: object) -> list[str]:
-    """One value, or several, as texts."""
+    """One value, or several, as texts; those of columns by their names as `COLUMN=VALUE`."""
+    if isinstance(values, Mapping):
+        return [f"{name}={value}" for name, value in values.items()]
     if isinstance(values, Iterable) and not isinstance(values, str):
         return [f"{value}" for value in values]
     return [f"{values}"]
@@ -118,11 +134,16 @@ def _ends(scale: object) -> list[str]:
     return [str(scale)]
 
 
-def _members(form: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _members(form: Mapping[str, Any], name: str, *known: str) -> Mapping[str, Any]:
+    """Return the members of a member; refuses any that is not ``known``, as none is sent."""
     value = form.get(name, {})
     if not isinstance(value, Mapping):
         rule = "a mapping of its members"
         raise InvalidValue(f"{name} must be {rule}", field=name, rule=rule, value=value)
+    for unknown in value.keys() - {*known}:
+        rule = f"one of {', '.join(known)}"
+        message = f"{name} has no member {unknown!r}; its members are {', '.join(known)}"
+        raise InvalidValue(message, field=f"{name}.{unknown}", rule=rule, value=unknown)
     return value
 
 
@@ -223,7 +244,9 @@ def _in_numbers(pool: Pool | str, given: Mapping[str, Any]) -> Flow[Mapping[str,
     known = pool if isinstance(pool, Pool) else (yield from get_pool(id_of(pool)))
     scales = {name: (one.lower, one.upper) for name, one in known.metrics.items()}
     loss = known.loss
-    of_all = next(iter(scales.values())) if loss is None else (loss.lower, loss.upper)
+    every = [*scales.values()] if loss is None else [(loss.lower, loss.upper)]
+    # One text for all metrics is refused where it means nothing to one of them
+    of_all = next((scale for scale in every if scale not in SHARES), every[0])
 
     def number(text: str, field: str, metric: str | None) -> float:
         # The service refuses a metric that the pool has not

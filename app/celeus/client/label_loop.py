@@ -54,6 +54,10 @@ class JudgedScore:
     def loss(self, value: object, item: str) -> float:
         """Return the loss of a value of the score; refuses one that it cannot have."""
         number = finite(value, f"the {self.name} of {item!r}", "score")
+        if isinstance(unboxed(value), bool) and (self.lower, self.upper) != (0.0, 1.0):
+            rule = f"a number from {self.lower:g} to {self.upper:g}"
+            message = f"the {self.name} of {item!r} must be {rule}, and is {value}"
+            raise InvalidValue(message, field="score", rule=rule, value=bool(value))
         values = {self.lower, self.upper} if self.whole else {number}
         if not self.lower <= number <= self.upper or number not in values:
             rule = f"{self.lower:g} {'or' if self.whole else 'to'} {self.upper:g}"
@@ -499,12 +503,16 @@ def total(workers: Sequence[Turns]) -> JudgeResult:
 
 def finite(value: object, what: str, field: str) -> float:
     """A number as Python has it, one of NumPy too; raises InvalidValue for anything else."""
-    number = unboxed(value)
-    if not isinstance(number, Real) or not math.isfinite(number):
+    given = unboxed(value)
+    try:
+        number = float(given) if isinstance(given, Real | Decimal) else math.nan
+    except (OverflowError, ValueError):  # An integer beyond all floats, a signalling NaN
+        number = math.nan
+    if not math.isfinite(number):
         rule = "a finite number"
-        said = f"{what} must be {rule}, and is {shortened(number)}"
-        raise InvalidValue(said, field=field, rule=rule, value=number)
-    return float(number)
+        said = f"{what} must be {rule}, and is {shortened(given)}"
+        raise InvalidValue(said, field=field, rule=rule, value=given)
+    return number
 
 
 def unboxed(value: object) -> object:

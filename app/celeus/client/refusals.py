@@ -5,6 +5,7 @@ from typing import Any
 
 from celeus.client.service import plain
 from celeus.errors import NeedsAnswer, Refusal, Unavailable
+from celeus.intake.questions import in_python
 
 SHOWN_FAULTS = 3
 REQUEST_TIMEOUT = 408
@@ -69,16 +70,13 @@ class UnansweredFile(Problem, NeedsAnswer):
         self.more["questions"] = body.get("questions") or []
 
     def _said(self, body: Mapping[str, Any]) -> str:
-        lines = [
-            f"{question.get('text')} ("
-            + "; ".join(
-                f"{question.get('name')}={choice.get('value')}: {choice.get('means')}"
-                for choice in question.get("choices") or [{"value": "…", "means": "any text"}]
-            )
-            + ")"
-            for question in body.get("questions") or []
-        ]
-        return "\n".join(["The file leaves questions open.", *map(plain, lines)])
+        lines = in_python(body.get("questions") or [])
+        return "\n".join(["The file leaves questions open.", *map(_plain_line, lines)])
+
+
+def _plain_line(line: str) -> str:
+    indent = line[: len(line) - len(line.lstrip(" "))]
+    return indent + plain(line)
 
 
 def problem_of(status: int, body: Mapping[str, Any], *, retry_after: float = 0.0) -> Problem:

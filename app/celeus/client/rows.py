@@ -41,10 +41,17 @@ def upload_of(items: object) -> Iterator[Upload]:
         with file:
             yield Upload(media, lambda: _parts(file))
         return
-    with tempfile.SpooledTemporaryFile(IN_MEMORY) as lines:
-        for number, row in enumerate(rows_of(items), start=1):
-            lines.write(_line(row, number) + b"\n")
+    with lines_of(rows_of(items)) as lines:
         yield Upload(LINES, lambda: _parts(lines))
+
+
+@contextmanager
+def lines_of(rows: Iterable[object]) -> Iterator[IO[bytes]]:
+    """A temporary file of JSON Lines with these rows; refuses one that is no mapping."""
+    with tempfile.SpooledTemporaryFile(IN_MEMORY) as lines:
+        for number, row in enumerate(rows, start=1):
+            lines.write(line_of(row, number) + b"\n")
+        yield lines
 
 
 @contextmanager
@@ -73,13 +80,15 @@ def rows_of(items: Any) -> Iterable[Mapping[str, Any]]:  # noqa: ANN401 -- any t
     raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=type(items))
 
 
-def _line(row: object, number: int) -> bytes:
+def line_of(row: object, number: int) -> bytes:
+    """A row as JSON without members that are None; refuses what is no mapping, or not in JSON."""
     if not isinstance(row, Mapping):
         raise InvalidValue(
             f"row {number} is no mapping", field="items", rule="rows as mappings", value=type(row)
         )
     given = {str(name): value for name, value in row.items() if value is not None}
-    return encoded(given, f"row {number}, {given.get('id')!r},")
+    name = f", {given['id']!r}," if "id" in given else ""
+    return encoded(given, f"row {number}{name}")
 
 
 def _file(path: Path) -> tuple[str, IO[bytes]]:

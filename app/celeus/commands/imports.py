@@ -428,6 +428,8 @@ def _of_pairs(pool: "Pairing") -> list[str]:
 
 def _difference(pool: "Pairing") -> list[str]:
     """Return lines on what the logs themselves say: by how much the two differ."""
+    from celeus.core.insights.figures import Figures
+    from celeus.core.interval import Interval
     from celeus.simulation.backtest import paired
 
     if not pool.judged:
@@ -437,14 +439,16 @@ def _difference(pool: "Pairing") -> list[str]:
         pool.differences,
         [pair.weight for pair in pool.judged],
     )
-    mean = found.mean
-    which = f"{pool.a if mean < 0 else pool.b} is better by {abs(mean):.4g}"
-    lines = [f"mean loss of a less that of b on these {found.items} items: {mean:+.4g}, exactly"]
-    lines[0] += f"; {which}" if mean else ""
+    better = pool.a if found.mean < 0 else pool.b
+    which = f"{better} is better by {abs(found.mean):.4g}" if found.mean else "neither is better"
+    what = f"mean loss of a less that of b on these {found.items} items, all of them scored"
+    lines = [f"{what}: {found.mean:+.4g}; {which}"]
     if found.ends is not None:
         low, high = found.ends
+        figures = Figures(Interval(-1.0, 1.0), high - low)
         lines.append(
-            f"for items drawn at random from a population: {low:+.4g} to {high:+.4g}"
+            "of a population from which they were drawn at random:"
+            f" {figures.below(low)} to {figures.above(high)}"
             f" ({100 * (1 - found.alpha):g} %, looked at once)"
         )
     return lines

@@ -36,7 +36,12 @@ class Outcome:
     def line(self) -> str:
         """Claim, interval and answers for a reader."""
         known = self.session
-        answers = ", ".join(f"{asked(one)}: {answered(one)}" for one in self.answers)
+        # Beside a score that is better the higher it is, a threshold of the risk needs its name
+        risk = "risk " if (known["score"] or {}).get("better") == "higher" else ""
+        answers = ", ".join(
+            f"{'' if 'score' in one or 'verdict' in one else risk}{asked(one)}: {answered(one)}"
+            for one in self.answers
+        )
         where = f"{known['state']}, settings {self.settings}"
         return f"{known['id']}: {self.sentence} ({where}); {answers}"
 

@@ -1,7 +1,7 @@
 """A file of any of the forms that tables and logs come in, as a sheet."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -24,15 +24,18 @@ class SentFile:
     limit_bytes: int = tabular.MOST_BYTES
 
 
-def opened(file: IO[bytes], given: SentFile) -> Iterator[Sheet | None]:
-    """None now and then while the file is unpacked, and then what it holds."""
+def opened(file: IO[bytes], given: SentFile) -> Generator[Sheet | None, None, None]:
+    """None now and then while the file is unpacked, and then what it holds.
+
+    The sheet can be read until the generator is closed.
+    """
     source = Source.of_file(given.name, file)
     if not is_packed(source.head()):
         yield _sheet(source, given)
         return
-    plain = tempfile.TemporaryFile()  # noqa: SIM115 -- open as long as its reader wants it
-    yield from unpacked(source, given.limit_bytes, plain)
-    yield tabular.with_gzip(_sheet(tabular.plain_source(given.name, plain), given))
+    with tempfile.TemporaryFile() as plain:
+        yield from unpacked(source, given.limit_bytes, plain)
+        yield tabular.with_gzip(_sheet(tabular.plain_source(given.name, plain), given))
 
 
 def _sheet(source: Source, given: SentFile) -> Sheet:

@@ -5,7 +5,8 @@ it, the user has said it, or it is asked. All doors ask the same questions: the 
 their choices, the API answers 422 `needs_answer`, and the command line names the options.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -57,6 +58,19 @@ def asked(place: str, questions: Sequence[Question], detail: str | None = None) 
         field=first.name,
         questions=[asdict(question) for question in questions],
     )
+
+
+def in_python(questions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The lines of these questions, with their choices as arguments of a call in Python."""
+    for question in questions:
+        yield " ".join(question["text"].split())
+        for choice in question["choices"] or [{"value": "…", "means": "any text"}]:
+            answer = json.dumps(choice["value"], ensure_ascii=False)
+            if question["name"] == "mapping":
+                column = json.dumps(question["column"], ensure_ascii=False)
+                answer = f"{{{column}: {answer}, …}}"
+            means = " ".join(choice["means"].split())
+            yield f"    {question['name']}={answer}: {means}"
 
 
 def named(refusal: NeedsAnswer) -> NeedsAnswer:

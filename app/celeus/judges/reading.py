@@ -3,11 +3,13 @@
 A verdict is read from one of three forms, and never guessed:
 
 1. a JSON object with the member `verdict`, alone, in a Markdown fence, or with prose around it;
-2. a line `verdict: …`, in any case and with Markdown around it, or the line below such a heading;
+2. a line `verdict: …`, in any case and with Markdown around it, or the line below such a heading,
+   or a tag `<verdict>…</verdict>`;
 3. the verdict and nothing else.
 
 Several of them must agree. Anything else is unreadable: prose that holds a verdict's name may
-refuse it, negate it, or quote it.
+refuse it, negate it, or quote it. So is an answer with a verdict in an object that is broken:
+objects inside it may be quoted.
 
 The weight of a verdict is its probability at the first token of the verdict's value, over the
 alternatives that are the beginning of exactly one verdict (G-Eval does the same for digits). The
@@ -29,24 +31,37 @@ UNREADABLE = "unreadable"
 MOST_LETTERS = 500
 LONGEST_LINE = 200
 """Letters of a line that are looked at: a verdict is short."""
-GRAMMAR = "verdicts as JSON, as a line, or alone"
+GRAMMAR = "verdicts as JSON, as a line, in a tag, or alone"
 """Part of the key of a kept verdict: what was read by other rules is asked for again."""
 
 _VALUE = r'(?<!\\)"verdict"\s*:\s*"?'
 _STEM = re.compile(r'[\s"]*([^"]*)')
 _OBJECT = "\N{OBJECT REPLACEMENT CHARACTER}"
 """Stands in the prose where a JSON object stood."""
-_THOUGHTS = re.compile(r"\A.*?</think(?:ing)?>", re.DOTALL)
+MOST_BROKEN = 1000
+"""Places where an object is looked for in vain, after which a text is prose."""
+_BEGIN = re.compile(r'\{(?=\s*["}])')
+_REST = re.compile(r"""["']verdict["']\s*:""", re.IGNORECASE)
+"""A verdict in an object that could not be read."""
+_ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
+_COMMA = re.compile(r",(?=\s*[}\]])")
+_THINKING = r"(?:think(?:ing)?|thoughts?|reasoning)>"
+_THOUGHTS = re.compile(rf"\A.*</{_THINKING}", re.DOTALL)
+_UNENDED = re.compile(rf"\A\s*<{_THINKING}")
 _FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
 _KEY = r"(?:\d+[.)]\s*)?[*_`]*(?:(?:my|the|our|final|overall)\s+)*verdict(?:\s+is)?[\s*_`]*"
 _LINE = re.compile(rf"(?:[>#*_`•-]+\s*)?{_KEY}[:=：](.*)", re.IGNORECASE)
+_TAG = re.compile(r"<verdict>([^<]*)</verdict>", re.IGNORECASE)
 _HEADING = re.compile(rf"(?:#+\s*|\*\*|__){_KEY}", re.IGNORECASE)
 _PART = re.compile(r"(\S+?)\s*(?:/|out of)\s*([0-9]+)")
+_BOUND = re.compile(r"[<>]\s*[0-9.]")
 _TAKEN_BACK = re.compile(
-    r"\b(?:wait|scratch that|on second thought|on reflection|correction(?=:)|let me re[a-z-]+"
-    r"|take (?:it|that|this) back|i retract|change my)\b",
+    r"\b(?:wait|hmm+|scratch that|on second thought|on reflection|correction(?=:)|let me re[a-z-]+"
+    r"|take (?:it|that|this) back|i retract|change my|actually(?=,)|i (?:made a mistake|was wrong)"
+    r"|verdict (?:should|would|ought|must)|i can(?:no|')t (?:judge|decide|tell|evaluate))\b",
     re.IGNORECASE,
 )
+_REFUSED = re.compile(r"\bi can(?:no|')t (?:help|assist|comply) with\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,8 @@ def read(choice: Mapping[str, Any], verdicts: Sequence[str]) -> Reading:
 def _verdict(text: str, known: Sequence[str]) -> tuple[str, str]:
     """Return the one verdict that a text gives and its reason; no verdict for any other text."""
     objects, prose, behind = _objects(text)
+    if _UNENDED.match(text) or _REST.search(prose) or _REFUSED.search(prose):
+        return "", ""
     values = [value for pairs in objects for name, value in pairs if _is_verdict(name)]
     reasons = [str(value or "") for pairs in objects for name, value in pairs if name == "reason"]
     lines = _lines(prose)
@@ -124,17 +141,21 @@ def _is_verdict(name: str) -> bool:
 def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], str, str]:
     """Return the members of every JSON object in a text, and the text around them and behind.
 
-    A member that stands twice in an object is there twice.
+    A member that stands twice in an object is there twice. A comma before a closing bracket and a
+    backslash that escapes nothing, as of TeX, are taken as they were meant.
     """
+    text = _COMMA.sub("", _ESCAPE.sub(lambda sign: sign[0] if sign[1] else r"\\", text))
     found: list[list[tuple[str, Any]]] = []
-    prose, begin, end = "", 0, 0
-    while (begin := text.find("{", begin)) >= 0:
+    prose, begin, end, broken = "", 0, 0, 0
+    while broken < MOST_BROKEN and (brace := _BEGIN.search(text, begin)) is not None:
         members: list[list[tuple[str, Any]]] = []
         decoder = json.JSONDecoder(object_pairs_hook=members.append, strict=False)
+        begin = brace.start()
         try:
             _, behind = decoder.raw_decode(text, begin)
         except (ValueError, RecursionError):
             begin += 1
+            broken += 1
             continue
         found += members
         prose += text[end:begin] + _OBJECT
@@ -143,9 +164,9 @@ def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], str, str]:
 
 
 def _lines(prose: str) -> list[str]:
-    """Return the values of all lines `verdict: …`; of a heading the line below it."""
+    """Return the values of all lines `verdict: …` and tags; of a heading the line below it."""
     lines = [line.strip()[:LONGEST_LINE] for line in prose.splitlines() if line.strip()]
-    values = []
+    values = _TAG.findall(prose)
     for line, below in zip_longest(lines, lines[1:], fillvalue=""):
         match = _LINE.fullmatch(line)
         if match is not None:
@@ -157,7 +178,8 @@ def _lines(prose: str) -> list[str]:
 
 def _named(value: object, known: Sequence[str]) -> str:
     """Return the verdict that a value is, an empty text for none; 8/10 is 8 of a scale to 10."""
-    said = spelled(value if isinstance(value, str) else json.dumps(value))
+    text = value if isinstance(value, str) else json.dumps(value)
+    said = "" if _BOUND.search(text) else spelled(text)
     names = {spelled(verdict): verdict for verdict in known}
     part = _PART.fullmatch(said)
     if part is not None and spelled(part[2]) == _highest(names):

@@ -35,7 +35,7 @@ PAIR_FIELDS = ("question", "first", "second")
 _TAG = re.compile(r"<(\w+)>.*?</\1>", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _VERDICT = re.compile(rf"\w[\w -]*|{_NUMBER.pattern}")
-_AROUND = " \t\r\n\"'`*_~#>()[]{}“”„‘’«»"
+_AROUND = " \t\r\n\"'`*_#>()[]{}“”„‘’«»"
 _PUNCTUATION = frozenset(".,;:!")
 
 

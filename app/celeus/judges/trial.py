@@ -202,10 +202,12 @@ def say(turn: Turn, opinion: Opinion) -> None:
 
 def _line(item: str, opinion: Opinion) -> str:
     """Return what a judge wrote of an item, shortened, and how it was read."""
-    readings = "; ".join(
-        f"{shortened(reading.text)} is read as {reading.said}" for reading in opinion.readings
+    readings = (
+        f"{shortened(reading.text)} "
+        + ("holds no verdict" if reading.said == UNREADABLE else f"is read as {reading.said}")
+        for reading in opinion.readings
     )
-    return one_line(f"{shortened(item)}: {readings or 'nothing'}")
+    return one_line(f"{shortened(item)}: {'; '.join(readings)}")
 
 
 def _refusal(which: str, item: str, opinion: Opinion) -> InvalidValue:

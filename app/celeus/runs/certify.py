@@ -1,19 +1,15 @@
 """Certify a score, or compare two systems, in this process: one call, a file, and no server."""
 
-import codecs
 import hashlib
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from celeus.client.blocking import Session
-from celeus.client.exchange import encoded
 from celeus.client.label_loop import Turn, check_concurrency, finite
 from celeus.client.resuming import LOG, check_resume, counted, taken_up
-from celeus.client.rows import rows_of
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim
@@ -25,6 +21,7 @@ from celeus.core.pools.score import Better, Score, declared_score, default_score
 from celeus.core.pools.systems import AnySystems, Lineup, Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
+from celeus.runs.items import Row, bounded, item_rows, plain_rows, scale_of
 from celeus.runs.ledger_file import set_aside, unwritten
 from celeus.runs.local import check_key, session_of
 from celeus.runs.run import Run
@@ -33,9 +30,7 @@ from celeus.units import SHARES, Ends, check_threshold, number_on
 
 FOLDER = Path(".celeus")
 """Folder of session files whose path was not given."""
-LINES = frozenset({".jsonl", ".ndjson"})
 
-Row = Mapping[str, Any]
 Budget = int | Literal["all"] | None
 """Most items to judge; `all` for a session that need not stop before."""
 Amount = float | str
@@ -73,8 +68,10 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
 ) -> Session:
     """Judge items until the interval of their mean loss is narrow enough; return the session.
 
-    ``items``: a frame, a Dataset, dicts with ``id``, ``payload`` and perhaps ``surrogate``, or a
-    file of JSON lines. ``judge`` is given an item and returns its loss; without one nothing is
+    ``items``: a frame, a Dataset, dicts, or the path of a table or a log. Rows with ``id``,
+    ``payload`` and perhaps ``surrogate`` are taken as they are; others are read as by
+    `celeus.read_items`, which is given the answers where they leave a question open (NeedsAnswer).
+    ``judge`` is given an item and returns its loss; without one nothing is
     judged yet, and `session.draws()` asks. ``precision`` is the width of the interval to stop at;
     ``at_most`` and ``at_least`` are questions of it whose answers stop it as well,
     ``score_at_most`` and ``score_at_least`` the same of its score; ``budget`` is the most items to
@@ -103,7 +100,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     through, and its item is not judged.
     """
     measured = tuple(_metric(name, measure) for name, measure in (metrics or {}).items())
-    scale = measured[0].scale if measured else _scale(loss)
+    scale = measured[0].scale if measured else scale_of(loss)
     if measured and (score is not None or loss != "zero_one"):
         rule = "left out beside metrics, each of which is a loss by its name"
         field = "loss" if score is None else "score"
@@ -142,9 +139,8 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     request = SessionRequest(claim, table=table)
     widths = {"precision": precision, "group_precision": group_precision}
     stops = {**widths, **thresholds, "budget": budget}
-    return _judged(
-        form, _rows(items), request, judge, RunFiles(file, key, concurrency, keep, fresh), stops
-    )
+    rows = item_rows(items, scale)
+    return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh), stops)
 
 
 def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
@@ -182,7 +178,7 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
     ``precision``: stop at this width of the interval of the difference, a less b; ``score`` is
     what the mean of such losses is called. All else is as in `certify`.
     """
-    kind = (loss, None, None) if isinstance(loss, str) else _bounded(loss)
+    kind = (loss, None, None) if isinstance(loss, str) else bounded(loss)
     systems = Systems.of(names, kind, normalisation)
     claim = Claim(
         "pool",
@@ -222,11 +218,11 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     No other is better than that one, with probability 1 - ``alpha``; another one may be as good.
 
     ``systems``: by the name of each its answers, as ``a`` and ``b`` of `compare`. ``judge`` is
-    given an item with the different answers as ``answers``, in an order drawn by item, and returns
-    their losses, or what ``score`` names, in that order. ``normalisation`` is as in `compare`; all
-    else as in `certify`.
+    given an item with the answers as ``answers``, with ``normalisation`` equal ones once, in an
+    order drawn by item, and returns their losses, or what ``score`` names, in that order.
+    ``normalisation`` is as in `compare`; all else as in `certify`.
     """
-    scale = _scale(loss)
+    scale = scale_of(loss)
     lineup = Lineup.of(tuple(systems), (scale.kind, scale.lower, scale.upper), normalisation)
     claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
     form = PoolForm(f"the best of {len(systems)}", scale, lineup, _score(score, scale, lineup))
@@ -295,46 +291,12 @@ def _file_of(form: PoolForm, rows: Sequence[Row], request: SessionRequest) -> Pa
     return FOLDER / f"{name}.jsonl"
 
 
-def _rows(items: object) -> list[Row]:
-    """Return rows as JSON values: NumPy's numbers as numbers, without members that are None."""
-    if isinstance(items, str | os.PathLike):
-        items = _lines(Path(items))
-    rows = []
-    table: Iterable[object] = rows_of(items)
-    for number, row in enumerate(table, start=1):
-        if not isinstance(row, Mapping):
-            rule = "rows as mappings"
-            message = f"row {number} is no mapping"
-            raise InvalidValue(message, field="items", rule=rule, value=type(row))
-        given = {str(name): value for name, value in row.items() if value is not None}
-        rows.append(json.loads(encoded(given, f"row {number}, {given.get('id')!r},")))
-    return rows
-
-
-def _lines(path: Path) -> list[Row]:
-    if path.suffix.lower() not in LINES:
-        rule = "a file of JSON lines, named " + " or ".join(sorted(LINES))
-        raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
-    try:
-        lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
-    except OSError as error:
-        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="items") from error
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            rows += [json.loads(line)] if line.strip() else []
-        except (ValueError, RecursionError) as error:
-            message = f"line {number} of {path} is no JSON: {error}"
-            raise InvalidValue(message, field="items") from error
-    return rows
-
-
 def _answers(system: object) -> dict[str, Row]:
     """Return the rows of answers by id."""
     if isinstance(system, Mapping):
         system = [{"id": name, "answer": answer} for name, answer in system.items()]
     rows: dict[str, Row] = {}
-    for number, row in enumerate(_rows(system), start=1):
+    for number, row in enumerate(plain_rows(system), start=1):
         if "id" not in row:
             rule = "the id of the item that is answered"
             raise InvalidValue(f"row {number} has no id", field="id", rule=rule)
@@ -383,7 +345,7 @@ def _lineups(answers: Mapping[str, Mapping[str, Row]]) -> list[dict[str, Any]]:
 
 def _metric(name: str, loss: object) -> Metric:
     check_metric_name(name)
-    return Metric(name, _scale(loss))
+    return Metric(name, scale_of(loss))
 
 
 def _widths(
@@ -438,20 +400,6 @@ def _alpha(alpha: object) -> float:
 def _answer_of(row: Row) -> dict[str, Any]:
     """Return a system's answer from a row, with its surrogate or prediction if there is one."""
     return {name: value for name, value in row.items() if name not in {"id", "payload"}}
-
-
-def _scale(loss: object) -> LossScale:
-    if loss == "zero_one":
-        return LossScale.of("zero_one", None, None)
-    return LossScale.of(*_bounded(loss))
-
-
-def _bounded(loss: object) -> tuple[Literal["bounded"], float, float]:
-    rule = "zero_one, or the two ends of a bounded loss"
-    if not isinstance(loss, tuple | list) or len(loss) != len(("lower", "upper")):
-        raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=loss)
-    lower, upper = (finite(end, "an end of the loss", "loss") for end in loss)
-    return "bounded", lower, upper
 
 
 def _score(score: object, scale: LossScale, systems: AnySystems | None) -> Score | None:

@@ -19,8 +19,10 @@ from scipy.special import ndtri
 
 from celeus.core.betting.whole_sample import whole_sample_interval
 from celeus.core.insights.planning import uniform_draws
+from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
+from celeus.core.plans.stopping import rounding
 from celeus.simulation.files import read_truth
 from celeus.simulation.sessions import seed_of, simulate
 
@@ -88,8 +90,9 @@ def backtest(file: Path, claim: Claim, *, guessed: bool, runs: int, seed: int) -
 class Paired:
     """The difference of two systems on all items that have a score of both.
 
-    ``ends`` are those of the interval for the population that the items were drawn from, on its
-    scale from -1 to 1; None where items count differently, which a population has no name for.
+    ``mean`` is 0 where only rounding parts it from 0. ``ends`` are those of the interval for the
+    mean difference in a population from which the items were drawn independently; None where they
+    have different weights.
     """
 
     items: int
@@ -101,9 +104,11 @@ class Paired:
 def paired(
     ids: Sequence[str], differences: Sequence[float], weights: Sequence[float], alpha: float = 0.05
 ) -> Paired:
-    """The paired difference of items with these ids, by whose hashes they are put in order."""
+    """Return the paired difference of items with these ids, ordered by hashes of the ids."""
     values = np.array(differences)
     mean = float(np.average(values, weights=weights))
+    if abs(mean) <= rounding(Interval(-1.0, 1.0)):
+        mean = 0.0
     ends = None
     if len({*weights}) == 1:
         order = np.argsort([hashlib.sha256(name.encode()).hexdigest() for name in ids])

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import tempfile
 import zipfile
 from collections.abc import AsyncIterator
 from dataclasses import asdict
@@ -16,13 +17,14 @@ import pytest
 
 from celeus.api.pools.parquet import MEMORY_BYTES, Limits
 from celeus.api.pools.sheet_worker import work
-from celeus.api.pools.sheets import Reading
-from celeus.errors import InvalidValue
+from celeus.api.pools.sheets import Look, Reading, sheet_rows
+from celeus.errors import InvalidValue, UploadTooLarge
 from celeus.operations.runtime.workers import Frame
 from celeus.settings import Settings
 from celeus.store.database import Database
 from celeus.store.tables import mappings
 from tests.clients import serving
+from tests.intake.workbooks import ods
 from tests.keys import bearer, key_in
 
 FIXTURES = Path(__file__).parents[2] / "ecosystem" / "fixtures"
@@ -177,6 +179,18 @@ def test_a_file_that_is_no_table_is_refused_in_one_line(body: bytes, said: str) 
     assert "\n" not in refused.value.detail
 
 
+def test_a_workbook_that_needs_too_much_memory_is_refused() -> None:
+    """The library that reads it ends the process."""
+    repeated = '<table:table-row table:number-rows-repeated="60000">'
+    cell = 'table:number-columns-repeated="900" office:value-type="string"'
+    content = ods([["a"]], {"<table:table-row>": repeated, 'office:value-type="string"': cell})
+    reading = Reading("bomb", csv=False, lower=0.0, upper=1.0, two=False)
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        with pytest.raises(UploadTooLarge, match="more memory"):
+            list(sheet_rows(file, reading, Limits(MOST_BYTES, 1000), Look()))
+
+
 async def test_nothing_is_kept_of_a_file_that_is_no_table(client: httpx.AsyncClient) -> None:
     answer = await sent(client, gzip.compress(QUESTIONS, mtime=0)[:30])
     assert answer.status_code == 422, answer.text
@@ -265,18 +279,31 @@ async def test_a_mapping_that_fits_no_column_is_refused(
 async def test_a_dry_run_tells_bad_rows_by_line_and_keeps_nothing(
     client: httpx.AsyncClient,
 ) -> None:
-    body = b'Frage;guess\n"Wie\nviel?";0,5\nWas?;viel\nWer?;0,75;mehr\n"Wo\n'
+    body = b'Frage;guess\n"Wie\nviel?";0,5\nWas?;viel\nWer?;0,75;mehr\nWo?\n'
     mapping = json.dumps({"Frage": "question", "guess": "surrogate"})
     told = (await sent(client, body, "text/csv", dry_run=True, mapping=mapping)).json()
     faults = [(one["line"], one["field"], one["value"]) for one in told["errors"]]
     assert faults == [
         *((4, "surrogate", "viel"), (5, "", "3 cells: Wer?;0,75;mehr")),
-        (6, "", "unexpected end of data"),
+        (6, "", "1 cells: Wo?"),
     ]
     assert (told["items"], told["skipped"], told["pool"]) == (1, 3, None)
     assert [one["line"] for one in told["first"]] == [2, 4]
     made = await sent(client, body, "text/csv", on_error="skip", mapping=mapping)
     assert made.json()["pool"]["items"] == 1
+
+
+async def test_a_quote_that_is_not_closed_is_one_fault_and_ends_the_file(
+    client: httpx.AsyncClient,
+) -> None:
+    """What follows it may be rows or a part of the cell."""
+    body = b'Frage;guess\nWas?;0,5\n"Wo\nWer?;0,75\n'
+    answer = await sent(client, body, "text/csv", on_error="skip")
+    assert answer.status_code == 422
+    told = answer.json()
+    assert (told["field"], told["detail"]) == (
+        *("line 3", "A quote is opened and not closed: line 3."),
+    )
 
 
 DEEP = "[" * 400 + "]" * 400

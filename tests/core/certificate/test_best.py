@@ -52,6 +52,15 @@ def test_what_is_honest_verifies(judged: str, *, final: bool) -> None:
     assert assumed == ["these_answers"] + ([] if judged == "losses" else ["same_answers"])
 
 
+def test_texts_that_decide_nothing_are_not_assumed_to() -> None:
+    best = Best("answers", None).go()
+    assert best.plan.known == 0
+    report = verify(best.certificate(), best.evidence, items=best.lines)
+    assert report.valid, report.line
+    assert report.claim is not None
+    assert [one["code"] for one in report.claim["assumptions"]] == ["these_answers"]
+
+
 def _first(body: Document, kind: str) -> Document:
     return next(one for one in body["ledger"] if one["kind"] == kind)
 

@@ -273,6 +273,17 @@ def test_another_reason_for_the_same_answer_is_found() -> None:
     assert difference.where == "pool.reasons"
 
 
+def test_equal_texts_that_decide_nothing_are_not_known() -> None:
+    honest = paired_world()
+    assert honest.pool.systems is not None
+    systems = replace(honest.pool.systems, normalisation=None)
+    pool = replace(honest.pool, named=systems, reasons=(systems.reason(classes=False),))
+    world = World(pool, honest.losses, honest.rows)
+    difference = verify(judged(world).certificate(), world.evidence).difference
+    assert difference is not None
+    assert difference.where == "pool.columns.same"
+
+
 def test_items_are_as_many_as_the_pool_says() -> None:
     world = paired_world()
     few = world.lines[:1]

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from celeus.api.pools.columns import Layout, named
 from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits, unreadable
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
+from celeus.intake.table.item_columns import Layout, named
 from celeus.operations.runtime.workers import Files, Frame, serve
 
 BATCH_ROWS = 2048

@@ -18,7 +18,6 @@ from celeus.api.access.parameters import (
     Reads,
     cursor_of,
 )
-from celeus.api.pools.columns import named
 from celeus.api.pools.losses import (
     LEVELS,
     METRICS,
@@ -54,6 +53,7 @@ from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ColumnOut, responses
 from celeus.api.wire.records import FromRecord, Time, wire_id
+from celeus.intake.table.item_columns import named
 from celeus.operations.pools import pools
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool

@@ -12,26 +12,23 @@ from typing import IO, Any
 
 import numpy as np
 
-from celeus.api.pools.columns import Layout
 from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits
-from celeus.api.pools.sheets import Look, Reading, are_items
-from celeus.api.pools.upload_rows import csv_row, narrow
-from celeus.core.pools.rows.validation import MalformedRow
+from celeus.api.pools.sheets import Look, Reading
+from celeus.api.pools.upload_rows import json_of
 from celeus.errors import InvalidValue, NeedsAnswer, PoolTooLarge, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.questions import named
+from celeus.intake.reading import Line, items_of
 from celeus.intake.sources.arrow import PARQUET
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
 from celeus.intake.table.answers import answers_of, options_of
-from celeus.intake.table.asking import Remembered, Table, answered
-from celeus.intake.table.columns import columns_of
+from celeus.intake.table.asking import Remembered, Table
 from celeus.intake.table.roles import Kind
 from celeus.operations.runtime.workers import Files, Frame, serve
 
 BATCH_ROWS = 4096
 _JSON_RULE = "values that JSON has: text, numbers, true and false, lists and objects"
 _WHOLE = "a table, or a whole log of a finished run"
-Line = tuple[int, SheetRow]
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:
@@ -60,26 +57,21 @@ def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame
     given = SentFile(reading.name, reading.csv, options, limits.bytes)
     if file.read(len(PARQUET)) == PARQUET:
         _check_parquet(file, limits)
+    kind = Kind(reading.lower, reading.upper, reading.two)
+    remembered = [
+        Remembered(before["mapping"], options_of(before["answers"] or {}))
+        for before in reading.remembered
+    ]
     for sheet in opened(file, given):
         if sheet is None:
             yield Frame({})
             continue
-        items = _own(sheet, reading)
-        if items is not None:
-            yield _look(Look(sheet.form, [*sheet.read_as]))
-            yield from _batches(items, limits)
-            continue
-        kind = Kind(reading.lower, reading.upper, reading.two)
-        remembered = [
-            Remembered(before["mapping"], options_of(before["answers"] or {}))
-            for before in reading.remembered
-        ]
-        for table in answered(sheet, kind, options, remembered):
-            if table is None:
+        for found in items_of(sheet, kind, options, remembered, json_of=json_of):
+            if found is None:
                 yield Frame({})
                 continue
-            yield _look(_of_table(sheet, table))
-            yield from _batches(table.items.rows(), limits)
+            yield _look(_found(sheet, found.table))
+            yield from _batches(found.rows, limits)
 
 
 def _check_parquet(file: IO[bytes], limits: Limits) -> None:
@@ -92,16 +84,9 @@ def _look(look: Look) -> Frame:
     return Frame({"look": asdict(look)})
 
 
-def _own(sheet: Sheet, reading: Reading) -> Iterator[Line] | None:
-    """The rows of a sheet that are items already; None where its columns have to be known."""
-    if sheet.known is None and reading.mapping is None:
-        names = next((list(row) for _, row in sheet.rows() if not isinstance(row, BadRow)), [])
-        if are_items(names):
-            return _as_they_are(sheet, names)
-    return None if columns_of(sheet) else _as_they_are(sheet, [])
-
-
-def _of_table(sheet: Sheet, table: Table) -> Look:
+def _found(sheet: Sheet, table: Table | None) -> Look:
+    if table is None:
+        return Look(sheet.form, [*sheet.read_as])
     return Look(
         format=sheet.form,
         read_as=[*sheet.read_as],
@@ -114,30 +99,12 @@ def _of_table(sheet: Sheet, table: Table) -> Look:
     )
 
 
-def _as_they_are(sheet: Sheet, names: list[str]) -> Iterator[Line]:
-    """Rows that are items: of a table by its columns, of JSON as they stand."""
-    layout = None if not names or sheet.form in {"json", "jsonl"} else Layout.of(names)
-    for line, row in sheet.rows():
-        if isinstance(row, BadRow):
-            yield line, row
-            continue
-        item: object = row
-        if layout is not None and sheet.cells:
-            item = csv_row(layout, [row[name] for name in names])
-        elif layout is not None:
-            item = layout.row([row[name] for name in names])
-        item = narrow(item)
-        if isinstance(item, MalformedRow):
-            yield line, BadRow(item.rule, item.text)
-        elif isinstance(item, dict):
-            yield line, item
-
-
 def _batches(rows: Iterator[Line], limits: Limits) -> Iterator[Frame]:
     lines: list[int] = []
     texts: list[bytes] = []
     size = total = 0
-    for numbered in rows:
+    refusals: list[InvalidValue] = []
+    for numbered in _until_refused(rows, refusals):
         text = _encoded(numbered[1])
         lines.append(numbered[0])
         texts.append(text)
@@ -155,6 +122,16 @@ def _batches(rows: Iterator[Line], limits: Limits) -> Iterator[Frame]:
             lines, texts, size = [], [], 0
     if lines:
         yield _frame(lines, texts)
+    if refusals:
+        raise refusals[0]
+
+
+def _until_refused(rows: Iterator[Line], refusals: list[InvalidValue]) -> Iterator[Line]:
+    """The rows; a refusal among them is noted, so that the bad ones before it are sent and told."""
+    try:
+        yield from rows
+    except InvalidValue as refusal:
+        refusals.append(refusal)
 
 
 def _frame(lines: list[int], texts: list[bytes]) -> Frame:

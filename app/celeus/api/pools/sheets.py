@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from celeus.api.pools.columns import PLAIN, TABLED
 from celeus.api.pools.parquet import (
     BATCH_BYTES,
     CPU_SECONDS,
@@ -27,6 +26,7 @@ from celeus.api.pools.parquet import (
 )
 from celeus.errors import InvalidValue, Refusal, UploadTooLarge
 from celeus.intake.sources.documents import is_json
+from celeus.intake.table.item_columns import are_items
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
 
 if TYPE_CHECKING:
@@ -41,18 +41,6 @@ _LEAST_SECONDS = 30
 _SECONDS_OF_PLAIN_MB = 5
 _SECONDS_OF_MB = 100
 _PACKED = (b"\x1f\x8b", b"PK", b"PAR1", b"ARRO", b"\xff\xff\xff\xff")
-_OURS = frozenset(
-    {
-        *("payload", "surrogate", "surrogates", "target_probs", "surrogate_probs", "proxy"),
-        *("known_loss", "known_label", "known_reason"),
-        *("loss_lower", "loss_upper", "bound_reason", "prediction_a", "prediction_b"),
-    }
-)
-"""Columns that no table but ours has."""
-_OUR_PARTS = (
-    *("payload.", "payload_a", "payload_b", "surrogates.", "surrogate_a", "surrogate_b"),
-    *("target_probs.", "surrogate_probs."),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +74,6 @@ class Look:
     answers: dict[str, Any] = field(default_factory=dict)
     rows: int = 0
     examples: dict[str, list[str]] = field(default_factory=dict)
-
-
-def are_items(names: Sequence[str]) -> bool:
-    """Return whether columns, or members of a row, are those of an item of this service."""
-    if "id" not in names:
-        return False
-    if any(one in _OURS or one.startswith(_OUR_PARTS) for one in names):
-        return True
-    return all(one in PLAIN or one.startswith(tuple(TABLED)) or _of_several(one) for one in names)
-
-
-def _of_several(name: str) -> bool:
-    return name.startswith("answers.") and name.count(".") > 1
 
 
 def holds_items(file: IO[bytes], form: "Format") -> bool:

@@ -7,19 +7,19 @@ cannot be read stands in its batch as `MalformedRow`, to be reported with the ot
 
 import csv
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Self
 
 import orjson
 
-from celeus.api.pools.columns import ANSWERS, Layout, cell_number, cell_whole, named
 from celeus.api.pools.parquet import Limits, parquet_rows
 from celeus.core.canonical import named_once
 from celeus.core.pools.rows.validation import DEPTH_RULE, MalformedRow
-from celeus.core.pools.systems import SIDES
 from celeus.errors import InvalidValue
 from celeus.intake.formats.marks import tool_of
+from celeus.intake.sources.sheet import BadRow
+from celeus.intake.table.item_columns import Layout, csv_row, narrow
 
 if TYPE_CHECKING:
     # Only a name: what reads files needs no server
@@ -32,8 +32,6 @@ MAX_LINE_BYTES = 4 << 20
 MAX_CELL_CHARACTERS = 1 << 17
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 8192
-MAX_MEMBERS = 32
-"""Members of a row; an item has at most sixteen."""
 
 
 def read_rows(file: IO[bytes], form: "Format", limits: Limits) -> Generator[Rows, None, None]:
@@ -84,7 +82,7 @@ def _parse(lines: list[bytes]) -> list[object]:
         rows = [orjson.loads(line) for line in lines]
     if rows is None or not _named_once(b"".join(lines), rows):
         rows = [_parse_one(line) for line in lines]
-    return [narrow(row) for row in rows]
+    return [_narrow(row) for row in rows]
 
 
 def _named_once(text: bytes, value: object) -> bool:
@@ -100,21 +98,17 @@ def _named_once(text: bytes, value: object) -> bool:
         return False
 
 
-def narrow(row: object) -> object:
-    """The row, a whole number as its id as text.
+def _narrow(row: object) -> object:
+    return _malformed(narrow(row)) if isinstance(row, dict) else row
 
-    A faulty one where it has more members than are worth naming one by one.
-    """
-    if not isinstance(row, dict):
-        return row
-    if len(row) > MAX_MEMBERS:
-        return MalformedRow(f"an object of at most {MAX_MEMBERS} members", f"{len(row)} members")
-    return named(row)
+
+def _malformed(row: object) -> object:
+    return MalformedRow(row.rule, row.text) if isinstance(row, BadRow) else row
 
 
 def _parse_one(line: bytes) -> object:
     try:
-        return _loads(line)
+        return json_of(line)
     except InvalidValue as error:
         return _faulty(error)
     except orjson.JSONDecodeError as error:
@@ -128,7 +122,7 @@ def _parse_one(line: bytes) -> object:
         return MalformedRow(f"a JSON object on one line ({reason})", _start(line))
 
 
-def _loads(text: bytes) -> object:
+def json_of(text: bytes) -> object:
     """The value; refuses a name that stands twice in an object."""
     value = orjson.loads(text)
     if not _named_once(text, value):
@@ -170,7 +164,7 @@ def _csv(file: IO[bytes]) -> Generator[Rows, None, None]:
             layout = Layout.of(cells)
             continue
         numbers.append(number)
-        rows.append(csv_row(layout, cells))
+        rows.append(_malformed(csv_row(layout, cells, json_of)))
         size += lines.row_bytes
         if size >= BATCH_BYTES or len(rows) >= BATCH_ROWS:
             yield numbers, rows
@@ -230,67 +224,6 @@ def _csv_cells(lines: _TextLines) -> Iterator[tuple[int, list[str]]]:
                 value=str(error),
             ) from error
         yield number, cells
-
-
-def _cell_numbers(cells: list[str | None]) -> list[object]:
-    return [cell_number(cell) for cell in cells]
-
-
-def _several_numbers(cells: list[str | None] | dict[str, str]) -> object:
-    """Surrogates in a list, or by the names of metrics."""
-    if isinstance(cells, dict):
-        return {name: cell_number(cell) for name, cell in cells.items()}
-    return _cell_numbers(cells)
-
-
-_NUMBERS = ("surrogate", "proxy", "weight", "loss_lower", "loss_upper")
-_READERS: dict[str, Callable[[Any], object]] = {
-    **dict.fromkeys(_NUMBERS, cell_number),
-    **dict.fromkeys(("target_probs", "surrogate_probs"), _cell_numbers),
-    "surrogates": _several_numbers,
-    "prediction": cell_whole,
-}
-_SIDE_READERS = {"surrogate": cell_number, "prediction": cell_whole}
-
-
-def csv_row(layout: Layout, cells: list[str]) -> object:
-    """The row in a line of texts, numbers as numbers; a faulty one of another width."""
-    if len(cells) != layout.width:
-        rule = f"{layout.width} cells, as in the header"
-        return MalformedRow(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
-    texts = layout.texts
-    row = layout.row(
-        [cell or ("" if column in texts else None) for column, cell in enumerate(cells)]
-    )
-    for name in _READERS.keys() & row:
-        row[name] = _READERS[name](row[name])
-    if isinstance(row.get("known"), dict):
-        row["known"] |= _known_cells(row["known"])
-    sides = [row[side] for side in SIDES if isinstance(row.get(side), dict)]
-    if layout.answers:
-        sides += row[ANSWERS].values()
-    for side in sides:
-        side |= {
-            name: _SIDE_READERS[name](side[name])
-            for name in _SIDE_READERS.keys() & side
-            if side[name] is not None
-        }
-    for place in (row, *sides):
-        payload = place.get("payload")
-        if isinstance(payload, str) and payload.startswith("{"):
-            try:
-                place["payload"] = _loads(payload.encode())
-            except InvalidValue as error:
-                return _faulty(error)
-            except orjson.JSONDecodeError:
-                pass
-    return row
-
-
-def _known_cells(known: dict[str, str]) -> dict[str, object]:
-    """Loss and label of a known item as numbers, or the losses known by metric."""
-    reads: dict[str, Callable[[str], object]] = {"label": cell_whole, "reason": str}
-    return {name: reads.get(name, cell_number)(cell) for name, cell in known.items()}
 
 
 def _start(line: bytes) -> str:

@@ -11,10 +11,10 @@ with mean_i = (1/2 + x_1 + ... + x_i) / (i + 1). The wealths
     prod_t (1 + min(lambda_t, 1/(2m)) (x_t - m))
     prod_t (1 - min(lambda_t, 1/(2(1-m))) (x_t - m))
 
-have the mean 1 at the true m, and so each reaches 2 / alpha with a chance of at most alpha / 2
-(Ville). The first falls in m, the second rises: the interval ends where they reach it
-(Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting", section
-4, for a sample of known size, looked at once).
+are martingales from 1 at the true m, and so each ever reaches 2 / alpha with a chance of at most
+alpha / 2 (Ville). The first falls in m, the second rises: the interval ends where the largest
+wealth on the way reaches it (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random
+variables by betting", section 4, for a sample of known size, looked at once).
 """
 
 import numpy as np
@@ -35,10 +35,11 @@ def stakes(losses: Floats, alpha: float) -> Floats:
     return found
 
 
-def log_wealth(losses: Floats, stakes_: Floats, mean: float) -> float:
-    """The logarithm of the wealth against a mean of at most ``mean``, which is above 0."""
+def log_wealth(losses: Floats, stakes_: Floats, mean: float) -> Floats:
+    """The logarithm of the wealth against a mean of at most ``mean``, above 0, after each loss."""
     bets = np.minimum(stakes_, 0.5 / mean)
-    return float(np.log1p(bets * (losses - mean)).sum())
+    found: Floats = np.log1p(bets * (losses - mean)).cumsum()
+    return found
 
 
 def whole_sample_interval(
@@ -46,12 +47,13 @@ def whole_sample_interval(
 ) -> tuple[float, float]:
     """Ends of the interval for the mean of a population, of losses on the scale given.
 
-    Their order must not depend on them. Holds with a chance of at least 1 - ``alpha``, once.
+    Their order must not depend on them. Holds with a chance of at least 1 - ``alpha``, once. The
+    mean of the sample is never outside.
     """
     unit = (losses - lower) / (upper - lower)
-    bets = stakes(unit, alpha)
-    low = _least(unit, bets, alpha)
-    high = 1.0 - _least(1.0 - unit, bets, alpha)
+    bets, mean = stakes(unit, alpha), float(unit.mean())
+    low = min(_least(unit, bets, alpha), mean)
+    high = max(1.0 - _least(1.0 - unit, bets, alpha), mean)
     return lower + (upper - lower) * low, lower + (upper - lower) * high
 
 
@@ -61,7 +63,7 @@ def _least(losses: Floats, bets: Floats, alpha: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        if log_wealth(losses, bets, middle) >= goal:
+        if log_wealth(losses, bets, middle).max() >= goal:
             low = middle
         else:
             high = middle

@@ -165,6 +165,8 @@ def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
         if texts is not None and any(text is not None for text in texts):
             rule = "texts, which the items have"
             raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
+    elif systems.normalisation is None:
+        _check_flags("same", same, np.zeros(pool.items, dtype=np.bool_))
     elif texts is not None:
         _check_flags("same", same, np.array([text is True for text in texts]))
 

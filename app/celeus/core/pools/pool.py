@@ -162,8 +162,13 @@ class Pool:
 
     @property
     def codes(self) -> NDArray[np.int32] | None:
-        """Codes of the answers of several systems, shape [N, k]; equal answers have equal codes."""
-        return self.columns.get("predictions", self.columns.get("answers"))
+        """Codes of the answers of several systems, shape [N, k]; equal answers have equal codes.
+
+        None where no two answers count as equal.
+        """
+        texts_decide = self.lineup is not None and self.lineup.normalisation is not None
+        texts = self.columns.get("answers") if texts_decide else None
+        return self.columns.get("predictions", texts)
 
     @cached_property
     def digest(self) -> str:

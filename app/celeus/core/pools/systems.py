@@ -22,8 +22,6 @@ Normalisation = Literal["exact", "whitespace", "casefold"]
 Side = Literal["a", "b"]
 
 SIDES: tuple[Side, Side] = ("a", "b")
-SIDE_FIELDS = frozenset({"prediction", "answer", "payload", "surrogate"})
-"""Fields of a row that each system has of its own."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 SAME_ANSWER = "same answer"

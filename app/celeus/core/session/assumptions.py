@@ -132,7 +132,7 @@ def _of_mean(plan: Plan) -> dict[str, str]:
 
 def _of_best(best: Best) -> dict[str, str]:
     """The same of the claim which of several systems is best."""
-    if best.candidates.answer is None:
+    if not best.candidates.shared:
         return {}
     plan, known = best.plan, ""
     if plan.known:

@@ -456,7 +456,8 @@ EXPORTS: tuple[Export, ...] = (
             ("instruction", "output_1", "output_2", "preference", "annotator"),
         ),
         {"question": "instruction", "answer_a": "output_1", "answer_b": "output_2"},
-        {"preference": Score(True, (1.0, 2.0))},
+        # The more of it, the better the second answer
+        {"preference": Score(False, (1.0, 2.0))},
         repeats=("annotator", "generator_1", "generator_2"),
     ),
     Export(

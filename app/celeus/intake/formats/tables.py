@@ -14,10 +14,9 @@ from celeus.intake.rows import Columns, Log, Options, Row, digest_of, refused, t
 from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet
-from celeus.intake.table.columns import Column, columns_of, number_of
+from celeus.intake.table.columns import Column, columns_of, judges, number_of
+from celeus.intake.table.roles import higher_by_name
 
-VERDICTS = frozenset({"pass", "passed", "fail", "failed", "correct", "incorrect", "right", "wrong"})
-"""Words that say which way they count; of yes and no, true and false a question's sense decides."""
 NO_ERROR = frozenset({"", "false", "none", "null", "nan", "no", "0", "0.0"})
 """Texts in a column of errors that stand for none, as frames write them."""
 SHOWN = ("question", "reference", "answer")
@@ -31,6 +30,11 @@ Cells = Mapping[str, Any]
 
 def read(source: Source, options: Options) -> Log:
     """The rows of a file."""
+    with tabular.naming(source):
+        return _read(source, options)
+
+
+def _read(source: Source, options: Options) -> Log:
     sheet = exports.sheet_of(source, options, lambda given: tabular.table_of(source, given))
     columns = columns_of(sheet)
     commas = frozenset(column.name for column in columns if column.comma)
@@ -61,11 +65,15 @@ def _with_known(options: Options, sheet: Sheet, found: Sequence[Column]) -> Opti
         payload=columns.payload or {role: names[role] for role in SHOWN if role in names},
     )
     of_format = columns.score is not None and columns.score == names.get("score")
+    higher = known.higher
+    if higher is not None and "answer_b" in names:
+        # A log is of one model: of a pair the second, which loses where the first one gains
+        higher = not higher
     scale = known.scale if of_format and options.scale == WHOLE else options.scale
     return replace(
         options,
         columns=columns,
-        higher=known.higher if of_format and options.higher is None else options.higher,
+        higher=higher if of_format and options.higher is None else options.higher,
         scale=scale or WHOLE,
         missing=options.missing or tuple(map(str, known.missing)),
     )
@@ -174,15 +182,13 @@ def _loss(row: Cells, options: Options, place: str, commas: frozenset[str]) -> f
         value = value.item()
     if value is None or options.is_missing(value):
         return None
-    verdict = isinstance(value, str) and value.strip().lower() in VERDICTS
     if isinstance(value, str) and value.strip().lower() in {"", "none", "null", "nan"}:
         return None
     number = number_of(value, comma=column in commas)
     if columns.loss is not None:
         return options.loss(number, place, higher=False)
-    return options.loss(
-        number, place, higher=options.direction(place, column, said=verdict or None)
-    )
+    said = judges([value]) or higher_by_name(column)
+    return options.loss(number, place, higher=options.direction(place, column, said=said))
 
 
 def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds

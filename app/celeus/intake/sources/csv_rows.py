@@ -138,6 +138,7 @@ def _cells(text: io.TextIOBase, separator: str) -> Iterator[tuple[int, list[str]
 
 def _unclosed(number: int, lines: int, error: csv.Error) -> InvalidValue:
     """The refusal of a file in which a cell does not end: what follows is not known to be rows."""
-    what = "A quote is opened and not closed" if lines else "A cell is too long"
+    ends = str(error).startswith(_ENDLESS[0])
+    what = "A quote is opened and not closed" if lines or ends else "A cell is too long"
     rule = f"cells with their quotes closed, of at most {LONGEST_CELL} characters"
     return refused(f"{what}: line {number}.", rule, str(error), f"line {number}")

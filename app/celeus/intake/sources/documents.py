@@ -2,13 +2,14 @@
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.kinds import settled
+from celeus.intake.sources.kinds import Keep, settled
 from celeus.intake.sources.sheet import (
     DEPTH_RULE,
     MOST_COLUMNS,
@@ -59,14 +60,25 @@ def sheet_of(source: Source, answer: str | None = None) -> Sheet:
     found = _document(source, encoding)
     if found is None:
         return _sheet_of_lines(source, encoding, last, answer)
-    place = source.name or "the file"
-    table, read_as = unfolded(found[0], place, answer)
-    rows = [*enumerate(map(row_of, table.rows), 1)]
+    name = source.name or "the file"
+    table, read_as = unfolded(found[0], name, answer)
+    count = len(table.rows)
+    looked = [*range(min(count, _LOOKED_AT)), *range(max(_LOOKED_AT, count - _LAST_LINES), count)]
+    sample = [(place + 1, row_of(table.rows[place])) for place in looked]
     where = f"{table.path}:" if table.is_meant_by(answer) else ""
     kind = answer if not where else str(answer).removeprefix(table.path).removeprefix(":") or None
-    keep, narrowed = settled(rows, place, kind, where)
-    kept = [(number, row) for number, whole in rows if (row := keep(whole)) is not None]
-    return Sheet("json", lambda: iter(kept), (*read_as, *narrowed))
+    keep, narrowed = settled(sample, name, kind, where)
+    rows = partial(_kept, lambda: enumerate(map(row_of, table.rows), 1), keep)
+    return Sheet("json", rows, (*read_as, *narrowed))
+
+
+def _kept(
+    rows: Callable[[], Iterable[tuple[int, SheetRow]]], keep: Keep
+) -> Iterator[tuple[int, SheetRow]]:
+    for number, whole in rows():
+        row = keep(whole)
+        if row is not None:
+            yield number, row
 
 
 def _sheet_of_lines(
@@ -80,13 +92,7 @@ def _sheet_of_lines(
     if any(announced(row, -1) for row in left_out):
         count = sum(keep(row) is not None for _, row in _lines(source, encoding))
         read_as += [phrase for row in left_out for phrase in announced(row, count)]
-
-    def rows() -> Iterator[tuple[int, SheetRow]]:
-        for number, line in _lines(source, encoding):
-            row = keep(line)
-            if row is not None:
-                yield number, row
-
+    rows = partial(_kept, partial(_lines, source, encoding), keep)
     return Sheet("jsonl", rows, tuple(read_as))
 
 

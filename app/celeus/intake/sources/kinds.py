@@ -52,11 +52,14 @@ def settled(
     if answer in EVERY:
         return lambda row: row, []
     kinds = _by_members(kept)
-    if len(kinds) > 1:
-        raise _asked(place, [(_name(kind, kinds), kind) for kind in kinds], path)
-    events = {} if said is not None and "=" in str(answer) else _by_type([row for _, row in kept])
-    if events:
-        raise _asked(place, [*events.items()], path)
+    named: list[tuple[str, _RowKind]] = []
+    for kind in kinds:
+        rows = [row for _, row in kept if _alike(kind.members, row)]
+        by_type = said is None or "=" not in str(answer)
+        events = _by_type(rows) if by_type else {}
+        named += events.items() or [(_name(kind, kinds), kind)]
+    if len(named) > 1:
+        raise _asked(place, named, path)
     read_as = [] if said is None else [f"only rows with {answer}"]
     return _keeping(kinds[0].members if kinds else frozenset(), said), read_as
 
@@ -148,7 +151,8 @@ def _asked(place: str, kinds: Sequence[tuple[str, _RowKind]], path: str) -> Need
     choices.append(Choice(f"{path}all", "all rows, whatever they hold"))
     least = min((kind for _, kind in kinds), key=lambda kind: kind.count)
     example = {name: shortened(value) for name, value in [*least.first.items()][:20]}
-    counts = [said for _, kind in kinds for said in announced(kind.first, kinds[0][1].count)]
+    most = max(kind.count for _, kind in kinds)
+    counts = [said for _, kind in kinds for said in announced(kind.first, most)]
     told = f" ({'; '.join(counts)})" if counts else ""
     text = f"The rows are of {len(kinds)} kinds: which of them are meant?{told}"
     return asked(place, [Question("rows", text, tuple(choices), example=example)])

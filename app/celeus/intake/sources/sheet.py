@@ -7,6 +7,8 @@ from typing import Any
 from celeus.errors import InvalidValue
 
 MOST_COLUMNS = 1_000
+MOST_BAD = 100
+"""Bad rows after which a file must have as many good ones to be read on."""
 DEEPEST = 200
 DEPTH_RULE = f"at most {DEEPEST} objects and lists within each other"
 
@@ -64,6 +66,17 @@ class Sheet:
     read_as: tuple[str, ...] = ()
     known: Known | None = None
     cells: bool = False
+
+
+def bounded(rows: Iterator[tuple[int, SheetRow]]) -> Iterator[tuple[int, SheetRow]]:
+    """The rows; refuses the file at a bad one if there were many, and most were bad."""
+    bad = 0
+    for count, (number, row) in enumerate(rows, 1):
+        bad += isinstance(row, BadRow)
+        yield number, row
+        if bad > MOST_BAD and 2 * bad > count and isinstance(row, BadRow):
+            detail = f"{bad} of the first {count} rows cannot be read."
+            raise refused(detail, row.rule, row.text, f"line {number}")
 
 
 def is_deep(value: object, levels: int = DEEPEST) -> bool:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
 from typing import IO, Any
@@ -10,7 +11,7 @@ from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.rows import Options
 from celeus.intake.sources import arrow, csv_rows, documents, workbooks
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.sheet import BadRow, Sheet
+from celeus.intake.sources.sheet import BadRow, Sheet, bounded
 from celeus.intake.sources.unpacking import check_readable, is_packed, unpacked
 
 MOST_BYTES = 1 << 30
@@ -20,16 +21,25 @@ _ENDINGS = frozenset({".csv", ".tsv", ".tab", ".txt"})
 
 def table_of(source: Source, options: Options | None = None) -> Sheet:
     """The table in a file; a refusal names the file."""
-    try:
+    with naming(source):
         if not is_packed(source.head()):
             return sheet_of(source, options)
         plain = io.BytesIO()
         for _ in unpacked(source, MOST_BYTES, plain):
             pass
         return with_gzip(sheet_of(plain_source(source.name, plain), options))
+
+
+@contextmanager
+def naming(source: Source) -> Iterator[None]:
+    """Have refusals name the file: of several it is not known which is meant."""
+    try:
+        yield
     except NeedsAnswer:
         raise
     except InvalidValue as refusal:
+        if source.name in refusal.detail:
+            raise
         raise InvalidValue(
             f"{source.name}: {refusal.detail}",
             field=refusal.field,
@@ -49,6 +59,11 @@ def rows_of(sheet: Sheet, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def sheet_of(source: Source, options: Options | None = None, *, named: bool = False) -> Sheet:
     """The table in a file that is not packed. ``named``: its type says CSV, as a name may."""
+    sheet = _sheet_of(source, options, named=named)
+    return replace(sheet, rows=lambda: bounded(sheet.rows()))
+
+
+def _sheet_of(source: Source, options: Options | None, *, named: bool) -> Sheet:
     head = source.head()
     answer = None if options is None else options.rows
     if arrow.is_arrow(head):

@@ -5,7 +5,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
 
 from celeus.errors import UploadTooLarge
@@ -125,4 +125,6 @@ def text_of(source: Source, encoding: str) -> Iterator[io.TextIOWrapper]:
         try:
             yield text
         finally:
-            text.detach()
+            # A file that is closed already holds nothing back
+            with suppress(ValueError):
+                text.detach()

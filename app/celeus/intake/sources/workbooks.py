@@ -23,9 +23,10 @@ _ZIP = b"PK\x03\x04"
 _OPEN_DOCUMENT = "content.xml"
 _PARTS = frozenset({"xl/workbook.xml", "xl/workbook.bin", _OPEN_DOCUMENT})
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
-_CELL = re.compile(rb'<c\b[^>]*\br="([A-Z]{1,3})([0-9]{1,7})"(?:[^>]*[^>/])?>')
+_CELL = re.compile(rb"<c\b([^<>]*)>")
+_PLACE = re.compile(rb'\br="([A-Z]{1,3})([0-9]{1,7})"')
 _UNCOMPUTED = re.compile(
-    rb'<c\b(?![^>]*\bt="str")[^>]*><f\b(?:[^>]*/>|[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>'
+    rb'<c\b(?![^<>]*\bt="str")[^<>]*><f\b(?:[^<>]*/>|[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>'
 )
 _PART_BYTES = 1 << 20
 _LONGEST_CELL = 1 << 16
@@ -134,9 +135,11 @@ def _check_cells(part: IO[bytes]) -> None:
                 how,
                 uncomputed[0][:60].decode(errors="replace"),
             )
-        for letters, number in _CELL.findall(text):
-            rows.append(int(number))
-            columns.append(_column(letters))
+        for members in _CELL.findall(text):
+            place = None if members.endswith(b"/") else _PLACE.search(members)
+            if place is not None:
+                rows.append(int(place[2]))
+                columns.append(_column(place[1]))
         if rows:
             rows, columns = [min(rows), max(rows)], [min(columns), max(columns)]
             cells = (rows[1] - rows[0] + 1) * (columns[1] - columns[0] + 1)

@@ -27,7 +27,7 @@ def options_of(answers: Mapping[str, Any], mapping: Mapping[str, str] | None = N
     for name, text in by_column(answers.get("scale") or ()).items():
         ends = ends_of(text)
         if ends is None:
-            rule = "its least and its greatest value, such as 1 to 5"
+            rule = "the least and the greatest score, such as 1 to 5"
             raise _refused("scale", rule, f"{name}={text}" if name else text)
         scales[name] = ends
     return Options(
@@ -68,4 +68,4 @@ def answers_of(options: Options) -> dict[str, Any]:
 
 
 def _refused(name: str, rule: str, value: str) -> InvalidValue:
-    return InvalidValue("The answer cannot be read.", field=name, rule=rule, value=value)
+    return InvalidValue(f"{name} must be {rule}.", field=name, rule=rule, value=value)

@@ -108,7 +108,8 @@ def _placed(
         return by_mapping(columns, options.roles), "given", options
     names = {column.name for column in columns}
     before = next((one for one in remembered if one.roles.keys() == names), None)
-    if before is not None and options.answer is None:
+    named = options.metric is not None and sheet.known is not None and sheet.known.metrics
+    if before is not None and options.answer is None and not named:
         why = "given for the last file of these columns"
         placed = by_mapping(columns, before.roles, why)
         return placed, "remembered", options.after(before.options)
@@ -184,9 +185,10 @@ def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question
     found = []
     if measure.higher is None:
         text = f"Which way is `{measure.column}` better?"
+        better = "the better is a beside b" if measure.kind.two else "the better"
         choices = (
-            Choice(f"{before}higher", "the higher it is, or yes, the better"),
-            Choice(f"{before}lower", "the lower it is, or no, the better"),
+            Choice(f"{before}higher", f"the higher it is, or yes, {better}"),
+            Choice(f"{before}lower", f"the lower it is, or no, {better}"),
         )
         found.append(Question("better", text, choices, measure.column))
     if numbers.is_of_another_scale and not measure.said:
@@ -215,9 +217,10 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
     """What is open of the rows: whether those of one id are one item, and those without any."""
     name = next((column.name for column in placed if column.role == "id"), None)
     found = []
-    if name is not None and facts.repeated and options.repeats not in {"items", "first", "mean"}:
+    if facts.repeated and options.repeats not in {"items", "first", "mean"}:
+        shared = "texts" if name is None else f"values of `{name}`"
         text = (
-            f"{facts.repeated + facts.ids} rows have {facts.ids} values of `{name}`:"
+            f"{facts.repeated + facts.ids} rows have {facts.ids} {shared}:"
             " what are rows that share one?"
         )
         choices = [

@@ -29,12 +29,8 @@ _WORDS = {
     **dict.fromkeys(("false", "no", "n", "fail", "failed", "incorrect", "wrong"), 0.0),
     **dict.fromkeys(("falsch", "nein", "faux", "non"), 0.0),
 }
-_JUDGING = (
-    _WORDS.keys()
-    - {"true", "yes", "y", "false", "no", "n"}
-    - {
-        *("wahr", "ja", "vrai", "oui", "falsch", "nein", "faux", "non"),
-    }
+_JUDGING = frozenset(
+    ["pass", "passed", "correct", "right", "richtig", "fail", "failed", "incorrect", "wrong"]
 )
 """Words that say by themselves which one is better; `yes` may be the worse one."""
 _COMMA = re.compile(r"[-+]?\d+,\d+")
@@ -73,19 +69,15 @@ def columns_of(sheet: Sheet) -> list[Column]:
     for _, row in islice(sheet.rows(), LOOKED_AT):
         if isinstance(row, BadRow):
             continue
-        for name, value in flat(row):
-            if name not in found:
-                found[name] = Column(name, missing=looked)
-            if is_missing(value):
-                found[name].missing += 1
-            else:
-                found[name].values.append(value)
         looked += 1
-        for column in found.values():
-            column.missing = looked - len(column.values)
-    if len(found) > MOST_COLUMNS:
-        raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(found))
+        for name, value in flat(row):
+            column = found.get(name) or found.setdefault(name, Column(name))
+            if not is_missing(value):
+                column.values.append(value)
+        if len(found) > MOST_COLUMNS:
+            raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(found))
     for column in found.values():
+        column.missing = looked - len(column.values)
         column.comma = sheet.cells and _has_commas(column.values)
     return list(found.values())
 

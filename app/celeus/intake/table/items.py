@@ -14,12 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from celeus.intake.rows import Options
+from celeus.intake.rows import Options, digest_of
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import messages_of
 from celeus.intake.table.columns import Column, flat, is_missing, kept, number_of, picture_of, shown
 from celeus.intake.table.numbers import Measure, Numbers, Outside
-from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Placed, is_of_models, is_run
+from celeus.intake.table.roles import (
+    ASKS,
+    GUESSES,
+    HIDDEN,
+    SHOWN,
+    SIDES,
+    Placed,
+    is_of_models,
+    is_run,
+)
 
 HEARTBEAT_ROWS = 20_000
 LABELLED = "labelled before"
@@ -104,9 +113,16 @@ class Items:
         self._id = next((name for name, role in self._roles.items() if role == "id"), None)
         repeats = sheet.known.repeats if sheet.known is not None else ()
         names = [column.name for column in columns]
-        self._runs = [
-            name for name in names if name in repeats or is_run(name) or is_of_models(name)
+        runs = [name for name in names if name in repeats or is_run(name)]
+        models = [
+            column.name
+            for column in columns
+            if is_of_models(column.name) and len({*map(shown, column.values)}) > 1
         ]
+        self._runs = runs + [name for name in models if name not in runs]
+        same = {*SHOWN, *SIDES} if runs else ASKS if models else ()
+        texts = [name for name, role in self._roles.items() if role in same]
+        self._texts = texts if self._id is None else []
         self._repeats, self._only = _repeats(options, [column.name for column in columns])
         self._with_id = options.rows == "with_id" and self._id is not None
         self._guess: Guess | None = None
@@ -116,7 +132,7 @@ class Items:
         """Read all rows for the facts of the table; None now and then on the way."""
         facts = self.facts
         facts.numbers = {name: Numbers() for name in self._measures}
-        if self._id is None and self._only is None and not self._measures:
+        if not (self._id or self._texts or self._only or self._measures):
             return
         seen: set[str] = set()
         taken = 0
@@ -145,14 +161,14 @@ class Items:
             cells = dict(flat(row))
             if not self._takes(cells):
                 continue
-            name = self._name(cells)
+            name = None if self._repeats is None else self._name(cells)
             times = 0 if name is None else seen.get(name, 0) + 1
             if name is not None:
                 seen[name] = times
             if times > 1 and self._repeats in {"first", "mean"}:
                 continue
             item = self._made(number, cells)
-            if times > 1 and self._repeats == "items" and isinstance(item, dict):
+            if times > 1 and self._id and self._repeats == "items" and isinstance(item, dict):
                 item["id"] = f"{name} ({times})"
             yield line, item
 
@@ -165,6 +181,9 @@ class Items:
         return not (self._with_id and self._name(cells) is None)
 
     def _name(self, cells: Mapping[str, Any]) -> str | None:
+        """What tells an item apart: its id; its texts, where rows without one differ by a run."""
+        if self._texts:
+            return digest_of(*(shown(cells.get(name, "")) for name in self._texts))
         value = None if self._id is None else cells.get(self._id)
         return None if is_missing(value) else shown(value).strip()
 

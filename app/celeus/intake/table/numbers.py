@@ -54,11 +54,13 @@ class Measure:
 
     def loss(self, value: object) -> object:
         """The loss of a value; None for one that is missing, and the value where it is none."""
-        if self.is_missing(value):
+        if is_missing(value):
             return None
         number = self.number(value)
-        if number is None:
-            return value
+        if number is None or math.isnan(number):
+            return None if number is not None or shown(value).strip() in self.missing else value
+        if self.missing and not self.missing.isdisjoint({shown(value).strip(), f"{number:g}"}):
+            return None
         if not self.low <= number <= self.high:
             return Outside(number)
         lower, upper = self.kind.lower, self.kind.upper
@@ -68,25 +70,13 @@ class Measure:
         return min(upper, lower + (upper - lower) * away / (self.high - self.low))
 
     def number(self, value: object) -> float | None:
-        """The number that a value is; None where it is none, or infinite."""
+        """The number that a value is, or NaN; None where it is none, or infinite."""
         if self.kind.two and self.role == "known":
             return _DIFFERENCES.get(shown(value).strip().lower())
         number = number_of(value, comma=self.comma)
-        if not isinstance(number, int | float) or not abs(number) <= sys.float_info.max:
+        if not isinstance(number, int | float) or abs(number) > sys.float_info.max:
             return None
         return float(number)
-
-    def is_missing(self, value: object) -> bool:
-        """Nothing stands here, NaN, or what stands for nothing."""
-        if is_missing(value):
-            return True
-        number = number_of(value, comma=self.comma)
-        if isinstance(number, float) and math.isnan(number):
-            return True
-        texts = {shown(value).strip()}
-        if isinstance(number, int | float) and not isinstance(value, bool):
-            texts.add(f"{number:g}" if abs(number) <= sys.float_info.max else "")
-        return not texts.isdisjoint(self.missing)
 
 
 class Outside(float):

@@ -8,6 +8,7 @@ name or of times is hidden, and so is one that nothing is known of.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from celeus.intake.sources.sheet import Known, refused
@@ -58,10 +59,11 @@ _NAMES: Mapping[str, str] = {
     " request question_text question_content problem_statement input frage pregunta pergunta"
     " domanda questions goal human",
     "answer": "model_answer model_response model_output response actual_output prediction"
-    " predicted_answer prediction_text predicted_text pred preds actual llm_answer llm_response llm_output"
-    " assistant_response generated_text generated_answer generation completion output reply answer"
-    " assistant hypothesis candidate summary translation caption antwort respuesta réponse reponse"
-    " resposta risposta filtered_resps modellantwort",
+    " predicted_answer prediction_text predicted_text pred preds actual"
+    " llm_answer llm_response llm_output assistant_response generated_text generated_answer"
+    " generation completion output reply answer assistant hypothesis candidate summary"
+    " translation caption antwort respuesta réponse reponse resposta risposta filtered_resps"
+    " modellantwort",
     "reference": "reference reference_answer references expected expected_output expected_answer"
     " ground_truth gold gold_answer golden correct_answer right_answer best_answer ideal target"
     " truth solution answers musterlösung musterloesung lösung loesung referenz erwartet",
@@ -300,7 +302,8 @@ def is_of_models(column: str) -> bool:
 
 def is_run(column: str) -> bool:
     """Return True if the rows of one item differ by this column: a worker, an epoch, a trial."""
-    return len(named := _tokens(column) - words("id index no number name")) > 0 and named <= _RUNS
+    named = _tokens(column) - words("id index no number name")
+    return bool(named) and named <= _RUNS
 
 
 class _Guess:
@@ -478,7 +481,8 @@ def _plain(part: str) -> str:
     return re.sub(r"(?<=[a-z])_?\(.*\)$", "", part)
 
 
-def _effective(path: str) -> tuple[list[str], list[str]]:
+@lru_cache(maxsize=4096)
+def _effective(path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names that a column goes by, and those that it stands under.
 
     A last name that says little gives way to the one that it stands under.
@@ -486,13 +490,13 @@ def _effective(path: str) -> tuple[list[str], list[str]]:
     parts = path.split(".")
     at = len(parts) - 1
     if _plain(parts[at]) == "choices" and at and _plain(parts[at - 1]) in {"response", "body"}:
-        return ["response"], parts[: at - 1]
+        return ("response",), tuple(parts[: at - 1])
     while at and (_plain(parts[at]) in _GENERIC or parts[at].isdigit()):
         at -= 1
     if _plain(parts[at]) in _CONTAINERS and at < len(parts) - 1:
         at += 1
     named = dict.fromkeys((_plain(parts[at]), _snake(parts[at])))
-    return list(named), parts[:at]
+    return tuple(named), tuple(parts[:at])
 
 
 def _last(path: str) -> str:

@@ -104,13 +104,15 @@ class Background:
     """``places`` for the processes of work that takes long, of every kind and any project.
 
     Those who wait take turns by project, for ``patience_seconds`` at most. A key has half of the
-    places; work of a ``kind`` that may be much leaves one place to all others.
+    places; work of a ``kind`` that may be much leaves one place to all others, and that of one
+    project one more to those of other projects.
     """
 
     def __init__(self, places: int, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self._places = Admission(places, MOST_WAITING, patience_seconds, "background")
         self._keys = GatesOfKeys(max(1, places // 2), overloaded, patience=patience_seconds)
         self._kinds = GatesOfKeys(max(1, places - 1), overloaded, patience=patience_seconds)
+        self._shares = GatesOfKeys(max(1, places - 2), overloaded, patience=patience_seconds)
         self._patience = patience_seconds
         self.running = self.waiting = 0
         """Places taken, and how many callers wait, now."""
@@ -126,6 +128,7 @@ class Background:
                 async with asyncio.timeout(self._patience):
                     await stack.enter_async_context(self._keys.of(key))
                     for kind in kinds:
+                        await stack.enter_async_context(self._shares.of(f"{kind} {project}"))
                         await stack.enter_async_context(self._kinds.of(kind))
                     await stack.enter_async_context(self._places.of(project))
             except (Overloaded, TimeoutError) as error:

@@ -23,9 +23,10 @@ from celeus.core.pools.rows.assembly import (
     assemble_form,
     without_nulls,
 )
+from celeus.core.pools.rows.fields import SIDE_FIELDS
 from celeus.core.pools.rows.pairs import side_faults
 from celeus.core.pools.rows.validation import PAYLOAD_RULE, Shape, Violation
-from celeus.core.pools.systems import SIDE_FIELDS, Lineup
+from celeus.core.pools.systems import Lineup
 
 FIELDS = frozenset({"id", "payload", "group", "answers"})
 SHOWN = ("answer", "payload")

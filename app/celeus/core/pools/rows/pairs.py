@@ -26,6 +26,7 @@ from celeus.core.pools.rows.assembly import (
     assemble_form,
     without_nulls,
 )
+from celeus.core.pools.rows.fields import SIDE_FIELDS
 from celeus.core.pools.rows.validation import (
     MAX_INT,
     PAYLOAD_RULE,
@@ -35,7 +36,7 @@ from celeus.core.pools.rows.validation import (
     is_number,
     stated_faults,
 )
-from celeus.core.pools.systems import SAME_ANSWER, SIDE_FIELDS, SIDES, OneLoss, Systems
+from celeus.core.pools.systems import SAME_ANSWER, SIDES, OneLoss, Systems
 
 FIELDS = frozenset(
     {"id", "payload", "surrogate", "surrogates", "proxy", "group", "known", "weight", *SIDES},

@@ -14,6 +14,7 @@ import numpy as np
 
 from celeus.core.canonical import EXACT, canonical_json
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.rows.fields import FIELDS
 from celeus.core.pools.weights import LARGEST_WEIGHT, LEAST_WEIGHT, WEIGHT_RULE
 from celeus.shorten import VALUE_LENGTH, as_json, printable
 
@@ -33,24 +34,6 @@ SUM_TOLERANCE = 1e-3
 """How far probabilities may be from summing to 1: what models print is rounded. They are divided
 by their sum afterwards."""
 
-FIELDS = frozenset(
-    {
-        "id",
-        "payload",
-        "surrogate",
-        "surrogates",
-        "proxy",
-        "target_probs",
-        "surrogate_probs",
-        "prediction",
-        "group",
-        "known",
-        "bound_reason",
-        "loss_lower",
-        "loss_upper",
-        "weight",
-    }
-)
 STATED = frozenset({"known", "loss_lower", "loss_upper", "bound_reason"})
 """Fields of a row that state something of its loss."""
 """Fields that only the items have of whose losses something is stated."""

@@ -65,6 +65,11 @@ class Candidates:
     def __post_init__(self) -> None:
         check_count(self.count)
 
+    @property
+    def shared(self) -> bool:
+        """False where no two systems gave the same answer, as by texts that decide nothing."""
+        return self.answer is not None and bool((self.answer != np.arange(self.count)).any())
+
     def differ(self, items: Indices, pairs: Pairs) -> Mask:
         """Whether the two answers of each pair to some items differ, shape [items, pairs]."""
         if self.answer is None:

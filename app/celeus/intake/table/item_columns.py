@@ -1,4 +1,4 @@
-"""The meaning of a CSV or Parquet table's columns for a row.
+"""Columns of a table whose rows are items already, and its rows.
 
 Lists are spread over columns, `target_probs.0`, `target_probs.1`, and so is a payload,
 `payload.question`, and what several systems answered, `answers.NAME.prediction`. Of metrics and
@@ -7,15 +7,21 @@ one column of lists or structs as well.
 """
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from celeus.core.pools.rows.validation import FIELDS
-from celeus.core.pools.systems import SIDE_FIELDS, SIDES
+from celeus.core.pools.rows.fields import FIELDS, SIDE_FIELDS
 from celeus.errors import InvalidValue
+from celeus.intake.sources.sheet import BadRow, SheetRow
 
+JsonReader = Callable[[bytes], object]
+"""Reads a JSON value; raises ValueError for what is none, InvalidValue for a repeated name."""
+MAX_MEMBERS = 32
+"""Members of a row; an item has at most sixteen."""
 MOST_COLUMNS = 20_000
 """Every batch costs some time for each."""
+SIDES = ("a", "b")
 _NUMBER = re.compile("0|[1-9][0-9]{0,5}")
 FLAT = ("known_loss", "known_label", "known_reason")
 """Columns that together are the field `known`."""
@@ -30,6 +36,20 @@ TABLED = {"surrogate_": "surrogates", "known_": "known", "group_": "groups"}
 PARTS = ("plain", "lists", "payloads", "answers", "tabled")
 """Members of a layout that columns go to."""
 PAYLOADS = ("payload", *(f"payload_{side}" for side in SIDES))
+
+
+_OURS = frozenset(
+    {
+        *("payload", "surrogate", "surrogates", "target_probs", "surrogate_probs", "proxy"),
+        *("known_loss", "known_label", "known_reason"),
+        *("loss_lower", "loss_upper", "bound_reason", "prediction_a", "prediction_b"),
+    }
+)
+"""Columns that no table but ours has."""
+_OUR_PARTS = (
+    *("payload.", "payload_a", "payload_b", "surrogates.", "surrogate_a", "surrogate_b"),
+    *("target_probs.", "surrogate_probs."),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +118,20 @@ class Layout:
         return row
 
 
-def cell_number(cell: str | None) -> object:
+def are_items(names: Sequence[str]) -> bool:
+    """Return whether columns, or members of a row, are those of an item of this service."""
+    if "id" not in names:
+        return False
+    if any(one in _OURS or one.startswith(_OUR_PARTS) for one in names):
+        return True
+    return all(one in PLAIN or one.startswith(tuple(TABLED)) or _of_several(one) for one in names)
+
+
+def _of_several(name: str) -> bool:
+    return name.startswith("answers.") and name.count(".") > 1
+
+
+def _cell_number(cell: str | None) -> object:
     """The number in a cell of text; the text itself where there is none, for the check to name."""
     if cell is None or "_" in cell:
         return cell
@@ -108,7 +141,7 @@ def cell_number(cell: str | None) -> object:
         return cell
 
 
-def cell_whole(cell: str) -> object:
+def _cell_whole(cell: str) -> object:
     """The whole number in a cell of text; the text itself where there is none."""
     digits = cell.removeprefix("-")
     return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 16 else cell
@@ -117,6 +150,79 @@ def cell_whole(cell: str) -> object:
 def named(row: dict[str, Any]) -> dict[str, Any]:
     """The row, with a whole number for its id as text."""
     return row | {"id": str(row["id"])} if type(row.get("id")) is int else row
+
+
+def narrow(row: SheetRow) -> SheetRow:
+    """The row, a whole number as its id as text.
+
+    A bad one where it has more members than are worth naming one by one.
+    """
+    if isinstance(row, BadRow):
+        return row
+    if len(row) > MAX_MEMBERS:
+        return BadRow(f"an object of at most {MAX_MEMBERS} members", f"{len(row)} members")
+    return named(row)
+
+
+def _cell_numbers(cells: list[str | None]) -> list[object]:
+    return [_cell_number(cell) for cell in cells]
+
+
+def _several_numbers(cells: list[str | None] | dict[str, str]) -> object:
+    """Surrogates in a list, or by the names of metrics."""
+    if isinstance(cells, dict):
+        return {name: _cell_number(cell) for name, cell in cells.items()}
+    return _cell_numbers(cells)
+
+
+_NUMBERS = ("surrogate", "proxy", "weight", "loss_lower", "loss_upper")
+_READERS: dict[str, Callable[[Any], object]] = {
+    **dict.fromkeys(_NUMBERS, _cell_number),
+    **dict.fromkeys(("target_probs", "surrogate_probs"), _cell_numbers),
+    "surrogates": _several_numbers,
+    "prediction": _cell_whole,
+}
+_SIDE_READERS = {"surrogate": _cell_number, "prediction": _cell_whole}
+
+
+def csv_row(layout: Layout, cells: list[str], json_of: JsonReader) -> SheetRow:
+    """The row in a line of texts, numbers as numbers; a bad one of another width."""
+    if len(cells) != layout.width:
+        rule = f"{layout.width} cells, as in the header"
+        return BadRow(rule, f"{len(cells)} cells: {','.join(cells)[:60]}")
+    texts = layout.texts
+    row = layout.row(
+        [cell or ("" if column in texts else None) for column, cell in enumerate(cells)]
+    )
+    for name in _READERS.keys() & row:
+        row[name] = _READERS[name](row[name])
+    if isinstance(row.get("known"), dict):
+        row["known"] |= _known_cells(row["known"])
+    sides = [row[side] for side in SIDES if isinstance(row.get(side), dict)]
+    if layout.answers:
+        sides += row[ANSWERS].values()
+    for side in sides:
+        side |= {
+            name: _SIDE_READERS[name](side[name])
+            for name in _SIDE_READERS.keys() & side
+            if side[name] is not None
+        }
+    for place in (row, *sides):
+        payload = place.get("payload")
+        if isinstance(payload, str) and payload.startswith("{"):
+            try:
+                place["payload"] = json_of(payload.encode())
+            except InvalidValue as error:
+                return BadRow(str(error.rule), str(error.value))
+            except ValueError:
+                pass
+    return row
+
+
+def _known_cells(known: dict[str, str]) -> dict[str, object]:
+    """Loss and label of a known item as numbers, or the losses known by metric."""
+    reads: dict[str, Callable[[str], object]] = {"label": _cell_whole, "reason": str}
+    return {name: reads.get(name, _cell_number)(cell) for name, cell in known.items()}
 
 
 def _place(name: str) -> tuple[str, Any]:

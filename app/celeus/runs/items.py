@@ -1,0 +1,278 @@
+"""Items of a session in process: as they are given, or read from any table or log."""
+
+import codecs
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from celeus.client.calls import file_answers
+from celeus.client.label_loop import finite
+from celeus.client.resuming import LOG
+from celeus.client.rows import line_of, lines_of, rows_of
+from celeus.core.canonical import named_once
+from celeus.core.pools.losses import LossScale
+from celeus.errors import InvalidValue, NeedsAnswer
+from celeus.intake.opening import SentFile, opened
+from celeus.intake.questions import in_python
+from celeus.intake.reading import items_of
+from celeus.intake.rows import Options
+from celeus.intake.sources.sheet import BadRow
+from celeus.intake.table.answers import options_of
+from celeus.intake.table.asking import Table
+from celeus.intake.table.item_columns import are_items
+from celeus.intake.table.roles import GUESSES, HIDDEN, Kind
+
+LINES = frozenset({".jsonl", ".ndjson"})
+_MOST_NAMED = 12
+_BESIDE_PAYLOAD = frozenset({"id", "group", "known", "weight", "prediction", HIDDEN})
+"""Roles of columns that no judge is shown."""
+_MALFORMED = (
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+)
+
+Row = Mapping[str, Any]
+Ends = tuple[float, float]
+
+
+def read_items(  # noqa: PLR0913 -- the answers, each by its name
+    source: object,
+    *,
+    mapping: Mapping[str, str] | None = None,
+    answer: str | None = None,
+    better: str | Sequence[str] | Mapping[str, str] | None = None,
+    scale: str | Ends | Mapping[str, Ends] | None = None,
+    missing: object = None,
+    repeats: str | None = None,
+    rows: str | None = None,
+    metric: str | None = None,
+    filter: str | None = None,  # noqa: A002 -- as `create_pool` has it
+    loss: str | tuple[float, float] = "zero_one",
+) -> list[dict[str, Any]]:
+    """Return the items in a table or a log: dicts with `id`, `payload` and more, for `certify`.
+
+    ``source`` is the path of a file (CSV, TSV, JSON, JSON Lines, Excel, Parquet, Arrow, also packed
+    with gzip, or the log of a tool), a DataFrame, a Dataset, or dicts with members of any names.
+    The judge sees `payload`; a guess of the loss is `surrogate`, an earlier verdict of people is
+    `known` and its item is never drawn. Rows that have these members already stay as they are.
+
+    ``mapping`` are roles by columns, such as `{"Frage": "question"}`, and a column that it leaves
+    out is hidden; without it they follow from names and values. ``answer`` is the column that is
+    judged. ``better`` is the direction of a score, `higher` or `lower`, ``scale`` its ends, such as
+    `(1, 5)`, each also by column; ``missing`` are values that stand for no score. ``repeats``
+    (`items`, `first`, `mean` or `COLUMN=VALUE`) says what rows of one id are, ``rows`` (`with_id`,
+    `all`) whether those without one are items, or which table of a file is meant. ``metric`` and
+    ``filter`` choose among those of a log. ``loss`` is that of the session: surrogates are on its
+    scale.
+
+    Raises `celeus.NeedsAnswer`, with all questions that are open and the arguments that answer
+    them, where the file does not say what a number means or what the judge is to see; and
+    `celeus.Refusal` for a file or a row that cannot be read.
+    """
+    told = {"answer": answer, "better": better, "scale": scale, "missing": missing}
+    told |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
+    _check_answers(told, mapping)
+    return _read(source, scale_of(loss), options_of(file_answers(told), mapping))
+
+
+def item_rows(items: object, scale: LossScale) -> Sequence[Row]:
+    """Return items for a pool of this scale: as they stand, or what their columns make of them."""
+    if isinstance(items, str | os.PathLike):
+        path = Path(items)
+        return plain_rows(path) if _are_lines_of_items(path) else _read(path, scale)
+    table = list[object](rows_of(items))
+    if table and isinstance(table[0], Mapping) and not _are_items(table[0]):
+        return _read(table, scale)
+    return plain_rows(table)
+
+
+def plain_rows(items: object) -> list[Row]:
+    """Return rows as JSON values: NumPy's numbers as numbers, without members that are None."""
+    if isinstance(items, str | os.PathLike):
+        items = _lines(Path(items))
+    table: Iterable[object] = rows_of(items)
+    return [json.loads(line_of(row, number)) for number, row in enumerate(table, start=1)]
+
+
+def scale_of(loss: object) -> LossScale:
+    """Return the scale of a loss: `zero_one`, or the ends of a bounded one."""
+    if loss == "zero_one":
+        return LossScale.of("zero_one", None, None)
+    return LossScale.of(*bounded(loss))
+
+
+def bounded(loss: object) -> tuple[Literal["bounded"], float, float]:
+    """Return the kind and the ends of a bounded loss; refuses what is none."""
+    rule = "zero_one, or the two ends of a bounded loss"
+    if not isinstance(loss, tuple | list) or len(loss) != len(("lower", "upper")):
+        raise InvalidValue(f"loss must be {rule}", field="loss", rule=rule, value=loss)
+    lower, upper = (finite(end, "an end of the loss", "loss") for end in loss)
+    return "bounded", lower, upper
+
+
+def _check_answers(answers: Mapping[str, object], mapping: object) -> None:
+    """Refuse answers of another type, which only the intake of files would meet."""
+    for name in ("answer", "repeats", "rows", "metric", "filter"):
+        if not isinstance(answers[name], str | None):
+            raise InvalidValue(f"{name} must be text", field=name, rule="text", value=answers[name])
+    if mapping is not None and not _is_mapping(mapping):
+        rule = 'roles by columns, such as {"Frage": "question"}'
+        raise InvalidValue(f"mapping must be {rule}", field="mapping", rule=rule, value=mapping)
+
+
+def _is_mapping(mapping: object) -> bool:
+    return isinstance(mapping, Mapping) and all(
+        isinstance(text, str) for pair in mapping.items() for text in pair
+    )
+
+
+def _are_items(row: Mapping[Any, Any]) -> bool:
+    return are_items([str(name) for name in row])
+
+
+def _read(source: object, scale: LossScale, options: Options | None = None) -> list[dict[str, Any]]:
+    path = str(Path(source)) if isinstance(source, str | os.PathLike) else None
+    name = path or "the table"
+    with _opened(source) as file:
+        called = "" if path is None else Path(path).name
+        given = SentFile(called, options=options or Options())
+        try:
+            return _items(file, given, Kind(scale.lower, scale.upper), name)
+        except NeedsAnswer as refusal:
+            raise _asked(refusal, path, scale) from None
+        except InvalidValue as refusal:
+            raise _of_source(refusal, name) from None
+        except _MALFORMED as error:
+            detail = f"{name} cannot be read: {type(error).__name__}: {error}"
+            rule = "a table, or a whole log of a finished run"
+            raise InvalidValue(detail, field="items", rule=rule) from error
+
+
+def _of_source(refusal: InvalidValue, name: str) -> InvalidValue:
+    """The refusal with the name of the source, the rule and the value in its text."""
+    if refusal.field == "system_a":
+        rule = "items of one system; `celeus.compare` takes the answers of each of two"
+        detail = f"{name} holds pairs of answers: expected {rule}"
+        return InvalidValue(detail, field="items", rule=rule)
+    field = None if refusal.field in {"body", "items"} else refusal.field
+    line = InvalidValue(refusal.detail, field=field, rule=refusal.rule, value=refusal.value).line
+    detail = line if name in line else f"{name}: {line}"
+    return InvalidValue(detail, field=field, rule=refusal.rule, value=refusal.value)
+
+
+@contextmanager
+def _opened(source: object) -> Iterator[IO[bytes]]:
+    if isinstance(source, str | os.PathLike):
+        with _file(Path(source)) as file:
+            yield file
+        return
+    with lines_of(map(_without_nan, rows_of(source))) as lines:
+        if not lines.tell():
+            raise InvalidValue("there are no items", field="items", rule="at least one item")
+        yield lines
+
+
+def _file(path: Path) -> IO[bytes]:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="items") from error
+
+
+def _without_nan(row: object) -> object:
+    """The row without members that are NaN, which stands for a missing value in a table."""
+    if not isinstance(row, Mapping):
+        return row
+    return {
+        name: value
+        for name, value in row.items()
+        if not (isinstance(value, float) and math.isnan(value))
+    }
+
+
+def _items(file: IO[bytes], given: SentFile, kind: Kind, name: str) -> list[dict[str, Any]]:
+    json_of = partial(json.loads, object_pairs_hook=named_once)
+    with closing(opened(file, given)) as sheets:
+        sheet = next(sheet for sheet in sheets if sheet is not None)
+        read = items_of(sheet, kind, given.options, json_of=json_of)
+        found = next(items for items in read if items is not None)
+        if found.table is not None and found.table.source != "given":
+            LOG.warning("celeus: %s: %s", name, _told(found.table))
+        lines = list(found.rows)
+    bad = [(line, row) for line, row in lines if isinstance(row, BadRow)]
+    if bad:
+        raise _bad_rows(bad, name)
+    return [row for _, row in lines if not isinstance(row, BadRow)]
+
+
+def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str) -> InvalidValue:
+    (line, row), more = bad[0], len(bad) - 1
+    detail = f"line {line} of {name} cannot be read"
+    if more:
+        detail += f", nor can {more} other{'s' if more > 1 else ''}"
+    return InvalidValue(detail, field="items", rule=row.rule, value=row.text)
+
+
+def _told(table: Table) -> str:
+    """The members that items have, with the columns they are from, and the columns hidden."""
+    parts: dict[str, list[str]] = {}
+    for column in table.columns:
+        name, role = column.name, column.role
+        if role in GUESSES:
+            parts.setdefault("surrogate", []).append(name)
+        elif role in _BESIDE_PAYLOAD:
+            parts.setdefault(role, []).append(name)
+        else:
+            shown = name if role in {"payload", name} else f"{role} ({name})"
+            parts.setdefault("payload", []).append(shown)
+    return "; ".join(
+        f"{part}: {', '.join(names[:_MOST_NAMED])}{', …' if len(names) > _MOST_NAMED else ''}"
+        for part, names in parts.items()
+    )
+
+
+def _asked(refusal: NeedsAnswer, path: str | None, scale: LossScale) -> NeedsAnswer:
+    """The same questions, with the call that answers them."""
+    names = dict.fromkeys(question["name"] for question in refusal.questions)
+    answers = [f"{name}=…" for name in names]
+    if scale.kind != "zero_one":
+        answers.append(f"loss=({scale.lower:g}, {scale.upper:g})")
+    source = "items" if path is None else json.dumps(path, ensure_ascii=False)
+    call = f"celeus.read_items({source}, {', '.join(answers)})"
+    head = f"{path or 'the table'} leaves questions open; {call} takes the answers:"
+    told = NeedsAnswer("\n".join([head, *in_python(refusal.questions)]), field=refusal.field)
+    told.more.update(refusal.more)
+    return told
+
+
+def _are_lines_of_items(path: Path) -> bool:
+    """Return True for JSON Lines whose first row is an item."""
+    if path.suffix.lower() not in LINES:
+        return False
+    with _file(path) as file:
+        first = next((line for line in file if line.strip()), b"")
+    try:
+        row = json.loads(first.removeprefix(codecs.BOM_UTF8))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and _are_items(row)
+
+
+def _lines(path: Path) -> list[Row]:
+    if path.suffix.lower() not in LINES:
+        rule = "a file of JSON lines, named " + " or ".join(sorted(LINES))
+        raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
+    with _file(path) as file:
+        lines = file.read().removeprefix(codecs.BOM_UTF8).split(b"\n")
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows += [json.loads(line)] if line.strip() else []
+        except (ValueError, RecursionError) as error:
+            message = f"line {number} of {path} is no JSON: {error}"
+            raise InvalidValue(message, field="items") from error
+    return rows

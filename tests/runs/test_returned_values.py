@@ -1,0 +1,65 @@
+"""Numbers of other kinds that a judge returns, and a best system whose texts decide nothing."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+import celeus
+
+IDS = [f"item-{number}" for number in range(4)]
+ITEMS = [{"id": name, "payload": {"name": name}} for name in IDS]
+
+
+def test_a_decimal_is_a_number(tmp_path: Path) -> None:
+    """Money and marks are often decimals."""
+    session = celeus.certify(
+        ITEMS, lambda _: Decimal("0.25"), loss=(0, 1), budget="all", file=tmp_path / "run"
+    )
+    assert session.status().lower == session.status().upper == 0.25
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**400, Decimal("NaN"), Decimal("sNaN"), Decimal("1e999")],
+    ids=["integer", "nan", "signalling nan", "decimal"],
+)
+def test_numbers_that_no_float_holds_are_refused(tmp_path: Path, value: object) -> None:
+    """They are refused by a sentence, not by an exception of arithmetic."""
+    with pytest.raises(celeus.Refusal, match="must be a finite number"):
+        celeus.certify(ITEMS, lambda _: value, budget="all", file=tmp_path / "run")
+
+
+def test_true_is_no_grade(tmp_path: Path) -> None:
+    """On a scale from 1 to 5 it would be the worst grade."""
+    with pytest.raises(celeus.Refusal, match="a number from 1 to 5, and is True"):
+        celeus.certify(
+            ITEMS,
+            lambda _: True,
+            loss=(1, 5),
+            score=("grade", "higher"),
+            budget="all",
+            file=tmp_path / "run",
+        )
+
+
+@pytest.mark.parametrize("normalisation", [None, "exact"])
+def test_equal_texts_are_assumed_equal_only_where_they_decide(
+    tmp_path: Path, normalisation: str | None
+) -> None:
+    """Without a normalisation equal answers are judged apart, and nothing is assumed of them."""
+    systems = {
+        "one": dict.fromkeys(IDS, "yes"),
+        "two": dict(zip(IDS, ("yes", "yes", "no", "no"), strict=True)),
+        "three": dict.fromkeys(IDS, "no"),
+    }
+    session = celeus.best(
+        systems,
+        lambda turn: [float(answer.answer == "no") for answer in turn.answers],
+        normalisation=normalisation,
+        budget="all",
+        file=tmp_path / "run",
+    )
+    session.close()
+    assumed = b"same_answers" in session.certificate()
+    assert assumed == (normalisation is not None)
