@@ -487,13 +487,13 @@ def test_a_score_of_another_scale_is_hidden_for_its_scale() -> None:
 def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
     def rows() -> Iterator[tuple[int, dict[str, Any]]]:
         for number in range(3):
-            read.append(number)
+            taken.append(number)
             yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
 
-    read: list[int] = []
+    taken: list[int] = []
     with pytest.raises(InvalidValue, match="too many columns"):
         columns_of(Sheet("json", rows))
-    assert read == [0]
+    assert taken == [0]
 
 
 def test_a_preference_for_the_second_answer_is_a_loss_of_the_first() -> None:
@@ -514,3 +514,22 @@ def test_a_metric_that_is_given_is_not_that_of_the_last_file() -> None:
     before = Remembered({"id": "id", "q": "question", "x": "score", "y": "hidden"})
     table = read(rows, known=known, remembered=[before], metric="y")
     assert roles(table) == {"q": "question", "y": "score"}
+
+
+def test_a_table_whose_first_row_is_no_header_is_refused() -> None:
+    row = {"How many are in # of them?": "How many are in # of them?", "It has #.": "It has #."}
+    rows = [dict(zip(row, one.values(), strict=True)) for one in several(row)]
+    with pytest.raises(InvalidValue, match="rows for names") as refused:
+        read(rows)
+    assert "`mapping`" in str(refused.value.rule)
+    mapping = dict(zip(row, ("question", "answer"), strict=True))
+    assert len(items(read(rows, mapping=mapping))) == 6
+
+
+def test_roles_of_one_system_are_not_taken_for_two() -> None:
+    rows = several({"question": "Why #?", "m": "So #, it is.", "n": "Not #, it is."})
+    before = Remembered({"question": "question", "m": "answer", "n": "hidden"})
+    assert read(rows, remembered=[before]).source == "remembered"
+    assert questions(rows, TWO, remembered=[before]) == {
+        "mapping": ["answer_a", "answer_b", "hidden"]
+    }

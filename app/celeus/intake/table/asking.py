@@ -24,6 +24,7 @@ from celeus.intake.table.roles import (
     candidates,
     guessed,
     is_ambiguous,
+    is_headless,
     labels,
     rivals,
     sentences,
@@ -74,6 +75,9 @@ def answered(
     columns = columns_of(sheet)
     placed, source, options = _placed(sheet, columns, kind, options, remembered)
     questions = []
+    if source == "guessed" and is_headless(columns, placed):
+        rule = "names of the columns first; where these are names, a `mapping` of them"
+        raise refused("The columns have rows for names.", rule, columns[0].name[:_EXAMPLE])
     if options.answer is not None:
         placed = with_answer(placed, options.answer)
         questions = _beside(sheet, columns, placed) if source == "guessed" else []
@@ -107,10 +111,17 @@ def _placed(
     if options.roles is not None:
         return by_mapping(columns, options.roles), "given", options
     names = {column.name for column in columns}
-    before = next((one for one in remembered if one.roles.keys() == names), None)
+    before = next(
+        (
+            one
+            for one in remembered
+            if one.roles.keys() == names and kind.two == ({*SIDES} <= {*one.roles.values()})
+        ),
+        None,
+    )
     named = options.metric is not None and sheet.known is not None and sheet.known.metrics
     if before is not None and options.answer is None and not named:
-        why = "given for the last file of these columns"
+        why = "as for the last file of these columns"
         placed = by_mapping(columns, before.roles, why)
         return placed, "remembered", options.after(before.options)
     if sheet.known is not None:

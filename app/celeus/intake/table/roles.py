@@ -262,6 +262,15 @@ def rivals(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     return [*judged, *found] if found else []
 
 
+def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
+    """Return True where no name is known and one is a sentence as its values are: a row itself."""
+    if any(column.source == "name" and column.role != HIDDEN for column in placed):
+        return False
+    return any(
+        len(column.name.split()) >= _SENTENCE and _are_sentences(column) for column in columns
+    )
+
+
 def sentences(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Hidden columns of sentences, whatever they are called."""
     hidden = {column.name for column in placed if column.role == HIDDEN}
