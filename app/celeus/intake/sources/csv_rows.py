@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from itertools import count
 
@@ -10,6 +11,8 @@ from celeus.intake.sources.files import HEAD, Source
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
 from celeus.intake.sources.unpacking import TABLES, encoding_of, text_of
 
+_RULE = re.compile(r"\s*(?::?-{3,}:?\s*)?")
+"""A cell of the line below the header of a table in Markdown."""
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LONGEST_CELL = 4 << 20
 _LONGEST_FAULT = 100
@@ -113,6 +116,8 @@ def _rows(
                 continue
             elif header:
                 header = False
+            elif separator == "|" and all(map(_RULE.fullmatch, cells)):
+                continue
             elif len(cells) != len(names):
                 held = f"{len(cells)} cells: {separator.join(cells)[:60]}"
                 yield number, BadRow(f"{len(names)} cells, as in the header", held)
