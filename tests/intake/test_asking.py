@@ -487,7 +487,6 @@ def test_a_score_of_another_scale_is_hidden_for_its_scale() -> None:
 def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
     def rows() -> Iterator[tuple[int, dict[str, Any]]]:
         for number in range(3):
-<<<<<<< HEAD
             looked.append(number)
             yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
 
@@ -495,15 +494,6 @@ def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
     with pytest.raises(InvalidValue, match="too many columns"):
         columns_of(Sheet("json", rows))
     assert looked == [0]
-=======
-            taken.append(number)
-            yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
-
-    taken: list[int] = []
-    with pytest.raises(InvalidValue, match="too many columns"):
-        columns_of(Sheet("json", rows))
-    assert taken == [0]
->>>>>>> att2
 
 
 def test_a_preference_for_the_second_answer_is_a_loss_of_the_first() -> None:
