@@ -43,9 +43,14 @@ def read(
 
 def questions(rows: list[dict[str, Any]], kind: Kind | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401
     """The values of the choices by the names of the questions."""
+    asked = asked_of(rows, kind, **more).questions
+    return {one["name"]: [c["value"] for c in one["choices"]] for one in asked}
+
+
+def asked_of(rows: list[dict[str, Any]], kind: Kind | None = None, **more: Any) -> NeedsAnswer:  # noqa: ANN401
     with pytest.raises(NeedsAnswer) as refused:
         read(rows, kind, **more)
-    return {one["name"]: [c["value"] for c in one["choices"]] for one in refused.value.questions}
+    return refused.value
 
 
 def items(table: Table) -> list[dict[str, Any]]:
@@ -415,16 +420,86 @@ def test_answers_are_the_same_after_a_way_through_options() -> None:
     assert answers_of(Options()) == {}
 
 
+@pytest.mark.parametrize("name", ["gpt_answer", "llama-3-8b", "gpt4_output", "answer (3)"])
+def test_an_answer_beside_what_may_be_the_answer_of_a_model_is_asked(name: str) -> None:
+    rows = several({"question": "Why #?", "answer": "Gold #.", name: "A # of a model."})
+    assert questions(rows) == {"answer": ["answer", name]}
+    assert roles(read(rows, answer=name)) == {"question": "question", name: "answer"}
+    assert roles(read(rows, answer="answer")) == {"question": "question", "answer": "answer"}
+
+
+def test_an_answer_beside_a_reference_or_remarks_is_not_asked() -> None:
+    rows = several({"question": "Why #?", "answer": "So #.", "notes": "seen # times"})
+    assert roles(read(rows)) == {"question": "question", "answer": "answer"}
+    rows = several({"question": "Why #?", "answer": "Gold #.", "pred": "So #."})
+    assert roles(read(rows)) == {"question": "question", "answer": "reference", "pred": "answer"}
+
+
+def test_a_model_column_of_sentences_may_be_what_is_judged() -> None:
+    rows = several({"question": "Why #?", "model": "It is so, said # of them."})
+    assert questions(rows) == {"answer": ["model", "question"]}
+
+
+@pytest.mark.parametrize("name", ["review", "comment_text", "feedback"])
+def test_a_label_is_not_shown_in_place_of_the_text_it_is_of(name: str) -> None:
+    rows = several({name: "A text of # words here.", "sentiment": "kind #"})
+    assert questions(rows) == {"answer": ["sentiment", name]}
+    assert roles(read(rows, answer=name)) == {name: "answer"}
+
+
+def test_what_is_shown_beside_a_named_answer_is_asked_where_nothing_is() -> None:
+    rows = several({"tweet": "A text of # words here.", "predicted": "kind #", "level": "low #"})
+    refusal = asked_of(rows, answer="predicted")
+    assert [(one["name"], one["column"]) for one in refusal.questions] == [("mapping", "tweet")]
+    columns: Any = refusal.more["columns"]
+    placed = {one["name"]: one["role"] for one in columns}
+    table = read(rows, mapping=placed | {"tweet": "payload"}, answer="predicted")
+    assert roles(table) == {"tweet": "payload", "predicted": "answer"}
+
+
+@pytest.mark.parametrize(
+    "row", [{"foo": "#", "bar": "1#"}, {"error": "slow down", "status": "late"}]
+)
+def test_items_of_which_nothing_is_shown_are_asked(row: dict[str, Any]) -> None:
+    assert questions(several(row)) == {"mapping": ["payload", "hidden"]}
+    assert items(read(several(row | {"id": "i#"})))[0] == {"id": "i0"}
+
+
+def test_rows_of_one_id_may_be_chosen_by_their_model() -> None:
+    row = {"id": "i#", "question": "Why #?", "answer": "So #."}
+    rows = several(row | {"model": "m-1"}) + several(row | {"model": "m-2"})
+    assert questions(rows) == {"repeats": ["items", "first", "model=m-1", "model=m-2"]}
+    assert len(items(read(rows, repeats="model=m-2"))) == 6
+
+
+def test_rows_of_several_models_are_asked_where_they_share_a_question() -> None:
+    rows = several({"question": "Why #?", "answer": "So #.", "model": "m-1"})
+    others: dict[str, Any] = {"question": "And #?", "answer": "So.", "model": "m-1"}
+    assert len(items(read(rows + several(others)))) == 12
+    rows += several({"question": "Why #?", "answer": "Not #.", "model": "m-2"})
+    assert questions(rows) == {"repeats": ["items", "first", "model=m-1", "model=m-2"]}
+    assert [item["payload"]["answer"] for item in items(read(rows, repeats="model=m-2"))] == [
+        f"Not {at}." for at in range(6)
+    ]
+
+
+def test_a_score_of_another_scale_is_hidden_for_its_scale() -> None:
+    rows = several({"question": "Why #?", "answer": "So #."})
+    table = read([row | {"score": 10 * at} for at, row in enumerate(rows, 1)])
+    (hidden,) = (column for column in table.columns if column.role == "hidden")
+    assert "needs a scale" in hidden.why
+
+
 def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
     def rows() -> Iterator[tuple[int, dict[str, Any]]]:
         for number in range(3):
-            begun.append(number)
+            looked.append(number)
             yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
 
-    begun: list[int] = []
+    looked: list[int] = []
     with pytest.raises(InvalidValue, match="too many columns"):
         columns_of(Sheet("json", rows))
-    assert begun == [0]
+    assert looked == [0]
 
 
 def test_a_preference_for_the_second_answer_is_a_loss_of_the_first() -> None:
@@ -445,6 +520,25 @@ def test_a_metric_that_is_given_is_not_that_of_the_last_file() -> None:
     before = Remembered({"id": "id", "q": "question", "x": "score", "y": "hidden"})
     table = read(rows, known=known, remembered=[before], metric="y")
     assert roles(table) == {"q": "question", "y": "score"}
+
+
+def test_a_table_whose_first_row_is_no_header_is_refused() -> None:
+    row = {"How many are in # of them?": "How many are in # of them?", "It has #.": "It has #."}
+    rows = [dict(zip(row, one.values(), strict=True)) for one in several(row)]
+    with pytest.raises(InvalidValue, match="rows for names") as refused:
+        read(rows)
+    assert "`mapping`" in str(refused.value.rule)
+    mapping = dict(zip(row, ("question", "answer"), strict=True))
+    assert len(items(read(rows, mapping=mapping))) == 6
+
+
+def test_roles_of_one_system_are_not_taken_for_two() -> None:
+    rows = several({"question": "Why #?", "m": "So #, it is.", "n": "Not #, it is."})
+    before = Remembered({"question": "question", "m": "answer", "n": "hidden"})
+    assert read(rows, remembered=[before]).source == "remembered"
+    assert questions(rows, TWO, remembered=[before]) == {
+        "mapping": ["answer_a", "answer_b", "hidden"]
+    }
 
 
 def test_a_place_and_rows_without_an_id_are_both_answered() -> None:

@@ -232,6 +232,12 @@ def test_what_excel_saves_under_windows_is_read_and_said() -> None:
     assert [row for _, row in found.rows()] == [{"Straße": "Große Allee", "Größe": "7"}]
 
 
+def test_the_line_below_the_header_of_a_markdown_table_is_no_row() -> None:
+    text = b"| question | answer |\n|:---|---:|\n| Why? | So. |\n| And? | --- |\n"
+    (sheet,) = filter(None, opened(io.BytesIO(text), SentFile("table.csv")))
+    assert [line for line, _ in sheet.rows()] == [3, 4]
+
+
 def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
     rows = list(sheet(b",a,a\n1,2,3\n").rows())
     assert rows == [(2, {"column 1": "1", "a": "2", "a (3)": "3"})]

@@ -192,7 +192,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a quote": (
         lambda: celeus.read_items(write("a.csv", 'question,answer\n"a,b\nc,d\n')),
-        "a.csv: A quote is opened and not closed: line 2; expected cells",
+        "A quote is opened and not closed: line 2 of a.csv; expected cells",
     ),
     "a way": (
         lambda: celeus.read_items(SCORED, better="up"),

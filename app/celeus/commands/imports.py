@@ -297,7 +297,7 @@ def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     logs = read(form, given, options)
     rows = rows_of(logs)
     pool = _pool(rows, options, shared)
-    _print(told(logs))
+    _print([*told(logs), *_on_scale(options)])
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     # What is tested has losses: without a model that is named, those of the last one
@@ -324,6 +324,14 @@ def _pool(rows: "list[Row]", options: "Options", shared: CommonOptions) -> "Join
     if shared.each_output:
         return each_output(rows)
     return join(rows, shared.truth, own_confidence=options.own_confidence)
+
+
+def _on_scale(options: "Options") -> list[str]:
+    """Return a line on what a loss is of a score that has other ends than 0 and 1."""
+    low, high = options.scale
+    if (low, high) == (0.0, 1.0):
+        return []
+    return [f"losses are from 0 to 1: 0.1 of them is {(high - low) / 10:g} of the score"]
 
 
 def _print(lines: list[str]) -> None:

@@ -12,8 +12,10 @@ from celeus.intake.table.items import Facts, Items
 from celeus.intake.table.numbers import Measure, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
+    GUESSES,
     HIDDEN,
     JUDGED,
+    SEEN,
     SIDES,
     Kind,
     Placed,
@@ -22,7 +24,10 @@ from celeus.intake.table.roles import (
     candidates,
     guessed,
     is_ambiguous,
+    is_headless,
     labels,
+    rivals,
+    sentences,
     with_answer,
 )
 
@@ -70,8 +75,12 @@ def answered(
     columns = columns_of(sheet)
     placed, source, options = _placed(sheet, columns, kind, options, remembered)
     questions = []
+    if source == "guessed" and is_headless(columns, placed):
+        rule = "names of the columns first; where these are names, a `mapping` of them"
+        raise refused("The columns have rows for names.", rule, columns[0].name[:_EXAMPLE])
     if options.answer is not None:
         placed = with_answer(placed, options.answer)
+        questions = _beside(sheet, columns, placed) if source == "guessed" else []
     elif source == "guessed":
         questions = _judged(sheet, columns, placed, kind)
     if not kind.two and {*SIDES} <= {column.role for column in placed}:
@@ -109,10 +118,17 @@ def _placed(
     if options.roles is not None:
         return by_mapping(columns, options.roles), "given", options
     names = {column.name for column in columns}
-    before = next((one for one in remembered if one.roles.keys() == names), None)
+    before = next(
+        (
+            one
+            for one in remembered
+            if one.roles.keys() == names and kind.two == ({*SIDES} <= {*one.roles.values()})
+        ),
+        None,
+    )
     named = options.metric is not None and sheet.known is not None and sheet.known.metrics
     if before is not None and options.answer is None and not named:
-        why = "given for the last file of these columns"
+        why = "as for the last file of these columns"
         placed = by_mapping(columns, before.roles, why)
         return placed, "remembered", options.after(before.options)
     if sheet.known is not None:
@@ -126,12 +142,16 @@ def _judged(
     """The question which column is judged, where none is known to be."""
     roles = {column.role for column in placed}
     if roles & JUDGED:
-        return []
+        return _which(sheet, columns, rivals(columns, placed), [])
     possible = candidates(columns, placed)
     possible += [column.name for column in placed if is_ambiguous(column)]
     itself = [column.name for column in placed if column.role in ASKS]
     if not possible and sheet.known is None:
         possible = labels(columns, placed)
+    if not roles & SEEN and not ("id" in roles and roles & {*GUESSES}):
+        possible += [name for name in sentences(columns, placed) if name not in possible]
+        if not possible and "id" not in roles:
+            return _shown(sheet, [column.name for column in placed])
     if not possible:
         return []
     if kind.two:
@@ -141,6 +161,15 @@ def _judged(
         return [
             Question("mapping", text, choices, name, example) for name in possible[:_MOST_CHOICES]
         ]
+    return _which(sheet, columns, possible, itself)
+
+
+def _which(
+    sheet: Sheet, columns: Sequence[Column], possible: Sequence[str], itself: Sequence[str]
+) -> list[Question]:
+    """The question which of these is judged, or whether one of ``itself`` is, without an answer."""
+    if not possible:
+        return []
     text = "Which column is judged?"
     if len(possible) > 1:
         text += " Two that are to be compared are the answers of a pool of two systems."
@@ -150,6 +179,21 @@ def _judged(
     )
     answers += tuple(Choice(name, "judged itself, with no answer to it") for name in itself)
     return [Question("answer", text, answers, None, _example(sheet))]
+
+
+def _beside(sheet: Sheet, columns: Sequence[Column], placed: Sequence[Placed]) -> list[Question]:
+    """The question what is shown beside the answer that was named, where only that is."""
+    if {column.role for column in placed} & SEEN != {"answer"}:
+        return []
+    return _shown(sheet, sentences(columns, placed))
+
+
+def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
+    """The question whether judges see these columns."""
+    text = "What do judges see of a row? Give a `mapping` of all columns."
+    choices = Choice("payload", "judges see it"), Choice(HIDDEN, "they do not")
+    example = _example(sheet)
+    return [Question("mapping", text, choices, name, example) for name in names[:_MOST_CHOICES]]
 
 
 def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question]:

@@ -19,7 +19,16 @@ from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import messages_of
 from celeus.intake.table.columns import Column, flat, is_missing, kept, number_of, picture_of, shown
 from celeus.intake.table.numbers import Measure, Numbers, Outside
-from celeus.intake.table.roles import GUESSES, HIDDEN, SHOWN, SIDES, Placed, is_run
+from celeus.intake.table.roles import (
+    ASKS,
+    GUESSES,
+    HIDDEN,
+    SHOWN,
+    SIDES,
+    Placed,
+    is_of_models,
+    is_run,
+)
 
 HEARTBEAT_ROWS = 20_000
 LABELLED = "labelled before"
@@ -104,9 +113,16 @@ class Items:
         self._id = next((name for name, role in self._roles.items() if role == "id"), None)
         repeats = sheet.known.repeats if sheet.known is not None else ()
         names = [column.name for column in columns]
-        self._runs = [name for name in names if name in repeats or is_run(name)]
-        texts = [name for name, role in self._roles.items() if role in {*SHOWN, *SIDES}]
-        self._texts = texts if self._runs and self._id is None else []
+        runs = [name for name in names if name in repeats or is_run(name)]
+        models = [
+            column.name
+            for column in columns
+            if is_of_models(column.name) and len({*map(shown, column.values)}) > 1
+        ]
+        self._runs = runs + [name for name in models if name not in runs]
+        same = {*SHOWN, *SIDES} if runs else ASKS if models else ()
+        texts = [name for name, role in self._roles.items() if role in same]
+        self._texts = texts if self._id is None else []
         self._repeats, self._only = _repeats(options, [column.name for column in columns])
         self._with_id = options.items == "with_id" and self._id is not None
         self._guess: Guess | None = None

@@ -17,6 +17,8 @@ from celeus.intake.table.columns import Column, is_messages, is_picture_text, sh
 SHOWN = ("question", "answer", "reference", "image", "messages", "text", "choices", "instructions")
 """Roles of what a judge is shown, by the names that these have in a payload."""
 SIDES = ("answer_a", "answer_b")
+SEEN = frozenset({*SHOWN, *SIDES, "payload"})
+"""Roles of what a judge sees."""
 GUESSES = ("surrogate", "score")
 NUMBERS = (*GUESSES, "known", "weight", "prediction")
 HIDDEN = "hidden"
@@ -57,10 +59,11 @@ _NAMES: Mapping[str, str] = {
     " request question_text question_content problem_statement input frage pregunta pergunta"
     " domanda questions goal human",
     "answer": "model_answer model_response model_output response actual_output prediction"
-    " predicted_answer prediction_text predicted_text llm_answer llm_response llm_output"
-    " assistant_response generated_text generated_answer generation completion output reply answer"
-    " assistant hypothesis candidate summary translation caption antwort respuesta réponse reponse"
-    " resposta risposta filtered_resps modellantwort",
+    " predicted_answer prediction_text predicted_text pred preds actual"
+    " llm_answer llm_response llm_output assistant_response generated_text generated_answer"
+    " generation completion output reply answer assistant hypothesis candidate summary"
+    " translation caption antwort respuesta réponse reponse resposta risposta filtered_resps"
+    " modellantwort",
     "reference": "reference reference_answer references expected expected_output expected_answer"
     " ground_truth gold gold_answer golden correct_answer right_answer best_answer ideal target"
     " truth solution answers musterlösung musterloesung lösung loesung referenz erwartet",
@@ -89,6 +92,9 @@ _PAIRS = re.compile(
 )
 _NAMED_PAIRS = re.compile(r"(?:model|system|assistant)_?([ab12])")
 """What two systems said; or their names, where they are short."""
+_ANSWERS = words("answer antwort respuesta réponse reponse resposta risposta")
+"""Names of what a model answered, and as often of what it is held against."""
+_REMARKS = words("note notes remark remarks tag tags hint hints")
 _CHOSEN = {"chosen": "answer_a", "rejected": "answer_b"}
 _OPTIONS = re.compile(r"[A-H]")
 _GENERIC = words("text value content raw output body completion label message parts string")
@@ -238,6 +244,43 @@ def candidates(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]
     return [one.name for one in columns if one.name in hidden and _may_be_judged(one)]
 
 
+def rivals(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
+    """What is judged where it is only called an answer, and hidden texts that may be it instead.
+
+    Empty where there are none, or where a reference stands beside it.
+    """
+    judged = [one.name for one in placed if one.role == "answer" and one.source == "name"]
+    if not judged or _last(judged[0]) not in _ANSWERS:
+        return []
+    if any(column.role == "reference" for column in placed):
+        return []
+    possible = {*candidates(columns, placed)}
+    found = [
+        column.name
+        for column in columns
+        if column.name in possible
+        and _distinct(column) > 1
+        and not _divides(column.values)
+        and not _tokens(column.name) & _REMARKS
+    ]
+    return [*judged, *found] if found else []
+
+
+def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
+    """Return True where no name is known and one is a sentence as its values are: a row itself."""
+    if any(column.source == "name" and column.role != HIDDEN for column in placed):
+        return False
+    return any(
+        len(column.name.split()) >= _SENTENCE and _are_sentences(column) for column in columns
+    )
+
+
+def sentences(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
+    """Hidden columns of sentences, whatever they are called."""
+    hidden = {column.name for column in placed if column.role == HIDDEN}
+    return [column.name for column in columns if column.name in hidden and _are_sentences(column)]
+
+
 def labels(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Hidden columns of texts that are called a label: of a classifier, or of people."""
     hidden = {column.name for column in placed if column.role == HIDDEN}
@@ -262,6 +305,12 @@ def higher_by_name(name: str) -> bool | None:
     if _HIGHER & set(names):
         return True
     return False if _LOWER & set(names) else None
+
+
+def is_of_models(column: str) -> bool:
+    """Return True if the rows of one item may differ by the model that this column names."""
+    tokens = _tokens(column)
+    return bool(tokens & _MODELS) and tokens <= _OF_MODELS
 
 
 def is_run(column: str) -> bool:
@@ -362,11 +411,17 @@ class _Guess:
         return any(people & _tokens(column.name) for column in self._columns)
 
     def _gold(self) -> None:
-        """Beside what a model answered, a column `answer` is what it is held against."""
-        if self._has("reference") or not self._has("answer", *SIDES):
+        """Beside what a model answered, a column `answer` is what it is held against.
+
+        Another of the same name is not, nor is a part of it.
+        """
+        judged = [one.name for one in self._found.values() if one.role in {"answer", *SIDES}]
+        if self._has("reference") or not judged:
             return
         for column in self._left():
             names, parents = _effective(column.name)
+            if column.name.lower().startswith(judged[0].lower()):
+                continue
             if "answer" in names and not _are_verdicts(parents) and not _verdicts_stand(column):
                 self._take(column, "reference", "its name, beside what was answered")
                 return
@@ -399,7 +454,8 @@ class _Guess:
         if self._has(*JUDGED, *ASKS):
             return
         left = [column for column in self._left() if _may_be_judged(column)]
-        if len(left) == 1:
+        others = [column for column in self._left() if column not in left]
+        if len(left) == 1 and not any(map(_are_sentences, others)):
             self._take(left[0], "payload", "the only text", "value")
         elif len(left) == len(self._columns) == len(SIDES):
             asks = [column for column in left if _asks(column)]
@@ -411,9 +467,6 @@ class _Guess:
     def _hidden(self, column: Column) -> Placed:
         if not column.values:
             return Placed(column.name, HIDDEN, "it is empty", "value")
-        if _are_verdicts([column.name]) or _named_like_a_mark(column.name):
-            why = "its name: a verdict, or by whom, by which model or when"
-            return Placed(column.name, HIDDEN, why, "name")
         if _are_numbers_of_few(column):
             why = "few rows have one: verdicts that exist already are `known`"
             return Placed(column.name, HIDDEN, why, "value")
@@ -421,6 +474,9 @@ class _Guess:
             ends = f"{self._kind.lower:g} to {self._kind.upper:g}"
             why = f"its numbers are not from {ends}: as a score it needs a scale"
             return Placed(column.name, HIDDEN, why, "value")
+        if _are_verdicts([column.name]) or _named_like_a_mark(column.name):
+            why = "its name: a verdict, or by whom, by which model or when"
+            return Placed(column.name, HIDDEN, why, "name")
         if _verdicts_stand(column):
             return Placed(column.name, HIDDEN, "its values are verdicts", "value")
         return Placed(column.name, HIDDEN, "nothing says what it is", "value")
@@ -471,8 +527,7 @@ def _are_verdicts(parts: Sequence[str]) -> bool:
 
 
 def _named_like_a_mark(name: str) -> bool:
-    tokens = _tokens(name)
-    return bool(tokens & _MARKS) or (bool(tokens & _MODELS) and tokens <= _OF_MODELS)
+    return bool(_tokens(name) & _MARKS) or is_of_models(name)
 
 
 def _fits(role: str, column: Column, kind: Kind) -> bool:  # noqa: PLR0911 -- a rule a role
@@ -491,8 +546,7 @@ def _fits(role: str, column: Column, kind: Kind) -> bool:  # noqa: PLR0911 -- a 
         return False
     if role == "text" and _last(column.name) == "source":
         # The one that is translated, not where a row is from
-        texts = _texts(column) or []
-        return sum(len(text.split()) >= _SENTENCE for text in texts) > _MOST * len(values)
+        return _are_sentences(column)
     return not all(isinstance(value, bool) for value in values)
 
 
@@ -566,6 +620,11 @@ def _are_names(column: Column) -> bool:
     return short and (len(set(texts)) < len(texts) or not any(" " in text for text in texts))
 
 
+def _are_sentences(column: Column) -> bool:
+    texts = _texts(column) or []
+    return sum(len(text.split()) >= _SENTENCE for text in texts) > _MOST * len(column.values)
+
+
 def _are_pictures(values: Sequence[object]) -> bool:
     some = [isinstance(value, str) and is_picture_text(value) for value in values]
     return sum(some) >= _MOST * len(some)
@@ -589,7 +648,9 @@ def _texts(column: Column) -> list[str] | None:
 def _may_be_judged(column: Column) -> bool:
     """Texts, or chats, that are neither verdicts nor signs, under a name that says neither."""
     texts = _texts(column)
-    if texts is None or _are_verdicts([column.name]) or _named_like_a_mark(column.name):
+    if texts is None or _are_verdicts([column.name]) or _tokens(column.name) & _MARKS:
+        return False
+    if is_of_models(column.name) and _are_names(column):
         return False
     if _tokens(_last(column.name)) & _PARTS:
         return False
