@@ -533,3 +533,10 @@ def test_roles_of_one_system_are_not_taken_for_two() -> None:
     assert questions(rows, TWO, remembered=[before]) == {
         "mapping": ["answer_a", "answer_b", "hidden"]
     }
+
+
+def test_what_is_shown_beside_an_answer_is_asked_where_only_that_is_known() -> None:
+    rows = several({"ticket": "It broke # times today.", "response": "So #."})
+    assert questions(rows) == {"mapping": ["payload", "hidden"]}
+    rows = several({"explanation": "It broke # times today.", "response": "So #."})
+    assert roles(read(rows)) == {"response": "answer"}

@@ -135,7 +135,9 @@ def _judged(
     """The question which column is judged, where none is known to be."""
     roles = {column.role for column in placed}
     if roles & JUDGED:
-        return _which(sheet, columns, rivals(columns, placed), [])
+        which = _which(sheet, columns, rivals(columns, placed), [])
+        unnamed = candidates(columns, placed)
+        return which or [one for one in _beside(sheet, columns, placed) if one.column in unnamed]
     possible = candidates(columns, placed)
     possible += [column.name for column in placed if is_ambiguous(column)]
     itself = [column.name for column in placed if column.role in ASKS]
