@@ -247,6 +247,21 @@ def test_a_choice_of_rows_that_still_share_an_id_is_asked_again() -> None:
         assert refused.value.field == "repeats"
 
 
+def test_rows_that_were_chosen_stay_so_where_they_still_share_an_id() -> None:
+    row = {"id": "i#", "question": "Why #?"}
+    rows = [
+        one | {"answer": f"{model} {run} of {one['id']}", "model": model, "run": run}
+        for one in several(row)
+        for model in ("m", "n")
+        for run in (1, 2)
+    ]
+    choices = questions(rows, repeats="model=n")["repeats"]
+    assert choices == ["model=n; " + way for way in ("items", "first", "run=1", "run=2")]
+    said = [[one["payload"]["answer"] for one in items(read(rows, repeats=way))] for way in choices]
+    assert [len(answers) for answers in said] == [12, 6, 6, 6]
+    assert [answers[0] for answers in said] == ["n 1 of i0", "n 1 of i0", "n 1 of i0", "n 2 of i0"]
+
+
 def test_rows_without_an_id_are_asked() -> None:
     rows = [{"id": None, "response": "In all"}, *several({"id": "i#", "response": "r #"}, 9)]
     assert questions(rows) == {"rows": ["with_id", "all"]}
