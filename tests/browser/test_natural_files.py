@@ -156,3 +156,25 @@ def test_axe_finds_nothing_serious_and_nothing_is_cut_off(
             expect(page.locator("#item-shown")).to_contain_text(shows)
             assert barriers(page) == []
             assert page.evaluate(CUT_OFF) == []
+
+
+def test_a_scale_that_is_not_listed_can_be_given(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    content = b"question,answer,score\n" + b"".join(
+        b"How deep is sea %d?,Very.,%d\n" % (at, 2 + at % 5) for at in range(30)
+    )
+    page = signed_in("manage")
+    choose(page, "seas.csv", content)
+    expect(role(page, "score")).to_have_value("hidden")
+    complaints.expect("422")
+    role(page, "score").select_option("score")
+    page.get_by_role("radio", name="higher").check()
+    scale = page.get_by_role("group", name="What is the scale of `score`?")
+    scale.get_by_label("Another answer").fill("1 to 7")
+    scale.get_by_label("Another answer").blur()
+    expect(page.locator("#checked")).to_contain_text("every row is a valid item")
+    page.get_by_role("button", name="Create the pool").click()
+    expect(page.locator("#chosen-facts")).to_contain_text("30 items")
+    (pool,) = kept(server)
+    assert pool["intake"]["answers"] == {"better": ["higher"], "scale": ["1 to 7"]}

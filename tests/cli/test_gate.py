@@ -690,7 +690,7 @@ def test_a_score_is_asked_in_its_own_direction(run: Run, service: Service) -> No
         (("--score-at-least", 0.5), 0, "accuracy at least 0.5: yes"),
         (("--score-at-most", 0.1), 2, "accuracy at most 0.1: no"),
         (("--score-at-least", 0.999), 3, "accuracy at least 0.999: undecided"),
-        (("--at-most", 0.5), 0, "; at most 0.5: yes"),
+        (("--at-most", 0.5), 0, "; risk at most 0.5: yes"),
     ):
         answer = run("gate", *where, *question)
         assert (answer.status, answer.err) == (status, ""), answer
@@ -737,7 +737,7 @@ def test_a_claim_of_a_table_is_asked_by_metric_and_group(run: Run, service: Serv
             0,
             "faithful, topic law: faithfulness",
         ),
-        (("--metric", "stars", "--at-most", 4), 0, "stars: mean loss"),
+        (("--metric", "stars", "--at-most", 3.9), 0, "stars: mean loss"),
     ):
         answer = run("gate", *where, *question)
         assert (answer.status, said in answer.out) == (status, True), answer

@@ -346,3 +346,11 @@ def test_a_failed_import_leaves_the_pool_that_was_there(run: Run, tmp_path: Path
     said = "no item has a score of mockllm/a: all are errors or have none; leave its log out"
     assert answer.err == f"celeus: {said}\n"
     assert out.read_text() == "old\n"
+
+
+def test_the_scale_of_a_score_is_told_beside_its_losses(run: Run, tmp_path: Path) -> None:
+    table, out = tmp_path / "grades.csv", tmp_path / "pool.ndjson"
+    table.write_text("id,grade\na,1\nb,5\n")
+    asked = ("--id", "id", "--score", "grade", "--higher-is-better", "--scale", 1, 5)
+    answer = run("import", "table", table, *asked, "--out", out)
+    assert "losses are from 0 to 1: 0.1 of them is 0.4 of the score" in answer.out

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -377,8 +378,13 @@ def test_the_winner_of_a_pair_is_a_known_difference() -> None:
         {"response_a": f"a {n}", "response_b": f"b {n}", "winner": w} for n, w in enumerate(words)
     ]
     mapping = {"response_a": "answer_a", "response_b": "answer_b", "winner": "known"}
-    known = [row.get("known", {}).get("loss") for row in items(read(rows, TWO, mapping=mapping))]
+    preference = replace(TWO, preferred=True)
+    found = items(read(rows, preference, mapping=mapping))
+    known = [row.get("known", {}).get("loss") for row in found]
     assert known == [-1.0, 1.0, 0.0, 0.0, None]
+    with pytest.raises(InvalidValue) as refused:
+        read(rows, TWO, mapping=mapping)
+    assert refused.value.field == "mapping.winner"
 
 
 def test_what_a_format_says_is_not_asked() -> None:
@@ -502,13 +508,13 @@ def test_a_score_of_another_scale_is_hidden_for_its_scale() -> None:
 def test_too_many_columns_are_refused_at_the_row_that_has_them() -> None:
     def rows() -> Iterator[tuple[int, dict[str, Any]]]:
         for number in range(3):
-            taken.append(number)
+            looked.append(number)
             yield number, {f"c{at}": {f"m{inner}": 1 for inner in range(40)} for at in range(40)}
 
-    taken: list[int] = []
+    looked: list[int] = []
     with pytest.raises(InvalidValue, match="too many columns"):
         columns_of(Sheet("json", rows))
-    assert taken == [0]
+    assert looked == [0]
 
 
 def test_a_preference_for_the_second_answer_is_a_loss_of_the_first() -> None:
@@ -555,3 +561,39 @@ def test_what_is_shown_beside_an_answer_is_asked_where_only_that_is_known() -> N
     assert questions(rows) == {"mapping": ["payload", "hidden"]}
     rows = several({"explanation": "It broke # times today.", "response": "So #."})
     assert roles(read(rows)) == {"response": "answer"}
+
+
+def test_a_place_and_rows_without_an_id_are_both_answered() -> None:
+    rows = [{"id": None, "response": "In all"}, *several({"id": "i#", "response": "r #"}, 9)]
+    document = {"runs": rows, "tags": [{"name": "t", "seen": at} for at in range(20)]}
+
+    def read_with(answer: str | None) -> Table:
+        given = options_of({"rows": answer})
+        content = io.BytesIO(json.dumps(document).encode())
+        (found,) = filter(None, opened(content, SentFile("a.json", options=given)))
+        (table,) = filter(None, answered(found, Kind(), given))
+        return table
+
+    seen = None
+    for _ in range(2):
+        with pytest.raises(NeedsAnswer) as refused:
+            read_with(seen)
+        seen = refused.value.questions[0]["choices"][0]["value"]
+    assert seen == "runs:with_id"
+    assert [row["id"] for row in items(read_with(seen))] == [f"i{at}" for at in range(9)]
+    assert len(items(read_with("runs:all"))) == 10
+
+
+@pytest.mark.parametrize("given", ["-1", "-1.0", "-1.00"])
+def test_a_number_that_stands_for_no_score_may_be_written_in_any_way(given: str) -> None:
+    table = read(scored(0.25, -1, 0.5), mapping=MAPPING, better=["lower"], missing=[given])
+    assert [row["surrogate"] for row in items(table)] == pytest.approx([0.25, 0.375, 0.5])
+
+
+def test_which_way_a_number_counted_stands_beside_its_role() -> None:
+    rows = [row | {"correct": at % 2} for at, row in enumerate(scored(1, 5, 3))]
+    mapping = MAPPING | {"correct": "known"}
+    table = read(rows, mapping=mapping, better=["x=lower"], scale=["x=1 to 5"])
+    why = {column.name: column.why for column in table.columns}
+    assert why["x"] == "given; the lower the better, from 1 to 5"
+    assert why["correct"] == "given; the higher the better, from 0 to 1"

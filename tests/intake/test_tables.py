@@ -205,7 +205,7 @@ def test_what_the_map_gets_wrong_is_refused_in_one_line(columns: dict[str, Any],
     ("form", "text", "said"),
     [
         ("csv", b"id,loss\na,0\nb,0,1\n", "line 3 of "),
-        ("csv", b'id,loss\na,"0', "table.csv: A quote is opened and not closed: line 2"),
+        ("csv", b'id,loss\na,"0', "A quote is opened and not closed: line 2 of "),
         ("csv", b"id,loss,loss\na,0,1\n", "has two columns 'loss'"),
         ("jsonl", b'{"id": 1, "loss": 0}\n{"id"\n', "line 2 of "),
         ("jsonl", b'{"id": 1, "loss": 0}\n[1]\n', "line 2 of "),

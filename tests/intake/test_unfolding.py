@@ -192,3 +192,10 @@ def test_a_row_of_another_kind_far_down_is_a_bad_one() -> None:
 def test_rows_that_lack_a_few_members_are_rows() -> None:
     rows = [row | {"note": "x", "extra": 1} if at % 2 else row for at, row in enumerate(ROWS)]
     assert values(sheet(lines(*rows))) == rows
+
+
+@pytest.mark.parametrize("content", [{"runs": ROWS}, ROWS, lines(*ROWS)])
+def test_an_answer_that_fits_no_row_is_refused(content: object) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        sheet(content, "rums")
+    assert refused.value.field == "rows"

@@ -366,15 +366,15 @@ def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float
     assert verdict.answer == "a_at_least_as_good"
 
 
-def wrong(answer: Any) -> float:  # noqa: ANN401 -- an answer of a system
-    return float(str(answer.answer).startswith("bad"))
+def accuracy(answer: Any) -> float:  # noqa: ANN401 -- an answer of a system
+    return float(not str(answer.answer).startswith("bad"))
 
 
 def test_a_comparison_speaks_of_the_score_that_is_named() -> None:
     session = celeus.compare(
         answers("good"),
         answers("bad"),
-        lambda item: {"left": wrong(item.left), "right": wrong(item.right)},
+        lambda item: {"left": accuracy(item.left), "right": accuracy(item.right)},
         margin="5pt",
         loss="zero_one",
         score=("accuracy", "higher"),
@@ -391,7 +391,7 @@ def test_a_comparison_speaks_of_the_score_that_is_named() -> None:
 def test_the_best_is_sought_by_the_score_that_is_named() -> None:
     session = celeus.best(
         {"new": answers("good"), "old": answers("bad")},
-        lambda item: [wrong(answer) for answer in item.answers or ()],
+        lambda item: [accuracy(answer) for answer in item.answers or ()],
         score=("accuracy", "higher"),
     )
     best = session.status().best

@@ -190,6 +190,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         lambda: celeus.read_items(write("a.csv", "question,answer\na,b\na,b,c\na\n")),
         "line 3 of a.csv cannot be read, nor can 1 other; expected 2 cells, as in the header",
     ),
+    "a quote": (
+        lambda: celeus.read_items(write("a.csv", 'question,answer\n"a,b\nc,d\n')),
+        "A quote is opened and not closed: line 2 of a.csv; expected cells",
+    ),
     "a way": (
         lambda: celeus.read_items(SCORED, better="up"),
         "better must be higher or lower",

@@ -297,7 +297,7 @@ def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     logs = read(form, given, options)
     rows = rows_of(logs)
     pool = _pool(rows, options, shared)
-    _print(told(logs))
+    _print([*told(logs), *_on_scale(options)])
     for line in [*differences(logs), *copies(rows)]:
         typer.echo(one_line(f"celeus: {line}"), err=True)
     # What is tested has losses: without a model that is named, those of the last one
@@ -324,6 +324,14 @@ def _pool(rows: "list[Row]", options: "Options", shared: CommonOptions) -> "Join
     if shared.each_output:
         return each_output(rows)
     return join(rows, shared.truth, own_confidence=options.own_confidence)
+
+
+def _on_scale(options: "Options") -> list[str]:
+    """Return a line on what a loss is of a score that has other ends than 0 and 1."""
+    low, high = options.scale
+    if (low, high) == (0.0, 1.0):
+        return []
+    return [f"losses are from 0 to 1: 0.1 of them is {(high - low) / 10:g} of the score"]
 
 
 def _print(lines: list[str]) -> None:
@@ -417,6 +425,8 @@ def _of_pairs(pool: "Pairing") -> list[str]:
     lines = [f"{len(pool.pairs)} items that {pool.a} (a) and {pool.b} (b) both answered"]
     if pool.answers == "prediction" or pool.text_decides:
         lines.append(f"{same} of them alike: known, and never to be judged")
+        if pool.answers != "prediction":
+            lines[-1] += ", in a pool made with normalisation=exact"
     if pool.left_out:
         lines.append(f"left out: {pool.left_out} items without an answer of both")
     if missing := len(pool.pairs) - len(pool.judged):

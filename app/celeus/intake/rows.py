@@ -100,8 +100,8 @@ class Options:
     ``directions`` and ``scales`` are those of columns by name, before ``higher``; the scale under
     '' is that of the guess. ``repeats`` says what rows of one id are: `items`, the `first` of them,
     their `mean`, or the only rows that are read, as `COLUMN=VALUE`; several are joined by `; `.
-    ``rows`` is the table, member or kind of rows that is meant, of a file with several, or which
-    rows are items: `with_id` or `all`.
+    ``rows`` is the table, member or kind of rows that is meant, of a file with several, and behind
+    a colon, or alone, which rows are items: `with_id` or `all`.
     """
 
     metric: str | None = None
@@ -120,6 +120,12 @@ class Options:
     repeats: str | None = None
     rows: str | None = None
     columns: Columns = Columns()
+
+    @property
+    def items(self) -> str | None:
+        """The part of ``rows`` that says which of them are items."""
+        last = (self.rows or "").rpartition(":")[2]
+        return last if last in {"with_id", "all"} else None
 
     def after(self, earlier: "Options") -> "Options":
         """These answers about a table, and those given earlier where these have none."""
@@ -156,7 +162,7 @@ class Options:
             return value.strip() in self.missing
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
-        return any(_number_in(text) == value for text in self.missing)
+        return any(number_in(text) == value for text in self.missing)
 
     def direction(self, place: str, metric: str, *, said: bool | None = None) -> bool:
         """Return True if a higher score is better, as asked or as the log says; else refuse."""
@@ -170,7 +176,8 @@ class Options:
         return higher
 
 
-def _number_in(text: str) -> float | None:
+def number_in(text: str) -> float | None:
+    """The number that a text is; None for any other."""
     try:
         return float(text)
     except ValueError:

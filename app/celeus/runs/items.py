@@ -29,8 +29,8 @@ from celeus.intake.table.roles import GUESSES, HIDDEN, Kind
 
 LINES = frozenset({".jsonl", ".ndjson"})
 _MOST_NAMED = 12
-_BESIDE_PAYLOAD = frozenset({"id", "group", "known", "weight", "prediction", HIDDEN})
-"""Roles of columns that no judge is shown."""
+_PARTS = ("payload", "surrogate", "known", "id", "group", "weight", "prediction", HIDDEN)
+"""Members of an item that columns make, and those that make none."""
 _MALFORMED = (
     *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
@@ -158,7 +158,9 @@ def _of_source(refusal: InvalidValue, name: str) -> InvalidValue:
         rule = "items of one system; `celeus.compare` takes the answers of each of two"
         detail = f"{name} holds pairs of answers: expected {rule}"
         return InvalidValue(detail, field="items", rule=rule)
-    field = None if refusal.field in {"body", "items"} else refusal.field
+    field = refusal.field
+    if field is not None and (field in {"body", "items"} or field.startswith("line ")):
+        field = None
     line = InvalidValue(refusal.detail, field=field, rule=refusal.rule, value=refusal.value).line
     detail = line if name in line else f"{name}: {line}"
     return InvalidValue(detail, field=field, rule=refusal.rule, value=refusal.value)
@@ -219,19 +221,20 @@ def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str) -> InvalidValue:
 
 def _told(table: Table) -> str:
     """The members that items have, with the columns they are from, and the columns hidden."""
-    parts: dict[str, list[str]] = {}
+    parts: dict[str, list[str]] = {part: [] for part in _PARTS}
     for column in table.columns:
         name, role = column.name, column.role
         if role in GUESSES:
-            parts.setdefault("surrogate", []).append(name)
-        elif role in _BESIDE_PAYLOAD:
-            parts.setdefault(role, []).append(name)
+            parts["surrogate"].append(name)
+        elif role in parts and role != "payload":
+            parts[role].append(name)
         else:
             shown = name if role in {"payload", name} else f"{role} ({name})"
-            parts.setdefault("payload", []).append(shown)
+            parts["payload"].append(shown)
     return "; ".join(
         f"{part}: {', '.join(names[:_MOST_NAMED])}{', …' if len(names) > _MOST_NAMED else ''}"
         for part, names in parts.items()
+        if names
     )
 
 

@@ -119,3 +119,27 @@ async def test_what_is_no_answer_is_refused_by_its_name(
     answer = await sent(client, jsonl(SCORED), **{name: value})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_value"), answer.text
     assert (answer.json()["field"], answer.json()["value"]) == (name, value)
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"kind": "preference"}, 201),
+        ({"kind": "zero_one"}, 422),
+        ({"kind": "preference", "upper": 3}, 422),
+    ],
+)
+async def test_who_won_is_known_where_that_is_all_that_is_judged(
+    client: httpx.AsyncClient, more: dict[str, Any], status: int
+) -> None:
+    body = "q,answer_a,answer_b,winner\n" + "".join(
+        f"Why {at}?,one {at},two {at},{'ab'[at % 2] if at < 4 else ''}\n" for at in range(9)
+    )
+    roles = {"q": "question", "answer_a": "answer_a", "answer_b": "answer_b", "winner": "known"}
+    named = {"system_a": "old", "system_b": "new", "mapping": json.dumps(roles)}
+    answer = await sent(client, body.encode(), "text/csv", **named, **more)
+    assert answer.status_code == status, answer.text
+    if status == 201:
+        assert answer.json()["pool"]["known"]["reasons"] == {"labelled before": 4}
+    else:
+        assert answer.json()["field"] == "mapping.winner"

@@ -302,7 +302,7 @@ async def test_a_quote_that_is_not_closed_is_one_fault_and_ends_the_file(
     assert answer.status_code == 422
     told = answer.json()
     assert (told["field"], told["detail"]) == (
-        *("line 3", "A quote is opened and not closed: line 3."),
+        *("line 3", "A quote is opened and not closed: line 3 of the file."),
     )
 
 

@@ -136,8 +136,8 @@ class PoolFileOut(BaseModel):
     )
     first: list[FirstItem] = Field(description="As many items as `preview` asks for.")
     format: str | None = Field(
-        description="What the file turned out to be: csv, json, jsonl, parquet, or the tool that"
-        " wrote the log. Null where its rows are items of its announced type."
+        description="What the file turned out to be: csv, json, jsonl, workbook, parquet, arrow, or"
+        " the tool that wrote it. Null where its rows are items of its announced type."
     )
     read_as: list[str] = Field(description="How it was read: its separator, its encoding.")
     mapping: dict[str, str] = Field(
@@ -260,7 +260,8 @@ class PoolFileQuery(BaseModel):
     rows: str | None = Field(
         None,
         max_length=_LONGEST,
-        description="Which rows are items, where some have no id: `with_id` or `all`.",
+        description="The table, member or kind of rows of a file that has several; and behind a"
+        " colon, or alone, which rows are items where some have no id: `with_id` or `all`.",
     )
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
@@ -521,12 +522,14 @@ async def _rows(
         with closing(read_rows(upload.file, form, limits)) as rows:
             yield rows
         return
+    two = wanted.named if isinstance(wanted.named, Systems) else None
     reading = Reading(
         name=upload.name,
         csv=form == "csv",
         lower=wanted.scale.lower,
         upper=wanted.scale.upper,
-        two=isinstance(wanted.named, Systems),
+        two=two is not None,
+        preferred=two is not None and (two.loss.kind, two.loss.upper) == ("preference", 1.0),
         mapping=mapping,
         remembered=[] if mapping is not None else await mappings.remembered(context),
         answers=params.model_dump(include={*NAMES}),

@@ -57,7 +57,7 @@ def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame
     given = SentFile(reading.name, reading.csv, options, limits.bytes)
     if file.read(len(PARQUET)) == PARQUET:
         _check_parquet(file, limits)
-    kind = Kind(reading.lower, reading.upper, reading.two)
+    kind = Kind(reading.lower, reading.upper, reading.two, reading.preferred)
     remembered = [
         Remembered(before["mapping"], options_of(before["answers"] or {}))
         for before in reading.remembered

@@ -49,7 +49,8 @@ class Reading:
 
     ``remembered`` are mappings that were used before with the answers that went with them, the last
     one first. ``lower`` and ``upper`` are the ends of the scale of losses, ``two`` says that two
-    systems are compared. ``answers`` are those to questions about the file, by their names.
+    systems are compared, and ``preferred`` that a judge says only which one is better. ``answers``
+    are those to questions about the file, by their names.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Reading:
     lower: float
     upper: float
     two: bool
+    preferred: bool = False
     mapping: Mapping[str, str] | None = None
     remembered: Sequence[Mapping[str, Any]] = ()
     answers: Mapping[str, Any] = field(default_factory=dict)

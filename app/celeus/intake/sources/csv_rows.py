@@ -36,7 +36,7 @@ def sheet_of(source: Source, *, named: bool) -> Sheet:
     if skip:
         begin = rest
     csv.field_size_limit(LONGEST_CELL)
-    names = names_of(_header(begin, separator))
+    names = names_of(_header(begin, separator, source.name))
     read_as = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
     read_as += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
 
@@ -46,9 +46,9 @@ def sheet_of(source: Source, *, named: bool) -> Sheet:
     return Sheet("csv", rows, tuple(read_as), cells=True)
 
 
-def _header(begin: str, separator: str) -> list[str]:
+def _header(begin: str, separator: str, name: str) -> list[str]:
     """The first row that holds anything."""
-    for _, cells in _cells(io.StringIO(begin, newline=""), separator):
+    for _, cells in _cells(io.StringIO(begin, newline=""), separator, name):
         if isinstance(cells, list) and any(map(str.strip, cells)):
             return cells
     raise refused("The file has no header.", "a row with the names of the columns first")
@@ -108,7 +108,7 @@ def _rows(
         if skip:
             text.readline()
         header = True
-        for line, cells in _cells(text, separator):
+        for line, cells in _cells(text, separator, source.name):
             number = line + skip
             if isinstance(cells, BadRow):
                 yield number, cells
@@ -125,7 +125,9 @@ def _rows(
                 yield number, dict(zip(names, cells, strict=True))
 
 
-def _cells(text: io.TextIOBase, separator: str) -> Iterator[tuple[int, list[str] | BadRow]]:
+def _cells(
+    text: io.TextIOBase, separator: str, name: str
+) -> Iterator[tuple[int, list[str] | BadRow]]:
     """Rows with the number of the line they begin at."""
     reader = csv.reader(text, delimiter=separator, strict=True)
     while True:
@@ -137,13 +139,13 @@ def _cells(text: io.TextIOBase, separator: str) -> Iterator[tuple[int, list[str]
         except csv.Error as error:
             lines = reader.line_num - number
             if lines > _LONGEST_FAULT or str(error).startswith(_ENDLESS):
-                raise _unclosed(number, lines, error) from error
+                raise _unclosed(f"line {number}", lines, error, name) from error
             yield number, BadRow("cells with their quotes closed", str(error))
 
 
-def _unclosed(number: int, lines: int, error: csv.Error) -> InvalidValue:
+def _unclosed(line: str, lines: int, error: csv.Error, name: str) -> InvalidValue:
     """The refusal of a file in which a cell does not end: what follows is not known to be rows."""
     ends = str(error).startswith(_ENDLESS[0])
     what = "A quote is opened and not closed" if lines or ends else "A cell is too long"
     rule = f"cells with their quotes closed, of at most {LONGEST_CELL} characters"
-    return refused(f"{what}: line {number}.", rule, str(error), f"line {number}")
+    return refused(f"{what}: {line} of {name or 'the file'}.", rule, str(error), line)

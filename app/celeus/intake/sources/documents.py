@@ -19,7 +19,7 @@ from celeus.intake.sources.sheet import (
     is_deep,
     refused,
 )
-from celeus.intake.sources.unfolding import announced, is_chat, unfolded
+from celeus.intake.sources.unfolding import WHOLE, announced, is_chat, unfolded
 from celeus.intake.sources.unpacking import encoding_of, text_of
 from celeus.shorten import shortened
 
@@ -66,7 +66,9 @@ def sheet_of(source: Source, answer: str | None = None) -> Sheet:
     looked = [*range(min(count, _LOOKED_AT)), *range(max(_LOOKED_AT, count - _LAST_LINES), count)]
     sample = [(place + 1, row_of(table.rows[place])) for place in looked]
     where = f"{table.path}:" if table.is_meant_by(answer) else ""
-    kind = answer if not where else str(answer).removeprefix(table.path).removeprefix(":") or None
+    kind = None if answer == WHOLE else answer
+    if where:
+        kind = str(answer).removeprefix(table.path).removeprefix(":") or None
     keep, narrowed = settled(sample, name, kind, where)
     rows = partial(_kept, lambda: enumerate(map(row_of, table.rows), 1), keep)
     return Sheet("json", rows, (*read_as, *narrowed))

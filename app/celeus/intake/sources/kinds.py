@@ -1,7 +1,7 @@
 """Headers, summaries and events among the rows of a file: rows of several kinds, by their members.
 
 Which of them are meant is asked, unless it was said: `all`, a MEMBER that they have, or
-MEMBER=VALUE.
+MEMBER=VALUE. Behind a colon may stand which of these are items, which is another's business.
 """
 
 from collections import Counter
@@ -40,15 +40,19 @@ def settled(
     """What becomes of a row, and how the file is thereby read.
 
     A row that is not meant becomes None, one of a kind not seen in the ``sample`` a bad row. Asks
-    where the sample is of several kinds; ``path`` is what the answers begin with.
+    where the sample is of several kinds; ``path`` is what the answers begin with. Refuses an
+    answer that no row of the sample fits.
     """
+    if answer is not None and answer not in EVERY:
+        before, _, last = answer.rpartition(":")
+        answer = before if last in EVERY else answer
     said = None if answer is None or answer in EVERY else _having(answer)
     kept = [(line, row) for line, row in sample if isinstance(row, dict) and row]
     if said is not None:
-        if not any(said(row) for _, row in kept):
-            said = None
-        else:
-            kept = [(line, row) for line, row in kept if said(row)]
+        kept = [(line, row) for line, row in kept if said(row)]
+        if not kept:
+            rule = "a place in the document, a member that rows have, or MEMBER=VALUE"
+            raise refused(f"{place} has no such rows.", rule, answer, "rows")
     if answer in EVERY:
         return lambda row: row, []
     kinds = _by_members(kept)

@@ -70,7 +70,9 @@ def sheet_of(source: Source, answer: str | None = None) -> Sheet:
         grids = _grids(file)
     if not grids:
         raise refused("The workbook has no rows.", "a sheet with a table")
-    chosen = next((grid for grid in grids if grid.name == answer), None)
+    # No sheet has a colon in its name: behind it stands which rows are items
+    name = (answer or "").partition(":")[0]
+    chosen = next((grid for grid in grids if grid.name == name), None)
     if chosen is None and len(grids) > 1:
         raise asked(source.name or "the workbook", [_which(grids)])
     return _table(chosen or grids[0])

@@ -1,7 +1,7 @@
 """A table with all that it leaves open answered: by its format, by somebody, or else asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from celeus.intake.questions import Choice, Question, asked
@@ -97,7 +97,14 @@ def answered(
         refusal.more["columns"] = [asdict(column) for column in placed]
         raise refusal
     examples = {column.name: column.examples() for column in columns}
-    yield Table(placed, source, examples, items, options)
+    counted = {measure.column: measure.way for measure in meant}
+    columns_told = [
+        replace(column, why=f"{column.why}; {counted[column.name]}")
+        if column.name in counted
+        else column
+        for column in placed
+    ]
+    yield Table(columns_told, source, examples, items, options)
 
 
 def _placed(
@@ -253,10 +260,11 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
                 ]
         choices = choices[:_MOST_CHOICES]
         found.append(Question("repeats", text, tuple(choices), name, facts.first_repeated))
-    if name is not None and facts.lacking and options.rows != "all":
+    if name is not None and facts.lacking and options.items != "all":
+        before = "" if options.rows is None else f"{options.rows}:"
         text = f"{facts.lacking} of {facts.rows} rows have no `{name}`: are they items?"
-        with_id = Choice("with_id", f"no: the {facts.rows - facts.lacking} others are")
-        every = Choice("all", "yes, under the number of their row")
+        with_id = Choice(f"{before}with_id", f"no: the {facts.rows - facts.lacking} others are")
+        every = Choice(f"{before}all", "yes, under the number of their row")
         found.append(Question("rows", text, (with_id, every), name, facts.first_lacking))
     return found
 

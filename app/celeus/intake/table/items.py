@@ -128,7 +128,7 @@ class Items:
         texts = [name for name, role in self._roles.items() if role in same]
         self._texts = texts if self._id is None else []
         self._repeats, self._only = _repeats(options, [column.name for column in columns])
-        self._with_id = options.rows == "with_id" and self._id is not None
+        self._with_id = options.items == "with_id" and self._id is not None
         self._guess: Guess | None = None
         self._means: dict[str, dict[str, _Mean]] = {}
 

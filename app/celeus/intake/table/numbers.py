@@ -12,7 +12,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from celeus.intake.rows import Options
+from celeus.intake.rows import Options, number_in
 from celeus.intake.sources.sheet import Known, refused
 from celeus.intake.table.columns import Column, is_missing, is_share, judges, number_of, shown
 from celeus.intake.table.roles import GUESSES, Kind, Placed, higher_by_name, words
@@ -51,6 +51,14 @@ class Measure:
     said: bool
     missing: frozenset[str]
     comma: bool = False
+
+    @property
+    def way(self) -> str:
+        """The direction and the scale of its numbers in a phrase."""
+        if self.kind.two and self.role == "known":
+            return "the name of the better one"
+        better = "higher" if self.higher else "lower"
+        return f"the {better} the better, from {spelled((self.low, self.high))}"
 
     def loss(self, value: object) -> object:
         """The loss of a value; None for one that is missing, and the value where it is none."""
@@ -125,9 +133,10 @@ class Numbers:
         return self.outside > (1 - _MOST) * (self.count + self.outside)
 
     def scales(self) -> list[tuple[float, float]]:
-        """Scales in use that hold the numbers."""
+        """Scales in use that hold the numbers, and the one that these reach the ends of."""
         fitting = [(low, high) for low, high in _SCALES if low <= self.low and self.high <= high]
-        return fitting or ([(self.low, self.high)] if self.low < self.high else [])
+        reached = (self.low, self.high)
+        return fitting if reached in fitting or self.low == self.high else [*fitting, reached]
 
 
 def measures(
@@ -173,6 +182,10 @@ def _measure(  # noqa: PLR0913 -- all that says it
         ends = (0.0, 1.0)
     low, high = ends or (kind.lower, kind.upper)
     if kind.two and placed.role == "known":
+        if not kind.preferred:
+            detail = "The better of two answers need not be right, nor the other one wrong."
+            rule = "a pool of the kind preference, without grades, for earlier verdicts on pairs"
+            raise refused(detail, rule, placed.name, f"mapping.{placed.name}")
         missing = frozenset(options.missing)
         return Measure(placed.name, "known", kind, False, kind.lower, kind.upper, True, missing)
     return Measure(
@@ -183,7 +196,7 @@ def _measure(  # noqa: PLR0913 -- all that says it
         low,
         high,
         ends is not None,
-        frozenset(options.missing) | _texts(formatted.missing if formatted else ()),
+        _texts((*options.missing, *(formatted.missing if formatted else ()))),
         column.comma,
     )
 
@@ -207,7 +220,11 @@ def _higher(
 
 
 def _texts(values: Collection[object]) -> frozenset[str]:
-    return frozenset(shown(value).strip() for value in values)
+    """The values as texts, numbers also as they are compared: -1.0 is -1."""
+    texts = {shown(value).strip() for value in values}
+    numbers = {text: f"{number_in(text) or 0:g}" for text in texts if number_in(text) is not None}
+    exact = {short for text, short in numbers.items() if number_in(short) == number_in(text)}
+    return frozenset(texts | exact)
 
 
 def ends_of(text: str) -> tuple[float, float] | None:

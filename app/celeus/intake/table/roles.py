@@ -141,11 +141,15 @@ _MOST = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The losses of the pool: their scale, and whether two systems are compared."""
+    """The losses of the pool: their scale, and whether two systems are compared.
+
+    ``preferred`` says that a judge of the two says which one is better, and nothing else.
+    """
 
     lower: float = 0.0
     upper: float = 1.0
     two: bool = False
+    preferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@ import { byId, el, fill } from "../dom.js";
 
 /** Questions that several values may answer. */
 const SEVERAL = ["missing"];
+/** Questions with other answers than those that are listed. */
+const OPEN = ["scale"];
 
 /** The questions of a file; `changed` is called when somebody answers one. */
 export class Questions {
@@ -96,6 +98,42 @@ export class Questions {
           ),
         );
       }),
+      OPEN.includes(question.name) || question.choices.length === 0
+        ? this.another(key, question)
+        : null,
+    );
+  }
+
+  /**
+   * A field for an answer in words of one's own.
+   *
+   * @param {string} key
+   * @param {Question} question
+   */
+  another(key, question) {
+    const values = question.choices.map((choice) => choice.value);
+    const given = (this.answers.get(key) ?? []).filter((value) => !values.includes(value));
+    const before = (values[0] ?? "").match(/^.*=/)?.[0] ?? "";
+    const input = el("input", {
+      type: "text",
+      maxlength: "200",
+      autocomplete: "off",
+      value: (given[0] ?? "").slice(before.length),
+      placeholder: question.name === "scale" ? "such as 1 to 7" : "",
+    });
+    input.addEventListener("change", () => {
+      const listed = input.closest("fieldset")?.querySelectorAll("input[type=radio]") ?? [];
+      for (const radio of listed) /** @type {HTMLInputElement} */ (radio).checked = false;
+      const value = input.value.trim();
+      if (value === "") this.answers.delete(key);
+      else this.answers.set(key, [`${before}${value}`]);
+      this.changed();
+    });
+    return el(
+      "label",
+      { class: "field" },
+      values.length > 0 ? "Another answer " : "Answer ",
+      input,
     );
   }
 
