@@ -248,6 +248,21 @@ def test_a_choice_of_rows_that_still_share_an_id_is_asked_again() -> None:
         assert refused.value.field == "repeats"
 
 
+def test_rows_that_were_chosen_stay_so_where_they_still_share_an_id() -> None:
+    row = {"id": "i#", "question": "Why #?"}
+    rows = [
+        one | {"answer": f"{model} {run} of {one['id']}", "model": model, "run": run}
+        for one in several(row)
+        for model in ("m", "n")
+        for run in (1, 2)
+    ]
+    choices = questions(rows, repeats="model=n")["repeats"]
+    assert choices == ["model=n; " + way for way in ("items", "first", "run=1", "run=2")]
+    said = [[one["payload"]["answer"] for one in items(read(rows, repeats=way))] for way in choices]
+    assert [len(answers) for answers in said] == [12, 6, 6, 6]
+    assert [answers[0] for answers in said] == ["n 1 of i0", "n 1 of i0", "n 1 of i0", "n 2 of i0"]
+
+
 def test_rows_without_an_id_are_asked() -> None:
     rows = [{"id": None, "response": "In all"}, *several({"id": "i#", "response": "r #"}, 9)]
     assert questions(rows) == {"rows": ["with_id", "all"]}
@@ -539,6 +554,13 @@ def test_roles_of_one_system_are_not_taken_for_two() -> None:
     assert questions(rows, TWO, remembered=[before]) == {
         "mapping": ["answer_a", "answer_b", "hidden"]
     }
+
+
+def test_what_is_shown_beside_an_answer_is_asked_where_only_that_is_known() -> None:
+    rows = several({"ticket": "It broke # times today.", "response": "So #."})
+    assert questions(rows) == {"mapping": ["payload", "hidden"]}
+    rows = several({"explanation": "It broke # times today.", "response": "So #."})
+    assert roles(read(rows)) == {"response": "answer"}
 
 
 def test_a_place_and_rows_without_an_id_are_both_answered() -> None:

@@ -99,9 +99,9 @@ class Options:
     Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged.
     ``directions`` and ``scales`` are those of columns by name, before ``higher``; the scale under
     '' is that of the guess. ``repeats`` says what rows of one id are: `items`, the `first` of them,
-    their `mean`, or the only rows that are read, as `COLUMN=VALUE`. ``rows`` is the table,
-    member or kind of rows that is meant, of a file with several, and behind a colon, or alone,
-    which rows are items: `with_id` or `all`.
+    their `mean`, or the only rows that are read, as `COLUMN=VALUE`; several are joined by `; `.
+    ``rows`` is the table, member or kind of rows that is meant, of a file with several, and behind
+    a colon, or alone, which rows are items: `with_id` or `all`.
     """
 
     metric: str | None = None

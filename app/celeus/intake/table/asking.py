@@ -8,7 +8,7 @@ from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.columns import Column, columns_of
-from celeus.intake.table.items import Facts, Items
+from celeus.intake.table.items import JOINT, RULES, Facts, Items
 from celeus.intake.table.numbers import Measure, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
@@ -142,7 +142,9 @@ def _judged(
     """The question which column is judged, where none is known to be."""
     roles = {column.role for column in placed}
     if roles & JUDGED:
-        return _which(sheet, columns, rivals(columns, placed), [])
+        which = _which(sheet, columns, rivals(columns, placed), [])
+        unnamed = candidates(columns, placed)
+        return which or [one for one in _beside(sheet, columns, placed) if one.column in unnamed]
     possible = candidates(columns, placed)
     possible += [column.name for column in placed if is_ambiguous(column)]
     itself = [column.name for column in placed if column.role in ASKS]
@@ -235,24 +237,25 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
     """What is open of the rows: whether those of one id are one item, and those without any."""
     name = next((column.name for column in placed if column.role == "id"), None)
     found = []
-    if facts.repeated and options.repeats not in {"items", "first", "mean"}:
+    given = "" if options.repeats is None else f"{options.repeats}{JOINT}"
+    if facts.repeated and not given.endswith(tuple(f"{rule}{JOINT}" for rule in RULES)):
         shared = "texts" if name is None else f"values of `{name}`"
         text = (
             f"{facts.repeated + facts.ids} rows have {facts.ids} {shared}:"
             " what are rows that share one?"
         )
         choices = [
-            Choice("items", "items of their own, every one"),
-            Choice("first", f"one item, by its first row: {facts.ids} items"),
+            Choice(f"{given}items", "items of their own, every one"),
+            Choice(f"{given}first", f"one item, by its first row: {facts.ids} items"),
         ]
         if facts.numbers:
             mean = f"one item, its score the mean of theirs: {facts.ids} items"
-            choices.append(Choice("mean", mean))
+            choices.append(Choice(f"{given}mean", mean))
         for column, values in facts.runs.items():
             some = {value: count for value, count in values.items() if value}
-            if 1 < len(some) <= _MOST_RUNS and f"{column}=" not in (options.repeats or ""):
+            if 1 < len(some) <= _MOST_RUNS and f"{column}=" not in given:
                 choices += [
-                    Choice(f"{column}={value}", f"only these {count} rows")
+                    Choice(f"{given}{column}={value}", f"only these {count} rows")
                     for value, count in some.items()
                 ]
         choices = choices[:_MOST_CHOICES]

@@ -33,6 +33,10 @@ from celeus.intake.table.roles import (
 HEARTBEAT_ROWS = 20_000
 LABELLED = "labelled before"
 """Why the loss of an item with an earlier verdict is known, for the certificate."""
+RULES = ("items", "first", "mean")
+"""Ways with rows of one id."""
+JOINT = "; "
+"""What joins the rows that are wanted and the way with those that still share an id."""
 _MOST_VALUES = 8
 _EXAMPLE_CELLS = 12
 _EXAMPLE_LENGTH = 120
@@ -146,8 +150,8 @@ class Items:
             if self._takes(cells):
                 taken += 1
                 self._note(cells, seen)
-        if self._only is not None and taken == 0:
-            column, value = self._only
+        if self._only and taken == 0:
+            column, value = self._only[-1]
             raise refused("No row is among those.", f"a value of {column}", value, "repeats")
         self._settle()
 
@@ -174,10 +178,8 @@ class Items:
 
     def _takes(self, cells: Mapping[str, Any]) -> bool:
         """The row is one of those that were asked for."""
-        if self._only is not None:
-            column, value = self._only
-            if shown(cells.get(column, "")).strip() != value:
-                return False
+        if any(shown(cells.get(name, "")).strip() != value for name, value in self._only):
+            return False
         return not (self._with_id and self._name(cells) is None)
 
     def _name(self, cells: Mapping[str, Any]) -> str | None:
@@ -300,16 +302,33 @@ class Items:
             item["known"] = {"loss": loss, "reason": LABELLED}
 
 
-def _repeats(options: Options, names: Sequence[str]) -> tuple[str | None, tuple[str, str] | None]:
-    """The rule for rows of one id, or the only rows that are wanted."""
-    given = options.repeats
-    if given is None or given in {"items", "first", "mean"}:
-        return given, None
-    column, equals, value = given.partition("=")
-    if not equals or column not in names:
-        rule = f"items, first, mean, or COLUMN=VALUE with one of {', '.join(names)[:400]}"
-        raise refused("There is no such way with rows of one id.", rule, given, "repeats")
-    return None, (column, value.strip())
+def _repeats(options: Options, names: Sequence[str]) -> tuple[str | None, list[tuple[str, str]]]:
+    """The rule for rows of one id, and the only rows that are wanted, by column and value."""
+    if options.repeats is None:
+        return None, []
+    rule, only = None, []
+    first, *others = options.repeats.split(JOINT)
+    parts = [first]
+    for part in others:
+        if _column_of(part, names) is not None or part in RULES:
+            parts.append(part)
+        else:
+            parts[-1] += f"{JOINT}{part}"
+    for part in parts:
+        column = _column_of(part, names)
+        if column is not None:
+            only.append((column, part[len(column) + 1 :].strip()))
+        elif part in RULES and rule is None:
+            rule = part
+        else:
+            ways = f"items, first, mean, or COLUMN=VALUE with one of {', '.join(names)[:400]}"
+            raise refused("There is no such way with rows of one id.", ways, part, "repeats")
+    return rule, only
+
+
+def _column_of(part: str, names: Sequence[str]) -> str | None:
+    fitting = [name for name in names if part.startswith(f"{name}=")]
+    return max(fitting, key=len, default=None)
 
 
 def _example(cells: Mapping[str, Any]) -> dict[str, str]:
