@@ -78,7 +78,7 @@ def test_without_anything_to_unpack_it_is_said_what_to_install(
 
 
 def test_grades_and_words_are_scores_and_what_is_missing_is_none(tmp_path: Path) -> None:
-    values = ["C", "P", "I", "N", True, "yes", "false", float("nan"), None]
+    values = ["C", "P", "I", "N", "C", "C", "I", float("nan"), None]
     samples = [inspect_sample(at, value) for at, value in enumerate(values)]
     samples.append(inspect_sample(9, "C", error={"message": "timed out"}))
     samples.append(inspect_sample(10, "C", invalidation={"reason": "broken"}))
@@ -86,6 +86,20 @@ def test_grades_and_words_are_scores_and_what_is_missing_is_none(tmp_path: Path)
     found = rows("inspect", written(tmp_path / "log.json", inspect_json(samples)))
     scores = [0, 0.5, 1, 1, 0, 0, 1]
     assert [row.loss for row in found] == [*scores, *[None] * 5]
+
+
+@pytest.mark.parametrize("bad", [True, "yes", "TRUE"])
+def test_whether_yes_is_good_is_asked_unless_the_log_calls_it_accuracy(
+    tmp_path: Path, bad: object
+) -> None:
+    """A scorer that finds hallucinations says yes to the worse answers."""
+    log = inspect_json([inspect_sample(1, bad)])
+    path = written(tmp_path / "log.json", log)
+    assert "does not say which match is better" in refusal(rows, "inspect", path)
+    assert rows("inspect", path, options=Options(higher=False))[0].loss == 1.0
+    scores = [{"name": "match", "scorer": "match", "metrics": {"accuracy": {"value": 1.0}}}]
+    path = written(tmp_path / "log.json", log | {"results": {"scores": scores}})
+    assert rows("inspect", path)[0].loss == 0.0
 
 
 def test_a_number_is_refused_until_its_direction_is_given(tmp_path: Path) -> None:

@@ -313,7 +313,10 @@ def _check_decided(compared: Pairing) -> None:
     apart = [pair.a.id for pair in compared.judged if pair.same and pair.loss[0] != pair.loss[1]]
     if apart:
         what = f"{len(apart)} equal answers have two scores, that of item {apart[0]} first"
-        raise refused(f"{what}: leave out --text-decides", "text_decides")
+        way = "leave out --text-decides"
+        if not compared.text_decides:
+            way = "the logs are not of one way of scoring"
+        raise refused(f"{what}: {way}", "text_decides")
 
 
 def _answers_of_both(rows: Sequence[Row], a: str, b: str) -> dict[str, tuple[Row, Row]]:

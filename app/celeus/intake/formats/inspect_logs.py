@@ -22,8 +22,10 @@ HEADER = "header.json"
 START = "_journal/start.json"
 DRAWN_BY = "celeus"
 """Member of the metadata that names the session."""
-GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-"""Values of words, as in Inspect's own value_to_float: correct, partial, incorrect, no answer."""
+GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Values of grades, as in Inspect's own value_to_float: correct, partial, incorrect, no answer."""
+WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+"""Values of words there; whether yes is good, only the metric `accuracy` says."""
 _ATTACHMENT = re.compile(r"attachment://([0-9a-f]{32})")
 _USED = (
     *("id", "epoch", "input", "target", "choices", "scores", "score", "output", "error"),
@@ -128,6 +130,8 @@ def _rows(
     if not scorers:
         raise refused(f"{source.name} has no scores", "metric")
     scorer, part = scorer_of(list(scorers), options, source.name)
+    if options.higher is None and _is_accuracy(head, scorer, part):
+        options = replace(options, higher=True)
     rows: list[Row] = []
     values: dict[str, list[object]] = {}
     for sample in samples:
@@ -148,21 +152,38 @@ def _rows(
             values.setdefault(item.id, []).append(value)
     if options.reducer == EACH or all(row.repeat == 1 for row in rows):
         return rows, (), None
-    rules = _reducers(head, scorer, part)
+    rule, named = _rule(source, options, head, (scorer, part))
+    epochs = f"{max(row.repeat for row in rows)} epochs of an item count as their {rule}, {named}"
+    if rule == "mean":
+        return rows, (epochs,), rule
+    losses = _reduced(rule, values, (scorer, source.name, options))
+    first = {row.id: row for row in reversed(rows)}
+    names = dict.fromkeys(row.id for row in rows)
+    kept = [replace(first[name], loss=losses.get(name), repeat=1) for name in names]
+    return kept, (f"{epochs}; the answer shown is that of the first",), rule
+
+
+def _rule(
+    source: Source, options: Options, head: Mapping[str, Any], scored: tuple[str, str | None]
+) -> tuple[str, str]:
+    """The rule that makes one score of the epochs of an item, and who says so; asked of several."""
+    rules = _reducers(head, *scored)
     if options.reducer is None and len(rules) > 1:
         choices = tuple(Choice(name, f"the {name} of the epochs") for name in rules)
         text = "The log has several scores of the epochs of an item. Which one?"
         raise asked(source.name, [Question("reducer", text, choices)])
     rule = options.reducer or rules[0]
-    epochs = f"{max(row.repeat for row in rows)} epochs of an item count as their {rule}"
-    named = "as in the log" if rule in rules else "as you asked"
-    if rule == "mean":
-        return rows, (f"{epochs}, {named}",), rule
-    losses = _reduced(rule, values, (scorer, source.name, options))
-    first = {row.id: row for row in reversed(rows)}
-    names = dict.fromkeys(row.id for row in rows)
-    kept = [replace(first[name], loss=losses.get(name), repeat=1) for name in names]
-    return kept, (f"{epochs}, {named}; the answer shown is that of the first",), rule
+    return rule, "as in the log" if rule in rules else "as you asked"
+
+
+def _is_accuracy(head: Mapping[str, Any], scorer: str, part: str | None) -> bool:
+    """The log itself reports the scores as an accuracy: more of them is better."""
+    found = (head.get("results") or {}).get("scores") or ()
+    return any(
+        "accuracy" in (one.get("metrics") or {})
+        for one in found
+        if one.get("scorer", one.get("name")) == scorer and part in {None, one.get("name")}
+    )
 
 
 def _reducers(head: Mapping[str, Any], scorer: str, part: str | None) -> list[str]:
@@ -294,13 +315,13 @@ def _loss(value: object, asked_for: tuple[str, str, Options]) -> float | None:
 def _number_of(value: object, asked_for: tuple[str, str, Options]) -> tuple[Any, bool]:
     """A value as a number, and whether a higher one is better; words say that by themselves."""
     scorer, place, options = asked_for
+    if isinstance(value, str) and value in GRADES:
+        return GRADES[value], options.higher is not False
     if isinstance(value, bool):
-        return float(value), options.higher is not False
-    if isinstance(value, str):
-        grade = GRADES.get(value, GRADES.get(value.lower()))
-        if grade is not None:
-            return grade, options.higher is not False
-        value = _number(value, place)
+        value = float(value)
+    elif isinstance(value, str):
+        value = WORDS.get(value.lower(), value)
+        value = _number(value, place) if isinstance(value, str) else value
     return value, options.direction(place, scorer)
 
 
