@@ -354,3 +354,16 @@ def test_the_scale_of_a_score_is_told_beside_its_losses(run: Run, tmp_path: Path
     asked = ("--id", "id", "--score", "grade", "--higher-is-better", "--scale", 1, 5)
     answer = run("import", "table", table, *asked, "--out", out)
     assert "losses are from 0 to 1: 0.1 of them is 0.4 of the score" in answer.out
+
+
+def test_verdicts_that_people_gave_are_known_losses(run: Run, tmp_path: Path) -> None:
+    table, out = tmp_path / "scored.csv", tmp_path / "pool.ndjson"
+    table.write_text("id,judge_score,human\na,0.9,correct\nb,0.2,wrong\nc,0.4,\n")
+    asked = ("--id", "id", "--score", "judge_score", "--higher-is-better", "--known", "human")
+    answer = run("import", "table", table, *asked, "--out", out)
+    assert (answer.status, answer.err) == (0, "")
+    assert "3 items, 2 of them with a known loss" in answer.out
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    known = [row.get("known", {}).get("loss") for row in rows]
+    assert known == [0.0, 1.0, None]
+    assert [row["surrogate"] for row in rows] == pytest.approx([0.1, 0.8, 0.6])

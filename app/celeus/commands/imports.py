@@ -257,6 +257,10 @@ def _table(  # noqa: PLR0913 -- one parameter an option
         str | None, typer.Option(help="Column that is not empty where there is no score.")
     ] = None,
     group: Annotated[str | None, typer.Option(help="Column of the group.")] = None,
+    known: Annotated[
+        str | None,
+        typer.Option(help="Column of verdicts that people gave: known losses, not drawn again."),
+    ] = None,
     missing: Missing = None,
     rows: Annotated[
         str | None, typer.Option(help="Table, or member of a document, that holds the rows.")
@@ -276,7 +280,7 @@ def _table(  # noqa: PLR0913 -- one parameter an option
             rule = "question=COLUMN and the like, with commas between"
             raise InvalidValue(f"payload must be {rule}", field="payload", rule=rule, value=part)
         shown[name.strip()] = column.strip()
-    columns = Columns(key, loss, score, model_column, repeat, error, group, shown)
+    columns = Columns(*(key, loss, score, model_column, repeat, error, group, known), payload=shown)
     none = tuple(missing or ())
     return Options(higher=higher, scale=scale, rows=rows, missing=none, columns=columns)
 
@@ -383,6 +387,8 @@ def _of_items(pool: "JoinedItems") -> list[str]:
     from celeus.intake.joining import mean_loss
 
     lines = [f"{len(pool.items)} items"]
+    if known := sum(item.shown.known is not None for item in pool.items):
+        lines[0] += f", {known} of them with a known loss"
     if pool.truth is not None:
         lines[0] += f"; held out: {pool.truth}, mean loss {mean_loss(pool.judged):.6g}"
         if missing := len(pool.items) - len(pool.judged):

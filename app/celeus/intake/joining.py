@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from celeus.intake.rows import Log, Row, refused
+from celeus.intake.table.items import LABELLED
 from celeus.shorten import printable
 
 LONGEST_ID = 256
@@ -438,6 +439,7 @@ def kind_of(rows: Sequence[Row], *, outputs: bool = False) -> str:
         losses = [row.loss for row in rows if row.loss is not None]
     else:
         losses = [loss for of_item in _means(rows).values() for loss in of_item.values()]
+    losses += [row.known for row in rows if row.known is not None]
     return "zero_one" if {0.0, 1.0}.issuperset(losses) else "bounded"
 
 
@@ -470,6 +472,8 @@ def lines_of(joined: JoinedItems) -> Iterator[dict[str, Any]]:
             line["surrogate"] = item.guess
         if weighted:
             line["weight"] = item.shown.weight
+        if item.shown.known is not None:
+            line["known"] = {"loss": item.shown.known, "reason": LABELLED}
         if grouped:
             line["group"] = _clean(str(item.shown.group))
         yield line

@@ -44,6 +44,8 @@ def sheet_of(form: str, source: Source, options: Options) -> Sheet:
                 "model": row.model,
             }
         )
+    if all(row["answer"] is None for row in rows):
+        read_as.append("it holds no answers: a judge sees no more than the id and what was asked")
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     roles = {name: {"loss": "surrogate", "model": "hidden"}.get(name, name) for name in names}
     kept = [{name: row[name] for name in names} for row in rows]

@@ -22,7 +22,8 @@ class Row:
     ``check`` is a hash of what the item is, empty where the log does not say: rows of one id are of
     one item where it agrees. ``prediction`` is the place of the answer in ``choices``,
     ``confidence`` the probability that the model gave it. ``extracted`` is what the scorer took of
-    the answer, where it did not score all of it. ``weight`` is what the item counts in the tool's
+    the answer, where it did not score all of it. ``known`` is the loss that people said before,
+    which is a fact. ``weight`` is what the item counts in the tool's
     own mean. ``drawn``: a session had it run, so that a mean over the rows of this log is no
     estimate of all.
     """
@@ -40,6 +41,7 @@ class Row:
     confidence: float | None = None
     check: str = ""
     group: str | None = None
+    known: float | None = None
     weight: float = 1.0
     drawn: bool = False
 
@@ -83,6 +85,7 @@ class Columns:
     repeat: str | None = None
     error: str | None = None
     group: str | None = None
+    known: str | None = None
     payload: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -122,7 +122,7 @@ def rows_of(
 
 def _columns(columns: Columns) -> list[str]:
     single = (columns.id, columns.loss, columns.score, columns.model, columns.repeat)
-    named = (*single, columns.error, columns.group, *columns.payload.values())
+    named = (*single, columns.error, columns.group, columns.known, *columns.payload.values())
     return [column for column in named if column is not None]
 
 
@@ -144,6 +144,7 @@ def _rows(
             repeat=1 if columns.repeat is None else _repeat(row, columns, place),
             check=check,
             group=None if columns.group is None else _name(row, columns.group, place),
+            known=_known(row, options, place, commas),
             question=shown.get("question"),
             reference=shown.get("reference"),
             answer=shown.get("answer"),
@@ -175,20 +176,42 @@ def _is_error(value: object) -> bool:
 
 def _loss(row: Cells, options: Options, place: str, commas: frozenset[str]) -> float | None:
     columns = options.columns
-    column = str(columns.loss if columns.loss is not None else columns.score)
+    if columns.loss is not None:
+        return options.loss(_number(row, columns.loss, commas), place, higher=False)
+    column = str(columns.score)
+    number = _number(row, column, commas)
+    if number is None or options.is_missing(number):
+        return None
+    return options.loss(
+        number, place, higher=options.direction(place, column, said=_said(row, column))
+    )
+
+
+def _known(row: Cells, options: Options, place: str, commas: frozenset[str]) -> float | None:
+    """The loss that people said before; which way its column counts, words and names say first."""
+    column = options.columns.known
+    number = None if column is None else _number(row, column, commas)
+    if column is None or number is None or options.is_missing(number):
+        return None
+    said = _said(row, column)
+    higher = options.direction(place, column) if said is None else said
+    return options.loss(number, place, higher=higher)
+
+
+def _said(row: Cells, column: str) -> bool | None:
+    """Whether a higher value is better, where the word in a cell or the column's name says it."""
+    return judges([_cell(row, column)]) or higher_by_name(column)
+
+
+def _number(row: Cells, column: str, commas: frozenset[str]) -> object:
+    """The number in a cell; None where there is none, and the value where it is no number."""
     value = _cell(row, column)
     if hasattr(value, "item"):
         # What arrays and frames hold in place of Python's own numbers
         value = value.item()
-    if value is None or options.is_missing(value):
-        return None
     if isinstance(value, str) and value.strip().lower() in {"", "none", "null", "nan"}:
         return None
-    number = number_of(value, comma=column in commas)
-    if columns.loss is not None:
-        return options.loss(number, place, higher=False)
-    said = judges([value]) or higher_by_name(column)
-    return options.loss(number, place, higher=options.direction(place, column, said=said))
+    return number_of(value, comma=column in commas)
 
 
 def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
