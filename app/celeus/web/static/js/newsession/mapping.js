@@ -37,7 +37,7 @@ const SOURCES = {
 };
 
 /** Roles that say what is judged. */
-const JUDGED = ["answer", "answer_a", "answer_b", "messages", "prediction"];
+const JUDGED = ["answer", "answer_a", "answer_b", "messages"];
 
 /** The table of columns; `changed` is called with those that somebody gave another role. */
 export class Mapping {

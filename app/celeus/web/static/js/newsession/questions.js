@@ -146,17 +146,17 @@ export class Questions {
       "fieldset",
       { class: "question" },
       el("legend", {}, marked(question.text)),
+      example.length === 0 ? null : el("p", { class: "help" }, "For example, this row:"),
       example.length === 0
         ? null
         : el(
             "dl",
             { class: "example-row" },
-            el("div", {}, el("dt", {}, "For example, this row:")),
             example.map(([name, value]) =>
               el(
                 "div",
                 {},
-                el("dt", {}, el("bdi", {}, name)),
+                el("dt", {}, el("bdi", {}, name), ": "),
                 el("dd", {}, el("bdi", {}, String(value))),
               ),
             ),
