@@ -51,7 +51,7 @@ def test_a_natural_file_becomes_a_pool_in_two_clicks(
     page.set_input_files("#file", file_of(name, content))
     if name == ASKED:
         complaints.expect("422")
-        question = page.get_by_role("group", name="Which way is `Confidence` better?")
+        question = page.get_by_role("group", name="Which values of Confidence are better?")
         expect(question).to_be_visible()
         expect(page.get_by_role("button", name="Create the pool")).to_be_disabled()
         question.get_by_role("radio", name="higher").check()
@@ -95,7 +95,7 @@ def test_another_role_changes_what_a_judge_will_see_and_the_next_file_has_it(
     page.goto("/sessions/new")
     page.get_by_label("A file", exact=True).check()
     page.set_input_files("#file", file_of("again.csv", questions()))
-    expect(page.locator("#columns-told")).to_contain_text("As when a pool was last made")
+    expect(page.locator("#columns-told")).to_contain_text("As for the last pool made")
     expect(role(page, "category")).to_have_value("question")
     assert len(kept(server)) == 1
 
@@ -111,8 +111,8 @@ def test_items_are_turned_and_faults_name_the_column(
     page.get_by_role("button", name="Next").click()
     expect(page.locator("#item-shown")).to_contain_text("Wie heißt Ort 1?")
     expect(page.locator("#item-beside")).to_contain_text("Item 1 · guess of the loss 0.89")
-    page.get_by_role("button", name="Before").click()
-    page.get_by_role("button", name="Before").click()
+    page.get_by_role("button", name="Previous").click()
+    page.get_by_role("button", name="Previous").click()
     expect(page.locator("#item-place")).to_have_text("8 of 8")
 
 

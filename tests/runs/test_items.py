@@ -142,9 +142,9 @@ def test_what_a_table_leaves_open_is_asked_in_python() -> None:
     call = 'celeus.read_items("scored.csv", better=…)'
     assert head == f"scored.csv leaves questions open; {call} takes the answers:"
     assert choices == [
-        "Which way is `score` better?",
-        '    better="higher": the higher it is, or yes, the better',
-        '    better="lower": the lower it is, or no, the better',
+        "Which values of `score` are better?",
+        '    better="higher": a higher number, or yes, is better',
+        '    better="lower": a lower number, or no, is better',
     ]
     assert [question["name"] for question in asked.value.questions] == ["better"]
     assert [row["surrogate"] for row in celeus.read_items(path, better="higher")][:2] == [

@@ -174,12 +174,12 @@ def _which(
         return []
     text = "Which column is judged?"
     if len(possible) > 1:
-        text += " Two that are to be compared are the answers of a pool of two systems."
+        text += " To compare two of them, make a pool of two systems."
     found = {column.name: column for column in columns}
     answers = tuple(
         Choice(name, f"such as {_start(found[name])}") for name in possible[:_MOST_CHOICES]
     )
-    answers += tuple(Choice(name, "judged itself, with no answer to it") for name in itself)
+    answers += tuple(Choice(name, "judged on its own, without an answer to it") for name in itself)
     return [Question("answer", text, answers, None, _example(sheet))]
 
 
@@ -204,11 +204,11 @@ def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question
     before = "" if alone else f"{measure.column}="
     found = []
     if measure.higher is None:
-        text = f"Which way is `{measure.column}` better?"
-        better = "the better is a beside b" if measure.kind.two else "the better"
+        text = f"Which values of `{measure.column}` are better?"
+        better = "says that a is better than b" if measure.kind.two else "is better"
         choices = (
-            Choice(f"{before}higher", f"the higher it is, or yes, {better}"),
-            Choice(f"{before}lower", f"the lower it is, or no, {better}"),
+            Choice(f"{before}higher", f"a higher number, or yes, {better}"),
+            Choice(f"{before}lower", f"a lower number, or no, {better}"),
         )
         found.append(Question("better", text, choices, measure.column))
     if numbers.is_of_another_scale and not measure.said:
@@ -218,7 +218,7 @@ def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question
             f" {spelled((measure.kind.lower, measure.kind.upper))}."
         )
         scales = tuple(
-            Choice(f"{before}{spelled(ends)}", "its least and its greatest value")
+            Choice(f"{before}{spelled(ends)}", "the lowest and the highest value possible")
             for ends in numbers.scales()
         )
         found.append(Question("scale", text, scales, measure.column))
@@ -241,15 +241,17 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
     if facts.repeated and not given.endswith(tuple(f"{rule}{JOINT}" for rule in RULES)):
         shared = "texts" if name is None else f"values of `{name}`"
         text = (
-            f"{facts.repeated + facts.ids} rows have {facts.ids} {shared}:"
-            " what are rows that share one?"
+            f"{facts.repeated + facts.ids} rows have only {facts.ids} different {shared}."
+            " How are rows that share one to be read?"
         )
         choices = [
-            Choice(f"{given}items", "items of their own, every one"),
-            Choice(f"{given}first", f"one item, by its first row: {facts.ids} items"),
+            Choice(f"{given}items", "every row is an item of its own"),
+            Choice(
+                f"{given}first", f"they are one item, read from the first row: {facts.ids} items"
+            ),
         ]
         if facts.numbers:
-            mean = f"one item, its score the mean of theirs: {facts.ids} items"
+            mean = f"they are one item, with their mean score: {facts.ids} items"
             choices.append(Choice(f"{given}mean", mean))
         for column, values in facts.runs.items():
             some = {value: count for value, count in values.items() if value}
@@ -263,8 +265,9 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
     if name is not None and facts.lacking and options.items != "all":
         before = "" if options.rows is None else f"{options.rows}:"
         text = f"{facts.lacking} of {facts.rows} rows have no `{name}`: are they items?"
-        with_id = Choice(f"{before}with_id", f"no: the {facts.rows - facts.lacking} others are")
-        every = Choice(f"{before}all", "yes, under the number of their row")
+        others = facts.rows - facts.lacking
+        with_id = Choice(f"{before}with_id", f"no, only the other {others} rows are")
+        every = Choice(f"{before}all", "yes, each with its row number as its id")
         found.append(Question("rows", text, (with_id, every), name, facts.first_lacking))
     return found
 

@@ -78,7 +78,10 @@ export class PoolFile {
     this.supposed = false;
     this.creating = false;
     this.keyOf = keyring();
-    this.mapping = new Mapping(() => this.checkAgain());
+    this.mapping = new Mapping((columns, judged) => {
+      this.questions.withdraw(columns, judged);
+      this.checkAgain();
+    });
     this.questions = new Questions(() => this.checkAgain());
     this.looks = new Looks();
     this.levels = new Levels(() => this.checkSoon());
@@ -103,6 +106,8 @@ export class PoolFile {
     for (const subject of document.querySelectorAll("input[name=subject]"))
       subject.addEventListener("change", () => {
         this.supposed = false;
+        // The same answer has another meaning of two systems
+        this.questions.forget();
         this.about(picked("subject"));
       });
     for (const kind of document.querySelectorAll("input[name=kind]"))
@@ -344,9 +349,18 @@ export class PoolFile {
     const questions = problem.told.questions ?? [];
     this.questions.show(questions);
     if (columns.length > 0) this.mapping.showPlaced(columns);
-    const mapped = questions.filter((question) => question.name === "mapping");
-    fill(byId("file-problem"), mapped.length === 0 ? null : el("p", {}, mapped[0].text));
-    announce(counted(questions.length, "question"));
+    this.looks.forget();
+    const mapped = questions.find((question) => question.name === "mapping");
+    if (mapped === undefined) return;
+    fill(
+      byId("file-problem"),
+      el(
+        "p",
+        { class: "notice warning" },
+        "Which columns hold the answers of the two systems? Choose “Answer of A” and “Answer of B” in the table below.",
+      ),
+    );
+    this.mapping.selectOf(mapped.column ?? undefined)?.focus();
   }
 
   /** @param {PoolFileAnswer} found */
@@ -358,7 +372,8 @@ export class PoolFile {
         ? "every row is a valid item"
         : `${counted(found.items, "row")} are valid items, ${count(found.skipped)} are not`;
     this.mapping.show(found);
-    this.looks.show(found.first);
+    this.questions.settle();
+    this.looks.show(found);
     const asItems = found.mapping_source === "items";
     fill(
       byId("checked"),
@@ -423,6 +438,7 @@ export class PoolFile {
     byId("make", HTMLButtonElement).disabled =
       found === null ||
       found.items === 0 ||
+      this.questions.open > 0 ||
       (found.skipped > 0 && !byId("skip", HTMLInputElement).checked);
   }
 

@@ -28,8 +28,15 @@ export class Looks {
     byId("looks").hidden = true;
   }
 
-  /** @param {PoolFileAnswer["first"]} items */
-  show(items) {
+  /** @param {PoolFileAnswer} found */
+  show({ first: items, columns }) {
+    const hidden = columns.filter((column) => column.role === "hidden");
+    byId("item-hidden").hidden = hidden.length === 0;
+    fill(
+      byId("item-hidden"),
+      "Hidden from judges: ",
+      hidden.map(({ name }, at) => [at > 0 ? ", " : "", el("bdi", {}, name)]).flat(),
+    );
     this.items = items;
     this.at = Math.max(0, Math.min(this.at, items.length - 1));
     byId("looks").hidden = items.length === 0;

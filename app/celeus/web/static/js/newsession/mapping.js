@@ -31,20 +31,27 @@ const FORMATS = { csv: "CSV", json: "JSON", jsonl: "JSON Lines", parquet: "Parqu
 const SOURCES = {
   items: "",
   given: "As you said.",
-  remembered: "As when a pool was last made of these columns.",
-  guessed: "Guessed from names and values: change what is wrong.",
-  log: "As the log has them.",
+  remembered: "As for the last pool made of a file with these columns.",
+  guessed: "Taken from the names and values of the columns: change what is wrong.",
+  log: "As the format says.",
 };
 
-/** The table of columns; `changed` is called when somebody gives a column another role. */
+/** Roles that say what is judged. */
+const JUDGED = ["answer", "answer_a", "answer_b", "messages"];
+
+/** The table of columns; `changed` is called with those that somebody gave another role. */
 export class Mapping {
-  /** @param {() => void} changed */
+  /** @param {(columns: string[], judged: boolean) => void} changed */
   constructor(changed) {
     this.changed = changed;
     /** @type {Record<string, string>} */
     this.roles = {};
     this.said = false;
     this.shown = "";
+    byId("ask-again").addEventListener("click", () => {
+      this.said = true;
+      this.changed([], false);
+    });
   }
 
   /** Another file: nothing is said of its columns. */
@@ -90,9 +97,8 @@ export class Mapping {
     byId("columns").hidden = false;
     this.roles = Object.fromEntries(columns.map((column) => [column.name, column.role]));
     byId("columns-told").textContent = `${counted(names.length, "column")}.`;
-    const examples = Object.fromEntries(columns.map((column) => [column.name, [column.why]]));
-    fill(byId("columns-table"), this.table(names, examples));
-    this.shown = "";
+    byId("answered-before").hidden = true;
+    this.draw(columns, {});
   }
 
   /** @param {PoolFileAnswer} found */
@@ -100,27 +106,60 @@ export class Mapping {
     const names = Object.keys(found.mapping);
     byId("columns").hidden = names.length === 0;
     if (names.length === 0) return;
+    const before = found.mapping_source === "remembered" ? Object.entries(found.answers) : [];
+    byId("answered-before").hidden = before.length === 0;
+    byId("answered-told").textContent =
+      `Answered before: ${before.map(([name, answer]) => `${name} ${[answer].flat().join(", ")}`).join("; ")}.`;
     this.roles = { ...found.mapping };
     const read = [FORMATS[/** @type {"csv"} */ (found.format)] ?? "", ...found.read_as];
+    const told = [read.filter(Boolean).join(", "), counted(names.length, "column")];
+    const words = told.filter(Boolean).join("; ");
     byId("columns-told").textContent =
-      `${read.filter(Boolean).join(", ")}; ${counted(names.length, "column")}. ${this.said ? SOURCES.given : SOURCES[found.mapping_source]}`;
-    const signature = JSON.stringify(found.examples);
-    if (this.shown === signature) this.choose();
-    else fill(byId("columns-table"), this.table(names, found.examples));
-    this.shown = signature;
+      `${words.charAt(0).toUpperCase()}${words.slice(1)}. ${this.said ? SOURCES.given : SOURCES[found.mapping_source]}`;
+    this.draw(found.columns, found.examples);
   }
 
-  /** The roles into the choices that are there: the focus stays where it is. */
+  /**
+   * The table of these columns; the focus stays where it is.
+   *
+   * @param {PlacedColumn[]} columns
+   * @param {Record<string, string[]>} examples
+   */
+  draw(columns, examples) {
+    const table = byId("columns-table");
+    const signature = JSON.stringify([columns.map((column) => column.name), examples]);
+    if (this.shown !== signature) {
+      const focused = table.contains(document.activeElement) ? document.activeElement : null;
+      fill(table, this.table(columns, examples));
+      if (focused instanceof HTMLSelectElement) this.selectOf(focused.dataset.column)?.focus();
+    }
+    this.shown = signature;
+    this.choose();
+    for (const [at, reason] of table.querySelectorAll(".why").entries())
+      reason.textContent = `Why: ${columns[at].why}`;
+  }
+
+  /** @param {string | undefined} column */
+  selectOf(column) {
+    const selects = [...byId("columns-table").querySelectorAll("select")];
+    return selects.find((select) => select.dataset.column === column);
+  }
+
+  /** The roles into the choices that are there. */
   choose() {
     for (const select of byId("columns-table").querySelectorAll("select"))
       select.value = this.roles[select.dataset.column ?? ""];
   }
 
   /**
-   * @param {string[]} names
+   * @param {PlacedColumn[]} columns
    * @param {Record<string, string[]>} examples
    */
-  table(names, examples) {
+  table(columns, examples) {
+    const names = columns.map((column) => column.name);
+    const heads = names.some((name) => name in examples)
+      ? ["Column", "Its values", "What it is"]
+      : ["Column", "What it is"];
     return el(
       "table",
       { class: "table roles" },
@@ -130,7 +169,7 @@ export class Mapping {
         el(
           "tr",
           {},
-          ["Column", "Its values", "What it is"].map((name) => el("th", { scope: "col" }, name)),
+          heads.map((name) => el("th", { scope: "col" }, name)),
         ),
       ),
       el(
@@ -141,12 +180,14 @@ export class Mapping {
             "tr",
             {},
             el("th", { scope: "row" }, el("bdi", {}, name)),
-            el(
-              "td",
-              {},
-              examples[name].map((one) => el("span", { class: "example" }, el("bdi", {}, one))),
-            ),
-            el("td", {}, this.select(name)),
+            heads.length === 2
+              ? null
+              : el(
+                  "td",
+                  {},
+                  examples[name].map((one) => el("span", { class: "example" }, el("bdi", {}, one))),
+                ),
+            el("td", {}, this.select(name), el("small", { class: "why quiet-text" })),
           ),
         ),
       ),
@@ -175,13 +216,13 @@ export class Mapping {
    */
   take(column, role) {
     const single = ["surrogate", "score"].includes(role) ? ["surrogate", "score"] : [role];
-    for (const other of Object.keys(this.roles)) {
-      if (other !== column && !MANY.includes(role) && single.includes(this.roles[other]))
-        this.roles[other] = "hidden";
-    }
+    const others = Object.keys(this.roles).filter(
+      (other) => other !== column && !MANY.includes(role) && single.includes(this.roles[other]),
+    );
+    for (const other of others) this.roles[other] = "hidden";
     this.roles[column] = role;
     this.said = true;
     this.choose();
-    this.changed();
+    this.changed([column, ...others], JUDGED.includes(role));
   }
 }

@@ -1,6 +1,7 @@
 /* What a file leaves open: its questions, each with its choices and a row in which it shows. */
 
-import { byId, el, fill } from "../dom.js";
+import { announce, byId, el, fill } from "../dom.js";
+import { counted } from "../format.js";
 
 /** Questions that several values may answer. */
 const SEVERAL = ["missing"];
@@ -16,14 +17,20 @@ export class Questions {
     this.asked = new Map();
     /** @type {Map<string, string[]>} */
     this.answers = new Map();
+    /** @type {Map<string, HTMLElement>} */
+    this.fields = new Map();
+  }
+
+  /** The number of questions without an answer. */
+  get open() {
+    return [...this.asked.keys()].filter((key) => !this.answers.get(key)?.length).length;
   }
 
   /** Another file: nothing is asked of it yet. */
   forget() {
     this.asked.clear();
     this.answers.clear();
-    fill(byId("questions"));
-    byId("questions").hidden = true;
+    this.draw();
   }
 
   /**
@@ -36,14 +43,47 @@ export class Questions {
       // A mapping is given in the table of columns
       if (question.name === "mapping") continue;
       const key = JSON.stringify([question.name, question.column]);
+      const before = this.asked.get(key);
+      if (before !== undefined && SEVERAL.includes(question.name)) {
+        // What is chosen already is not among the choices that are left
+        const known = before.choices.map((choice) => choice.value);
+        const more = question.choices.filter((choice) => !known.includes(choice.value));
+        if (more.length === 0) continue;
+        question.choices = [...before.choices, ...more];
+      } else this.answers.delete(key);
       this.asked.set(key, question);
+      if (JSON.stringify(before) !== JSON.stringify(question) || !this.answers.has(key))
+        this.fields.delete(key);
+    }
+    this.draw();
+    this.lead();
+    const [first] = this.asked.values();
+    if (first !== undefined && questions.length > 0)
+      announce(`${counted(questions.length, "question")} to answer. ${plain(questions[0].text)}`);
+  }
+
+  /** Nothing else is asked; which column is judged stays open where roles were given instead. */
+  settle() {
+    for (const [key, question] of this.asked)
+      if (!this.answers.get(key)?.length && question.name !== "answer") this.asked.delete(key);
+    this.draw();
+  }
+
+  /**
+   * Take back what was asked of columns that have another role now.
+   *
+   * @param {string[]} columns
+   * @param {boolean} judged whether the new roles say what is judged
+   */
+  withdraw(columns, judged) {
+    for (const [key, { name, column }] of this.asked) {
+      const stale =
+        name === "answer" ? judged || this.answers.has(key) : columns.includes(column ?? "");
+      if (!stale) continue;
+      this.asked.delete(key);
       this.answers.delete(key);
     }
-    fill(
-      byId("questions"),
-      [...this.asked].map(([key, question]) => this.field(key, question)),
-    );
-    byId("questions").hidden = this.asked.size === 0;
+    this.draw();
   }
 
   /**
@@ -56,6 +96,46 @@ export class Questions {
       for (const value of values) query.append(JSON.parse(key)[0], value);
   }
 
+  /** The questions on the page; a field that stays keeps the focus. */
+  draw() {
+    for (const key of [...this.fields.keys()])
+      if (!this.asked.has(key)) {
+        this.fields.get(key)?.remove();
+        this.fields.delete(key);
+      }
+    const list = byId("questions-list");
+    const focused = list.contains(document.activeElement) ? document.activeElement : null;
+    for (const [key, question] of this.asked)
+      if (!this.fields.has(key)) this.fields.set(key, this.field(key, question));
+    const fields = [...this.asked.keys()].map(
+      (key) => /** @type {HTMLElement} */ (this.fields.get(key)),
+    );
+    if (fields.some((field, at) => list.children[at] !== field)) fill(list, fields);
+    if (focused instanceof HTMLInputElement && document.activeElement !== focused) {
+      const inputs = [...list.querySelectorAll("input")];
+      inputs.find(({ name, value }) => name === focused.name && value === focused.value)?.focus();
+    }
+    byId("questions").hidden = this.asked.size === 0;
+    this.tell();
+  }
+
+  tell() {
+    byId("questions-told").textContent =
+      this.open === 0
+        ? "All answered. You can change an answer here."
+        : `${counted(this.open, "question")} to answer before the pool can be created: the file does not say it, and it decides what is measured or what judges see.`;
+  }
+
+  /** The focus to the first open question, unless somebody is at work elsewhere in the form. */
+  lead() {
+    const { activeElement } = document;
+    if (activeElement !== document.body && activeElement?.id !== "file") return;
+    const first = [...this.asked.keys()].find((key) => !this.answers.get(key)?.length);
+    const field = this.fields.get(first ?? "");
+    field?.querySelector("input")?.focus();
+    field?.scrollIntoView({ block: "nearest" });
+  }
+
   /**
    * @param {string} key
    * @param {Question} question
@@ -66,15 +146,22 @@ export class Questions {
     const example = Object.entries(question.example ?? {});
     return el(
       "fieldset",
-      {},
-      el("legend", {}, question.text),
+      { class: "question" },
+      el("legend", {}, marked(question.text)),
+      example.length === 0 ? null : el("p", { class: "help" }, "For example, this row:"),
       example.length === 0
         ? null
         : el(
-            "p",
-            { class: "help" },
-            "Such a row: ",
-            el("bdi", {}, example.map(([name, value]) => `${name}: ${value}`).join(" · ")),
+            "dl",
+            { class: "example-row" },
+            example.map(([name, value]) =>
+              el(
+                "div",
+                {},
+                el("dt", {}, el("bdi", {}, name), ": "),
+                el("dd", {}, el("bdi", {}, String(value))),
+              ),
+            ),
           ),
       question.choices.map((choice) => {
         const input = el("input", {
@@ -92,9 +179,9 @@ export class Questions {
           el(
             "span",
             {},
-            el("strong", {}, el("bdi", {}, choice.value)),
-            " ",
-            el("span", { class: "quiet-text" }, choice.means),
+            el("strong", {}, el("bdi", {}, named(question, choice.value))),
+            el("br", {}),
+            el("span", { class: "quiet-text" }, marked(choice.means)),
           ),
         );
       }),
@@ -148,6 +235,34 @@ export class Questions {
       ? before.filter((one) => one !== value)
       : [...before, value];
     this.answers.set(key, after);
+    this.tell();
     this.changed();
   }
+}
+
+/**
+ * The value of a choice, without the name of the column that the question has said.
+ *
+ * @param {Question} question
+ * @param {string} value
+ */
+function named({ name, column }, value) {
+  const before = `${column}=`;
+  return name !== "repeats" && value.startsWith(before) ? value.slice(before.length) : value;
+}
+
+/**
+ * A text with the names of columns set apart.
+ *
+ * @param {string} text
+ */
+function marked(text) {
+  return text
+    .split("`")
+    .map((part, at) => (at % 2 === 1 ? el("code", {}, el("bdi", {}, part)) : part));
+}
+
+/** @param {string} text */
+function plain(text) {
+  return text.replaceAll("`", "");
 }
