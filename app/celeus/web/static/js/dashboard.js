@@ -284,7 +284,6 @@ async function trySample(event) {
     kind: "zero_one",
     score_name: "accuracy",
     score_better: "higher",
-    better: "higher",
   };
   try {
     const sheet = await (await fetch(button.dataset.file ?? "")).blob();
