@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.evaluations import barriers
-from tests.browser.site import NARROW, WIDE, Complaints, Site
+from tests.browser.site import NARROW, WIDE, Complaints
 from tests.browser.test_natural_files import CUT_OFF, choose
 
 pytestmark = pytest.mark.nightly
@@ -103,7 +103,7 @@ def test_a_role_given_afterwards_outweighs_the_answer_which_column_is_judged(
 
 
 def test_answers_of_an_earlier_file_are_shown_and_asked_again(
-    signed_in: SignedIn, server: Site, complaints: Complaints
+    signed_in: SignedIn, complaints: Complaints
 ) -> None:
     complaints.expect("422")
     page = signed_in("manage")
