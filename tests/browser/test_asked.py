@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.evaluations import barriers
-from tests.browser.site import NARROW, WIDE, Complaints, Site
+from tests.browser.site import NARROW, WIDE, Complaints
 from tests.browser.test_natural_files import CUT_OFF, choose
 
 pytestmark = pytest.mark.nightly
@@ -103,7 +103,7 @@ def test_a_role_given_afterwards_outweighs_the_answer_which_column_is_judged(
 
 
 def test_answers_of_an_earlier_file_are_shown_and_asked_again(
-    signed_in: SignedIn, server: Site, complaints: Complaints
+    signed_in: SignedIn, complaints: Complaints
 ) -> None:
     complaints.expect("422")
     page = signed_in("manage")
@@ -132,3 +132,26 @@ def test_questions_are_legible_and_nothing_is_cut_off(
     assert barriers(page) == []
     assert page.evaluate(CUT_OFF.replace("#columns", "#questions *, #columns")) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_columns_of_two_systems_are_chosen_in_the_table(
+    signed_in: SignedIn, complaints: Complaints
+) -> None:
+    complaints.expect("422")
+    page = signed_in("manage")
+    rows = [
+        {"question": f"Say {at}.", "gpt_answer": f"g{at}", "llama_answer": f"l{at}"}
+        for at in range(12)
+    ]
+    choose(page, "wide.json", json.dumps(rows).encode())
+    expect(question(page, "Which column is judged?")).to_be_visible()
+    page.get_by_role("radio", name="Answers of two systems").check()
+    expect(page.locator("#file-problem")).to_contain_text("Choose “Answer of A”")
+    expect(make(page)).to_be_disabled()
+    page.get_by_label("What gpt_answer is", exact=True).select_option("answer_a")
+    expect(page.locator("#file-problem")).to_contain_text("the other system")
+    expect(make(page)).to_be_disabled()
+    page.get_by_label("What llama_answer is", exact=True).select_option("answer_b")
+    expect(page.locator("#item-shown .payload-side")).to_have_text(["Leftg0", "Rightl0"])
+    expect(page.locator("#file-problem")).to_be_empty()
+    expect(make(page)).to_be_enabled()

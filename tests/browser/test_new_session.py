@@ -280,7 +280,7 @@ def test_a_refusal_stands_at_the_field_it_names(
     chosen(page, pool)
     for label, value, said in (
         ("Precision", "7", "below the scale"),
-        ("Chance of being wrong", "1", "above 0 and below 1"),
+        ("Chance of being wrong", "1", "at most 0.5"),
         ("Precision", "wide", "must be a number"),
     ):
         field = page.get_by_role("textbox", name=label)

@@ -223,6 +223,11 @@ export class PoolFile {
     clear(byId("file-details"));
     fill(byId("file-problem"));
     this.unchecked();
+    // With an earlier version, the answer of one is enough
+    if (picked("subject") === "two" && text("based_on") === "" && this.mapping.isHalf) {
+      this.looks.forget();
+      return this.hint("Choose the answer of the other system in the table below, too.");
+    }
     const file = this.file;
     const part = await this.part(file);
     if (this.file !== file) return undefined;
@@ -352,15 +357,15 @@ export class PoolFile {
     this.looks.forget();
     const mapped = questions.find((question) => question.name === "mapping");
     if (mapped === undefined) return;
-    fill(
-      byId("file-problem"),
-      el(
-        "p",
-        { class: "notice warning" },
-        "Which columns hold the answers of the two systems? Choose “Answer of A” and “Answer of B” in the table below.",
-      ),
+    this.hint(
+      "Which columns hold the answers of the two systems? Choose “Answer of A” and “Answer of B” in the table below.",
     );
     this.mapping.selectOf(mapped.column ?? undefined)?.focus();
+  }
+
+  /** @param {string} words */
+  hint(words) {
+    fill(byId("file-problem"), el("p", { class: "notice warning" }, words));
   }
 
   /** @param {PoolFileAnswer} found */

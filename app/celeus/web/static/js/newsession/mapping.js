@@ -71,6 +71,12 @@ export class Mapping {
     return this.said ? this.text() : null;
   }
 
+  /** True where somebody has said which column is the answer of one of two systems only. */
+  get isHalf() {
+    const roles = Object.values(this.roles);
+    return this.said && roles.includes("answer_a") !== roles.includes("answer_b");
+  }
+
   /** The roles as they are sent; what is not used is left out. */
   text() {
     const used = Object.entries(this.roles).filter(([, role]) => role !== "hidden");
