@@ -13,7 +13,7 @@ from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Known, Score, Sheet
 from celeus.intake.table.answers import answers_of, options_of
-from celeus.intake.table.asking import Remembered, Table, answered
+from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.columns import columns_of
 from celeus.intake.table.items import LABELLED
 from celeus.intake.table.roles import Kind
@@ -29,7 +29,7 @@ def read(
     kind: Kind | None = None,
     mapping: Mapping[str, str] | None = None,
     known: Known | None = None,
-    remembered: list[Remembered] | None = None,
+    remembered: list[dict[str, str]] | None = None,
     **answers: Any,  # noqa: ANN401 -- a text, or several
 ) -> Table:
     """The table, with these answers to its questions."""
@@ -397,13 +397,25 @@ def test_what_a_format_says_is_not_asked() -> None:
     assert roles(table) == {"q": "question", "x": "score"}
 
 
-def test_answers_given_before_hold_for_the_same_columns() -> None:
-    before = Remembered(MAPPING, options_of({"better": ["lower"]}))
-    table = read(scored(0.25, 0.5), remembered=[before])
-    assert [row["surrogate"] for row in items(table)] == [0.25, 0.5]
-    assert answers_of(table.options) == {"better": ["lower"]}
-    table = read(scored(0.25, 0.5), remembered=[before], better=["higher"])
+def test_roles_given_before_hold_for_the_same_columns_and_numbers_are_asked_again() -> None:
+    assert questions(scored(0.25, 0.5), remembered=[MAPPING]) == {"better": ["higher", "lower"]}
+    table = read(scored(0.25, 0.5), remembered=[MAPPING], better=["higher"])
+    assert table.source == "remembered"
     assert [row["surrogate"] for row in items(table)] == [0.75, 0.5]
+
+
+@pytest.mark.parametrize(
+    "values", [["correct", "wrong"], ["B", "A"], [0.75, 0.5], [4, 2], [True, False]]
+)
+def test_a_column_that_was_an_answer_and_now_looks_like_verdicts_is_asked(
+    values: list[Any],
+) -> None:
+    before = {"question": "question", "m": "answer", "at": "hidden"}
+    rows = [{"question": f"Why {at}?", "m": values[at % 2], "at": at} for at in range(6)]
+    assert questions(rows, remembered=[before]) == {"mapping": ["answer", "hidden"]}
+    assert len(items(read(rows, mapping=before))) == 6
+    numbers = [row | {"m": 17 * row["at"] + 40} for row in rows]
+    assert read(numbers, remembered=[before]).source == "remembered"
 
 
 @pytest.mark.parametrize(
@@ -532,7 +544,7 @@ def test_a_metric_that_is_given_is_not_that_of_the_last_file() -> None:
         {"q": "question", "y": "score"}, True, (0.0, 1.0), metrics={"x": Score(), "y": Score()}
     )
     rows = [row | {"y": 0.75} for row in scored(0.25, 0.5)]
-    before = Remembered({"id": "id", "q": "question", "x": "score", "y": "hidden"})
+    before = {"id": "id", "q": "question", "x": "score", "y": "hidden"}
     table = read(rows, known=known, remembered=[before], metric="y")
     assert roles(table) == {"q": "question", "y": "score"}
 
@@ -549,7 +561,7 @@ def test_a_table_whose_first_row_is_no_header_is_refused() -> None:
 
 def test_roles_of_one_system_are_not_taken_for_two() -> None:
     rows = several({"question": "Why #?", "m": "So #, it is.", "n": "Not #, it is."})
-    before = Remembered({"question": "question", "m": "answer", "n": "hidden"})
+    before = {"question": "question", "m": "answer", "n": "hidden"}
     assert read(rows, remembered=[before]).source == "remembered"
     assert questions(rows, TWO, remembered=[before]) == {
         "mapping": ["answer_a", "answer_b", "hidden"]

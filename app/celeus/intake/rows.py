@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from celeus.errors import InvalidValue
 from celeus.intake.questions import Choice, Question, asked
@@ -126,19 +126,6 @@ class Options:
         """The part of ``rows`` that says which of them are items."""
         last = (self.rows or "").rpartition(":")[2]
         return last if last in {"with_id", "all"} else None
-
-    def after(self, earlier: "Options") -> "Options":
-        """These answers about a table, and those given earlier where these have none."""
-        names = ("higher", "missing", "directions", "scales", "repeats", "rows")
-        none = Options()
-        return replace(
-            self,
-            **{
-                name: getattr(earlier, name)
-                for name in names
-                if getattr(self, name) == getattr(none, name)
-            },
-        )
 
     def loss(self, value: object, place: str, *, higher: bool) -> float | None:
         """The loss of a score; None for one that is missing. ``place`` is for the refusal."""

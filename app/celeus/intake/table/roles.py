@@ -299,6 +299,14 @@ def is_ambiguous(column: Placed) -> bool:
     return column.source == "name" and column.role == "reference" and name in {"target", "solution"}
 
 
+def are_like_verdicts(column: Column, kind: Kind) -> bool:
+    """Return True for words of verdicts, for labels that come again and again, and for scores."""
+    if not column.values:
+        return False
+    labels = _divides(column.values) and all(len(shown(one).split()) == 1 for one in column.values)
+    return labels or _verdicts_stand(column) or _are_numbers("score", column, kind)
+
+
 def higher_by_name(name: str) -> bool | None:
     """Return the direction that a name says: True for accuracy, False for loss, else None."""
     names = _effective(name)[0]
