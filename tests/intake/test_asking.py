@@ -609,3 +609,40 @@ def test_which_way_a_number_counted_stands_beside_its_role() -> None:
     why = {column.name: column.why for column in table.columns}
     assert why["x"] == "given; the lower the better, from 1 to 5"
     assert why["correct"] == "given; the higher the better, from 0 to 1"
+
+
+@pytest.mark.parametrize(
+    ("answers", "field"),
+    [
+        ({"better": ["higher", "lower"]}, "better"),
+        ({"better": ["x=higher", "x=lower"]}, "better"),
+        ({"scale": ["0 to 1", "0 to 5"]}, "scale"),
+    ],
+)
+def test_two_answers_for_one_column_are_refused(answers: dict[str, list[str]], field: str) -> None:
+    with pytest.raises(InvalidValue, match="two answers") as refused:
+        read(scored(0.25, 0.5), mapping=MAPPING, **answers)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"better": ["higher"]},
+        {"better": ["x=lower"]},
+        {"scale": ["1 to 5"]},
+        {"missing": ["-1"]},
+    ],
+)
+def test_an_answer_that_no_column_takes_is_refused(answers: dict[str, list[str]]) -> None:
+    mapping = {name: "hidden" if role == "score" else role for name, role in MAPPING.items()}
+    with pytest.raises(InvalidValue, match="No column takes") as refused:
+        read(scored(0.25, 0.5), mapping=mapping, **answers)
+    assert [refused.value.field] == [*answers]
+    assert "`mapping`" in str(refused.value.rule)
+
+
+def test_a_guess_of_the_loss_is_never_better_the_higher_it_is() -> None:
+    mapping = MAPPING | {"x": "surrogate"}
+    with pytest.raises(InvalidValue, match="guess of the loss"):
+        read(scored(0.25, 0.5), mapping=mapping, better=["higher"])

@@ -278,6 +278,7 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
     """Nothing but a refusal of the file, or of a row; and no row fails in a way nobody foresaw."""
     chance = random.Random(15)  # noqa: S311 -- a table is no secret
     told = 0
+    numbers = {"higher": True, "missing": ("-1", "999"), "scales": {"": (0.0, 1.0)}}
     for _ in range(TABLES):
         names = chance.sample(NAMES, chance.randint(1, 5))
         made = [{name: chance.choice(ODD) for name in names} for _ in range(3)]
@@ -291,12 +292,10 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
                 found,
                 kind,
                 roles=mapping or None,
-                higher=True,
                 answer=None if mapping else names[0],
                 repeats="items",
                 rows="all",
-                missing=("-1", "999"),
-                scales={"": (0.0, 1.0)},
+                **(numbers if "score" in mapping.values() else {}),
             )
             rows = [row for _, row in read.items.rows()]
         except InvalidValue:
