@@ -238,6 +238,23 @@ def test_the_line_below_the_header_of_a_markdown_table_is_no_row() -> None:
     assert [line for line, _ in sheet.rows()] == [3, 4]
 
 
+@pytest.mark.parametrize(
+    "above",
+    ["Results of May\n", "Results of May,,\n,,\n", "# made by a tool\n", "# made by, a tool\n"],
+)
+def test_a_title_or_a_comment_above_the_header_is_to_be_removed(above: str) -> None:
+    content = f"{above}question,answer,score\n" + "Why?,So.,1\n" * 5
+    with pytest.raises(InvalidValue) as refused:
+        list(sheet(content.encode(), "a.csv").rows())
+    assert "remove the lines above" in str(refused.value.rule)
+    assert refused.value.field == "body"
+
+
+@pytest.mark.parametrize("content", [b"question,\nWhy?,\n", b"#,question\n1,Why?\n", b"a\nb\n"])
+def test_a_header_of_one_name_is_no_title(content: bytes) -> None:
+    assert len(list(sheet(content, "a.csv").rows())) == 1
+
+
 def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
     rows = list(sheet(b",a,a\n1,2,3\n").rows())
     assert rows == [(2, {"column 1": "1", "a": "2", "a (3)": "3"})]
