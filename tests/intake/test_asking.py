@@ -646,3 +646,22 @@ def test_a_guess_of_the_loss_is_never_better_the_higher_it_is() -> None:
     mapping = MAPPING | {"x": "surrogate"}
     with pytest.raises(InvalidValue, match="guess of the loss"):
         read(scored(0.25, 0.5), mapping=mapping, better=["higher"])
+
+
+def test_an_id_that_all_rows_share_is_asked() -> None:
+    rows = several({"question": "Why #?", "answer": "So #, it is."})
+    rows = [{"id": "run 7"} | row for row in rows]
+    assert questions(rows) == {"repeats": ["items", "first"]}
+    assert len(items(read(rows, repeats="items"))) == len(rows)
+
+
+@pytest.mark.parametrize("odd", [["i2"], True, {"name": "i2"}, "i" * 300])
+def test_one_odd_value_among_ids_does_not_hide_them(odd: object) -> None:
+    rows = several({"question": "Why #?", "answer": "So #, it is."})
+    rows = [{"id": odd if at == 2 else f"i{at}"} | row for at, row in enumerate(rows)]
+    answers = {"rows": "all"} if isinstance(odd, dict) else {}
+    table = read(rows, **answers)
+    assert roles(table)["id"] == "id"
+    assert [row["id"] for row in items(table)][:2] == ["i0", "i1"]
+    if answers:
+        assert questions(rows) == {"rows": ["with_id", "all"]}
