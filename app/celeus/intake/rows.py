@@ -132,6 +132,9 @@ class Options:
         low, high = self.scale
         if value is None or self.is_missing(value):
             return None
+        if isinstance(value, list):
+            way = "add a column with one number a row, such as their mean, and name that one"
+            raise refused(f"{place} has several scores {shortened(value)}: {way}", "score")
         if not isinstance(value, int | float):
             raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
         if math.isnan(value):
