@@ -619,7 +619,7 @@ def test_which_way_a_number_counted_stands_beside_its_role() -> None:
         ({"scale": ["0 to 1", "0 to 5"]}, "scale"),
     ],
 )
-def test_two_answers_for_one_column_are_refused(answers: dict[str, list[str]], field: str) -> None:
+def test_two_answers_for_one_column_are_refused(answers: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidValue, match="two answers") as refused:
         read(scored(0.25, 0.5), mapping=MAPPING, **answers)
     assert refused.value.field == field
@@ -634,7 +634,7 @@ def test_two_answers_for_one_column_are_refused(answers: dict[str, list[str]], f
         {"missing": ["-1"]},
     ],
 )
-def test_an_answer_that_no_column_takes_is_refused(answers: dict[str, list[str]]) -> None:
+def test_an_answer_that_no_column_takes_is_refused(answers: dict[str, Any]) -> None:
     mapping = {name: "hidden" if role == "score" else role for name, role in MAPPING.items()}
     with pytest.raises(InvalidValue, match="No column takes") as refused:
         read(scored(0.25, 0.5), mapping=mapping, **answers)
@@ -659,7 +659,7 @@ def test_an_id_that_all_rows_share_is_asked() -> None:
 def test_one_odd_value_among_ids_does_not_hide_them(odd: object) -> None:
     rows = several({"question": "Why #?", "answer": "So #, it is."})
     rows = [{"id": odd if at == 2 else f"i{at}"} | row for at, row in enumerate(rows)]
-    answers = {"rows": "all"} if isinstance(odd, dict) else {}
+    answers: dict[str, Any] = {"rows": "all"} if isinstance(odd, dict) else {}
     table = read(rows, **answers)
     assert roles(table)["id"] == "id"
     assert [row["id"] for row in items(table)][:2] == ["i0", "i1"]

@@ -246,7 +246,7 @@ def test_several_scores_of_an_item_are_refused_with_the_way_on(tmp_path: Path) -
     lines = "".join(f"H{at // 2},W{at % 2},q,a,{at % 2},{at // 2}\n" for at in range(6))
     path.write_text(f"HITId,WorkerId,Input.q,Input.answer,Answer.label,mean\n{lines}")
     scored = Options(columns=Columns(score="Answer.label"), higher=True, scale=(0.0, 2.0))
-    with pytest.raises(InvalidValue, match="several scores.*such as their mean"):
+    with pytest.raises(InvalidValue, match=r"several scores.*such as their mean"):
         read(Source.of_path(path), scored)
     log = read(Source.of_path(path), replace(scored, columns=Columns(score="mean")))
     assert [row.loss for row in log.rows] == [1.0, 0.5, 0.0]
