@@ -210,9 +210,6 @@ def upgrade() -> None:
         sa.Column("columns_digest", sa.LargeBinary(), nullable=False),
         sa.Column("mapping", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
         sa.Column(
-            "answers", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True
-        ),
-        sa.Column(
             "used_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
         ),
         sa.ForeignKeyConstraint(

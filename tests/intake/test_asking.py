@@ -13,7 +13,7 @@ from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Known, Score, Sheet
 from celeus.intake.table.answers import answers_of, options_of
-from celeus.intake.table.asking import Remembered, Table, answered
+from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.columns import columns_of
 from celeus.intake.table.items import LABELLED
 from celeus.intake.table.roles import Kind
@@ -29,7 +29,7 @@ def read(
     kind: Kind | None = None,
     mapping: Mapping[str, str] | None = None,
     known: Known | None = None,
-    remembered: list[Remembered] | None = None,
+    remembered: list[dict[str, str]] | None = None,
     **answers: Any,  # noqa: ANN401 -- a text, or several
 ) -> Table:
     """The table, with these answers to its questions."""
@@ -397,13 +397,25 @@ def test_what_a_format_says_is_not_asked() -> None:
     assert roles(table) == {"q": "question", "x": "score"}
 
 
-def test_answers_given_before_hold_for_the_same_columns() -> None:
-    before = Remembered(MAPPING, options_of({"better": ["lower"]}))
-    table = read(scored(0.25, 0.5), remembered=[before])
-    assert [row["surrogate"] for row in items(table)] == [0.25, 0.5]
-    assert answers_of(table.options) == {"better": ["lower"]}
-    table = read(scored(0.25, 0.5), remembered=[before], better=["higher"])
+def test_roles_given_before_hold_for_the_same_columns_and_numbers_are_asked_again() -> None:
+    assert questions(scored(0.25, 0.5), remembered=[MAPPING]) == {"better": ["higher", "lower"]}
+    table = read(scored(0.25, 0.5), remembered=[MAPPING], better=["higher"])
+    assert table.source == "remembered"
     assert [row["surrogate"] for row in items(table)] == [0.75, 0.5]
+
+
+@pytest.mark.parametrize(
+    "values", [["correct", "wrong"], ["B", "A"], [0.75, 0.5], [4, 2], [True, False]]
+)
+def test_a_column_that_was_an_answer_and_now_looks_like_verdicts_is_asked(
+    values: list[Any],
+) -> None:
+    before = {"question": "question", "m": "answer", "at": "hidden"}
+    rows = [{"question": f"Why {at}?", "m": values[at % 2], "at": at} for at in range(6)]
+    assert questions(rows, remembered=[before]) == {"mapping": ["answer", "hidden"]}
+    assert len(items(read(rows, mapping=before))) == 6
+    numbers = [row | {"m": 17 * row["at"] + 40} for row in rows]
+    assert read(numbers, remembered=[before]).source == "remembered"
 
 
 @pytest.mark.parametrize(
@@ -532,7 +544,7 @@ def test_a_metric_that_is_given_is_not_that_of_the_last_file() -> None:
         {"q": "question", "y": "score"}, True, (0.0, 1.0), metrics={"x": Score(), "y": Score()}
     )
     rows = [row | {"y": 0.75} for row in scored(0.25, 0.5)]
-    before = Remembered({"id": "id", "q": "question", "x": "score", "y": "hidden"})
+    before = {"id": "id", "q": "question", "x": "score", "y": "hidden"}
     table = read(rows, known=known, remembered=[before], metric="y")
     assert roles(table) == {"q": "question", "y": "score"}
 
@@ -549,7 +561,7 @@ def test_a_table_whose_first_row_is_no_header_is_refused() -> None:
 
 def test_roles_of_one_system_are_not_taken_for_two() -> None:
     rows = several({"question": "Why #?", "m": "So #, it is.", "n": "Not #, it is."})
-    before = Remembered({"question": "question", "m": "answer", "n": "hidden"})
+    before = {"question": "question", "m": "answer", "n": "hidden"}
     assert read(rows, remembered=[before]).source == "remembered"
     assert questions(rows, TWO, remembered=[before]) == {
         "mapping": ["answer_a", "answer_b", "hidden"]
@@ -597,3 +609,59 @@ def test_which_way_a_number_counted_stands_beside_its_role() -> None:
     why = {column.name: column.why for column in table.columns}
     assert why["x"] == "given; the lower the better, from 1 to 5"
     assert why["correct"] == "given; the higher the better, from 0 to 1"
+
+
+@pytest.mark.parametrize(
+    ("answers", "field"),
+    [
+        ({"better": ["higher", "lower"]}, "better"),
+        ({"better": ["x=higher", "x=lower"]}, "better"),
+        ({"scale": ["0 to 1", "0 to 5"]}, "scale"),
+    ],
+)
+def test_two_answers_for_one_column_are_refused(answers: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidValue, match="two answers") as refused:
+        read(scored(0.25, 0.5), mapping=MAPPING, **answers)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"better": ["higher"]},
+        {"better": ["x=lower"]},
+        {"scale": ["1 to 5"]},
+        {"missing": ["-1"]},
+    ],
+)
+def test_an_answer_that_no_column_takes_is_refused(answers: dict[str, Any]) -> None:
+    mapping = {name: "hidden" if role == "score" else role for name, role in MAPPING.items()}
+    with pytest.raises(InvalidValue, match="No column takes") as refused:
+        read(scored(0.25, 0.5), mapping=mapping, **answers)
+    assert [refused.value.field] == [*answers]
+    assert "`mapping`" in str(refused.value.rule)
+
+
+def test_a_guess_of_the_loss_is_never_better_the_higher_it_is() -> None:
+    mapping = MAPPING | {"x": "surrogate"}
+    with pytest.raises(InvalidValue, match="guess of the loss"):
+        read(scored(0.25, 0.5), mapping=mapping, better=["higher"])
+
+
+def test_an_id_that_all_rows_share_is_asked() -> None:
+    rows = several({"question": "Why #?", "answer": "So #, it is."})
+    rows = [{"id": "run 7"} | row for row in rows]
+    assert questions(rows) == {"repeats": ["items", "first"]}
+    assert len(items(read(rows, repeats="items"))) == len(rows)
+
+
+@pytest.mark.parametrize("odd", [["i2"], True, {"name": "i2"}, "i" * 300])
+def test_one_odd_value_among_ids_does_not_hide_them(odd: object) -> None:
+    rows = several({"question": "Why #?", "answer": "So #, it is."})
+    rows = [{"id": odd if at == 2 else f"i{at}"} | row for at, row in enumerate(rows)]
+    answers: dict[str, Any] = {"rows": "all"} if isinstance(odd, dict) else {}
+    table = read(rows, **answers)
+    assert roles(table)["id"] == "id"
+    assert [row["id"] for row in items(table)][:2] == ["i0", "i1"]
+    if answers:
+        assert questions(rows) == {"rows": ["with_id", "all"]}

@@ -72,7 +72,7 @@ def test_columns_are_known_by_their_names(row: dict[str, Any], found: dict[str, 
 def test_an_id_tells_rows_apart_and_a_group_holds_several() -> None:
     rows = [{"id": at, "nr": 1, "topic": "ab"[at % 2], "question": "q"} for at in range(6)]
     assert roles(rows) == {"id": "id", "topic": "group", "question": "question"}
-    assert "id" not in roles([row | {"id": 7} for row in rows]).values()
+    assert roles([row | {"id": 7} for row in rows])["id"] == "id"
     assert "group" not in roles([row | {"topic": row["id"]} for row in rows]).values()
     assert "group" not in roles([*rows, {"id": 9, "question": "q"}]).values()
 
@@ -238,6 +238,23 @@ def test_the_line_below_the_header_of_a_markdown_table_is_no_row() -> None:
     assert [line for line, _ in sheet.rows()] == [3, 4]
 
 
+@pytest.mark.parametrize(
+    "above",
+    ["Results of May\n", "Results of May,,\n,,\n", "# made by a tool\n", "# made by, a tool\n"],
+)
+def test_a_title_or_a_comment_above_the_header_is_to_be_removed(above: str) -> None:
+    content = f"{above}question,answer,score\n" + "Why?,So.,1\n" * 5
+    with pytest.raises(InvalidValue) as refused:
+        list(sheet(content.encode(), "a.csv").rows())
+    assert "remove the lines above" in str(refused.value.rule)
+    assert refused.value.field == "body"
+
+
+@pytest.mark.parametrize("content", [b"question,\nWhy?,\n", b"#,question\n1,Why?\n", b"a\nb\n"])
+def test_a_header_of_one_name_is_no_title(content: bytes) -> None:
+    assert len(list(sheet(content, "a.csv").rows())) == 1
+
+
 def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
     rows = list(sheet(b",a,a\n1,2,3\n").rows())
     assert rows == [(2, {"column 1": "1", "a": "2", "a (3)": "3"})]
@@ -278,6 +295,7 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
     """Nothing but a refusal of the file, or of a row; and no row fails in a way nobody foresaw."""
     chance = random.Random(15)  # noqa: S311 -- a table is no secret
     told = 0
+    numbers = {"higher": True, "missing": ("-1", "999"), "scales": {"": (0.0, 1.0)}}
     for _ in range(TABLES):
         names = chance.sample(NAMES, chance.randint(1, 5))
         made = [{name: chance.choice(ODD) for name in names} for _ in range(3)]
@@ -291,12 +309,10 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
                 found,
                 kind,
                 roles=mapping or None,
-                higher=True,
                 answer=None if mapping else names[0],
                 repeats="items",
                 rows="all",
-                missing=("-1", "999"),
-                scales={"": (0.0, 1.0)},
+                **(numbers if "score" in mapping.values() else {}),
             )
             rows = [row for _, row in read.items.rows()]
         except InvalidValue:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from celeus.intake.formats.tables import rows_of
+from celeus.errors import InvalidValue
+from celeus.intake.formats.tables import read, rows_of
 from celeus.intake.joining import join
 from celeus.intake.rows import Columns, Options, Row
+from celeus.intake.sources.files import Source
 from tests.intake.made import mean, refusal, rows
 
 SCORES = [1.0, 0.25, 0.0, None]
@@ -236,3 +239,14 @@ def test_without_pyarrow_it_is_said_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     said = refusal(rows, "table", path, options=OPTIONS)
     assert said.endswith("Parquet needs a library: pip install 'celeus[parquet]'")
+
+
+def test_several_scores_of_an_item_are_refused_with_the_way_on(tmp_path: Path) -> None:
+    path = tmp_path / "batch.csv"
+    lines = "".join(f"H{at // 2},W{at % 2},q,a,{at % 2},{at // 2}\n" for at in range(6))
+    path.write_text(f"HITId,WorkerId,Input.q,Input.answer,Answer.label,mean\n{lines}")
+    scored = Options(columns=Columns(score="Answer.label"), higher=True, scale=(0.0, 2.0))
+    with pytest.raises(InvalidValue, match=r"several scores.*such as their mean"):
+        read(Source.of_path(path), scored)
+    log = read(Source.of_path(path), replace(scored, columns=Columns(score="mean")))
+    assert [row.loss for row in log.rows] == [1.0, 0.5, 0.0]

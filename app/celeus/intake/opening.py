@@ -48,7 +48,9 @@ def _sheet(source: Source, given: SentFile) -> Sheet:
     return exports.sheet_of(
         source,
         given.options,
-        lambda options: tabular.sheet_of(source, options, named=given.csv),
+        lambda options: tabular.sheet_of(
+            source, options, named=given.csv, limit_bytes=given.limit_bytes
+        ),
     )
 
 

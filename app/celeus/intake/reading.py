@@ -1,11 +1,11 @@
 """Rows of a sheet as items: those that it has already, or those that its columns make."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow
-from celeus.intake.table.asking import Remembered, Table, answered
+from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.columns import columns_of
 from celeus.intake.table.item_columns import JsonReader, Layout, are_items, csv_row, narrow
 from celeus.intake.table.roles import Kind
@@ -25,7 +25,7 @@ def items_of(
     sheet: Sheet,
     kind: Kind,
     options: Options,
-    remembered: Sequence[Remembered] = (),
+    remembered: Sequence[Mapping[str, str]] = (),
     *,
     json_of: JsonReader,
 ) -> Iterator[SheetItems | None]:

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from celeus.errors import InvalidValue
 from celeus.intake.questions import Choice, Question, asked
@@ -130,24 +130,14 @@ class Options:
         last = (self.rows or "").rpartition(":")[2]
         return last if last in {"with_id", "all"} else None
 
-    def after(self, earlier: "Options") -> "Options":
-        """These answers about a table, and those given earlier where these have none."""
-        names = ("higher", "missing", "directions", "scales", "repeats", "rows")
-        none = Options()
-        return replace(
-            self,
-            **{
-                name: getattr(earlier, name)
-                for name in names
-                if getattr(self, name) == getattr(none, name)
-            },
-        )
-
     def loss(self, value: object, place: str, *, higher: bool) -> float | None:
         """The loss of a score; None for one that is missing. ``place`` is for the refusal."""
         low, high = self.scale
         if value is None or self.is_missing(value):
             return None
+        if isinstance(value, list):
+            way = "add a column with one number a row, such as their mean, and name that one"
+            raise refused(f"{place} has several scores {shortened(value)}: {way}", "score")
         if not isinstance(value, int | float):
             raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
         if math.isnan(value):

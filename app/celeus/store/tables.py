@@ -225,8 +225,6 @@ mappings = Table(
     Column("columns_digest", LargeBinary, primary_key=True),
     # Roles by the columns of a file.
     Column("mapping", JSONB, nullable=False),
-    # What else was answered about it, by the names of the questions.
-    Column("answers", JSONB(none_as_null=True)),
     Column("used_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
 )
 

@@ -87,13 +87,14 @@ async def test_every_column_is_told_and_the_pool_keeps_how_it_was_read(
     assert (await client.post("/v1/pools", json=form)).json()["intake"] is None
 
 
-async def test_answers_are_remembered_with_the_mapping(client: httpx.AsyncClient) -> None:
-    await sent(client, jsonl(SCORED), mapping=MAPPING, **ANSWERS)
-    told = (await sent(client, jsonl(SCORED), dry_run=True)).json()
+async def test_what_decides_a_number_is_asked_of_every_file(client: httpx.AsyncClient) -> None:
+    answer_of = {f"I{at}": f"So {at}, then." for at in range(1, 7)}
+    rows = [row | {"answer": answer_of.get(f"I{row['score']}", "No.")} for row in SCORED]
+    await sent(client, jsonl(rows), mapping=MAPPING, **ANSWERS)
+    asked = (await sent(client, jsonl(rows), dry_run=True)).json()["questions"]
+    assert {one["name"] for one in asked} == ANSWERS.keys()
+    told = (await sent(client, jsonl(rows), dry_run=True, **ANSWERS)).json()
     assert (told["mapping_source"], told["items"]) == ("remembered", 5)
-    assert told["answers"]["repeats"] == "first"
-    other = await sent(client, jsonl(SCORED), dry_run=True, repeats="items")
-    assert other.json()["items"] == 7
 
 
 async def test_labels_that_exist_are_known_and_never_drawn(client: httpx.AsyncClient) -> None:

@@ -6,14 +6,14 @@ from celeus.operations.runtime.context import Context
 
 async def test_those_used_last_are_kept_and_the_last_one_comes_first(context: Context) -> None:
     for at in range(MOST_REMEMBERED + 2):
-        await remember(context, {f"column {at}": "text"}, {})
-    await remember(context, {"column 7": "answer"}, {"better": ["lower"]})
+        await remember(context, {f"column {at}": "text"})
+    await remember(context, {"column 7": "answer"})
     found = await remembered(context)
     assert len(found) == MOST_REMEMBERED
-    assert found[0] == {"mapping": {"column 7": "answer"}, "answers": {"better": ["lower"]}}
-    assert {"mapping": {"column 0": "text"}, "answers": None} not in found
+    assert found[0] == {"column 7": "answer"}
+    assert {"column 0": "text"} not in found
 
 
 async def test_a_mapping_of_very_many_columns_is_not_kept(context: Context) -> None:
-    await remember(context, {f"column {at}": "hidden" for at in range(5_000)}, {})
+    await remember(context, {f"column {at}": "hidden" for at in range(5_000)})
     assert await remembered(context) == []

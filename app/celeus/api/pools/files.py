@@ -123,8 +123,7 @@ class PoolFileOut(BaseModel):
         " are items."
     )
     answers: dict[str, Any] = Field(
-        description="What was answered about the file, by the names of the members of the request,"
-        " also for the last file of these columns."
+        description="What was answered about the file, by the names of the members of the request."
     )
     rows: int = Field(description="Rows of the file, also those that were not asked for.")
     numeric: list[str] = Field(description="Names of the numeric columns of the pool.")
@@ -430,7 +429,7 @@ async def create_pool_from_file(
             # Nobody reads what a dry run would find; a pool is asked for again by its key
             answer = await (unless_gone(request, answering) if dry_run else answering)
         if look.mapping and not dry_run:
-            await mappings.remember(context, look.mapping, look.answers)
+            await mappings.remember(context, look.mapping)
         return answer
 
 

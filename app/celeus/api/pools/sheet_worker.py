@@ -22,7 +22,7 @@ from celeus.intake.reading import Line, items_of
 from celeus.intake.sources.arrow import PARQUET
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
 from celeus.intake.table.answers import answers_of, options_of
-from celeus.intake.table.asking import Remembered, Table
+from celeus.intake.table.asking import Table
 from celeus.intake.table.roles import Kind
 from celeus.operations.runtime.workers import Files, Frame, serve
 
@@ -58,15 +58,11 @@ def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame
     if file.read(len(PARQUET)) == PARQUET:
         _check_parquet(file, limits)
     kind = Kind(reading.lower, reading.upper, reading.two, reading.preferred)
-    remembered = [
-        Remembered(before["mapping"], options_of(before["answers"] or {}))
-        for before in reading.remembered
-    ]
     for sheet in opened(file, given):
         if sheet is None:
             yield Frame({})
             continue
-        for found in items_of(sheet, kind, options, remembered, json_of=json_of):
+        for found in items_of(sheet, kind, options, reading.remembered, json_of=json_of):
             if found is None:
                 yield Frame({})
                 continue

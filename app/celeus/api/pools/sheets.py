@@ -47,10 +47,10 @@ _PACKED = (b"\x1f\x8b", b"PK", b"PAR1", b"ARRO", b"\xff\xff\xff\xff")
 class Reading:
     """The way a file is to be read: its name, and the roles of its columns.
 
-    ``remembered`` are mappings that were used before with the answers that went with them, the last
-    one first. ``lower`` and ``upper`` are the ends of the scale of losses, ``two`` says that two
-    systems are compared, and ``preferred`` that a judge says only which one is better. ``answers``
-    are those to questions about the file, by their names.
+    ``remembered`` are mappings that were used before, the last one first. ``lower`` and ``upper``
+    are the ends of the scale of losses, ``two`` says that two systems are compared, and
+    ``preferred`` that a judge says only which one is better. ``answers`` are those to questions
+    about the file, by their names.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Reading:
     two: bool
     preferred: bool = False
     mapping: Mapping[str, str] | None = None
-    remembered: Sequence[Mapping[str, Any]] = ()
+    remembered: Sequence[Mapping[str, str]] = ()
     answers: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -6,6 +6,7 @@ from typing import IO, Any
 from celeus.intake.sources.documents import row_of
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Sheet, SheetRow, refused
+from celeus.intake.sources.unpacking import too_large
 
 INSTALL = "pip install 'celeus[parquet]'"
 PARQUET = b"PAR1"
@@ -21,8 +22,8 @@ def is_arrow(head: bytes) -> bool:
     return head.startswith((PARQUET, _FILE, _FEATHER, _STREAM))
 
 
-def sheet_of(source: Source) -> Sheet:
-    """The rows of a file of Parquet or Arrow; refuses one that is not whole."""
+def sheet_of(source: Source, limit_bytes: int) -> Sheet:
+    """The rows of a file of Parquet or Arrow; refuses one that is not whole, or holds too much."""
     head = source.head()
     form = "Parquet" if head.startswith(PARQUET) else "Arrow"
     try:
@@ -31,12 +32,16 @@ def sheet_of(source: Source) -> Sheet:
         raise refused(f"{form} needs a library: {INSTALL}", "another format") from None
 
     def rows() -> Iterator[tuple[int, SheetRow]]:
-        number = 0
+        number = size = 0
         try:
             with source.open() as file:
                 for batch in _batches(file, head):
                     for begin in range(0, batch.num_rows, _BATCH):
-                        for row in batch.slice(begin, _BATCH).to_pylist():
+                        part = batch.slice(begin, _BATCH)
+                        size += _size(part)
+                        if size > limit_bytes:
+                            raise too_large(f"at most {limit_bytes} bytes, unpacked too", size)
+                        for row in part.to_pylist():
                             number += 1
                             yield number, row_of(row)
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
@@ -47,6 +52,16 @@ def sheet_of(source: Source) -> Sheet:
             ) from error
 
     return Sheet(form.lower(), rows)
+
+
+def _size(rows: Any) -> int:  # noqa: ANN401 -- pyarrow has no types
+    """Bytes of these rows, the values of a dictionary in each row that has one."""
+    return sum(
+        sum(len(str(value)) for value in column.to_pylist())
+        if "dictionary" in str(column.type)
+        else column.nbytes
+        for column in rows.columns
+    )
 
 
 def _batches(file: IO[bytes], head: bytes) -> Iterator[Any]:

@@ -19,6 +19,7 @@ _LONGEST_FAULT = 100
 """Lines of a row that cannot be read; in more of them a quote is open."""
 _ENDLESS = ("unexpected end of data", "field larger than field limit")
 _LOOKED_AT = 50
+_REMOVED = "the names of the columns first: remove the lines above them"
 _EVEN = 0.5
 """Share of the first rows that have the width of the header, in what is a table."""
 _ENCODINGS = {"cp1252": "Windows-1252", "utf-16": "UTF-16", "utf-32": "UTF-32"}
@@ -47,11 +48,31 @@ def sheet_of(source: Source, *, named: bool) -> Sheet:
 
 
 def _header(begin: str, separator: str, name: str) -> list[str]:
-    """The first row that holds anything."""
-    for _, cells in _cells(io.StringIO(begin, newline=""), separator, name):
-        if isinstance(cells, list) and any(map(str.strip, cells)):
-            return cells
-    raise refused("The file has no header.", "a row with the names of the columns first")
+    """The first row that holds anything; refuses a title or a comment above the names."""
+    rows = (
+        cells
+        for _, cells in _cells(io.StringIO(begin, newline=""), separator, name)
+        if isinstance(cells, list) and any(map(str.strip, cells))
+    )
+    header = next(rows, None)
+    if header is None:
+        raise refused("The file has no header.", "a row with the names of the columns first")
+    is_title = _filled(header) == 1 and _filled(_next(rows)) > 1
+    if is_title or header[0].startswith("# "):
+        raise refused("The first line is no header of the rows below.", _REMOVED, header[0][:60])
+    return header
+
+
+def _filled(cells: list[str]) -> int:
+    return sum(cell.strip() != "" for cell in cells)
+
+
+def _next(rows: Iterator[list[str]]) -> list[str]:
+    """The next row; none where it is cut off, or cannot be read."""
+    try:
+        return next(rows, [])
+    except InvalidValue:
+        return []
 
 
 def _separator(begin: str, *, named: bool) -> str:
@@ -82,7 +103,7 @@ def _separator(begin: str, *, named: bool) -> str:
     if not named or not begin.strip() or begin.lstrip()[:1] in {"<", "{", "["}:
         raise refused(
             "The file is no table that is known.",
-            TABLES,
+            f"{TABLES}; {_REMOVED}" if named else TABLES,
             begin[:60],
         )
     return ","

@@ -57,17 +57,26 @@ def rows_of(sheet: Sheet, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield number, row
 
 
-def sheet_of(source: Source, options: Options | None = None, *, named: bool = False) -> Sheet:
-    """The table in a file that is not packed. ``named``: its type says CSV, as a name may."""
-    sheet = _sheet_of(source, options, named=named)
+def sheet_of(
+    source: Source,
+    options: Options | None = None,
+    *,
+    named: bool = False,
+    limit_bytes: int = MOST_BYTES,
+) -> Sheet:
+    """The table in a file that is not packed. ``named``: its type says CSV, as a name may.
+
+    Refuses more than ``limit_bytes`` in its rows: one value may stand in all of them.
+    """
+    sheet = _sheet_of(source, options, limit_bytes, named=named)
     return replace(sheet, rows=lambda: bounded(sheet.rows()))
 
 
-def _sheet_of(source: Source, options: Options | None, *, named: bool) -> Sheet:
+def _sheet_of(source: Source, options: Options | None, limit_bytes: int, *, named: bool) -> Sheet:
     head = source.head()
     answer = None if options is None else options.rows
     if arrow.is_arrow(head):
-        return arrow.sheet_of(source)
+        return arrow.sheet_of(source, limit_bytes)
     if workbooks.is_workbook(source, head):
         return workbooks.sheet_of(source, answer)
     check_readable(head)

@@ -61,9 +61,9 @@ def unpacked(source: Source, limit_bytes: int, whole: IO[bytes]) -> Iterator[Non
             while part := packed.read(PART_BYTES):
                 size += len(part)
                 if size > limit_bytes:
-                    raise _too_large(f"at most {limit_bytes} bytes, unpacked too", size)
+                    raise too_large(f"at most {limit_bytes} bytes, unpacked too", size)
                 if size > max(FREE_BYTES, MOST_PACKED * file.tell()):
-                    raise _too_large(f"at most {MOST_PACKED} times as large unpacked", size)
+                    raise too_large(f"at most {MOST_PACKED} times as large unpacked", size)
                 whole.write(part)
                 yield
     except (OSError, EOFError, zlib.error) as error:
@@ -73,7 +73,8 @@ def unpacked(source: Source, limit_bytes: int, whole: IO[bytes]) -> Iterator[Non
         ) from error
 
 
-def _too_large(rule: str, size: int) -> UploadTooLarge:
+def too_large(rule: str, size: int) -> UploadTooLarge:
+    """The refusal of a file that holds more than it seems to."""
     return UploadTooLarge(
         "The upload is too large once it is unpacked.",
         field="body",

@@ -18,13 +18,13 @@ def options_of(answers: Mapping[str, Any], mapping: Mapping[str, str] | None = N
     ``better`` and ``scale`` are lists of `higher`, `lower` or `1 to 5`, also for one column as
     `COLUMN=higher`. Refuses what is no answer.
     """
-    ways = by_column(answers.get("better") or ())
+    ways = by_column(answers.get("better") or (), "better")
     for name, way in ways.items():
         if way not in _WAYS:
             given = f"{name}={way}" if name else way
             raise _refused("better", "higher or lower, or COLUMN=higher", given)
     scales = {}
-    for name, text in by_column(answers.get("scale") or ()).items():
+    for name, text in by_column(answers.get("scale") or (), "scale").items():
         ends = ends_of(text)
         if ends is None:
             rule = "the least and the greatest score, such as 1 to 5"

@@ -1,7 +1,7 @@
 """A table with all that it leaves open answered: by its format, by somebody, or else asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from celeus.intake.questions import Choice, Question, asked
@@ -19,6 +19,7 @@ from celeus.intake.table.roles import (
     SIDES,
     Kind,
     Placed,
+    are_like_verdicts,
     by_format,
     by_mapping,
     candidates,
@@ -35,14 +36,6 @@ PLACE = "the file"
 _MOST_CHOICES = 12
 _MOST_RUNS = 6
 _EXAMPLE = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """The roles that were given to a table's columns before, and what else was answered."""
-
-    roles: Mapping[str, str]
-    options: Options = field(default_factory=Options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +58,16 @@ def answered(
     sheet: Sheet,
     kind: Kind,
     options: Options,
-    remembered: Sequence[Remembered] = (),
+    remembered: Sequence[Mapping[str, str]] = (),
 ) -> Iterator[Table | None]:
     """None now and then while the table is read, and then what it is.
 
-    ``remembered`` are answers that were given before, the last one first: those for the same
-    columns hold where nothing else is given. Raises NeedsAnswer with all questions that are open.
+    ``remembered`` are mappings that were given before, the last one first: the one of the same
+    columns holds where nothing else is given. Raises NeedsAnswer with all questions that are open.
     """
     columns = columns_of(sheet)
-    placed, source, options = _placed(sheet, columns, kind, options, remembered)
-    questions = []
+    placed, source = _placed(sheet, columns, kind, options, remembered)
+    questions = _doubted(sheet, columns, placed, kind) if source == "remembered" else []
     if source == "guessed" and is_headless(columns, placed):
         rule = "names of the columns first; where these are names, a `mapping` of them"
         raise refused("The columns have rows for names.", rule, columns[0].name[:_EXAMPLE])
@@ -112,28 +105,49 @@ def _placed(
     columns: Sequence[Column],
     kind: Kind,
     options: Options,
-    remembered: Sequence[Remembered],
-) -> tuple[list[Placed], str, Options]:
-    """A role for every column, where they are from, and the answers that go with them."""
+    remembered: Sequence[Mapping[str, str]],
+) -> tuple[list[Placed], str]:
+    """A role for every column, and where they are from."""
     if options.roles is not None:
-        return by_mapping(columns, options.roles), "given", options
+        return by_mapping(columns, options.roles), "given"
     names = {column.name for column in columns}
     before = next(
         (
-            one
-            for one in remembered
-            if one.roles.keys() == names and kind.two == ({*SIDES} <= {*one.roles.values()})
+            roles
+            for roles in remembered
+            if roles.keys() == names and kind.two == ({*SIDES} <= {*roles.values()})
         ),
         None,
     )
     named = options.metric is not None and sheet.known is not None and sheet.known.metrics
     if before is not None and options.answer is None and not named:
-        why = "as for the last file of these columns"
-        placed = by_mapping(columns, before.roles, why)
-        return placed, "remembered", options.after(before.options)
-    if sheet.known is not None:
-        return by_format(columns, sheet.known), "log", options
-    return guessed(columns, kind), "guessed", options
+        return by_mapping(columns, before, "as for the last file of these columns"), "remembered"
+    return _unsaid(sheet, columns, kind), "guessed" if sheet.known is None else "log"
+
+
+def _unsaid(sheet: Sheet, columns: Sequence[Column], kind: Kind) -> list[Placed]:
+    """The roles of columns of which nobody has said anything."""
+    return guessed(columns, kind) if sheet.known is None else by_format(columns, sheet.known)
+
+
+def _doubted(
+    sheet: Sheet, columns: Sequence[Column], placed: Sequence[Placed], kind: Kind
+) -> list[Question]:
+    """The question whether judges see what they saw of the last file, where it may be verdicts."""
+    unsaid = {one.name for one in _unsaid(sheet, columns, kind) if one.role in SEEN}
+    roles = {one.name: one.role for one in placed if one.role in SEEN and one.name not in unsaid}
+    text = "Its values look like verdicts: do judges see it? Give a `mapping` of all columns."
+    return [
+        Question(
+            "mapping",
+            text,
+            (Choice(roles[column.name], "as in the last file"), Choice(HIDDEN, "they do not")),
+            column.name,
+            _example(sheet),
+        )
+        for column in columns
+        if column.name in roles and are_like_verdicts(column, kind)
+    ]
 
 
 def _judged(

@@ -18,6 +18,8 @@ from celeus.shorten import EXACT, printable
 
 LOOKED_AT = 1_000
 """Rows by which columns are known."""
+MOST_LOOKED_AT = 1 << 24
+"""Characters after which no further row is looked at."""
 _DEEPEST = 4
 _WIDEST = 40
 """Members of a nested object that are columns; one with more is a single value."""
@@ -65,7 +67,7 @@ class Column:
 def columns_of(sheet: Sheet) -> list[Column]:
     """The columns of the first rows, in the order in which they come."""
     found: dict[str, Column] = {}
-    looked = 0
+    looked = size = 0
     for _, row in islice(sheet.rows(), LOOKED_AT):
         if isinstance(row, BadRow):
             continue
@@ -74,8 +76,11 @@ def columns_of(sheet: Sheet) -> list[Column]:
             column = found.get(name) or found.setdefault(name, Column(name))
             if not is_missing(value):
                 column.values.append(value)
+                size += len(value) if isinstance(value, str | bytes) else 0
         if len(found) > MOST_COLUMNS:
             raise refused("The file has too many columns.", f"at most {MOST_COLUMNS}", len(found))
+        if size > MOST_LOOKED_AT:
+            break
     for column in found.values():
         column.missing = looked - len(column.values)
         column.comma = sheet.cells and _has_commas(column.values)

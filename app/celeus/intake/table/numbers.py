@@ -154,10 +154,37 @@ def measures(
             listed = ", ".join(by_name)[:400]
             raise refused("The file has no such column.", f"one of {listed}", strange, place)
     numeric = [column for column in placed if column.role in {*GUESSES, "known"}]
+    if known is None or "surrogate" not in known.roles.values():
+        # The reader of a log has used them for the losses
+        _check_taken(numeric, options)
     return [
         _measure(by_name[column.name], column, options, kind, known, alone=len(numeric) == 1)
         for column in numeric
     ]
+
+
+def _check_taken(numeric: Sequence[Placed], options: Options) -> None:
+    """Refuse an answer about numbers that no column takes: it would change nothing."""
+    names = {column.name for column in numeric}
+    alone = len(numeric) == 1
+    given = {
+        "better": {*options.directions} | ({""} if options.higher is not None else set()),
+        "scale": {*options.scales},
+        "missing": {""} if options.missing else set(),
+    }
+    for place, columns in given.items():
+        unused = sorted(columns - names if not numeric else columns - names - {""})
+        if unused:
+            which = f"`{unused[0]}` has none of" if unused[0] else "none has one of"
+            detail = f"No column takes `{place}`: {which} the roles of numbers."
+            rule = "left out; or a role for its column by `mapping`: score, surrogate, known"
+            raise refused(detail, rule, unused[0] or None, place)
+    for column in numeric:
+        way = options.directions.get(column.name, options.higher if alone else None)
+        if column.role == "surrogate" and way:
+            detail = f"`{column.name}` is a guess of the loss, of which less is better."
+            rule = "the role score in place of surrogate, by `mapping`"
+            raise refused(detail, rule, "higher", "better")
 
 
 def _measure(  # noqa: PLR0913 -- all that says it
@@ -242,6 +269,14 @@ def spelled(ends: tuple[float, float]) -> str:
     return f"{ends[0]:g} to {ends[1]:g}"
 
 
-def by_column(texts: Sequence[str]) -> Mapping[str, str]:
-    """Answers by column: `COLUMN=ANSWER` is that of one, and another text that of all, as ''."""
-    return {name: answer for name, _, answer in (text.rpartition("=") for text in texts)}
+def by_column(texts: Sequence[str], place: str) -> Mapping[str, str]:
+    """Answers by column: `COLUMN=ANSWER` is that of one, and another text that of all, as ''.
+
+    Refuses two answers for one column.
+    """
+    found: dict[str, str] = {}
+    for name, _, answer in (text.rpartition("=") for text in texts):
+        if found.setdefault(name, answer) != answer:
+            rule = f"{place} once, or for each column as COLUMN={answer}"
+            raise refused(f"{place} has two answers.", rule, ", ".join(texts), place)
+    return found

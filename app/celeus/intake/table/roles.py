@@ -299,6 +299,14 @@ def is_ambiguous(column: Placed) -> bool:
     return column.source == "name" and column.role == "reference" and name in {"target", "solution"}
 
 
+def are_like_verdicts(column: Column, kind: Kind) -> bool:
+    """Return True for words of verdicts, for labels that come again and again, and for scores."""
+    if not column.values:
+        return False
+    labels = _divides(column.values) and all(len(shown(one).split()) == 1 for one in column.values)
+    return labels or _verdicts_stand(column) or _are_numbers("score", column, kind)
+
+
 def higher_by_name(name: str) -> bool | None:
     """Return the direction that a name says: True for accuracy, False for loss, else None."""
     names = _effective(name)[0]
@@ -387,7 +395,8 @@ class _Guess:
         again.sort(key=lambda name: -_distinct(named[name]))
         if whole and not (again and (runs or whole[0] not in words(IDS))):
             self._take(named[whole[0]], "id", "its name, and no two rows share one")
-        elif again:
+        elif again or (again := [name for name in named if name == "id"]):
+            # Where all rows share one it is asked what they are
             self._take(named[again[0]], "id", "its name")
 
     def _by_name(self, role: str) -> None:
@@ -584,9 +593,12 @@ def _objects(value: list[object]) -> bool:
 
 
 def _are_ids(column: Column) -> bool:
-    if any(isinstance(value, dict | list | bool) for value in column.values):
-        return False
-    return max(len(shown(value)) for value in column.values) <= _LONGEST_ID
+    """Most values are short, and no lists; the rows with others are told as bad ones, or asked."""
+    short = [
+        not isinstance(value, dict | list | bool) and len(shown(value)) <= _LONGEST_ID
+        for value in column.values
+    ]
+    return sum(short) >= _MOST * len(short)
 
 
 def _distinct(column: Column) -> int:

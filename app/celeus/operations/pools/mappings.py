@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
@@ -16,32 +15,25 @@ MOST_REMEMBERED = 50
 MOST_BYTES = 1 << 15
 
 
-async def remembered(context: Context) -> list[dict[str, Any]]:
-    """Mappings of the project with the answers that went with them, the one used last first."""
-    query = select(mappings.c.mapping, mappings.c.answers)
+async def remembered(context: Context) -> list[dict[str, str]]:
+    """Mappings of the project, the one used last first."""
+    query = select(mappings.c.mapping)
     query = query.where(mappings.c.project_id == context.project_id)
     async with context.transaction() as db:
         found = await db.execute(query.order_by(mappings.c.used_at.desc()))
-        return [dict(row) for row in found.mappings()]
+        return [dict(mapping) for mapping in found.scalars()]
 
 
-async def remember(
-    context: Context, mapping: Mapping[str, str], answers: Mapping[str, Any]
-) -> None:
-    """Keep the roles of these columns, and the answers, for the next file that has the same."""
-    if len(canonical_json([dict(mapping), dict(answers)])) > MOST_BYTES:
+async def remember(context: Context, mapping: Mapping[str, str]) -> None:
+    """Keep the roles of these columns for the next file that has the same."""
+    if len(canonical_json(dict(mapping))) > MOST_BYTES:
         return
     digest = hashlib.sha256(canonical_json(sorted(mapping))).digest()
     row = {"project_id": context.project_id, "columns_digest": digest, "mapping": dict(mapping)}
-    row["answers"] = dict(answers) or None
     kept = insert(mappings).values(row)
     kept = kept.on_conflict_do_update(
         index_elements=["project_id", "columns_digest"],
-        set_={
-            "mapping": kept.excluded.mapping,
-            "answers": kept.excluded.answers,
-            "used_at": func.now(),
-        },
+        set_={"mapping": kept.excluded.mapping, "used_at": func.now()},
     )
     of_project = mappings.c.project_id == context.project_id
     newest = (

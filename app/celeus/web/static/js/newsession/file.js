@@ -269,7 +269,7 @@ export class PoolFile {
     const query = new URLSearchParams({ kind, ...more });
     const mapping = this.mapping.given();
     if (mapping !== null) query.set("mapping", mapping);
-    this.questions.give(query);
+    this.questions.give(query, this.mapping.roles);
     const levels = this.levels.given();
     if (levels.length > 0) query.set("levels", JSON.stringify(levels));
     if (kind === "bounded") query.set("lower", String(numberIn("loss-lower")));

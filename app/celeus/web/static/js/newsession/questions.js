@@ -5,6 +5,9 @@ import { counted } from "../format.js";
 
 /** Questions that several values may answer. */
 const SEVERAL = ["missing"];
+/** Questions about numbers, and the roles of columns that have them. */
+const OF_NUMBERS = ["better", "scale", "missing"];
+const NUMBERS = ["score", "surrogate", "known"];
 /** Questions with other answers than those that are listed. */
 const OPEN = ["scale"];
 
@@ -87,13 +90,17 @@ export class Questions {
   }
 
   /**
-   * What is answered, as members of the query.
+   * What is answered, as members of the query; of a column that has numbers no longer, nothing.
    *
    * @param {URLSearchParams} query
+   * @param {Record<string, string>} roles
    */
-  give(query) {
-    for (const [key, values] of this.answers)
-      for (const value of values) query.append(JSON.parse(key)[0], value);
+  give(query, roles) {
+    for (const [key, values] of this.answers) {
+      const [name, column] = JSON.parse(key);
+      if (OF_NUMBERS.includes(name) && !NUMBERS.includes(roles[column] ?? "score")) continue;
+      for (const value of values) query.append(name, value);
+    }
   }
 
   /** The questions on the page; a field that stays keeps the focus. */
