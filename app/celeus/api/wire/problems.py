@@ -172,6 +172,10 @@ class Problem(BaseModel):
     columns: list[ColumnOut] | None = Field(
         None, description="Of `needs_answer`: the columns of a table, as they would be taken."
     )
+    format: str | None = Field(
+        None, description="Of `needs_answer`: what the file is, such as csv, or the tool's name."
+    )
+    read_as: list[str] | None = Field(None, description="Of `needs_answer`: how it was read.")
 
 
 def status_of(refusal: type[Refusal]) -> HTTPStatus:

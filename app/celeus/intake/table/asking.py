@@ -87,7 +87,11 @@ def answered(
     questions += _of_rows(placed, items.facts, options)
     if questions:
         refusal = asked(PLACE, questions)
-        refusal.more["columns"] = [asdict(column) for column in placed]
+        refusal.more |= {
+            "columns": [asdict(column) for column in placed],
+            "format": sheet.form,
+            "read_as": [*sheet.read_as],
+        }
         raise refusal
     examples = {column.name: column.examples() for column in columns}
     counted = {measure.column: measure.way for measure in meant}

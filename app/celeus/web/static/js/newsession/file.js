@@ -353,7 +353,8 @@ export class PoolFile {
     const columns = problem.told.columns ?? [];
     const questions = problem.told.questions ?? [];
     this.questions.show(questions);
-    if (columns.length > 0) this.mapping.showPlaced(columns);
+    const { format, read_as: readAs } = problem.told;
+    if (columns.length > 0) this.mapping.showPlaced(columns, format, readAs ?? []);
     this.looks.forget();
     const mapped = questions.find((question) => question.name === "mapping");
     if (mapped === undefined) return;

@@ -39,6 +39,19 @@ const SOURCES = {
 /** Roles that say what is judged. */
 const JUDGED = ["answer", "answer_a", "answer_b", "messages"];
 
+/**
+ * What the file is, how it was read, and how many columns it has, in words.
+ *
+ * @param {string | null | undefined} format
+ * @param {string[]} readAs
+ * @param {number} columns
+ */
+function readWords(format, readAs, columns) {
+  const read = [FORMATS[/** @type {"csv"} */ (format)] ?? "", ...readAs].filter(Boolean);
+  const words = [read.join(", "), counted(columns, "column")].filter(Boolean).join("; ");
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
+
 /** The table of columns; `changed` is called with those that somebody gave another role. */
 export class Mapping {
   /** @param {(columns: string[], judged: boolean) => void} changed */
@@ -48,10 +61,6 @@ export class Mapping {
     this.roles = {};
     this.said = false;
     this.shown = "";
-    byId("ask-again").addEventListener("click", () => {
-      this.said = true;
-      this.changed([], false);
-    });
   }
 
   /** Another file: nothing is said of its columns. */
@@ -97,13 +106,14 @@ export class Mapping {
    * The columns of a file that leaves something open.
    *
    * @param {PlacedColumn[]} columns
+   * @param {string | null | undefined} format
+   * @param {string[]} readAs
    */
-  showPlaced(columns) {
+  showPlaced(columns, format, readAs) {
     const names = columns.map((column) => column.name);
     byId("columns").hidden = false;
     this.roles = Object.fromEntries(columns.map((column) => [column.name, column.role]));
-    byId("columns-told").textContent = `${counted(names.length, "column")}.`;
-    byId("answered-before").hidden = true;
+    byId("columns-told").textContent = `${readWords(format, readAs, names.length)}.`;
     this.draw(columns, {});
   }
 
@@ -112,16 +122,10 @@ export class Mapping {
     const names = Object.keys(found.mapping);
     byId("columns").hidden = names.length === 0;
     if (names.length === 0) return;
-    const before = found.mapping_source === "remembered" ? Object.entries(found.answers) : [];
-    byId("answered-before").hidden = before.length === 0;
-    byId("answered-told").textContent =
-      `Answered before: ${before.map(([name, answer]) => `${name} ${[answer].flat().join(", ")}`).join("; ")}.`;
     this.roles = { ...found.mapping };
-    const read = [FORMATS[/** @type {"csv"} */ (found.format)] ?? "", ...found.read_as];
-    const told = [read.filter(Boolean).join(", "), counted(names.length, "column")];
-    const words = told.filter(Boolean).join("; ");
+    const words = readWords(found.format, found.read_as, names.length);
     byId("columns-told").textContent =
-      `${words.charAt(0).toUpperCase()}${words.slice(1)}. ${this.said ? SOURCES.given : SOURCES[found.mapping_source]}`;
+      `${words}. ${this.said ? SOURCES.given : SOURCES[found.mapping_source]}`;
     this.draw(found.columns, found.examples);
   }
 
