@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from celeus.errors import InvalidValue, NeedsAnswer
+from celeus.errors import InvalidValue, NeedsAnswer, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import Sheet
@@ -120,3 +120,17 @@ def test_without_the_library_it_is_said_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     with pytest.raises(InvalidValue, match=r"celeus\[excel\]"):
         read(single([HEADER, DANUBE]))
+
+
+@pytest.mark.parametrize("rows", [10, 5_000])
+def test_a_text_that_many_cells_share_counts_in_each(rows: int) -> None:
+    cells: list[list[Cell]] = [[f'< t="s"><v>{min(at, 1)}</v>'] for at in range(rows)]
+    content = workbook({"T": sheet(cells)}, shared=["question", "x" * 100_000])
+    assert len(content) < 1 << 16
+    given = SentFile("f.xlsx", limit_bytes=1 << 24)
+    if rows < 100:
+        found = next(filter(None, opened(io.BytesIO(content), given)))
+        assert [len(row["question"]) for _, row in found.rows()] == [100_000] * (rows - 1)  # type: ignore[index]
+        return
+    with pytest.raises(UploadTooLarge):
+        next(filter(None, opened(io.BytesIO(content), given)))

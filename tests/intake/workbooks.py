@@ -43,8 +43,10 @@ def sheet(rows: Sequence[Sequence[Cell]], merged: Sequence[str] = ()) -> str:
     return f'<worksheet xmlns="{MAIN}"><sheetData>{lines}</sheetData>{merges}</worksheet>'
 
 
-def workbook(sheets: Mapping[str, str], hidden: Sequence[str] = ()) -> bytes:
-    """An `.xlsx` of these sheets."""
+def workbook(
+    sheets: Mapping[str, str], hidden: Sequence[str] = (), shared: Sequence[str] = ()
+) -> bytes:
+    """An `.xlsx` of these sheets, and of texts that their cells share."""
     listed = "".join(
         f'<sheet name="{name}" sheetId="{at}" r:id="rId{at}"'
         + (' state="hidden"/>' if name in hidden else "/>")
@@ -56,7 +58,12 @@ def workbook(sheets: Mapping[str, str], hidden: Sequence[str] = ()) -> bytes:
         for at, target in enumerate(targets, 1)
     )
     relations += f'<Relationship Id="style" Type="{RELATIONS}/styles" Target="styles.xml"/>'
+    relations += (
+        f'<Relationship Id="text" Type="{RELATIONS}/sharedStrings" Target="sharedStrings.xml"/>'
+    )
+    texts = "".join(f"<si><t>{escape(text)}</t></si>" for text in shared)
     parts = {
+        "xl/sharedStrings.xml": f'<sst xmlns="{MAIN}">{texts}</sst>',
         "_rels/.rels": f'<Relationships xmlns="{PACKAGE}/relationships"><Relationship Id="r"'
         f' Type="{RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
         "xl/workbook.xml": f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}">'

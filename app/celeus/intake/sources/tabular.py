@@ -78,7 +78,7 @@ def _sheet_of(source: Source, options: Options | None, limit_bytes: int, *, name
     if arrow.is_arrow(head):
         return arrow.sheet_of(source, limit_bytes)
     if workbooks.is_workbook(source, head):
-        return workbooks.sheet_of(source, answer)
+        return workbooks.sheet_of(source, answer, limit_bytes)
     check_readable(head)
     if documents.is_json(head) or _is_wide_json(head):
         return documents.sheet_of(source, answer)

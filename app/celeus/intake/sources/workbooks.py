@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from itertools import pairwise
 from typing import IO, Any
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -14,6 +15,7 @@ from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.sources.csv_rows import names_of
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Sheet, SheetRow, refused
+from celeus.intake.sources.unpacking import too_large
 from celeus.shorten import EXACT
 
 INSTALL = "pip install 'celeus[excel]'"
@@ -28,6 +30,9 @@ _PLACE = re.compile(rb'\br="([A-Z]{1,3})([0-9]{1,7})"')
 _UNCOMPUTED = re.compile(
     rb'<c\b(?![^<>]*\bt="str")[^<>]*><f\b(?:[^<>]*/>|[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>'
 )
+_SHARED = "xl/sharedStrings.xml"
+_TEXT = re.compile(rb"<si\b")
+_OF_SHARED = re.compile(rb'<c\b[^<>]*\bt="s"[^<>]*>\s*<v>([0-9]{1,9})</v>')
 _PART_BYTES = 1 << 20
 _LONGEST_CELL = 1 << 16
 _MOST_CELLS = 20_000_000
@@ -59,14 +64,15 @@ def is_workbook(source: Source, head: bytes) -> bool:
         return False
 
 
-def sheet_of(source: Source, answer: str | None = None) -> Sheet:
+def sheet_of(source: Source, answer: str | None, limit_bytes: int) -> Sheet:
     """The table in a workbook; ``answer`` is the name of its sheet, which is asked if several.
 
     Dates are text as of ISO 8601, whole numbers are whole, formulas have the values that were
-    computed when the workbook was saved. Refuses a workbook whose formulas have none.
+    computed when the workbook was saved. Refuses a workbook whose formulas have none, or
+    with more than ``limit_bytes`` of text in its cells.
     """
     with source.open() as file:
-        _check(file)
+        _check(file, limit_bytes)
         grids = _grids(file)
     if not grids:
         raise refused("The workbook has no rows.", "a sheet with a table")
@@ -89,21 +95,37 @@ def _which(grids: Sequence[_Grid]) -> Question:
     return Question("rows", text, tuple(choices))
 
 
-def _check(file: IO[bytes]) -> None:
-    """Refuse cells too far apart, and formulas that nobody has computed."""
+def _check(file: IO[bytes], limit_bytes: int) -> None:
+    """Refuse cells too far apart or with too much text, and formulas that nobody has computed."""
     file.seek(0)
     if file.read(len(_ZIP)) != _ZIP:
         return
     archive = zipfile.ZipFile(file)
+    size = 0
     try:
+        lengths = _lengths(archive, limit_bytes)
         for name in archive.namelist():
             with archive.open(name) as part:
                 if _SHEET.fullmatch(name):
-                    _check_cells(part)
+                    size += _checked(part, lengths)
                 elif name == _OPEN_DOCUMENT:
                     _check_xml(part)
+            if size > limit_bytes:
+                raise too_large(f"at most {limit_bytes} bytes, unpacked too", size)
     except (zipfile.BadZipFile, zlib.error, OSError, ExpatError, ValueError) as error:
         raise _unreadable(error) from error
+
+
+def _lengths(archive: zipfile.ZipFile, limit_bytes: int) -> list[int]:
+    """Bytes of every text that cells share."""
+    if _SHARED not in archive.namelist():
+        return []
+    with archive.open(_SHARED) as part:
+        text = part.read(limit_bytes + 1)
+    if len(text) > limit_bytes:
+        raise too_large(f"at most {limit_bytes} bytes, unpacked too", len(text))
+    places = [found.start() for found in _TEXT.finditer(text)]
+    return [end - begin for begin, end in pairwise([*places, len(text)])]
 
 
 def _check_xml(part: IO[bytes]) -> None:
@@ -123,7 +145,9 @@ def _unreadable(error: Exception) -> InvalidValue:
     return refused("The workbook cannot be read.", how, str(error)[:100])
 
 
-def _check_cells(part: IO[bytes]) -> None:
+def _checked(part: IO[bytes], lengths: Sequence[int]) -> int:
+    """Bytes of the shared texts in the cells of a sheet that can be read."""
+    size = 0
     rows: list[int] = []
     columns: list[int] = []
     kept = b""
@@ -151,7 +175,13 @@ def _check_cells(part: IO[bytes]) -> None:
                     f"a rectangle of at most {_MOST_CELLS} cells",
                     cells,
                 )
-        kept = text[-_LONGEST_CELL:]
+        counted = 0
+        for shared in _OF_SHARED.finditer(text):
+            counted = shared.end()
+            at = int(shared[1])
+            size += lengths[at] if at < len(lengths) else 0
+        kept = text[max(counted, len(text) - _LONGEST_CELL) :]
+    return size
 
 
 def _column(letters: bytes) -> int:
