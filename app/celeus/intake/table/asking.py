@@ -12,7 +12,6 @@ from celeus.intake.table.items import JOINT, RULES, Facts, Items
 from celeus.intake.table.numbers import Measure, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
-    GUESSES,
     HIDDEN,
     JUDGED,
     SEEN,
@@ -150,10 +149,11 @@ def _judged(
     itself = [column.name for column in placed if column.role in ASKS]
     if not possible and sheet.known is None:
         possible = labels(columns, placed)
-    if not roles & SEEN and not ("id" in roles and roles & {*GUESSES}):
+    if not roles & SEEN:
         possible += [name for name in sentences(columns, placed) if name not in possible]
-        if not possible and "id" not in roles:
-            return _shown(sheet, [column.name for column in placed])
+        if not possible:
+            hidden = [column.name for column in placed if column.role == HIDDEN]
+            return _shown(sheet, hidden or [column.name for column in placed])
     if not possible:
         return []
     if kind.two:
