@@ -22,6 +22,8 @@ from celeus.intake.table.roles import Kind
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
 )
+ASKED = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
+CHAT = [*ASKED, {"role": "assistant", "content": "Ho"}]
 TWO = Kind(-1.0, 1.0, two=True)
 
 
@@ -80,7 +82,7 @@ def several(row: Mapping[str, Any], count: int = 6) -> list[dict[str, Any]]:
         {"id": "#", "question": "Why #?", "answer": "So #.", "correct": True},
         {"prompt": "Say #.", "completion": "# is said.", "is_correct": 1},
         {"Frage": "Warum #?", "Antwort": "Darum #."},
-        {"messages": [{"role": "user", "content": "Hi"}]},
+        {"messages": CHAT},
         {"text": "A review of # words."},
     ],
 )
@@ -501,6 +503,22 @@ def test_an_id_beside_hidden_columns_is_no_item_in_any_form(form: str) -> None:
     with pytest.raises(NeedsAnswer) as refused:
         [*answered(found, Kind(), Options())]
     assert {one["name"] for one in refused.value.questions} <= {"mapping", "answer"}
+
+
+@pytest.mark.parametrize(
+    "chat", [ASKED, [*CHAT, ASKED[-1]], [{"from": "human", "value": "Hi"}], json.dumps(ASKED)]
+)
+def test_chats_without_a_last_reply_are_asked(chat: object) -> None:
+    rows = several({"id": "i#", "messages": chat})
+    assert questions(rows) == {"answer": ["messages"]}
+    assert roles(read(rows, answer="messages")) == {"id": "id", "messages": "messages"}
+    rows = several({"id": "i#", "messages": chat, "said": "So #, I think."})
+    assert questions(rows) == {"answer": ["said", "messages"]}
+    assert roles(read(several({"messages": chat, "response": "So #."})))["response"] == "answer"
+
+
+def test_chats_of_which_some_are_answered_are_not_asked() -> None:
+    assert len(items(read([*several({"messages": ASKED}), {"messages": CHAT}]))) == 7
 
 
 def test_rows_of_one_id_may_be_chosen_by_their_model() -> None:

@@ -499,6 +499,7 @@ FAILURES = [
     }
     for at in range(3)
 ]
+CALL = {"custom_id": "r-1", "method": "POST", "url": "/v1/responses", "body": {"input": "Hi"}}
 BOARD = {"resolved": ["a"], "no_generation": ["b"], "no_logs": []}
 
 
@@ -508,6 +509,9 @@ BOARD = {"resolved": ["a"], "no_generation": ["b"], "no_logs": []}
         (lines({"accuracy": 0.8, "correct_count": 8, "total_count": 11}, *FAILURES), "BFCL"),
         (lines(*FAILURES), "BFCL"),
         (json.dumps(FAILURES).encode(), "BFCL"),
+        (lines(CALL, CALL | {"custom_id": "r-2"}), "requests, not answers"),
+        (json.dumps([CALL]).encode(), "requests, not answers"),
+        (table(CALL), "requests, not answers"),
         (json.dumps(BOARD).encode(), "SWE-bench board"),
         (json.dumps(BOARD, indent=2).encode(), "SWE-bench board"),
     ],

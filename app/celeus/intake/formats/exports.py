@@ -179,10 +179,16 @@ def _is_valid(row: SheetRow) -> bool:
 
 
 def check_whole(value: Mapping[str, Any]) -> None:
-    """Refuse by name a document, or a line of one, of a file that holds a part of the results."""
+    """Refuse by name a document, or a line of one, that holds a part of the results, or none."""
     names = value.keys()
     if names == {"accuracy", "correct_count", "total_count"}:
         raise _failures_only()
+    if names >= {"custom_id", "method", "url", "body"}:
+        raise refused(
+            "An input file of OpenAI's batch API holds requests, not answers. Take the output file"
+            " of the batch, and join to it by custom_id what was asked.",
+            "answers, such as the output file of the batch",
+        )
     if names >= {"resolved", "no_generation"} and isinstance(value["resolved"], list):
         raise refused(
             "results.json of the SWE-bench board lists the resolved instances, and not all that"
