@@ -213,6 +213,15 @@ CASES = [
          repeats=("_session_id",),
     ),
     Case(
+        "prodigy",
+        {"text": "t", "options": [{"id": 1, "text": "calm"}, {"id": 2, "text": "angry"}],
+         "accept": [2], "answer": "reject", "_input_hash": 1, "_task_hash": 2,
+         "_annotator_id": "ada"},
+        {"id": 2, "text": "t", "answer": "angry", "choices": ["calm", "angry"]},
+        hidden=("accept", "answer", "options", "_annotator_id"), mark="_task_hash",
+        repeats=("_annotator_id",),
+    ),
+    Case(
         "doccano",
         {"id": 1, "text": "t", "label": ["POS"], "Comments": []},
         {"id": 1, "text": "t"},
@@ -770,6 +779,13 @@ def test_labels_of_people_stand_in_hidden_columns() -> None:
     task = case.row | {"annotations": [{"result": [{"from_name": "ner", "value": span}]}]}
     row, _ = (dict(flat(row)) for _, row in sheet(lines(task, task)).rows())
     assert row["labels.ner.start"] == 1
+
+
+def test_several_options_that_prodigy_accepted_are_all_judged() -> None:
+    options = [{"id": name, "text": name.upper()} for name in "abc"]
+    task = {"_input_hash": 1, "_task_hash": 2, "text": "t", "answer": "accept", "options": options}
+    found = items(sheet(lines(task | {"accept": ["a", "c"]}, task | {"accept": []})))
+    assert [item["answer"] for item in found] == [["A", "C"], []]
 
 
 def test_bad_lines_stay_bad() -> None:

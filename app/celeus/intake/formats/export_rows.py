@@ -344,6 +344,21 @@ def options_of(row: Cells) -> Cells:
     return row | {"choices": [f"{name}. {row[name]}" for name in letters]} if letters else row
 
 
+def accepted_options(row: Cells) -> Cells:
+    """A task of Prodigy with the texts of its options as `choices`, and of those `accepted`."""
+    options, accepted = row.get("options"), row.get("accept")
+    if not isinstance(options, list) or not options or not isinstance(accepted, list):
+        return row
+    texts = {option["id"]: _text_of_option(option) for option in options}
+    chosen = [texts.get(name, name) for name in accepted]
+    return row | {"choices": [*texts.values()], "accepted": _only(chosen)}
+
+
+def _text_of_option(option: Cells) -> object:
+    members = ("text", "html", "image", "id")
+    return next(option[name] for name in members if not is_missing(option.get(name)))
+
+
 def hits(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:
     """A row for every HIT of Mechanical Turk, with the answers of its workers as lists."""
     found: dict[str, tuple[int, Cells]] = {}

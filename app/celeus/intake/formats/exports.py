@@ -512,8 +512,15 @@ EXPORTS: tuple[Export, ...] = (
         "prodigy",
         "annotations of Prodigy",
         (("_input_hash", "_task_hash", "answer"),),
-        {"id": "_task_hash", "text": "text html", "image": "image", "answer": "label accept spans"},
+        {
+            "id": "_task_hash",
+            "text": "text html",
+            "image": "image",
+            "choices": "choices",
+            "answer": "accepted label accept spans",
+        },
         repeats=("_session_id", "_annotator_id"),
+        unfold=each(export_rows.accepted_options),
     ),
     Export(
         "doccano",
