@@ -149,7 +149,9 @@ class Options:
         if value is None or self.is_missing(value):
             return None
         if not isinstance(value, int | float):
-            raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
+            way = f"; --missing {value} says that it is no score" if isinstance(value, str) else ""
+            what = f"{place} has the score {shortened(value)}, which is no number: write one"
+            raise refused(f"{what}, such as 1 and 0 for right and wrong{way}", "metric")
         if math.isnan(value):
             return None
         if not low <= value <= high:
