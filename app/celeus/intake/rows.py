@@ -203,7 +203,7 @@ def chosen(names: list[str], wanted: str | None, place: str, option: str) -> str
     if wanted is not None and wanted not in names:
         raise refused(f"{place} has no {option} {wanted!r}, only {listed or 'none'}", option)
     if not names:
-        raise refused(f"{place} has no single {option} but none", option)
+        raise refused(f"{place} has no {option}: there are no scores in it", option)
     question = choice_of(names, wanted, option)
     if question is not None:
         detail = f"{place} has no single {option} but several ({listed})"
