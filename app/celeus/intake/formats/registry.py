@@ -64,6 +64,8 @@ def sniff(source: Source) -> str | None:
         results = value.get("results")
         if isinstance(results, dict) and "version" in results:
             return "promptfoo"
+        if swebench.is_by_instance(value):
+            return "swebench"
         return tool_of(value) or ("table" if line else None)
     return "table" if tables.is_table(head) else None
 
