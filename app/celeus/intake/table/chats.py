@@ -39,7 +39,7 @@ def messages_of(value: object) -> list[Message] | None:
 def ends_with_reply(value: object) -> bool:
     """Return True if a chat's last message is neither of who asks nor an instruction."""
     messages = messages_of(value)
-    return bool(messages) and messages[-1]["role"].lower() not in ASKING
+    return messages is not None and messages[-1]["role"].lower() not in ASKING
 
 
 def is_tree(value: object) -> bool:
