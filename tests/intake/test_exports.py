@@ -809,3 +809,26 @@ def test_pairs_are_of_two_systems_and_samples_are_asked_about() -> None:
     assert question["name"] == "repeats"
     values = [choice["value"] for choice in question["choices"]]
     assert values == ["items", "first", "mean", "sample=0", "sample=1"]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_results_of_bigcodebench_are_a_row_a_sample(indent: int | None) -> None:
+    def sample(at: int, status: str) -> Cells:
+        return {"task_id": f"T/{at}", "solution": f"return {at}", "status": status, "details": {}}
+
+    tasks = {f"T/{at}": [sample(at, "pass"), sample(at, "fail")] for at in range(3)}
+    found = sheet(json.dumps({"date": "2026-01-01", "eval": tasks}, indent=indent).encode())
+    assert found.form == "bigcodebench"
+    first, second, *others = items(found)
+    assert first == {"id": "T/0", "answer": "return 0", "score": "pass"}
+    assert (second["score"], len(others)) == ("fail", 4)
+    assert found.known is not None
+    assert (found.known.higher, found.known.repeats) == (True, ("sample",))
+
+
+def test_a_pair_without_the_answers_says_what_it_lacks() -> None:
+    case = next(case for case in CASES if case.form == "mt-bench" and "model_1" in case.row)
+    found = sheet(lines(case.row | {"g1_user_prompt": f"[User Question]\nq\n\n{ANSWERS}"}))
+    ((_, row),) = found.rows()
+    assert isinstance(row, BadRow)
+    assert row.rule == "a prompt to the judge with the answers of both models"

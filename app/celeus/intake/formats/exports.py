@@ -676,14 +676,19 @@ def _first(value: object) -> Mapping[str, Any]:
 
 
 def _is_evalplus(document: dict[str, Any]) -> bool:
-    samples = (
-        next(iter(document["eval"].values()), None)
-        if isinstance(document.get("eval"), dict)
-        else None
-    )
+    samples = _first_value(document.get("eval"))
     if isinstance(samples, dict):
         return samples.keys() >= {"nfiles", "base"}
     return "base_status" in _first(samples)
+
+
+def _is_bigcodebench(document: dict[str, Any]) -> bool:
+    return _first(_first_value(document.get("eval"))).keys() >= {"task_id", "solution", "status"}
+
+
+def _first_value(value: object) -> object:
+    """The first member of an object; None for anything else."""
+    return next(iter(value.values()), None) if isinstance(value, dict) else None
 
 
 def _is_compass(document: dict[str, Any]) -> bool:
@@ -702,6 +707,19 @@ _DOCUMENTS = (
         _is_evalplus,
         export_rows.plus_samples,
         _EVALPLUS,
+    ),
+    _Document(
+        _is_bigcodebench,
+        lambda document: [row for rows in document["eval"].values() for row in rows],
+        Export(
+            "bigcodebench",
+            "results of BigCodeBench",
+            (),
+            {"id": "task_id", "answer": "solution"},
+            {"status": _UNIT},
+            repeats=("sample",),
+            unfold=export_rows.counted_samples,
+        ),
     ),
     _Document(_is_compass, export_rows.compass_details, _COMPASS_DETAILS),
     _Document(
