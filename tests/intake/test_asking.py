@@ -1,5 +1,6 @@
 """What a table leaves open is asked, and what nobody says is shown to no judge."""
 
+import csv
 import io
 import json
 from collections.abc import Iterator, Mapping
@@ -21,6 +22,8 @@ from celeus.intake.table.roles import Kind
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
 )
+ASKED = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}]
+CHAT = [*ASKED, {"role": "assistant", "content": "Ho"}]
 TWO = Kind(-1.0, 1.0, two=True)
 
 
@@ -79,7 +82,7 @@ def several(row: Mapping[str, Any], count: int = 6) -> list[dict[str, Any]]:
         {"id": "#", "question": "Why #?", "answer": "So #.", "correct": True},
         {"prompt": "Say #.", "completion": "# is said.", "is_correct": 1},
         {"Frage": "Warum #?", "Antwort": "Darum #."},
-        {"messages": [{"role": "user", "content": "Hi"}]},
+        {"messages": CHAT},
         {"text": "A review of # words."},
     ],
 )
@@ -489,7 +492,45 @@ def test_what_is_shown_beside_a_named_answer_is_asked_where_nothing_is() -> None
 )
 def test_items_of_which_nothing_is_shown_are_asked(row: dict[str, Any]) -> None:
     assert questions(several(row)) == {"mapping": ["payload", "hidden"]}
-    assert items(read(several(row | {"id": "i#"})))[0] == {"id": "i0"}
+    rows = several(row | {"id": "i#", "judge_score": 0.5})
+    assert questions(rows, better=["higher"]) == {"mapping": ["payload", "hidden"]}
+    assert items(read(rows, mapping={"id": "id"}))[0] == {"id": "i0"}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "json"])
+def test_an_id_beside_hidden_columns_is_no_item_in_any_form(form: str) -> None:
+    """Such as what a judge wrote of two models, by question."""
+    said = [{"asked": "Why so?", "verdict": "A>B"}]
+    rows: list[dict[str, Any]] = several({"question_id": "q#", "judge": "m-9"})
+    if form == "csv":
+        text = io.StringIO()
+        writer = csv.writer(text)
+        writer.writerow(["question_id", "judge", "rounds"])
+        writer.writerows([*row.values(), json.dumps(said)] for row in rows)
+        content = text.getvalue()
+    else:
+        rows = [row | {"rounds": said} for row in rows]
+        content = json.dumps(rows) if form == "json" else "\n".join(map(json.dumps, rows))
+    (found,) = filter(None, opened(io.BytesIO(content.encode()), SentFile(f"rows.{form}")))
+    with pytest.raises(NeedsAnswer) as refused:
+        [*answered(found, Kind(), Options())]
+    assert {one["name"] for one in refused.value.questions} <= {"mapping", "answer"}
+
+
+@pytest.mark.parametrize(
+    "chat", [ASKED, [*CHAT, ASKED[-1]], [{"from": "human", "value": "Hi"}], json.dumps(ASKED)]
+)
+def test_chats_without_a_last_reply_are_asked(chat: object) -> None:
+    rows = several({"id": "i#", "messages": chat})
+    assert questions(rows) == {"answer": ["messages"]}
+    assert roles(read(rows, answer="messages")) == {"id": "id", "messages": "messages"}
+    rows = several({"id": "i#", "messages": chat, "said": "So #, I think."})
+    assert questions(rows) == {"answer": ["said", "messages"]}
+    assert roles(read(several({"messages": chat, "response": "So #."})))["response"] == "answer"
+
+
+def test_chats_of_which_some_are_answered_are_not_asked() -> None:
+    assert len(items(read([*several({"messages": ASKED}), {"messages": CHAT}]))) == 7
 
 
 def test_rows_of_one_id_may_be_chosen_by_their_model() -> None:

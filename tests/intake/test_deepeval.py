@@ -101,3 +101,12 @@ def test_cases_of_several_turns_are_conversations(tmp_path: Path) -> None:
     assert [(row.id, row.loss) for row in found] == [("a", 0.25), ("b", 0.25)]
     assert found[0].question == "Hello?"
     assert found[0].answer == "user: Hello?\n\nassistant: Yes."
+
+
+def test_metrics_stand_elsewhere_in_runs_of_earlier_versions(tmp_path: Path) -> None:
+    document = run_of([0.25, 0.75])
+    for case in document["testCases"]:
+        (one,) = case.pop("metricsData")
+        case["metricsMetadata"] = [{**one, "metric": one.pop("name")}]
+    path = written(tmp_path, document)
+    assert [row.loss for row in rows("deepeval", path)] == [0.75, 0.25]

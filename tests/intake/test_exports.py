@@ -213,6 +213,15 @@ CASES = [
          repeats=("_session_id",),
     ),
     Case(
+        "prodigy",
+        {"text": "t", "options": [{"id": 1, "text": "calm"}, {"id": 2, "text": "angry"}],
+         "accept": [2], "answer": "reject", "_input_hash": 1, "_task_hash": 2,
+         "_annotator_id": "ada"},
+        {"id": 2, "text": "t", "answer": "angry", "choices": ["calm", "angry"]},
+        hidden=("accept", "answer", "options", "_annotator_id"), mark="_task_hash",
+        repeats=("_annotator_id",),
+    ),
+    Case(
         "doccano",
         {"id": 1, "text": "t", "label": ["POS"], "Comments": []},
         {"id": 1, "text": "t"},
@@ -499,6 +508,7 @@ FAILURES = [
     }
     for at in range(3)
 ]
+CALL = {"custom_id": "r-1", "method": "POST", "url": "/v1/responses", "body": {"input": "Hi"}}
 BOARD = {"resolved": ["a"], "no_generation": ["b"], "no_logs": []}
 
 
@@ -508,6 +518,9 @@ BOARD = {"resolved": ["a"], "no_generation": ["b"], "no_logs": []}
         (lines({"accuracy": 0.8, "correct_count": 8, "total_count": 11}, *FAILURES), "BFCL"),
         (lines(*FAILURES), "BFCL"),
         (json.dumps(FAILURES).encode(), "BFCL"),
+        (lines(CALL, CALL | {"custom_id": "r-2"}), "requests, not answers"),
+        (json.dumps([CALL]).encode(), "requests, not answers"),
+        (table(CALL), "requests, not answers"),
         (json.dumps(BOARD).encode(), "SWE-bench board"),
         (json.dumps(BOARD, indent=2).encode(), "SWE-bench board"),
     ],
@@ -768,6 +781,13 @@ def test_labels_of_people_stand_in_hidden_columns() -> None:
     assert row["labels.ner.start"] == 1
 
 
+def test_several_options_that_prodigy_accepted_are_all_judged() -> None:
+    options = [{"id": name, "text": name.upper()} for name in "abc"]
+    task = {"_input_hash": 1, "_task_hash": 2, "text": "t", "answer": "accept", "options": options}
+    found = items(sheet(lines(task | {"accept": ["a", "c"]}, task | {"accept": []})))
+    assert [item["answer"] for item in found] == [["A", "C"], []]
+
+
 def test_bad_lines_stay_bad() -> None:
     case = next(case for case in CASES if case.form == "mt-bench")
     found = sheet(lines(case.row) + b"{broken\n" + lines(case.row))
@@ -789,3 +809,26 @@ def test_pairs_are_of_two_systems_and_samples_are_asked_about() -> None:
     assert question["name"] == "repeats"
     values = [choice["value"] for choice in question["choices"]]
     assert values == ["items", "first", "mean", "sample=0", "sample=1"]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_results_of_bigcodebench_are_a_row_a_sample(indent: int | None) -> None:
+    def sample(at: int, status: str) -> Cells:
+        return {"task_id": f"T/{at}", "solution": f"return {at}", "status": status, "details": {}}
+
+    tasks = {f"T/{at}": [sample(at, "pass"), sample(at, "fail")] for at in range(3)}
+    found = sheet(json.dumps({"date": "2026-01-01", "eval": tasks}, indent=indent).encode())
+    assert found.form == "bigcodebench"
+    first, second, *others = items(found)
+    assert first == {"id": "T/0", "answer": "return 0", "score": "pass"}
+    assert (second["score"], len(others)) == ("fail", 4)
+    assert found.known is not None
+    assert (found.known.higher, found.known.repeats) == (True, ("sample",))
+
+
+def test_a_pair_without_the_answers_says_what_it_lacks() -> None:
+    case = next(case for case in CASES if case.form == "mt-bench" and "model_1" in case.row)
+    found = sheet(lines(case.row | {"g1_user_prompt": f"[User Question]\nq\n\n{ANSWERS}"}))
+    ((_, row),) = found.rows()
+    assert isinstance(row, BadRow)
+    assert row.rule == "a prompt to the judge with the answers of both models"

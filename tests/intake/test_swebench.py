@@ -59,3 +59,18 @@ def test_an_instance_that_ended_in_two_ways_is_refused(tmp_path: Path) -> None:
     report = json.loads(REPORT.read_text())
     empty: dict[str, object] = {name: [] for name in report if name.endswith("_ids")}
     assert "has no instances" in refusal(rows, "swebench", written(tmp_path, "b", **empty))
+
+
+def test_what_is_said_of_every_instance_under_its_name_is_read(tmp_path: Path) -> None:
+    found = {"patch_exists": True, "patch_successfully_applied": True, "tests_status": {}}
+    document = {f"i-{at}": found | {"resolved": at > 0} for at in range(4)}
+    path = tmp_path / "m-1.json"
+    path.write_text(json.dumps(document))
+    (log,) = read("swebench", sources("swebench", [path]), Options())
+    assert [row.loss for row in log.rows] == [1.0, 0.0, 0.0, 0.0]
+    assert log.told == (f"4 instances with a report; those that were not run are not in {path}",)
+    path.write_text(json.dumps(document | {"i-9": {"resolved": None}}, indent=1))
+    assert "item i-9 of " in refusal(rows, "swebench", path)
+    path.write_text(json.dumps(document))
+    said = refusal(rows, "swebench", path, options=Options(missing=("error",)))
+    assert said.endswith("leave out --missing")

@@ -12,6 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from celeus.errors import InvalidValue
+from celeus.intake.formats.registry import read as read_logs
+from celeus.intake.formats.registry import sources
 from celeus.intake.formats.tables import read, rows_of
 from celeus.intake.joining import join
 from celeus.intake.rows import Columns, Options, Row
@@ -186,6 +188,68 @@ def test_an_id_that_stands_twice_is_refused_unless_repeats_are_counted(tmp_path:
     assert said.startswith("item q1 stands twice in ")
     found = rows("table", path, options=Options(columns=Columns("id", "loss", repeat="trial")))
     assert join(found).items[0].guess == 0.5
+
+
+@pytest.mark.parametrize(
+    ("rule", "losses"),
+    [("mean", {"q0": 0.5, "q1": 0.5}), ("first", {"q0": 0.0, "q1": 0.0}),
+     ("items", {"q0": 0.0, "q0 (2)": 1.0, "q1": 0.0, "q1 (2)": 1.0})],
+)  # fmt: skip
+def test_rows_of_one_id_are_what_is_said_of_them(
+    tmp_path: Path, rule: str, losses: dict[str, float]
+) -> None:
+    table = [{"id": f"q{at // 2}", "loss": at % 2} for at in range(4)]
+    path = written(tmp_path, "jsonl", table)
+    for way in ("--repeat COLUMN", "--repeats mean"):
+        assert way in refusal(rows, "table", path, options=Options(columns=Columns("id", "loss")))
+    options = Options(repeats=rule, columns=Columns("id", "loss"))
+    found: dict[str, list[float | None]] = {}
+    for row in rows("table", path, options=options):
+        found.setdefault(row.id, []).append(row.loss)
+    assert {name: mean(of_item) for name, of_item in found.items()} == losses
+
+
+def test_runs_of_one_example_are_asked_about_where_every_row_has_an_id_too(tmp_path: Path) -> None:
+    """Of an experiment with repetitions, in which every run and every example has an id."""
+    table = [
+        {"inputs.q": f"{at // 2}?", "outputs.a": f"{at}.", "feedback.accuracy": at % 2,
+         "example_id": f"e{at // 2}", "id": f"run-{at}"}
+        for at in range(4)
+    ]  # fmt: skip
+    path = written(tmp_path, "csv", table)
+
+    def read(id_: str, repeats: str | None, repeat: str | None = None) -> list[Row]:
+        columns = Columns(id_, score="feedback.accuracy", repeat=repeat)
+        return rows("table", path, options=Options(repeats=repeats, columns=columns))
+
+    for repeats in (None, "mean"):
+        said = refusal(read, "id", repeats)
+        assert "4 rows have 2 values of `example_id`" in said
+        assert "with --id example_id" in said
+    assert len(join(read("id", "items")).items) == 4
+    assert [item.guess for item in join(read("example_id", "mean")).items] == [0.5, 0.5]
+
+
+def test_grades_of_a_table_of_inspect_are_read_as_inspect_does(tmp_path: Path) -> None:
+    table = [
+        {"sample_id": f"s{at}", "eval_id": "e", "id": at, "epoch": 1, "score_match": grade}
+        for at, grade in enumerate("CPIN")
+    ]
+    path = written(tmp_path, "csv", table)
+    found = rows("table", path, options=Options(columns=Columns("id", score="score_match")))
+    assert [row.loss for row in found] == [0.0, 0.5, 1.0, 1.0]
+    plain = [{"id": row["id"], "score_match": row["score_match"]} for row in table]
+    said = refusal(of, plain, id="id", score="score_match", higher=True)
+    assert "which is no number: write one" in said
+    assert "--missing C" in said
+
+
+def test_a_count_that_is_not_that_of_the_rows_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "nightly.json"
+    path.write_text(json.dumps({"total": 3, "results": [{"id": at, "loss": 0} for at in "ab"]}))
+    options = Options(columns=Columns("id", "loss"))
+    (log,) = read_logs("table", sources("table", [path]), options)
+    assert "total says 3, where 2 rows were read" in " ".join(log.told)
 
 
 @pytest.mark.parametrize(

@@ -74,14 +74,14 @@ def test_a_document_is_unfolded_by_its_form(document: object) -> None:
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        ({"train": ROWS, "test": ROWS[:2]}, ["train", "test"]),
+        ({"train": ROWS, "test": ROWS[:2]}, ["index", "train", "test"]),
         ({"rows": TAGS, "results": ROWS}, ["rows", "results"]),
         ({"tags": TAGS, "run": {"results": ROWS}}, ["tags", "run.results"]),
         ({"train": NUMBERED, "test": NUMBERED}, ["train", "test"]),
         ({"model": "m", "outputs": ["a", "b"]}, ["outputs", "document"]),
         ({"q1": ROWS[0], "q2": ROWS[1]}, ["index", "columns", "document"]),
         ([{"role": "user", "content": "?"}] * 3, ["messages", "document"]),
-        ({"inputs": TAGS, "outputs": TAGS}, ["columns", "inputs", "outputs"]),
+        ({"inputs": TAGS, "outputs": TAGS}, ["columns", "index", "inputs", "outputs"]),
     ],
 )
 def test_what_may_hold_the_rows_in_several_places_is_asked(
@@ -199,3 +199,10 @@ def test_an_answer_that_fits_no_row_is_refused(content: object) -> None:
     with pytest.raises(InvalidValue) as refused:
         sheet(content, "rums")
     assert refused.value.field == "rows"
+
+
+def test_lists_of_rows_under_names_are_all_of_them_where_that_is_said() -> None:
+    document = {"task_a": ROWS[:2], "task_b": ROWS[2:]}
+    assert values(sheet(document, "index")) == [
+        {"index": "task_a" if at < 2 else "task_b"} | row for at, row in enumerate(ROWS)
+    ]

@@ -253,6 +253,10 @@ def _table(  # noqa: PLR0913 -- one parameter an option
     scale: Scale = (0.0, 1.0),
     model_column: Annotated[str | None, typer.Option(help="Column of the model.")] = None,
     repeat: Annotated[str | None, typer.Option(help="Column that counts repeats.")] = None,
+    repeats: Annotated[
+        str | None,
+        typer.Option(help="Rows of one id: items of their own, the first, or their mean."),
+    ] = None,
     error: Annotated[
         str | None, typer.Option(help="Column that is not empty where there is no score.")
     ] = None,
@@ -272,6 +276,7 @@ def _table(  # noqa: PLR0913 -- one parameter an option
 ) -> "Options":
     """Read a table: CSV, JSON, JSON Lines, Excel or Parquet, a nested column by its path."""
     from celeus.intake.rows import Columns, Options
+    from celeus.intake.table.items import RULES
 
     shown = {}
     for part in (payload or "").split(",") if payload else ():
@@ -280,9 +285,14 @@ def _table(  # noqa: PLR0913 -- one parameter an option
             rule = "question=COLUMN and the like, with commas between"
             raise InvalidValue(f"payload must be {rule}", field="payload", rule=rule, value=part)
         shown[name.strip()] = column.strip()
+    if repeats is not None and repeats not in RULES:
+        rule = f"one of {', '.join(RULES)}"
+        raise InvalidValue(f"repeats must be {rule}", field="repeats", rule=rule, value=repeats)
     columns = Columns(*(key, loss, score, model_column, repeat, error, group, known), payload=shown)
     none = tuple(missing or ())
-    return Options(higher=higher, scale=scale, rows=rows, missing=none, columns=columns)
+    return Options(
+        higher=higher, scale=scale, repeats=repeats, rows=rows, missing=none, columns=columns
+    )
 
 
 def _import(form: str, options: "Options", shared: CommonOptions) -> None:

@@ -139,7 +139,9 @@ class Options:
             way = "add a column with one number a row, such as their mean, and name that one"
             raise refused(f"{place} has several scores {shortened(value)}: {way}", "score")
         if not isinstance(value, int | float):
-            raise refused(f"{place} has the score {shortened(value)}, which is no number", "metric")
+            way = f"; --missing {value} says that it is no score" if isinstance(value, str) else ""
+            what = f"{place} has the score {shortened(value)}, which is no number: write one"
+            raise refused(f"{what}, such as 1 and 0 for right and wrong{way}", "metric")
         if math.isnan(value):
             return None
         if not low <= value <= high:
@@ -191,7 +193,7 @@ def chosen(names: list[str], wanted: str | None, place: str, option: str) -> str
     if wanted is not None and wanted not in names:
         raise refused(f"{place} has no {option} {wanted!r}, only {listed or 'none'}", option)
     if not names:
-        raise refused(f"{place} has no single {option} but none", option)
+        raise refused(f"{place} has no {option}: there are no scores in it", option)
     question = choice_of(names, wanted, option)
     if question is not None:
         detail = f"{place} has no single {option} but several ({listed})"

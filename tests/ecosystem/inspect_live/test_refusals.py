@@ -111,7 +111,7 @@ def silent() -> Scorer:
     [
         (lambda: small(epochs=2), "an item is judged once: run the task with one epoch"),
         (lambda: small(scored=[choice(), stars()]), "(choice, stars): choose one with score="),
-        (lambda: Task(dataset=questions(SAMPLES)), "has no single metric but none"),
+        (lambda: Task(dataset=questions(SAMPLES)), "has no metric: there are no scores in it"),
         (
             lambda: small(samples=questions(SAMPLES + 1)),
             "the data set has q040, and the pool of ses_",

@@ -16,6 +16,7 @@ _NUMBERED = re.compile(r"test_case_\d+")
 """Names of cases without one: their place, which changes with the cases before them."""
 _NAME_LENGTH = 16
 CHATS = "conversationalTestCases"
+OLD = "metricsMetadata"
 
 
 def read(source: Source, options: Options) -> Log:
@@ -26,6 +27,7 @@ def read(source: Source, options: Options) -> Log:
     document = source.document()
     run = document.get("testRunData", document) if isinstance(document, dict) else document
     cases = [*under(source, run, "testCases"), *map(_of_chat, run.get(CHATS) or ())]
+    cases = [*map(_present, cases)]
     if not cases:
         raise refused(f"{source.name} has no test cases", "log")
     names = dict.fromkeys(data["name"] for case in cases for data in case.get("metricsData") or ())
@@ -34,6 +36,13 @@ def read(source: Source, options: Options) -> Log:
     higher = options.direction(source.name, metric, said=_higher(source, metric, scores))
     model = str(run.get("identifier") or source.stem)
     return Log(source.name, list(_rows(source, options, model, cases, scores, higher=higher)))
+
+
+def _present(case: dict[str, Any]) -> dict[str, Any]:
+    """A case as of now; of earlier versions the metrics, and their names, stand elsewhere."""
+    if OLD not in case or "metricsData" in case:
+        return case
+    return {**case, "metricsData": [{**one, "name": one["metric"]} for one in case[OLD] or ()]}
 
 
 def _of_chat(case: dict[str, Any]) -> dict[str, Any]:

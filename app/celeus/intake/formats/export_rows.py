@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow
@@ -34,12 +34,12 @@ _HEAVIEST = 25.0
 _SEVERITIES = {"no-error": 0.0, "neutral": 0.0, "minor": 1.0, "major": 5.0}
 
 
-def each(change: Callable[[Cells], Cells]) -> Unfolding:
+def each(change: Callable[[Cells], Cells | BadRow]) -> Unfolding:
     """The unfolding that makes a row of every row; a row it fails on is bad."""
     return several(lambda row: [change(row)])
 
 
-def several(change: Callable[[Cells], list[Cells]]) -> Unfolding:
+def several(change: Callable[[Cells], Sequence[Cells | BadRow]]) -> Unfolding:
     """The unfolding that makes rows of every row, such as one for each of its samples."""
 
     def unfold(sheet: Sheet) -> Unfolded:
@@ -49,7 +49,7 @@ def several(change: Callable[[Cells], list[Cells]]) -> Unfolding:
                     yield number, row
                     continue
                 try:
-                    made: list[Any] = change(row)
+                    made: Sequence[Any] = change(row)
                 except _MALFORMED:
                     made = [BadRow(_RULE, shortened(row))]
                 yield from ((number, one) for one in made)
@@ -185,7 +185,7 @@ def batch_answers(sheet: Sheet) -> Unfolded:
 
 
 def counted_samples(sheet: Sheet) -> Unfolded:
-    """The samples of HumanEval with their number among those of their task."""
+    """The samples of a benchmark of code with their number among those of their task."""
 
     def rows() -> Iterator[Numbered]:
         counts: Counter[str] = Counter()
@@ -283,13 +283,15 @@ def _dialogue(value: object) -> tuple[str, str] | None:
     return said.strip(), reply.strip()
 
 
-def judged_pair(row: Cells) -> Cells:
+def judged_pair(row: Cells) -> Cells | BadRow:
     """A pair of MT-Bench with the question and the answers out of its judge's prompt."""
     prompt = row["g1_user_prompt"]
     answers = {
         side: said.replace(f"### Assistant {side}:", "### Assistant:")
         for side, _, said in _ANSWERS.findall(prompt)
     }
+    if answers.keys() != {"A", "B"}:
+        return BadRow("a prompt to the judge with the answers of both models", shortened(prompt))
     asked = _QUESTION.search(prompt)
     found = {"question": asked[1]} if asked else {}
     return row | found | {"answer_a": answers["A"], "answer_b": answers["B"]}
@@ -342,6 +344,21 @@ def options_of(row: Cells) -> Cells:
     """A row of VLMEvalKit with its lettered options as `choices`."""
     letters = [name for name in "ABCDEFGHIJ" if not is_missing(row.get(name))]
     return row | {"choices": [f"{name}. {row[name]}" for name in letters]} if letters else row
+
+
+def accepted_options(row: Cells) -> Cells:
+    """A task of Prodigy with the texts of its options as `choices`, and of those `accepted`."""
+    options, accepted = row.get("options"), row.get("accept")
+    if not isinstance(options, list) or not options or not isinstance(accepted, list):
+        return row
+    texts = {option["id"]: _text_of_option(option) for option in options}
+    chosen = [texts.get(name, name) for name in accepted]
+    return row | {"choices": [*texts.values()], "accepted": _only(chosen)}
+
+
+def _text_of_option(option: Cells) -> object:
+    members = ("text", "html", "image", "id")
+    return next(option[name] for name in members if not is_missing(option.get(name)))
 
 
 def hits(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:

@@ -179,10 +179,16 @@ def _is_valid(row: SheetRow) -> bool:
 
 
 def check_whole(value: Mapping[str, Any]) -> None:
-    """Refuse by name a document, or a line of one, of a file that holds a part of the results."""
+    """Refuse by name a document, or a line of one, that holds a part of the results, or none."""
     names = value.keys()
     if names == {"accuracy", "correct_count", "total_count"}:
         raise _failures_only()
+    if names >= {"custom_id", "method", "url", "body"}:
+        raise refused(
+            "An input file of OpenAI's batch API holds requests, not answers. Take the output file"
+            " of the batch, and join to it by custom_id what was asked.",
+            "answers, such as the output file of the batch",
+        )
     if names >= {"resolved", "no_generation"} and isinstance(value["resolved"], list):
         raise refused(
             "results.json of the SWE-bench board lists the resolved instances, and not all that"
@@ -506,8 +512,15 @@ EXPORTS: tuple[Export, ...] = (
         "prodigy",
         "annotations of Prodigy",
         (("_input_hash", "_task_hash", "answer"),),
-        {"id": "_task_hash", "text": "text html", "image": "image", "answer": "label accept spans"},
+        {
+            "id": "_task_hash",
+            "text": "text html",
+            "image": "image",
+            "choices": "choices",
+            "answer": "accepted label accept spans",
+        },
         repeats=("_session_id", "_annotator_id"),
+        unfold=each(export_rows.accepted_options),
     ),
     Export(
         "doccano",
@@ -663,14 +676,19 @@ def _first(value: object) -> Mapping[str, Any]:
 
 
 def _is_evalplus(document: dict[str, Any]) -> bool:
-    samples = (
-        next(iter(document["eval"].values()), None)
-        if isinstance(document.get("eval"), dict)
-        else None
-    )
+    samples = _first_value(document.get("eval"))
     if isinstance(samples, dict):
         return samples.keys() >= {"nfiles", "base"}
     return "base_status" in _first(samples)
+
+
+def _is_bigcodebench(document: dict[str, Any]) -> bool:
+    return _first(_first_value(document.get("eval"))).keys() >= {"task_id", "solution", "status"}
+
+
+def _first_value(value: object) -> object:
+    """The first member of an object; None for anything else."""
+    return next(iter(value.values()), None) if isinstance(value, dict) else None
 
 
 def _is_compass(document: dict[str, Any]) -> bool:
@@ -689,6 +707,19 @@ _DOCUMENTS = (
         _is_evalplus,
         export_rows.plus_samples,
         _EVALPLUS,
+    ),
+    _Document(
+        _is_bigcodebench,
+        lambda document: [row for rows in document["eval"].values() for row in rows],
+        Export(
+            "bigcodebench",
+            "results of BigCodeBench",
+            (),
+            {"id": "task_id", "answer": "solution"},
+            {"status": _UNIT},
+            repeats=("sample",),
+            unfold=export_rows.counted_samples,
+        ),
     ),
     _Document(_is_compass, export_rows.compass_details, _COMPASS_DETAILS),
     _Document(

@@ -1,9 +1,11 @@
-"""Reports of SWE-bench: <model>.<run_id>.json, with the instances by how they ended.
+"""Reports of SWE-bench: <model>.<run_id>.json, with the instances by how they ended, or by name.
 
 What did not resolve its issue failed, as on the board: an empty patch, an error and an instance
 that was not run as well. A report holds no texts, so that nothing tells two versions of a data set
 apart but its ids.
 """
+
+from typing import Any
 
 from celeus.intake.rows import Log, Options, Row, refused
 from celeus.intake.sources.files import Source, under
@@ -12,6 +14,8 @@ ENDINGS = ("resolved", "unresolved", "failed", "empty_patch", "error", "incomple
 """How an instance ended, by the list `<ending>_ids` that it stands in; `failed` is sb-cli's."""
 INFRASTRUCTURE = "infra_failure"
 """Some of the unresolved and of the errors: the machine failed there, not the model."""
+BY_INSTANCE = frozenset({"patch_successfully_applied", "resolved"})
+"""Members of what a run says of an instance."""
 NO_VERDICTS = (INFRASTRUCTURE, "error", "incomplete", "empty_patch")
 """Endings that say nothing of a patch, and that ``Options.missing`` may leave without a score."""
 
@@ -19,6 +23,8 @@ NO_VERDICTS = (INFRASTRUCTURE, "error", "incomplete", "empty_patch")
 def read(source: Source, options: Options) -> Log:
     """The rows of a report; those that end as one of ``options.missing`` have no score."""
     document = source.document()
+    if is_by_instance(document):
+        return _by_instance(source, document, options)
     under(source, document, "resolved_ids")
     model = source.stem.rpartition(".")[0] or source.stem
     for name in options.missing:
@@ -40,6 +46,29 @@ def read(source: Source, options: Options) -> Log:
         loss = None if ends & {*options.missing} else float(ending != "resolved")
         rows.append(Row(name, model, loss))
     return Log(source.name, rows, told=_told(endings, broken, options))
+
+
+def is_by_instance(document: object) -> bool:
+    """Return True for what a run says of its instances, each under its name."""
+    if not isinstance(document, dict):
+        return False
+    first = next(iter(document.values()), None)
+    return isinstance(first, dict) and first.keys() >= BY_INSTANCE
+
+
+def _by_instance(source: Source, document: dict[str, Any], options: Options) -> Log:
+    """The rows of a document with what was found of every instance, under its name."""
+    if options.missing:
+        what = f"{source.name} does not say how an instance ended: leave out --missing"
+        raise refused(what, "missing")
+    rows = []
+    for name, found in document.items():
+        resolved = found.get("resolved") if isinstance(found, dict) else None
+        if not isinstance(resolved, bool):
+            raise refused(f"item {name} of {source.name} does not say if it is resolved", "log")
+        rows.append(Row(name, source.stem, float(not resolved)))
+    told = f"{len(rows)} instances with a report; those that were not run are not in {source.name}"
+    return Log(source.name, rows, told=(told,))
 
 
 def _check_counts(source: Source, document: dict[str, object], endings: dict[str, str]) -> None:

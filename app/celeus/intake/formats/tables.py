@@ -5,23 +5,28 @@ A column of a nested row is named by its path, as `scores.exact`.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from celeus.intake.formats import exports
+from celeus.intake.formats.inspect_logs import GRADES
+from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Columns, Log, Options, Row, digest_of, refused, text_of
 from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet
 from celeus.intake.table.columns import Column, columns_of, judges, number_of
-from celeus.intake.table.roles import higher_by_name
+from celeus.intake.table.roles import Kind, guessed, higher_by_name
 
 NO_ERROR = frozenset({"", "false", "none", "null", "nan", "no", "0", "0.0"})
 """Texts in a column of errors that stand for none, as frames write them."""
 SHOWN = ("question", "reference", "answer")
 """Members of a payload that the judge is shown."""
 WHOLE = (0.0, 1.0)
+INSPECT = frozenset({"sample_id", "eval_id"})
+"""Columns of the table that Inspect makes of the samples of its logs."""
 _NAME_LENGTH = 16
 _ABSENT = object()
 
@@ -43,10 +48,55 @@ def _read(source: Source, options: Options) -> Log:
     for name in {*_columns(options.columns)} & {*(rows[0] if rows else ())}:
         if any(re.fullmatch(rf"{re.escape(name)} \(\d+\)", other) for other in rows[0]):
             raise refused(f"{source.name} has two columns {name!r}: give each its name", "columns")
+    _check_repeats(source.name, sheet, columns, rows, options)
     log = rows_of(rows, options, source.name, source.stem, commas)
-    if sheet.known is None:
+    log = replace(log, rows=[*_repeated(log.rows, options)])
+    if not sheet.read_as:
         return log
-    return replace(log, told=(f"{source.stem} is {'; '.join(sheet.read_as)}",))
+    said = "is" if sheet.known is not None else "was read as a table:"
+    return replace(log, told=(f"{source.stem} {said} {'; '.join(sheet.read_as)}",))
+
+
+def _check_repeats(
+    name: str, sheet: Sheet, found: Sequence[Column], rows: Sequence[Cells], options: Options
+) -> None:
+    """Ask what rows are that share the id of an item, where another column is taken for it."""
+    columns = options.columns
+    roles = sheet.known.roles if sheet.known is not None else {}
+    of_format = next((column for column, role in roles.items() if role == "id"), None)
+    by_name = (one.name for one in guessed(found, Kind()) if one.role == "id")
+    shared = of_format or next(by_name, None)
+    if columns.id in {None, shared} or shared is None or columns.repeat is not None:
+        return
+    model = columns.model
+    keys = [
+        (str(_cell(row, shared)), None if model is None else str(_cell(row, model)))
+        for row in rows
+        if _cell(row, shared) is not None
+    ]
+    ids = len({*keys})
+    if ids == len(keys) or options.repeats == "items":
+        return
+    text = f"{len(keys)} rows have {ids} values of `{shared}`: what are rows that share one?"
+    mean = Choice("mean", f"with --id {shared}, one item, its loss the mean of theirs")
+    items = Choice("items", "items of their own, every one")
+    counted = f"with --id {shared} --repeat COLUMN their runs are told apart"
+    question = Question("repeats", text, (items, mean), shared)
+    raise asked(name, [question], f"{name}: {question.line}; {counted}")
+
+
+def _repeated(rows: Iterable[Row], options: Options) -> Iterator[Row]:
+    """The rows, those of one id and model counted, left out or named, as is wanted of them."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        counts[row.id, row.model] += 1
+        count = counts[row.id, row.model]
+        if count == 1 or options.repeats is None:
+            yield row
+        elif options.repeats == "items":
+            yield replace(row, id=f"{row.id} ({count})")
+        elif options.repeats == "mean":
+            yield replace(row, repeat=count)
 
 
 def _with_known(options: Options, sheet: Sheet, found: Sequence[Column]) -> Options:
@@ -200,12 +250,25 @@ def _known(row: Cells, options: Options, place: str, commas: frozenset[str]) -> 
 
 def _said(row: Cells, column: str) -> bool | None:
     """Whether a higher value is better, where the word in a cell or the column's name says it."""
-    return judges([_cell(row, column)]) or higher_by_name(column)
+    if judges([_cell(row, column)]) or _grade(row, column) is not None:
+        return True
+    return higher_by_name(column)
+
+
+def _grade(row: Cells, column: str) -> float | None:
+    """The number of a letter in a table of Inspect's samples: correct, partial, incorrect, none."""
+    if not (row.keys() >= INSPECT and column.startswith("score_")):
+        return None
+    letter = _cell(row, column)
+    return GRADES.get(letter) if isinstance(letter, str) else None
 
 
 def _number(row: Cells, column: str, commas: frozenset[str]) -> object:
     """The number in a cell; None where there is none, and the value where it is no number."""
     value = _cell(row, column)
+    grade = _grade(row, column)
+    if grade is not None:
+        return grade
     if hasattr(value, "item"):
         # What arrays and frames hold in place of Python's own numbers
         value = value.item()

@@ -152,6 +152,7 @@ def _tables(document: Mapping[str, Any]) -> Iterator[Table]:
     """The tables that a document is or holds, also one member further in."""
     whole = _written(document, "") or _named(document)
     yield from whole
+    yield from _lists_of_rows(document)
     if any(table.sure for table in whole):
         return
     for name, value in document.items():
@@ -281,6 +282,21 @@ def _named(document: Mapping[str, Any]) -> list[Table]:
             Table("columns", _indexed([*first], turned), "columns of named cells", sure=False)
         )
     return found
+
+
+def _lists_of_rows(document: Mapping[str, Any]) -> list[Table]:
+    """Lists of rows of one kind under names, such as the samples of every task: all of them."""
+    lists = [*document.values()]
+    if len(lists) < 2 or any(not isinstance(rows, list) or is_chat(rows) for rows in lists):
+        return []
+    rows = [row for rows in lists for row in rows]
+    if not all(lists) or not all(isinstance(row, dict) and row for row in rows):
+        return []
+    first = rows[0]
+    if any(2 * len(row.keys() & first.keys()) <= min(len(row), len(first)) for row in rows):
+        return []
+    names = [name for name, rows in document.items() for _ in rows]
+    return [Table("index", _indexed(names, rows), "the rows of all lists, by name", sure=False)]
 
 
 def _indexed(index: Sequence[object], rows: list[Any]) -> list[Any]:

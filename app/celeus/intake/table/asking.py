@@ -7,12 +7,12 @@ from typing import Any
 from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
+from celeus.intake.table.chats import ends_with_reply
 from celeus.intake.table.columns import Column, columns_of
 from celeus.intake.table.items import JOINT, RULES, Facts, Items
 from celeus.intake.table.numbers import Measure, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
-    GUESSES,
     HIDDEN,
     JUDGED,
     SEEN,
@@ -159,19 +159,24 @@ def _judged(
 ) -> list[Question]:
     """The question which column is judged, where none is known to be."""
     roles = {column.role for column in placed}
-    if roles & JUDGED:
+    asks_only = not kind.two and _is_unanswered(columns, placed)
+    if roles & JUDGED and not asks_only:
         which = _which(sheet, columns, rivals(columns, placed), [])
         unnamed = candidates(columns, placed)
         return which or [one for one in _beside(sheet, columns, placed) if one.column in unnamed]
     possible = candidates(columns, placed)
     possible += [column.name for column in placed if is_ambiguous(column)]
     itself = [column.name for column in placed if column.role in ASKS]
+    if asks_only:
+        itself = [column.name for column in placed if column.role == "messages"]
+        return _which(sheet, columns, possible, itself)
     if not possible and sheet.known is None:
         possible = labels(columns, placed)
-    if not roles & SEEN and not ("id" in roles and roles & {*GUESSES}):
+    if not roles & SEEN:
         possible += [name for name in sentences(columns, placed) if name not in possible]
-        if not possible and "id" not in roles:
-            return _shown(sheet, [column.name for column in placed])
+        if not possible:
+            hidden = [column.name for column in placed if column.role == HIDDEN]
+            return _shown(sheet, hidden or [column.name for column in placed])
     if not possible:
         return []
     if kind.two:
@@ -184,11 +189,20 @@ def _judged(
     return _which(sheet, columns, possible, itself)
 
 
+def _is_unanswered(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
+    """Return True where chats are all that may be judged, and none of them ends with a reply."""
+    judged = {column.role: column.name for column in placed if column.role in JUDGED}
+    if judged.keys() != {"messages"}:
+        return False
+    (chats,) = (column for column in columns if column.name == judged["messages"])
+    return not any(map(ends_with_reply, chats.values))
+
+
 def _which(
     sheet: Sheet, columns: Sequence[Column], possible: Sequence[str], itself: Sequence[str]
 ) -> list[Question]:
     """The question which of these is judged, or whether one of ``itself`` is, without an answer."""
-    if not possible:
+    if not possible and not itself:
         return []
     text = "Which column is judged?"
     if len(possible) > 1:

@@ -11,6 +11,8 @@ from celeus.intake.sources.sheet import is_deep
 from celeus.intake.sources.unfolding import is_chat
 
 ROLES = {"human": "user", "gpt": "assistant", "bot": "assistant", "model": "assistant"}
+ASKING = frozenset({"user", "system", "developer"})
+"""Roles of messages that wait for a reply."""
 BESIDE = ("name", "tool_calls", "function_call", "tool_call_id", "refusal", "audio")
 """Members of a message that say something beside its content."""
 Message = dict[str, Any]
@@ -32,6 +34,12 @@ def messages_of(value: object) -> list[Message] | None:
     if not isinstance(value, list) or not is_chat(value):
         return None
     return [_message(message) for message in value]
+
+
+def ends_with_reply(value: object) -> bool:
+    """Return True if a chat's last message is neither of who asks nor an instruction."""
+    messages = messages_of(value)
+    return messages is not None and messages[-1]["role"].lower() not in ASKING
 
 
 def is_tree(value: object) -> bool:

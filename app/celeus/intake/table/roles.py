@@ -5,6 +5,7 @@ shown to judges only where they leave no doubt: a column of verdicts, of who gav
 name or of times is hidden, and so is one that nothing is known of.
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -664,9 +665,21 @@ def _may_be_judged(column: Column) -> bool:
         return False
     if is_of_models(column.name) and _are_names(column):
         return False
-    if _tokens(_last(column.name)) & _PARTS:
+    if _tokens(_last(column.name)) & _PARTS or all(map(_records_verdicts, texts)):
         return False
     return not _verdicts_stand(column) and not all(map(_is_sign, texts))
+
+
+def _records_verdicts(text: str) -> bool:
+    """A cell holds JSON with a member that is called a verdict, as a judge's calls are written."""
+    if text.lstrip()[:1] not in {"[", "{"}:
+        return False
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    records = value if isinstance(value, list) else [value]
+    return any(isinstance(record, dict) and _are_verdicts([*record]) for record in records)
 
 
 def _is_sign(value: object) -> bool:
