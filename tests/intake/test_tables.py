@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.formats.registry import read as read_logs
 from celeus.intake.formats.registry import sources
 from celeus.intake.formats.tables import read, rows_of
@@ -65,7 +65,7 @@ def test_every_form_of_a_table_gives_the_rows_of_its_dicts(tmp_path: Path, form:
 def test_a_loss_needs_no_direction_and_a_score_does() -> None:
     assert [row.loss for row in of(TABLE, id="item", loss="score")] == [1.0, 0.25, 0.0, None]
     said = refusal(of, TABLE, id="item", score="score")
-    assert said.startswith("row 1 of the table does not say which score is better")
+    assert said.startswith("the table: Which values of `score` are better? (--higher-is-better:")
 
 
 @pytest.mark.parametrize("right", ["Pass", "correct", "RIGHT", "passed"])
@@ -74,19 +74,35 @@ def test_words_that_judge_say_their_direction(right: str) -> None:
     assert row.loss == 0.0
 
 
-@pytest.mark.parametrize("bad", [True, "yes", "TRUE", np.True_, 1, 1.0])
+@pytest.mark.parametrize("bad", [True, "yes", "TRUE", 1, 1.0])
 def test_whether_yes_is_good_is_asked(bad: object) -> None:
     """A column `hallucinated` and a column `grounded` hold the same words."""
     table = [{"id": 1, "hallucinated": bad}]
     said = refusal(of, table, id="id", score="hallucinated")
-    assert said.startswith("row 1 of the table does not say which hallucinated is better")
+    assert said.startswith("the table: Which values of `hallucinated` are better?")
     (row,) = of(table, id="id", score="hallucinated", higher=False)
     assert row.loss == 1.0
 
 
-@pytest.mark.parametrize("missing", [None, "", "None", float("nan"), "nan", np.float64("nan")])
+@pytest.mark.parametrize("missing", [None, "", float("nan"), "nan", np.float64("nan")])
 def test_a_missing_score_is_never_0(missing: object) -> None:
     assert of([{"id": 1, "loss": missing}], id="id", loss="loss")[0].loss is None
+
+
+def test_what_may_stand_for_no_score_or_another_scale_is_asked_as_of_an_upload() -> None:
+    table = [{"id": at, "loss": loss} for at, loss in enumerate([1, 5, "None", -1])]
+    with pytest.raises(NeedsAnswer) as raised:
+        of(table, id="id", loss="loss")
+    assert [question["name"] for question in raised.value.questions] == ["scale", "missing"]
+    for option in ("--scale 1 5: ", "--missing None: ", "--missing -1: "):
+        assert option in raised.value.detail
+
+
+def test_verdicts_in_words_have_a_scale_of_their_own_beside_grades() -> None:
+    table = [{"id": 1, "grade": 5, "human": "wrong"}, {"id": 2, "grade": 1, "human": "correct"}]
+    columns = Columns("id", score="grade", known="human")
+    found = rows_of(table, Options(higher=True, scale=(1.0, 5.0), columns=columns)).rows
+    assert [(row.loss, row.known) for row in found] == [(0.0, 1.0), (1.0, 0.0)]
 
 
 @pytest.mark.parametrize("none", ["False", "None", "nan", "", "0", 0, False, None, float("nan")])
@@ -156,7 +172,7 @@ def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
     found = of(table, id="id", score="scores.exact", error="error", payload=shown, higher=True)
     assert [row.loss for row in found] == [None, 0.0, None, None]
     assert [row.question for row in found] == [None] * 4
-    assert refusal(of, table[1:], id="error", score="scores.exact") == (
+    assert refusal(of, table[1:], id="error", score="scores.exact", higher=True) == (
         "row 1 of the table has no error"
     )
 

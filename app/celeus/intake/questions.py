@@ -39,9 +39,15 @@ class Question:
     @property
     def line(self) -> str:
         """The question with its choices, for a terminal."""
-        option = f"--{self.name.replace('_', '-')}"
-        listed = "; ".join(f"{option} {choice.value}: {choice.means}" for choice in self.choices)
-        return f"{self.text} ({listed or option})"
+        listed = "; ".join(f"{self._typed(one.value)}: {one.means}" for one in self.choices)
+        return f"{self.text} ({listed or self._typed('').strip()})"
+
+    def _typed(self, value: str) -> str:
+        """An answer as it is typed in a command."""
+        if self.name == "better" and value in {"higher", "lower"}:
+            return f"--{value}-is-better"
+        value = value.replace(" to ", " ") if self.name == "scale" else value
+        return f"--{self.name.replace('_', '-')} {value}"
 
     @property
     def named(self) -> str:

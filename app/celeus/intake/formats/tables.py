@@ -17,8 +17,10 @@ from celeus.intake.rows import Columns, Log, Options, Row, digest_of, refused, t
 from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet
-from celeus.intake.table.columns import Column, columns_of, judges, number_of
-from celeus.intake.table.roles import Kind, guessed, higher_by_name
+from celeus.intake.table.asking import of_numbers
+from celeus.intake.table.columns import Column, columns_of, is_missing, is_share
+from celeus.intake.table.numbers import Measure, Numbers, measures
+from celeus.intake.table.roles import Kind, Placed, guessed
 
 NO_ERROR = frozenset({"", "false", "none", "null", "nan", "no", "0", "0.0"})
 """Texts in a column of errors that stand for none, as frames write them."""
@@ -167,7 +169,44 @@ def rows_of(
         if all(_held(row, column) is _ABSENT for row in table):
             listed = ", ".join(map(str, table[0]))[:200]
             raise refused(f"{name} has no column {column!r}, only {listed}", "columns")
-    return Log(name, list(_rows(table, options, name, model, commas)))
+    meant = _measures(table, options, name, commas)
+    return Log(name, list(_rows(table, options, name, model, meant)))
+
+
+def _measures(
+    table: Sequence[Cells], options: Options, place: str, commas: frozenset[str]
+) -> list[Measure]:
+    """What the numbers of the score, and of earlier verdicts, mean; asks what is open of them."""
+    columns = options.columns
+    score = columns.loss or str(columns.score)
+    placed = [Placed(score, "score" if columns.loss is None else "surrogate", "", "given")]
+    if columns.known is not None:
+        placed.append(Placed(columns.known, "known", "", "given"))
+    counted = [row for row in table if not _has_failed(row, columns)]
+    found = []
+    for column in placed:
+        cells = (_value(row, column.name) for row in (table if column.role == "known" else counted))
+        values = [value for value in cells if not is_missing(value)]
+        found.append(Column(column.name, values, comma=column.name in commas))
+    higher = options.higher
+    if higher is None and any(_grade(row, score) is not None for row in counted):
+        higher = True
+    scaled = [one.name for one in found if not all(map(is_share, one.values))]
+    given = replace(
+        options,
+        directions={} if higher is None else {score: higher},
+        scales={} if options.scale == WHOLE else dict.fromkeys(scaled, options.scale),
+    )
+    meant = measures(found, placed, given, Kind(), None)
+    questions = []
+    for measured, measure in zip(found, meant, strict=True):
+        numbers = Numbers()
+        for value in measured.values:
+            numbers.note(measure, value)
+        questions += of_numbers(measure, numbers, alone=True)
+    if questions:
+        raise asked(place, questions)
+    return meant
 
 
 def _columns(columns: Columns) -> list[str]:
@@ -177,24 +216,23 @@ def _columns(columns: Columns) -> list[str]:
 
 
 def _rows(
-    cells: Iterable[Cells], options: Options, name: str, model: str, commas: frozenset[str]
+    table: Sequence[Cells], options: Options, name: str, model: str, meant: Sequence[Measure]
 ) -> Iterator[Row]:
     columns = options.columns
-    for number, row in enumerate(cells, 1):
+    for number, row in enumerate(table, 1):
         place = f"row {number} of {name}"
         shown = {name: text_of(_cell(row, column)) for name, column in columns.payload.items()}
         texts = {field: shown.get(field) for field in ("question", "reference")}
         check = digest_of(*texts.values()) if any(texts.values()) else ""
         item = check[:_NAME_LENGTH] if columns.id is None else _name(row, columns.id, place)
-        failed = columns.error is not None and _is_error(_cell(row, columns.error))
         yield Row(
             id=item,
             model=model if columns.model is None else _name(row, columns.model, place),
-            loss=None if failed else _loss(row, options, place, commas),
+            loss=None if _has_failed(row, columns) else _loss(row, meant[0], options, place),
             repeat=1 if columns.repeat is None else _repeat(row, columns, place),
             check=check,
             group=None if columns.group is None else _name(row, columns.group, place),
-            known=_known(row, options, place, commas),
+            known=None if columns.known is None else _loss(row, meant[1], options, place),
             question=shown.get("question"),
             reference=shown.get("reference"),
             answer=shown.get("answer"),
@@ -217,42 +255,20 @@ def _repeat(row: Cells, columns: Columns, place: str) -> int:
         raise refused(f"{place} has the repeat {value!r}, which is no whole number") from None
 
 
-def _is_error(value: object) -> bool:
-    """The cell of a column of errors holds one."""
-    if isinstance(value, str):
-        return value.strip().lower() not in NO_ERROR
-    return bool(value)
+def _has_failed(row: Cells, columns: Columns) -> bool:
+    """The column of errors holds one."""
+    value = None if columns.error is None else _cell(row, columns.error)
+    return value.strip().lower() not in NO_ERROR if isinstance(value, str) else bool(value)
 
 
-def _loss(row: Cells, options: Options, place: str, commas: frozenset[str]) -> float | None:
-    columns = options.columns
-    if columns.loss is not None:
-        return options.loss(_number(row, columns.loss, commas), place, higher=False)
-    column = str(columns.score)
-    number = _number(row, column, commas)
-    if number is None or options.is_missing(number):
-        return None
-    return options.loss(
-        number, place, higher=options.direction(place, column, said=_said(row, column))
-    )
-
-
-def _known(row: Cells, options: Options, place: str, commas: frozenset[str]) -> float | None:
-    """The loss that people said before; which way its column counts, words and names say first."""
-    column = options.columns.known
-    number = None if column is None else _number(row, column, commas)
-    if column is None or number is None or options.is_missing(number):
-        return None
-    said = _said(row, column)
-    higher = options.direction(place, column) if said is None else said
-    return options.loss(number, place, higher=higher)
-
-
-def _said(row: Cells, column: str) -> bool | None:
-    """Whether a higher value is better, where the word in a cell or the column's name says it."""
-    if judges([_cell(row, column)]) or _grade(row, column) is not None:
-        return True
-    return higher_by_name(column)
+def _loss(row: Cells, measure: Measure, options: Options, place: str) -> float | None:
+    """The loss of a row; refuses what is no number of the scale."""
+    value = _value(row, measure.column)
+    loss = measure.loss(value)
+    if loss is None or (type(loss) is float and math.isfinite(loss)):
+        return loss
+    of_column = replace(options, scale=(measure.low, measure.high))
+    return of_column.loss(loss, place, higher=measure.higher is not False)
 
 
 def _grade(row: Cells, column: str) -> float | None:
@@ -263,18 +279,10 @@ def _grade(row: Cells, column: str) -> float | None:
     return GRADES.get(letter) if isinstance(letter, str) else None
 
 
-def _number(row: Cells, column: str, commas: frozenset[str]) -> object:
-    """The number in a cell; None where there is none, and the value where it is no number."""
-    value = _cell(row, column)
+def _value(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
+    """The value of a score, a letter of Inspect's as its number."""
     grade = _grade(row, column)
-    if grade is not None:
-        return grade
-    if hasattr(value, "item"):
-        # What arrays and frames hold in place of Python's own numbers
-        value = value.item()
-    if isinstance(value, str) and value.strip().lower() in {"", "none", "null", "nan"}:
-        return None
-    return number_of(value, comma=column in commas)
+    return _cell(row, column) if grade is None else grade
 
 
 def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds

@@ -10,7 +10,7 @@ from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import ends_with_reply
 from celeus.intake.table.columns import Column, columns_of
 from celeus.intake.table.items import JOINT, RULES, Facts, Items
-from celeus.intake.table.numbers import Measure, measures, spelled
+from celeus.intake.table.numbers import Measure, Numbers, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
     HIDDEN,
@@ -83,7 +83,8 @@ def answered(
     items = Items(sheet, columns, placed, meant, options)
     yield from items.look()
     for measure in meant:
-        questions += _of_numbers(measure, items.facts, alone=len(meant) == 1)
+        numbers = items.facts.numbers[measure.column]
+        questions += of_numbers(measure, numbers, alone=len(meant) == 1)
     questions += _of_rows(placed, items.facts, options)
     if questions:
         refusal = asked(PLACE, questions)
@@ -230,9 +231,8 @@ def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
     return [Question("mapping", text, choices, name, example) for name in names[:_MOST_CHOICES]]
 
 
-def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question]:
+def of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Question]:
     """What is open of a column of numbers: its direction, its scale, what stands for none."""
-    numbers = facts.numbers[measure.column]
     before = "" if alone else f"{measure.column}="
     found = []
     if measure.higher is None:
