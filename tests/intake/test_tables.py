@@ -260,6 +260,33 @@ def test_grades_of_a_table_of_inspect_are_read_as_inspect_does(tmp_path: Path) -
     assert "--missing C" in said
 
 
+def test_columns_that_no_option_names_have_the_roles_of_an_upload(tmp_path: Path) -> None:
+    table = [
+        {"doc_id": f"d{at}", "question": f"{at}?", "response": f"{at}!", "target": "x",
+         "acc": at % 2, "subject": "law" if at % 2 else "tort"}
+        for at in range(6)
+    ]  # fmt: skip
+    path = written(tmp_path, "jsonl", table)
+    (log,) = read_logs("table", sources("table", [path]), Options())
+    shown = [(row.id, row.question, row.answer, row.reference, row.group) for row in log.rows]
+    assert shown[0] == ("d0", "0?", "0!", None, "tort")
+    assert [row.loss for row in log.rows] == [1.0, 0.0] * 3
+    assert "id: doc_id" in log.told[0]
+    assert "score: acc" in log.told[0]
+    hashed = Options(columns=Columns(payload={"question": "question"}))
+    (named,) = read_logs("table", sources("table", [path]), hashed)
+    assert named.rows[0].id != "d0"
+    assert named.rows[0].answer is None
+    written(tmp_path, "jsonl", [*table, table[0] | {"doc_id": "d6", "subject": None}])
+    assert {row.group for row in rows("table", path, options=Options())} == {None}
+
+
+def test_an_answer_that_may_be_another_column_is_left_out(tmp_path: Path) -> None:
+    rivals = [{"id": at, "acc": 1, "answer": f"It is {at}.", "memo": f"So {at}."} for at in "abc"]
+    (row, *_) = rows("table", written(tmp_path, "jsonl", rivals), options=Options())
+    assert row.answer is None
+
+
 def test_a_count_that_is_not_that_of_the_rows_is_told(tmp_path: Path) -> None:
     path = tmp_path / "nightly.json"
     path.write_text(json.dumps({"total": 3, "results": [{"id": at, "loss": 0} for at in "ab"]}))

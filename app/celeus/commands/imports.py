@@ -245,7 +245,7 @@ def _table(  # noqa: PLR0913 -- one parameter an option
     *,
     key: Annotated[
         str | None,
-        typer.Option("--id", help="Column that names an item; default: its question, hashed."),
+        typer.Option("--id", help="Column that names an item; default: by its name, or the question."),
     ] = None,
     loss: Annotated[str | None, typer.Option(help="Column of the loss: less is better.")] = None,
     score: Annotated[str | None, typer.Option(help="Column of the score, in place of it.")] = None,
@@ -274,7 +274,10 @@ def _table(  # noqa: PLR0913 -- one parameter an option
         typer.Option(help="What a judge is shown: question=COLUMN,reference=COLUMN,answer=COLUMN."),
     ] = None,
 ) -> "Options":
-    """Read a table: CSV, JSON, JSON Lines, Excel or Parquet, a nested column by its path."""
+    """Read a table: CSV, JSON, JSON Lines, Excel or Parquet, a nested column by its path.
+
+    Columns without an option are known by their names, as in an upload.
+    """
     from celeus.intake.rows import Columns, Options
     from celeus.intake.table.items import RULES
 

@@ -16,11 +16,11 @@ from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Columns, Log, Options, Row, digest_of, refused, text_of
 from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.sheet import Known, Sheet
+from celeus.intake.sources.sheet import Known
 from celeus.intake.table.asking import of_numbers
 from celeus.intake.table.columns import Column, columns_of, is_missing, is_share
 from celeus.intake.table.numbers import Measure, Numbers, measures
-from celeus.intake.table.roles import Kind, Placed, guessed
+from celeus.intake.table.roles import Kind, Placed, guessed, is_ambiguous, rivals
 
 NO_ERROR = frozenset({"", "false", "none", "null", "nan", "no", "0", "0.0"})
 """Texts in a column of errors that stand for none, as frames write them."""
@@ -46,28 +46,47 @@ def _read(source: Source, options: Options) -> Log:
     columns = columns_of(sheet)
     commas = frozenset(column.name for column in columns if column.comma)
     rows = [row for _, row in tabular.rows_of(sheet, source.name)]
-    options = _with_known(options, sheet, columns)
+    known = sheet.known or _by_name(columns, options)
+    options = _with_known(options, known, columns)
     for name in {*_columns(options.columns)} & {*(rows[0] if rows else ())}:
         if any(re.fullmatch(rf"{re.escape(name)} \(\d+\)", other) for other in rows[0]):
             raise refused(f"{source.name} has two columns {name!r}: give each its name", "columns")
-    _check_repeats(source.name, sheet, columns, rows, options)
+    _check_repeats(source.name, known, rows, options)
     log = rows_of(rows, options, source.name, source.stem, commas)
     log = replace(log, rows=[*_repeated(log.rows, options)])
-    if not sheet.read_as:
-        return log
+    read_as = [*sheet.read_as]
+    if sheet.known is None:
+        used = {*_columns(options.columns)}
+        read_as += [f"{role}: {name}" for name, role in known.roles.items() if name in used]
     said = "is" if sheet.known is not None else "was read as a table:"
-    return replace(log, told=(f"{source.stem} {said} {'; '.join(sheet.read_as)}",))
+    return replace(log, told=(f"{source.stem} {said} {'; '.join(read_as)}",) if read_as else ())
 
 
-def _check_repeats(
-    name: str, sheet: Sheet, found: Sequence[Column], rows: Sequence[Cells], options: Options
-) -> None:
+def _by_name(found: Sequence[Column], options: Options) -> Known:
+    """The roles of columns that no option names, as in an upload, where they are beyond doubt.
+
+    No group that rows lack, and no id where a question is named, which tells items apart.
+    """
+    columns = options.columns
+    placed = guessed(found, Kind(*options.scale))
+    left_out = {*_columns(columns), *rivals(found, placed)}
+    lacking = {("group", column.name) for column in found if column.missing}
+    if columns.id is None and columns.payload.keys() & {"question", "reference"}:
+        lacking |= {("id", column.name) for column in found}
+    return Known(
+        {
+            column.name: column.role
+            for column in reversed(placed)
+            if not (column.name in left_out or is_ambiguous(column))
+            and (column.role, column.name) not in lacking
+        }
+    )
+
+
+def _check_repeats(name: str, known: Known, rows: Sequence[Cells], options: Options) -> None:
     """Ask what rows are that share the id of an item, where another column is taken for it."""
     columns = options.columns
-    roles = sheet.known.roles if sheet.known is not None else {}
-    of_format = next((column for column, role in roles.items() if role == "id"), None)
-    by_name = (one.name for one in guessed(found, Kind()) if one.role == "id")
-    shared = of_format or next(by_name, None)
+    shared = next((column for column, role in known.roles.items() if role == "id"), None)
     if columns.id in {None, shared} or shared is None or columns.repeat is not None:
         return
     model = columns.model
@@ -101,11 +120,9 @@ def _repeated(rows: Iterable[Row], options: Options) -> Iterator[Row]:
             yield replace(row, repeat=count)
 
 
-def _with_known(options: Options, sheet: Sheet, found: Sequence[Column]) -> Options:
-    """The options, with what the format settles where nothing else is asked for."""
-    known, columns = sheet.known, options.columns
-    if known is None:
-        return options
+def _with_known(options: Options, known: Known, found: Sequence[Column]) -> Options:
+    """The options, with what is known of the columns where nothing else is asked for."""
+    columns = options.columns
     names = {role: name for name, role in known.roles.items()}
     if columns.loss is None and columns.score is None:
         columns = replace(columns, loss=names.get("surrogate"), score=names.get("score"))
@@ -189,7 +206,7 @@ def _measures(
         values = [value for value in cells if not is_missing(value)]
         found.append(Column(column.name, values, comma=column.name in commas))
     higher = options.higher
-    if higher is None and any(_grade(row, score) is not None for row in counted):
+    if higher is None and any(_value(row, score) != _cell(row, score) for row in counted):
         higher = True
     scaled = [one.name for one in found if not all(map(is_share, one.values))]
     given = replace(
@@ -271,18 +288,11 @@ def _loss(row: Cells, measure: Measure, options: Options, place: str) -> float |
     return of_column.loss(loss, place, higher=measure.higher is not False)
 
 
-def _grade(row: Cells, column: str) -> float | None:
-    """The number of a letter in a table of Inspect's samples: correct, partial, incorrect, none."""
-    if not (row.keys() >= INSPECT and column.startswith("score_")):
-        return None
-    letter = _cell(row, column)
-    return GRADES.get(letter) if isinstance(letter, str) else None
-
-
 def _value(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
-    """The value of a score, a letter of Inspect's as its number."""
-    grade = _grade(row, column)
-    return _cell(row, column) if grade is None else grade
+    """The value of a score; of a letter in a table of Inspect's samples its number."""
+    value = _cell(row, column)
+    of_inspect = row.keys() >= INSPECT and column.startswith("score_") and isinstance(value, str)
+    return GRADES.get(value, value) if of_inspect else value
 
 
 def _cell(row: Cells, column: str) -> Any:  # noqa: ANN401 -- whatever a table holds
