@@ -245,7 +245,7 @@ def _table(  # noqa: PLR0913 -- one parameter an option
     *,
     key: Annotated[
         str | None,
-        typer.Option("--id", help="Column that names an item; default: by its name, or the question."),
+        typer.Option("--id", help="Column that names an item; default: by name, or its question."),
     ] = None,
     loss: Annotated[str | None, typer.Option(help="Column of the loss: less is better.")] = None,
     score: Annotated[str | None, typer.Option(help="Column of the score, in place of it.")] = None,
