@@ -706,3 +706,27 @@ def test_one_odd_value_among_ids_does_not_hide_them(odd: object) -> None:
     assert [row["id"] for row in items(table)][:2] == ["i0", "i1"]
     if answers:
         assert questions(rows) == {"rows": ["with_id", "all"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "last"),
+    [
+        ({"question": "What is # and #?", "response": "It is #", "score": 1}, ("Total", None, 6)),
+        ({"id": "k#", "question": "Why is # odd?", "response": "So #"}, ("Average:", None, None)),
+        ({"response": "It is surely # again", "score": 0.5}, ("Grand total", 3)),
+    ],
+)
+def test_a_last_row_that_sums_up_the_others_is_asked(
+    row: dict[str, Any], last: tuple[object, ...]
+) -> None:
+    rows = several(row) + [dict(zip(row, last, strict=False))]
+    better = {"better": ["higher"]} if "score" in row else {}
+    assert questions(rows, **better) == {"rows": ["with_id", "all"]}
+    assert len(items(read(rows, rows="with_id", **better))) == 6
+    assert len(items(read(rows, rows="all", **better))) == 7
+
+
+def test_a_total_between_rows_is_one_of_them() -> None:
+    rows = several({"question": "What does # mean?", "response": "Word #"})
+    rows.insert(2, {"question": "Mean", "response": "7"})
+    assert len(items(read(rows))) == 7

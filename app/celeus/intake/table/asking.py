@@ -294,13 +294,21 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
                 ]
         choices = choices[:_MOST_CHOICES]
         found.append(Question("repeats", text, tuple(choices), name, facts.first_repeated))
-    if name is not None and facts.lacking and options.items != "all":
+    lacking = facts.lacking if name is not None else 0
+    if lacking + facts.totals and options.items is None:
         before = "" if options.rows is None else f"{options.rows}:"
-        text = f"{facts.lacking} of {facts.rows} rows have no `{name}`: are they items?"
-        others = facts.rows - facts.lacking
-        with_id = Choice(f"{before}with_id", f"no, only the other {others} rows are")
-        every = Choice(f"{before}all", "yes, each with its row number as its id")
-        found.append(Question("rows", text, (with_id, every), name, facts.first_lacking))
+        text = f"{lacking} of {facts.rows} rows have no `{name}`: are they items?"
+        every = "yes, each with its row number as its id"
+        if facts.totals:
+            also = f", and {lacking} have no `{name}`" if lacking else ""
+            text = f"{facts.totals} of {facts.rows} rows sum up the others{also}: are they items?"
+            every = "yes, like the others"
+        others = facts.rows - lacking - facts.totals
+        choices = [
+            Choice(f"{before}with_id", f"no, only the other {others} rows are"),
+            Choice(f"{before}all", every),
+        ]
+        found.append(Question("rows", text, tuple(choices), name, facts.first_lacking))
     return found
 
 
