@@ -730,3 +730,40 @@ def test_a_total_between_rows_is_one_of_them() -> None:
     rows = several({"question": "What does # mean?", "response": "Word #"})
     rows.insert(2, {"question": "Mean", "response": "7"})
     assert len(items(read(rows))) == 7
+
+
+_LONG = "The town of number # has met at length about what it is going to build next year"
+_SHORT = "Town # is going to build"
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (
+            {"premise": _LONG, "hypothesis": _SHORT, "label": "neutral", "pred": "entailment #"},
+            {"premise": "text", "hypothesis": "payload", "pred": "answer"},
+        ),
+        ({"review": _LONG, "summary": _SHORT}, {"review": "text", "summary": "answer"}),
+        (
+            {"minutes": _LONG, "summary": _SHORT, "explanation": _SHORT},
+            {"minutes": "text", "summary": "answer"},
+        ),
+        (
+            {"dialogue": _LONG, "reference_summary": _SHORT, "generated_summary": _SHORT},
+            {"dialogue": "text", "reference_summary": "reference", "generated_summary": "answer"},
+        ),
+        (
+            {"src": "Tag #", "mt": "Day #", "ref": "Hello #"},
+            {"src": "text", "mt": "answer", "ref": "reference"},
+        ),
+    ],
+)
+def test_what_an_answer_is_made_of_is_shown_beside_it(
+    row: dict[str, Any], found: dict[str, str]
+) -> None:
+    assert roles(read(several(row))) == found
+
+
+def test_a_longer_verdict_beside_a_summary_is_hidden() -> None:
+    row = {"article_body": _LONG, "summary": _SHORT, "critique": f"{_LONG}, {_LONG}"}
+    assert roles(read(several(row))) == {"article_body": "text", "summary": "answer"}
