@@ -325,7 +325,7 @@ def test_a_number_outside_of_the_scale_that_was_given_is_a_bad_row() -> None:
 
 def test_what_stands_for_no_score_is_asked() -> None:
     rows = scored(0.5, 0.25, -1, 0.75, "N/A", None)
-    assert questions(rows, mapping=MAPPING, better=["higher"]) == {"missing": ["-1", "N/A"]}
+    assert questions(rows, mapping=MAPPING, better=["higher"]) == {"missing": ["-1", "N/A", "none"]}
     found = items(read(rows, mapping=MAPPING, better=["higher"], missing=["-1", "N/A"]))
     assert [row["surrogate"] for row in found] == [0.5, 0.75, 0.5, 0.25, 0.5, 0.5]
 
@@ -441,7 +441,7 @@ def test_answers_are_the_same_after_a_way_through_options() -> None:
     answers = {
         "better": ["higher", "x=lower"],
         "scale": ["1 to 5", "x=0 to 10"],
-        "missing": ["-1"],
+        "missing": ["-1", "none"],
         "repeats": "mean",
         "rows": "all",
         "answer": "x",
@@ -672,7 +672,7 @@ def test_two_answers_for_one_column_are_refused(answers: dict[str, Any], field: 
         {"better": ["higher"]},
         {"better": ["x=lower"]},
         {"scale": ["1 to 5"]},
-        {"missing": ["-1"]},
+        {"missing": ["-1", "none"]},
     ],
 )
 def test_an_answer_that_no_column_takes_is_refused(answers: dict[str, Any]) -> None:
@@ -767,3 +767,28 @@ def test_what_an_answer_is_made_of_is_shown_beside_it(
 def test_a_longer_verdict_beside_a_summary_is_hidden() -> None:
     row = {"article_body": _LONG, "summary": _SHORT, "critique": f"{_LONG}, {_LONG}"}
     assert roles(read(several(row))) == {"article_body": "text", "summary": "answer"}
+
+
+def test_a_sign_may_be_a_score_and_its_scale_is_asked_then() -> None:
+    scores = [0.5, 0.25, 1.0, 0.0, -1, 0.75]
+    rows = [
+        row | {"score": score}
+        for row, score in zip(several({"question": "Why #?", "answer": "So #"}), scores, strict=True)
+    ]
+    given = {"better": ["higher"], "missing": ["none"]}
+    assert questions(rows, better=["higher"]) == {"missing": ["-1", "none"]}
+    assert questions(rows, **given) == {"scale": ["-1 to 1"]}
+    guesses = [row["surrogate"] for row in items(read(rows, scale=["-1 to 1"], **given))]
+    assert guesses == [0.25, 0.375, 0.0, 0.5, 1.0, 0.125]
+    words = [*rows, *rows[:4], rows[0] | {"score": "N/A"}]
+    assert questions(words, scale=["-1 to 1"], **given) == {"missing": ["N/A"]}
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"), [(("dialog_x", "reply"), Kind()), (("first_text", "second_text"), TWO)]
+)
+def test_the_question_of_a_mapping_names_its_column(names: tuple[str, str], kind: Kind) -> None:
+    rows = several(dict(zip(names, ("It is # of many words", "They are # of some"), strict=True)))
+    found = asked_of(rows, kind).questions
+    assert {one["name"] for one in found} == {"mapping"}
+    assert all(f"`{one['column']}`" in one["text"] for one in found)
