@@ -792,3 +792,10 @@ def test_the_question_of_a_mapping_names_its_column(names: tuple[str, str], kind
     found = asked_of(rows, kind).questions
     assert {one["name"] for one in found} == {"mapping"}
     assert all(f"`{one['column']}`" in one["text"] for one in found)
+
+
+def test_a_row_without_members_is_told_as_one() -> None:
+    rows: list[dict[str, Any]] = several({"id": "k#", "question": "Why #?", "answer": "So #"})
+    rows.insert(2, {})
+    found = [row for _, row in read(rows).items.rows() if isinstance(row, BadRow)]
+    assert found == [BadRow("a JSON object with members", "{}")]
