@@ -719,8 +719,8 @@ def test_one_odd_value_among_ids_does_not_hide_them(odd: object) -> None:
 def test_a_last_row_that_sums_up_the_others_is_asked(
     row: dict[str, Any], last: tuple[object, ...]
 ) -> None:
-    rows = several(row) + [dict(zip(row, last, strict=False))]
-    better = {"better": ["higher"]} if "score" in row else {}
+    rows = [*several(row), dict(zip(row, last, strict=False))]
+    better: dict[str, Any] = {"better": ["higher"]} if "score" in row else {}
     assert questions(rows, **better) == {"rows": ["with_id", "all"]}
     assert len(items(read(rows, rows="with_id", **better))) == 6
     assert len(items(read(rows, rows="all", **better))) == 7
@@ -730,6 +730,8 @@ def test_a_total_between_rows_is_one_of_them() -> None:
     rows = several({"question": "What does # mean?", "response": "Word #"})
     rows.insert(2, {"question": "Mean", "response": "7"})
     assert len(items(read(rows))) == 7
+    words = [{"question": word, "response": "7"} for word in ("Sum", "Mean", "Total", "Median")]
+    assert len(items(read(words))) == 4
 
 
 _LONG = "The town of number # has met at length about what it is going to build next year"
@@ -771,11 +773,9 @@ def test_a_longer_verdict_beside_a_summary_is_hidden() -> None:
 
 def test_a_sign_may_be_a_score_and_its_scale_is_asked_then() -> None:
     scores = [0.5, 0.25, 1.0, 0.0, -1, 0.75]
-    rows = [
-        row | {"score": score}
-        for row, score in zip(several({"question": "Why #?", "answer": "So #"}), scores, strict=True)
-    ]
-    given = {"better": ["higher"], "missing": ["none"]}
+    made = several({"question": "Why #?", "answer": "So #"})
+    rows = [row | {"score": score} for row, score in zip(made, scores, strict=True)]
+    given: dict[str, Any] = {"better": ["higher"], "missing": ["none"]}
     assert questions(rows, better=["higher"]) == {"missing": ["-1", "none"]}
     assert questions(rows, **given) == {"scale": ["-1 to 1"]}
     guesses = [row["surrogate"] for row in items(read(rows, scale=["-1 to 1"], **given))]

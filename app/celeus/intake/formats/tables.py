@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from celeus.intake.formats import exports
@@ -18,6 +19,7 @@ from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known, Sheet
 from celeus.intake.table.columns import Column, columns_of, judges, number_of
+from celeus.intake.table.items import is_total
 from celeus.intake.table.roles import Kind, guessed, higher_by_name
 
 NO_ERROR = frozenset({"", "false", "none", "null", "nan", "no", "0", "0.0"})
@@ -44,6 +46,8 @@ def _read(source: Source, options: Options) -> Log:
     columns = columns_of(sheet)
     commas = frozenset(column.name for column in columns if column.comma)
     rows = [row for _, row in tabular.rows_of(sheet, source.name)]
+    if sheet.known is None:
+        rows = _without_totals(source.name, rows, options)
     options = _with_known(options, sheet, columns)
     for name in {*_columns(options.columns)} & {*(rows[0] if rows else ())}:
         if any(re.fullmatch(rf"{re.escape(name)} \(\d+\)", other) for other in rows[0]):
@@ -55,6 +59,20 @@ def _read(source: Source, options: Options) -> Log:
         return log
     said = "is" if sheet.known is not None else "was read as a table:"
     return replace(log, told=(f"{source.stem} {said} {'; '.join(sheet.read_as)}",))
+
+
+def _without_totals(name: str, rows: list[Cells], options: Options) -> list[Cells]:
+    """The rows without the last ones that sum up the others, of which it is asked."""
+    count = sum(1 for _ in takewhile(is_total, reversed(rows)))
+    if not 0 < count < len(rows) or options.items == "all":
+        return rows
+    if options.items is None:
+        before = "" if options.rows is None else f"{options.rows}:"
+        others = f"no, only the other {len(rows) - count} rows are"
+        ways = Choice(f"{before}with_id", others), Choice(f"{before}all", "yes, like the others")
+        text = f"{count} of {len(rows)} rows sum up the others: are they items?"
+        raise asked(name, [Question("rows", text, ways)])
+    return rows[:-count]
 
 
 def _check_repeats(

@@ -44,6 +44,7 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 """The first cell of a row that sums up those above it."""
+_MOST_TOTALS = 8
 _MOST_VALUES = 8
 _EXAMPLE_CELLS = 12
 _EXAMPLE_LENGTH = 120
@@ -90,7 +91,8 @@ class Facts:
     """The facts of a whole table that a few of its rows do not show.
 
     ``rows`` counts all rows, ``lacking`` those without an id, ``repeated`` those whose id an
-    earlier row has, ``totals`` the last ones that sum up the others. ``runs`` are values of columns by which rows of one item differ.
+    earlier row has, ``totals`` the last ones that sum up the others. ``runs`` are values of
+    columns by which rows of one item differ.
     """
 
     rows: int = 0
@@ -153,17 +155,14 @@ class Items:
                 yield None
             facts.rows += 1
             cells = {} if isinstance(row, BadRow) else dict(flat(row))
-            if not self._every and _is_total(cells):
-                last.append(cells)
-                continue
-            for one in (*last, cells):
-                if one and self._takes(one):
-                    taken += 1
-                    self._note(one, seen)
-            last.clear()
-        facts.totals = len(last)
-        if last:
-            facts.first_lacking = _example(last[0])
+            last.append(cells)
+            if self._every or len(last) > _MOST_TOTALS or not is_total(cells):
+                taken += self._noted(last, seen)
+                last.clear()
+        if len(last) == facts.rows:
+            taken += self._noted(last, seen)
+        elif last:
+            facts.totals, facts.first_lacking = len(last), _example(last[0])
         if self._only and taken == 0:
             column, value = self._only[-1]
             raise refused("No row is among those.", f"a value of {column}", value, "repeats")
@@ -177,8 +176,8 @@ class Items:
                 yield line, row
                 continue
             cells = dict(flat(row))
-            is_total = self._with_id and number > self.facts.rows - self.facts.totals
-            if is_total or not self._takes(cells):
+            sums_up = self._with_id and number > self.facts.rows - self.facts.totals
+            if sums_up or not self._takes(cells):
                 continue
             name = None if self._repeats is None else self._name(cells)
             times = 0 if name is None else seen.get(name, 0) + 1
@@ -203,6 +202,13 @@ class Items:
             return digest_of(*(shown(cells.get(name, "")) for name in self._texts))
         value = None if self._id is None else cells.get(self._id)
         return None if is_missing(value) else shown(value).strip()
+
+    def _noted(self, rows: Sequence[dict[str, Any]], seen: set[str]) -> int:
+        """The count of those rows that are taken, which are noted."""
+        wanted = [cells for cells in rows if cells and self._takes(cells)]
+        for cells in wanted:
+            self._note(cells, seen)
+        return len(wanted)
 
     def _note(self, cells: dict[str, Any], seen: set[str]) -> None:
         facts = self.facts
@@ -317,8 +323,8 @@ class Items:
             item["known"] = {"loss": loss, "reason": LABELLED}
 
 
-def _is_total(cells: Mapping[str, Any]) -> bool:
-    """The first value is the word for a total, and all others are numbers."""
+def is_total(cells: Mapping[str, Any]) -> bool:
+    """Return True if the first value is the word for a total, and all others are numbers."""
     first, *others = [value for value in cells.values() if not is_missing(value)] or [None]
     return (
         len(cells) > 1

@@ -63,8 +63,8 @@ _NAMES: Mapping[str, str] = {
     " predicted_answer prediction_text predicted_text pred preds actual"
     " llm_answer llm_response llm_output assistant_response generated_text generated_answer"
     " generation completion output reply answer assistant hypothesis candidate summary"
-    " generated_summary translation mt caption antwort respuesta réponse reponse resposta risposta filtered_resps"
-    " modellantwort",
+    " generated_summary translation mt caption antwort respuesta réponse reponse resposta risposta"
+    " filtered_resps modellantwort",
     "reference": "reference reference_answer reference_summary gold_summary reference_translation"
     " references expected expected_output expected_answer"
     " ground_truth gold gold_answer golden correct_answer right_answer best_answer ideal target"
