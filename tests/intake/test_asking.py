@@ -325,7 +325,7 @@ def test_a_number_outside_of_the_scale_that_was_given_is_a_bad_row() -> None:
 
 def test_what_stands_for_no_score_is_asked() -> None:
     rows = scored(0.5, 0.25, -1, 0.75, "N/A", None)
-    assert questions(rows, mapping=MAPPING, better=["higher"]) == {"missing": ["-1", "N/A"]}
+    assert questions(rows, mapping=MAPPING, better=["higher"]) == {"missing": ["-1", "N/A", "none"]}
     found = items(read(rows, mapping=MAPPING, better=["higher"], missing=["-1", "N/A"]))
     assert [row["surrogate"] for row in found] == [0.5, 0.75, 0.5, 0.25, 0.5, 0.5]
 
@@ -441,7 +441,7 @@ def test_answers_are_the_same_after_a_way_through_options() -> None:
     answers = {
         "better": ["higher", "x=lower"],
         "scale": ["1 to 5", "x=0 to 10"],
-        "missing": ["-1"],
+        "missing": ["-1", "none"],
         "repeats": "mean",
         "rows": "all",
         "answer": "x",
@@ -672,7 +672,7 @@ def test_two_answers_for_one_column_are_refused(answers: dict[str, Any], field: 
         {"better": ["higher"]},
         {"better": ["x=lower"]},
         {"scale": ["1 to 5"]},
-        {"missing": ["-1"]},
+        {"missing": ["-1", "none"]},
     ],
 )
 def test_an_answer_that_no_column_takes_is_refused(answers: dict[str, Any]) -> None:
@@ -706,3 +706,96 @@ def test_one_odd_value_among_ids_does_not_hide_them(odd: object) -> None:
     assert [row["id"] for row in items(table)][:2] == ["i0", "i1"]
     if answers:
         assert questions(rows) == {"rows": ["with_id", "all"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "last"),
+    [
+        ({"question": "What is # and #?", "response": "It is #", "score": 1}, ("Total", None, 6)),
+        ({"id": "k#", "question": "Why is # odd?", "response": "So #"}, ("Average:", None, None)),
+        ({"response": "It is surely # again", "score": 0.5}, ("Grand total", 3)),
+    ],
+)
+def test_a_last_row_that_sums_up_the_others_is_asked(
+    row: dict[str, Any], last: tuple[object, ...]
+) -> None:
+    rows = [*several(row), dict(zip(row, last, strict=False))]
+    better: dict[str, Any] = {"better": ["higher"]} if "score" in row else {}
+    assert questions(rows, **better) == {"rows": ["with_id", "all"]}
+    assert len(items(read(rows, rows="with_id", **better))) == 6
+    assert len(items(read(rows, rows="all", **better))) == 7
+
+
+def test_a_total_between_rows_is_one_of_them() -> None:
+    rows = several({"question": "What does # mean?", "response": "Word #"})
+    rows.insert(2, {"question": "Mean", "response": "7"})
+    assert len(items(read(rows))) == 7
+    words = [{"question": word, "response": "7"} for word in ("Sum", "Mean", "Total", "Median")]
+    assert len(items(read(words))) == 4
+
+
+_LONG = "The town of number # has met at length about what it is going to build next year"
+_SHORT = "Town # is going to build"
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (
+            {"premise": _LONG, "hypothesis": _SHORT, "label": "neutral", "pred": "entailment #"},
+            {"premise": "text", "hypothesis": "payload", "pred": "answer"},
+        ),
+        ({"review": _LONG, "summary": _SHORT}, {"review": "text", "summary": "answer"}),
+        (
+            {"minutes": _LONG, "summary": _SHORT, "explanation": _SHORT},
+            {"minutes": "text", "summary": "answer"},
+        ),
+        (
+            {"dialogue": _LONG, "reference_summary": _SHORT, "generated_summary": _SHORT},
+            {"dialogue": "text", "reference_summary": "reference", "generated_summary": "answer"},
+        ),
+        (
+            {"src": "Tag #", "mt": "Day #", "ref": "Hello #"},
+            {"src": "text", "mt": "answer", "ref": "reference"},
+        ),
+    ],
+)
+def test_what_an_answer_is_made_of_is_shown_beside_it(
+    row: dict[str, Any], found: dict[str, str]
+) -> None:
+    assert roles(read(several(row))) == found
+
+
+def test_a_longer_verdict_beside_a_summary_is_hidden() -> None:
+    row = {"article_body": _LONG, "summary": _SHORT, "critique": f"{_LONG}, {_LONG}"}
+    assert roles(read(several(row))) == {"article_body": "text", "summary": "answer"}
+
+
+def test_a_sign_may_be_a_score_and_its_scale_is_asked_then() -> None:
+    scores = [0.5, 0.25, 1.0, 0.0, -1, 0.75]
+    made = several({"question": "Why #?", "answer": "So #"})
+    rows = [row | {"score": score} for row, score in zip(made, scores, strict=True)]
+    given: dict[str, Any] = {"better": ["higher"], "missing": ["none"]}
+    assert questions(rows, better=["higher"]) == {"missing": ["-1", "none"]}
+    assert questions(rows, **given) == {"scale": ["-1 to 1"]}
+    guesses = [row["surrogate"] for row in items(read(rows, scale=["-1 to 1"], **given))]
+    assert guesses == [0.25, 0.375, 0.0, 0.5, 1.0, 0.125]
+    words = [*rows, *rows[:4], rows[0] | {"score": "N/A"}]
+    assert questions(words, scale=["-1 to 1"], **given) == {"missing": ["N/A"]}
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"), [(("dialog_x", "reply"), Kind()), (("first_text", "second_text"), TWO)]
+)
+def test_the_question_of_a_mapping_names_its_column(names: tuple[str, str], kind: Kind) -> None:
+    rows = several(dict(zip(names, ("It is # of many words", "They are # of some"), strict=True)))
+    found = asked_of(rows, kind).questions
+    assert {one["name"] for one in found} == {"mapping"}
+    assert all(f"`{one['column']}`" in one["text"] for one in found)
+
+
+def test_a_row_without_members_is_told_as_one() -> None:
+    rows: list[dict[str, Any]] = several({"id": "k#", "question": "Why #?", "answer": "So #"})
+    rows.insert(2, {})
+    found = [row for _, row in read(rows).items.rows() if isinstance(row, BadRow)]
+    assert found == [BadRow("a JSON object with members", "{}")]

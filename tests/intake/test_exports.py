@@ -468,12 +468,9 @@ def test_failed_calls_of_a_batch_have_no_answer_and_are_told() -> None:
     found = sheet(lines(*rows))
     assert found.form == "openai-batch"
     assert found.read_as[-1] == "2 answers and 3 failed calls, which have no answer"
-    assert [(row["answer"], row["payload"]) for row in items(found)] == [
-        (None, "overloaded"),
-        ("one", None),
-        ("two", None),
-        (None, "no answer, status 200"),
-        (None, "expired"),
+    assert items(found) == [
+        {"id": f"q{at}", "answer": answer}
+        for at, answer in enumerate([None, "one", "two", None, None])
     ]
     assert sheet(lines(*rows[1:3])).read_as == ("output of OpenAI's batch API",)
 
@@ -832,3 +829,30 @@ def test_a_pair_without_the_answers_says_what_it_lacks() -> None:
     ((_, row),) = found.rows()
     assert isinstance(row, BadRow)
     assert row.rule == "a prompt to the judge with the answers of both models"
+
+
+@pytest.mark.parametrize(
+    ("content", "way"),
+    [
+        ({"name": "toy", "adapter_spec": {}, "metric_specs": [{"class_name": "m"}]}, "run folder"),
+        ({"adapter_spec": {}, "request_states": [{"instance": {"id": "id1"}}]}, "run folder"),
+        (
+            {"name": "toy", "description": "Odd?", "tags": [], "definition_path": "a.py"},
+            "run folder",
+        ),
+        ([{"name": {"name": "em"}, "count": 1, "sum": 1.0, "sum_squared": 1.0}], "run folder"),
+        ([{"instance_id": "id1", "train_trial_index": 0, "stats": []}], "run folder"),
+        (
+            {"results": {"toy": {"acc,none": 0.5}}, "configs": {}, "versions": {}, "config": {}},
+            "samples_*.jsonl",
+        ),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_part_of_a_run_is_refused_with_the_way_to_the_whole(
+    content: object, way: str, indent: int | None
+) -> None:
+    with pytest.raises(InvalidValue) as refusal:
+        sheet(json.dumps(content, indent=indent).encode())
+    assert not isinstance(refusal.value, NeedsAnswer)
+    assert way in refusal.value.detail

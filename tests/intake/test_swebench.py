@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
-from celeus.intake.formats.registry import read, sources
+from celeus.intake.formats.registry import read, sniff, sources
 from celeus.intake.joining import join
 from celeus.intake.rows import Options
+from celeus.intake.sources.files import Source
 from tests.intake.made import FIXTURES, mean, refusal, rows
 
 (REPORT,) = (FIXTURES / "swebench").glob("*.json")
@@ -74,3 +75,12 @@ def test_what_is_said_of_every_instance_under_its_name_is_read(tmp_path: Path) -
     path.write_text(json.dumps(document))
     said = refusal(rows, "swebench", path, options=Options(missing=("error",)))
     assert said.endswith("leave out --missing")
+
+
+def test_a_row_with_a_report_among_its_members_is_none(tmp_path: Path) -> None:
+    report = {"patch_successfully_applied": True, "resolved": True}
+    path = tmp_path / "rows.jsonl"
+    for more in ({"answer": "So"}, {"meta": {"answer": "So"}}):
+        rows_of = [json.dumps({"report": report, **more, "id": {"n": at}}) for at in range(4)]
+        path.write_text("\n".join(rows_of) + "\n")
+        assert sniff(Source.of_path(path)) == "table"

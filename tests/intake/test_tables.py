@@ -357,3 +357,13 @@ def test_several_scores_of_an_item_are_refused_with_the_way_on(tmp_path: Path) -
         read(Source.of_path(path), scored)
     log = read(Source.of_path(path), replace(scored, columns=Columns(score="mean")))
     assert [row.loss for row in log.rows] == [1.0, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_last_row_with_the_mean_is_asked(tmp_path: Path, form: str) -> None:
+    table = [{"said": f"It is {at}", "score": at % 2, "item": f"q{at}"} for at in range(4)]
+    path = written(tmp_path, form, [*table, {"said": "Average", "score": 0.5, "item": 4}])
+    options = Options(higher=True, columns=Columns("item", score="score"))
+    assert "--rows with_id" in refusal(rows, "table", path, options=options)
+    for answer, count in (("with_id", 4), ("all", 5)):
+        assert len(rows("table", path, options=replace(options, rows=answer))) == count

@@ -12,6 +12,8 @@ from celeus.errors import InvalidValue, NeedsAnswer, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import Sheet
+from celeus.intake.table.asking import answered
+from celeus.intake.table.roles import Kind
 from tests.intake.workbooks import DAY, Cell, ods, sheet, workbook
 
 HEADER: list[Cell] = ["fluss", "länge", "tag", "nass"]
@@ -134,3 +136,20 @@ def test_a_text_that_many_cells_share_counts_in_each(rows: int) -> None:
         return
     with pytest.raises(UploadTooLarge):
         next(filter(None, opened(io.BytesIO(content), given)))
+
+
+def test_rows_that_a_filter_hides_are_read_and_told() -> None:
+    rows = [["id", "answer"], *([f"i{at}", f"So {at}"] for at in range(3))]
+    plain = sheet(rows)
+    found = read(workbook({"one": plain.replace('<row r="3"', '<row r="3" hidden="1"')}))
+    assert found.read_as[-1] == "hidden rows like the others"
+    assert len([*found.rows()]) == len([*read(workbook({"one": plain})).rows()]) == 3
+    assert "hidden rows like the others" not in read(workbook({"one": plain})).read_as
+
+
+def test_a_row_with_the_total_is_asked() -> None:
+    rows = [["question", "response", "score"], *([f"Why {at}?", f"So {at}", 1] for at in range(5))]
+    found = read(single([*rows, ["Total", None, 5]]))
+    with pytest.raises(NeedsAnswer) as refusal:
+        list(answered(found, Kind(), Options(higher=True)))
+    assert [question["name"] for question in refusal.value.questions] == ["rows"]

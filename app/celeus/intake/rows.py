@@ -97,7 +97,7 @@ class Options:
     the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says
     that the model held out has answered, and helps to guess what it lost. ``reducer`` makes one
     score of several runs of an item, in place of the rule that the log names. ``missing`` are the
-    values that stand for no score.
+    values that stand for no score; `none` says of a table that no number does.
 
     Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged.
     ``directions`` and ``scales`` are those of columns by name, before ``higher``; the scale under

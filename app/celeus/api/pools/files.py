@@ -248,7 +248,8 @@ class PoolFileQuery(BaseModel):
     missing: list[Annotated[str, Field(max_length=_LONGEST)]] = Field(
         [],
         max_length=_MOST_ANSWERS,
-        description="Values that stand for no score, such as -1. Empty, null and NaN always do.",
+        description="Values that stand for no score, such as -1; `none`: no number does. Empty,"
+        " null and NaN always do.",
     )
     repeats: str | None = Field(
         None,

@@ -178,6 +178,16 @@ def _is_valid(row: SheetRow) -> bool:
     return isinstance(row, dict) and number_of(row.get("valid")) == 1
 
 
+_OF_HELM = (
+    {"adapter_spec", "metric_specs"},
+    {"adapter_spec", "request_states"},
+    {"name", "description", "tags", "definition_path"},
+    {"name", "count", "sum", "sum_squared"},
+    {"instance_id", "train_trial_index", "stats"},
+)
+"""Members of the files of a run folder of HELM, or of their rows."""
+
+
 def check_whole(value: Mapping[str, Any]) -> None:
     """Refuse by name a document, or a line of one, that holds a part of the results, or none."""
     names = value.keys()
@@ -194,6 +204,18 @@ def check_whole(value: Mapping[str, Any]) -> None:
             "results.json of the SWE-bench board lists the resolved instances, and not all that"
             " were tried. Take the report of the run, MODEL.RUN_ID.json, which has unresolved_ids.",
             "a report of SWE-bench",
+        )
+    if any(names >= members for members in _OF_HELM):
+        raise refused(
+            "The file is a part of a run of HELM, whose answers and scores stand in several files."
+            " Give the whole run folder: `celeus import helm FOLDER`.",
+            "a run folder of HELM",
+        )
+    if names >= {"results", "versions", "config"} and isinstance(value["results"], dict):
+        raise refused(
+            "A results file of lm-eval holds means, and no items. Take the samples_*.jsonl of the"
+            " run, which --log_samples writes beside it.",
+            "samples of lm-eval",
         )
 
 
@@ -337,7 +359,7 @@ EXPORTS: tuple[Export, ...] = (
             ("custom_id", "error*", "response.status_code"),
             ("custom_id", "response", "error.message"),
         ),
-        {"id": "custom_id", "answer": "answer", "payload": "failed"},
+        {"id": "custom_id", "answer": "answer"},
         unfold=export_rows.batch_answers,
     ),
     Export(
@@ -738,5 +760,8 @@ _DOCUMENTS = (
         ),
     ),
 )
-_NAMED = ("eval", "details", "origin_prompt", "tasks", "no_generation", "resolved")
+_NAMED = (
+    *("eval", "details", "origin_prompt", "tasks", "no_generation", "resolved"),
+    *("results", "adapter_spec", "definition_path"),
+)
 """Members of which one stands near the beginning of such a document."""

@@ -50,10 +50,12 @@ def read(source: Source, options: Options) -> Log:
 
 def is_by_instance(document: object) -> bool:
     """Return True for what a run says of its instances, each under its name."""
-    if not isinstance(document, dict):
+    if not isinstance(document, dict) or not document:
         return False
-    first = next(iter(document.values()), None)
-    return isinstance(first, dict) and first.keys() >= BY_INSTANCE
+    found = list(document.values())
+    return all(isinstance(one, dict) and "resolved" in one for one in found) and any(
+        one.keys() >= BY_INSTANCE for one in found
+    )
 
 
 def _by_instance(source: Source, document: dict[str, Any], options: Options) -> Log:

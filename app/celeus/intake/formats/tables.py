@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from celeus.intake.formats import exports
@@ -19,6 +20,7 @@ from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Known
 from celeus.intake.table.asking import of_numbers
 from celeus.intake.table.columns import Column, columns_of, is_missing, is_share
+from celeus.intake.table.items import is_total
 from celeus.intake.table.numbers import Measure, Numbers, measures
 from celeus.intake.table.roles import Kind, Placed, guessed, is_ambiguous, rivals
 
@@ -46,6 +48,8 @@ def _read(source: Source, options: Options) -> Log:
     columns = columns_of(sheet)
     commas = frozenset(column.name for column in columns if column.comma)
     rows = [row for _, row in tabular.rows_of(sheet, source.name)]
+    if sheet.known is None:
+        rows = _without_totals(source.name, rows, options)
     known = sheet.known or _by_name(columns, options)
     options = _with_known(options, known, columns)
     for name in {*_columns(options.columns)} & {*(rows[0] if rows else ())}:
@@ -60,6 +64,20 @@ def _read(source: Source, options: Options) -> Log:
         read_as += [f"{role}: {name}" for name, role in known.roles.items() if name in used]
     said = "is" if sheet.known is not None else "was read as a table:"
     return replace(log, told=(f"{source.stem} {said} {'; '.join(read_as)}",) if read_as else ())
+
+
+def _without_totals(name: str, rows: list[Cells], options: Options) -> list[Cells]:
+    """The rows without the last ones that sum up the others, of which it is asked."""
+    count = sum(1 for _ in takewhile(is_total, reversed(rows)))
+    if not 0 < count < len(rows) or options.items == "all":
+        return rows
+    if options.items is None:
+        before = "" if options.rows is None else f"{options.rows}:"
+        others = f"no, only the other {len(rows) - count} rows are"
+        ways = Choice(f"{before}with_id", others), Choice(f"{before}all", "yes, like the others")
+        text = f"{count} of {len(rows)} rows sum up the others: are they items?"
+        raise asked(name, [Question("rows", text, ways)])
+    return rows[:-count]
 
 
 def _by_name(found: Sequence[Column], options: Options) -> Known:

@@ -155,6 +155,8 @@ def row_of(value: object) -> SheetRow:  # noqa: PLR0911 -- a form each
     if isinstance(value, dict):
         if len(value) > MOST_COLUMNS:
             return BadRow(f"at most {MOST_COLUMNS} members", f"{len(value)} members")
+        if not value:
+            return BadRow("a JSON object with members", "{}")
         inner = value.get("row")
         return inner if isinstance(inner, dict) and "row_idx" in value else value
     if isinstance(value, str):

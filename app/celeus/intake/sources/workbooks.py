@@ -4,7 +4,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from itertools import pairwise
 from typing import IO, Any
@@ -30,6 +30,8 @@ _PLACE = re.compile(rb'\br="([A-Z]{1,3})([0-9]{1,7})"')
 _UNCOMPUTED = re.compile(
     rb'<c\b(?![^<>]*\bt="str")[^<>]*><f\b(?:[^<>]*/>|[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>'
 )
+_HIDDEN_ROW = re.compile(rb'<row\b[^<>]*\bhidden="(?:1|true)"')
+_HIDDEN = "hidden rows like the others"
 _SHARED = "xl/sharedStrings.xml"
 _TEXT = re.compile(rb"<si\b")
 _OF_SHARED = re.compile(rb'<c\b[^<>]*\bt="s"[^<>]*>\s*<v>([0-9]{1,9})</v>')
@@ -72,7 +74,7 @@ def sheet_of(source: Source, answer: str | None, limit_bytes: int) -> Sheet:
     with more than ``limit_bytes`` of text in its cells.
     """
     with source.open() as file:
-        _check(file, limit_bytes)
+        hides = _check(file, limit_bytes)
         grids = _grids(file)
     if not grids:
         raise refused("The workbook has no rows.", "a sheet with a table")
@@ -81,7 +83,8 @@ def sheet_of(source: Source, answer: str | None, limit_bytes: int) -> Sheet:
     chosen = next((grid for grid in grids if grid.name == name), None)
     if chosen is None and len(grids) > 1:
         raise asked(source.name or "the workbook", [_which(grids)])
-    return _table(chosen or grids[0])
+    table = _table(chosen or grids[0])
+    return replace(table, read_as=(*table.read_as, _HIDDEN)) if hides else table
 
 
 def _which(grids: Sequence[_Grid]) -> Question:
@@ -95,25 +98,30 @@ def _which(grids: Sequence[_Grid]) -> Question:
     return Question("rows", text, tuple(choices))
 
 
-def _check(file: IO[bytes], limit_bytes: int) -> None:
-    """Refuse cells too far apart or with too much text, and formulas that nobody has computed."""
+def _check(file: IO[bytes], limit_bytes: int) -> bool:
+    """Return True if rows of `.xlsx` are hidden, by hand or by a filter.
+
+    Refuses cells too far apart or with too much text, and formulas that nobody has computed.
+    """
     file.seek(0)
     if file.read(len(_ZIP)) != _ZIP:
-        return
+        return False
     archive = zipfile.ZipFile(file)
-    size = 0
+    size, hides = 0, False
     try:
         lengths = _lengths(archive, limit_bytes)
         for name in archive.namelist():
             with archive.open(name) as part:
                 if _SHEET.fullmatch(name):
-                    size += _checked(part, lengths)
+                    of_part, hidden = _checked(part, lengths)
+                    size, hides = size + of_part, hides or hidden
                 elif name == _OPEN_DOCUMENT:
                     _check_xml(part)
             if size > limit_bytes:
                 raise too_large(f"at most {limit_bytes} bytes, unpacked too", size)
     except (zipfile.BadZipFile, zlib.error, OSError, ExpatError, ValueError) as error:
         raise _unreadable(error) from error
+    return hides
 
 
 def _lengths(archive: zipfile.ZipFile, limit_bytes: int) -> list[int]:
@@ -145,9 +153,12 @@ def _unreadable(error: Exception) -> InvalidValue:
     return refused("The workbook cannot be read.", how, str(error)[:100])
 
 
-def _checked(part: IO[bytes], lengths: Sequence[int]) -> int:
-    """Bytes of the shared texts in the cells of a sheet that can be read."""
-    size = 0
+def _checked(part: IO[bytes], lengths: Sequence[int]) -> tuple[int, bool]:
+    """Bytes of the shared texts in the cells of a sheet that can be read; and if rows are hidden.
+
+    Refuses a sheet that cannot be read.
+    """
+    size, hides = 0, False
     rows: list[int] = []
     columns: list[int] = []
     kept = b""
@@ -161,6 +172,7 @@ def _checked(part: IO[bytes], lengths: Sequence[int]) -> int:
                 how,
                 uncomputed[0][:60].decode(errors="replace"),
             )
+        hides = hides or _HIDDEN_ROW.search(text) is not None
         for members in _CELL.findall(text):
             place = None if members.endswith(b"/") else _PLACE.search(members)
             if place is not None:
@@ -181,7 +193,7 @@ def _checked(part: IO[bytes], lengths: Sequence[int]) -> int:
             at = int(shared[1])
             size += lengths[at] if at < len(lengths) else 0
         kept = text[max(counted, len(text) - _LONGEST_CELL) :]
-    return size
+    return size, hides
 
 
 def _column(letters: bytes) -> int:

@@ -10,7 +10,7 @@ from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import ends_with_reply
 from celeus.intake.table.columns import Column, columns_of
 from celeus.intake.table.items import JOINT, RULES, Facts, Items
-from celeus.intake.table.numbers import Measure, Numbers, measures, spelled
+from celeus.intake.table.numbers import NOTHING, Measure, Numbers, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
     HIDDEN,
@@ -141,11 +141,11 @@ def _doubted(
     """The question whether judges see what they saw of the last file, where it may be verdicts."""
     unsaid = {one.name for one in _unsaid(sheet, columns, kind) if one.role in SEEN}
     roles = {one.name: one.role for one in placed if one.role in SEEN and one.name not in unsaid}
-    text = "Its values look like verdicts: do judges see it? Give a `mapping` of all columns."
+    text = "Its values look like verdicts: do judges see `{}`? Give a `mapping` of all columns."
     return [
         Question(
             "mapping",
-            text,
+            text.format(column.name),
             (Choice(roles[column.name], "as in the last file"), Choice(HIDDEN, "they do not")),
             column.name,
             _example(sheet),
@@ -181,11 +181,12 @@ def _judged(
     if not possible:
         return []
     if kind.two:
-        text = "Which columns hold the answers of the two systems? Give a `mapping` of all columns."
+        text = "Is `{}` the answer of one of the two systems? Give a `mapping` of all columns."
         choices = tuple(Choice(side, f"the answer of {side[-1]}") for side in (*SIDES, HIDDEN))
         example = _example(sheet)
         return [
-            Question("mapping", text, choices, name, example) for name in possible[:_MOST_CHOICES]
+            Question("mapping", text.format(name), choices, name, example)
+            for name in possible[:_MOST_CHOICES]
         ]
     return _which(sheet, columns, possible, itself)
 
@@ -225,10 +226,13 @@ def _beside(sheet: Sheet, columns: Sequence[Column], placed: Sequence[Placed]) -
 
 def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
     """The question whether judges see these columns."""
-    text = "What do judges see of a row? Give a `mapping` of all columns."
+    text = "Do judges see `{}`? Give a `mapping` of all columns."
     choices = Choice("payload", "judges see it"), Choice(HIDDEN, "they do not")
     example = _example(sheet)
-    return [Question("mapping", text, choices, name, example) for name in names[:_MOST_CHOICES]]
+    return [
+        Question("mapping", text.format(name), choices, name, example)
+        for name in names[:_MOST_CHOICES]
+    ]
 
 
 def of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Question]:
@@ -261,6 +265,8 @@ def of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Quest
             Choice(sign, f"no score, in {count} row{'s' if count > 1 else ''}")
             for sign, count in signs.items()
         )
+        if numbers.signs and NOTHING not in signs:
+            signs_said += (Choice(NOTHING, "no number: all of them are scores"),)
         found.append(Question("missing", text, signs_said, measure.column))
     return found
 
@@ -294,13 +300,21 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
                 ]
         choices = choices[:_MOST_CHOICES]
         found.append(Question("repeats", text, tuple(choices), name, facts.first_repeated))
-    if name is not None and facts.lacking and options.items != "all":
+    lacking = facts.lacking if name is not None else 0
+    if lacking + facts.totals and options.items is None:
         before = "" if options.rows is None else f"{options.rows}:"
-        text = f"{facts.lacking} of {facts.rows} rows have no `{name}`: are they items?"
-        others = facts.rows - facts.lacking
-        with_id = Choice(f"{before}with_id", f"no, only the other {others} rows are")
-        every = Choice(f"{before}all", "yes, each with its row number as its id")
-        found.append(Question("rows", text, (with_id, every), name, facts.first_lacking))
+        text = f"{lacking} of {facts.rows} rows have no `{name}`: are they items?"
+        every = "yes, each with its row number as its id"
+        if facts.totals:
+            also = f", and {lacking} have no `{name}`" if lacking else ""
+            text = f"{facts.totals} of {facts.rows} rows sum up the others{also}: are they items?"
+            every = "yes, like the others"
+        others = facts.rows - lacking - facts.totals
+        choices = [
+            Choice(f"{before}with_id", f"no, only the other {others} rows are"),
+            Choice(f"{before}all", every),
+        ]
+        found.append(Question("rows", text, tuple(choices), name, facts.first_lacking))
     return found
 
 

@@ -10,6 +10,7 @@ models (`celeus.intake.joining`). A verdict that people have given already (`kno
 it is the known loss of its item.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,13 @@ RULES = ("items", "first", "mean")
 """Ways with rows of one id."""
 JOINT = "; "
 """What joins the rows that are wanted and the way with those that still share an id."""
+_TOTAL = re.compile(
+    r"(?:grand |sub-?)?(?:totals?|sum|average|avg|mean|median|overall|gesamt|summe|mittelwert"
+    r"|durchschnitt|insgesamt)(?: score)?[.: ]*",
+    re.IGNORECASE,
+)
+"""The first cell of a row that sums up those above it."""
+_MOST_TOTALS = 8
 _MOST_VALUES = 8
 _EXAMPLE_CELLS = 12
 _EXAMPLE_LENGTH = 120
@@ -83,13 +91,15 @@ class Facts:
     """The facts of a whole table that a few of its rows do not show.
 
     ``rows`` counts all rows, ``lacking`` those without an id, ``repeated`` those whose id an
-    earlier row has. ``runs`` are values of columns by which rows of one item differ.
+    earlier row has, ``totals`` the last ones that sum up the others. ``runs`` are values of
+    columns by which rows of one item differ.
     """
 
     rows: int = 0
     ids: int = 0
     repeated: int = 0
     lacking: int = 0
+    totals: int = 0
     numbers: dict[str, Numbers] = field(default_factory=dict)
     runs: dict[str, dict[str, int]] = field(default_factory=dict)
     first_repeated: dict[str, str] | None = None
@@ -128,7 +138,8 @@ class Items:
         texts = [name for name, role in self._roles.items() if role in same]
         self._texts = texts if self._id is None else []
         self._repeats, self._only = _repeats(options, [column.name for column in columns])
-        self._with_id = options.items == "with_id" and self._id is not None
+        self._with_id = options.items == "with_id"
+        self._every = options.items == "all" or sheet.known is not None
         self._guess: Guess | None = None
         self._means: dict[str, dict[str, _Mean]] = {}
 
@@ -136,20 +147,22 @@ class Items:
         """Read all rows for the facts of the table; None now and then on the way."""
         facts = self.facts
         facts.numbers = {name: Numbers() for name in self._measures}
-        if not (self._id or self._texts or self._only or self._measures):
-            return
         seen: set[str] = set()
         taken = 0
+        last: list[dict[str, Any]] = []
         for number, (_, row) in enumerate(self._sheet.rows()):
             if number % HEARTBEAT_ROWS == HEARTBEAT_ROWS - 1:
                 yield None
             facts.rows += 1
-            if isinstance(row, BadRow):
-                continue
-            cells = dict(flat(row))
-            if self._takes(cells):
-                taken += 1
-                self._note(cells, seen)
+            cells = {} if isinstance(row, BadRow) else dict(flat(row))
+            last.append(cells)
+            if self._every or len(last) > _MOST_TOTALS or not is_total(cells):
+                taken += self._noted(last, seen)
+                last.clear()
+        if len(last) == facts.rows:
+            taken += self._noted(last, seen)
+        elif last:
+            facts.totals, facts.first_lacking = len(last), _example(last[0])
         if self._only and taken == 0:
             column, value = self._only[-1]
             raise refused("No row is among those.", f"a value of {column}", value, "repeats")
@@ -163,7 +176,8 @@ class Items:
                 yield line, row
                 continue
             cells = dict(flat(row))
-            if not self._takes(cells):
+            sums_up = self._with_id and number > self.facts.rows - self.facts.totals
+            if sums_up or not self._takes(cells):
                 continue
             name = None if self._repeats is None else self._name(cells)
             times = 0 if name is None else seen.get(name, 0) + 1
@@ -180,7 +194,7 @@ class Items:
         """The row is one of those that were asked for."""
         if any(shown(cells.get(name, "")).strip() != value for name, value in self._only):
             return False
-        return not (self._with_id and self._name(cells) is None)
+        return not (self._with_id and self._id is not None and self._name(cells) is None)
 
     def _name(self, cells: Mapping[str, Any]) -> str | None:
         """What tells an item apart: its id; its texts, where rows without one differ by a run."""
@@ -188,6 +202,13 @@ class Items:
             return digest_of(*(shown(cells.get(name, "")) for name in self._texts))
         value = None if self._id is None else cells.get(self._id)
         return None if is_missing(value) else shown(value).strip()
+
+    def _noted(self, rows: Sequence[dict[str, Any]], seen: set[str]) -> int:
+        """The count of those rows that are taken, which are noted."""
+        wanted = [cells for cells in rows if cells and self._takes(cells)]
+        for cells in wanted:
+            self._note(cells, seen)
+        return len(wanted)
 
     def _note(self, cells: dict[str, Any], seen: set[str]) -> None:
         facts = self.facts
@@ -300,6 +321,17 @@ class Items:
         loss = self._loss(name, cells)
         if loss is not None:
             item["known"] = {"loss": loss, "reason": LABELLED}
+
+
+def is_total(cells: Mapping[str, Any]) -> bool:
+    """Return True if the first value is the word for a total, and all others are numbers."""
+    first, *others = [value for value in cells.values() if not is_missing(value)] or [None]
+    return (
+        len(cells) > 1
+        and isinstance(first, str)
+        and _TOTAL.fullmatch(first.strip()) is not None
+        and all(isinstance(number_of(value, comma=True), float | int) for value in others)
+    )
 
 
 def _repeats(options: Options, names: Sequence[str]) -> tuple[str | None, list[tuple[str, str]]]:

@@ -17,6 +17,8 @@ from celeus.intake.sources.sheet import Known, refused
 from celeus.intake.table.columns import Column, is_missing, is_share, judges, number_of, shown
 from celeus.intake.table.roles import GUESSES, Kind, Placed, higher_by_name, words
 
+NOTHING = "none"
+"""The answer that no value stands for no score, beside null and empty ones."""
 MOST_KEPT = 12
 """Distinct values that are kept of those that are no number of the scale."""
 _SIGNS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0})
@@ -102,6 +104,7 @@ class Numbers:
     low: float = math.inf
     high: float = -math.inf
     outside: int = 0
+    scored: bool = False
     signs: dict[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
 
@@ -111,7 +114,9 @@ class Numbers:
         if loss is None:
             self.missing += 1
         elif isinstance(loss, Outside):
-            if loss in _SIGNS:
+            if NOTHING in measure.missing:
+                self.scored = True
+            elif loss in _SIGNS:
                 self.signs[f"{loss:g}"] = self.signs.get(f"{loss:g}", 0) + 1
                 return
             self.outside += 1
@@ -129,8 +134,8 @@ class Numbers:
 
     @property
     def is_of_another_scale(self) -> bool:
-        """Many of its numbers lie outside of the ends."""
-        return self.outside > (1 - _MOST) * (self.count + self.outside)
+        """Many of its numbers lie outside of the ends, or some that are said to be scores."""
+        return self.scored or self.outside > (1 - _MOST) * (self.count + self.outside)
 
     def scales(self) -> list[tuple[float, float]]:
         """Scales in use that hold the numbers, and the one that these reach the ends of."""

@@ -63,9 +63,10 @@ _NAMES: Mapping[str, str] = {
     " predicted_answer prediction_text predicted_text pred preds actual"
     " llm_answer llm_response llm_output assistant_response generated_text generated_answer"
     " generation completion output reply answer assistant hypothesis candidate summary"
-    " translation caption antwort respuesta réponse reponse resposta risposta filtered_resps"
-    " modellantwort",
-    "reference": "reference reference_answer references expected expected_output expected_answer"
+    " generated_summary translation mt caption antwort respuesta réponse reponse resposta risposta"
+    " filtered_resps modellantwort",
+    "reference": "reference reference_answer reference_summary gold_summary reference_translation"
+    " references expected expected_output expected_answer"
     " ground_truth gold gold_answer golden correct_answer right_answer best_answer ideal target"
     " truth solution answers musterlösung musterloesung lösung loesung referenz erwartet",
     "image": "image img picture photo image_url img_url picture_url bild thumbnail",
@@ -96,6 +97,8 @@ _NAMED_PAIRS = re.compile(r"(?:model|system|assistant)_?([ab12])")
 _ANSWERS = words("answer antwort respuesta réponse reponse resposta risposta")
 """Names of what a model answered, and as often of what it is held against."""
 _REMARKS = words("note notes remark remarks tag tags hint hints")
+_SUMMARISED = words("review reviews")
+"""Names of texts that are summarised, and else of verdicts."""
 _CHOSEN = {"chosen": "answer_a", "rejected": "answer_b"}
 _OPTIONS = re.compile(r"[A-H]")
 _GENERIC = words("text value content raw output body completion label message parts string")
@@ -345,6 +348,7 @@ class _Guess:
                 continue
             self._by_name(role)
         self._gold()
+        self._of_a_task()
         self._by_value()
         self._options()
         self._alone()
@@ -435,6 +439,30 @@ class _Guess:
             if "answer" in names and not _are_verdicts(parents) and not _verdicts_stand(column):
                 self._take(column, "reference", "its name, beside what was answered")
                 return
+
+    def _of_a_task(self) -> None:
+        """What stands beside an answer in the tables of one task, by the names these have there."""
+        left = {_last(column.name): column for column in self._left()}
+        named = {_last(one.name): one.role for one in self._found.values()}
+        judged = next((name for name, role in named.items() if role == "answer"), "")
+        if named.get("premise") == "text" and "hypothesis" in left:
+            self._take(left["hypothesis"], "payload", "its name, beside a premise")
+        if judged == "mt" or (judged == "hypothesis" and not self._has("text")):
+            for names, role in ((("src", "source"), "text"), (("ref",), "reference")):
+                column = next((left[name] for name in names if name in left), None)
+                if column is not None and not self._has(role) and _texts(column) is not None:
+                    self._take(column, role, "its name, beside a translation")
+        if "summary" in _tokens(judged) and not self._has("text", "question", "messages"):
+            short = next(one for one in self._columns if _last(one.name) == judged)
+            longer = [
+                column
+                for name, column in left.items()
+                if _are_sentences(column)
+                and _length(column) > _length(short)
+                and (name in _SUMMARISED or not _are_verdicts([column.name]))
+            ]
+            if len(longer) == 1:
+                self._take(longer[0], "text", "the only longer text beside a summary", "value")
 
     def _by_value(self) -> None:
         """Chats and pictures under any name that is none of a verdict's."""
@@ -636,6 +664,10 @@ def _are_names(column: Column) -> bool:
 def _are_sentences(column: Column) -> bool:
     texts = _texts(column) or []
     return sum(len(text.split()) >= _SENTENCE for text in texts) > _MOST * len(column.values)
+
+
+def _length(column: Column) -> int:
+    return sum(map(len, _texts(column) or []))
 
 
 def _are_pictures(values: Sequence[object]) -> bool:
