@@ -400,7 +400,7 @@ def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> 
 
 
 def test_a_verdict_of_a_word_says_which_side(session: celeus.Session) -> None:
-    with pytest.raises(Refusal, match="must be a loss as a number, such as"):
+    with pytest.raises(Refusal, match="must be a loss as a number from 0 to 1, and is"):
         session.judge(lambda _: "a", concurrency=1)
 
 

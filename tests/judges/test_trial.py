@@ -147,6 +147,24 @@ def test_a_short_session_is_recorded_at_its_end_if_anything_could_be_read(
     assert unread.status().rounds.judged == 0
 
 
+@pytest.mark.usefixtures("rubric")
+@pytest.mark.parametrize(
+    ("items", "which"), [(1, "the only answer of the judge holds"), (3, "all 3 answers")]
+)
+def test_of_fewer_than_five_items_none_is_recorded_where_none_could_be_read(
+    client: Client, run: Run, items: int, which: str
+) -> None:
+    session = exam(client, items)
+    with endpoint(judge=writes(lambda *_: REFUSAL)) as at:
+        answer = judged(run, session, at)
+    assert answer.status == 1
+    assert which in answer.err
+    assert (
+        'the judge wrote "I am not able\\nto judge this, though it may be correct."' in answer.err
+    )
+    assert session.status().rounds.judged == 0
+
+
 def test_a_scale_from_one_to_ten_is_read_by_number(client: Client, run: Run) -> None:
     numbers = ", ".join(f'"{number}" = {(10 - number) / 9}' for number in range(1, 11))
     rubric = f'instructions = "Rate from 1 to 10."\nscale = {{{numbers}}}\n'

@@ -43,6 +43,63 @@ def test_true_is_no_grade(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        (True, "is True: is it right or wrong. Return a loss as a number from 1 to 5"),
+        (None, "returned nothing for .*: return a loss as a number from 1 to 5, or call"),
+        ("good", "must be a loss as a number from 1 to 5, and is 'good'"),
+    ],
+)
+def test_what_is_no_loss_is_refused_with_the_ends_of_the_scale(
+    tmp_path: Path, returned: object, says: str
+) -> None:
+    with pytest.raises(celeus.Refusal, match=says):
+        celeus.certify(ITEMS, lambda _: returned, loss=(1, 5), budget="all", file=tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        (True, "is True: which is better. Return left, tie or right"),
+        (None, "returned nothing for .*: return left, tie or right, or call"),
+        ("good", "must be left, tie or right"),
+    ],
+)
+def test_what_is_no_preference_is_refused_with_the_words_of_one(
+    tmp_path: Path, returned: object, says: str
+) -> None:
+    one, two = dict.fromkeys(IDS, "yes"), dict.fromkeys(IDS, "no")
+    with pytest.raises(celeus.Refusal, match=says) as refusal:
+        celeus.compare(one, two, lambda _: returned, budget="all", file=tmp_path / "run")
+    assert "0.0" not in refusal.value.detail
+
+
+def test_a_metric_that_is_none_is_refused_as_none_alone(tmp_path: Path) -> None:
+    metrics: dict[str, str | tuple[float, float]] = {"exact": "zero_one", "grade": (1, 5)}
+    with pytest.raises(celeus.Refusal, match="judge returned nothing for the exact of 'item-"):
+        celeus.certify(
+            ITEMS,
+            lambda _: {"exact": None, "grade": 2.0},
+            metrics=metrics,
+            precision=0.1,
+            file=tmp_path / "run",
+        )
+
+
+def test_an_async_judge_is_refused_with_what_takes_one(tmp_path: Path) -> None:
+    async def judge(_: object) -> float:
+        return 0.0
+
+    class Judge:
+        async def __call__(self, _: object) -> float:
+            return 0.0
+
+    for given in (judge, Judge()):
+        with pytest.raises(celeus.Refusal, match=r"celeus\.AsyncClient.* or a plain function"):
+            celeus.certify(ITEMS, given, budget="all", file=tmp_path / "run")
+
+
 @pytest.mark.parametrize("normalisation", [None, "exact"])
 def test_equal_texts_are_assumed_equal_only_where_they_decide(
     tmp_path: Path, normalisation: str | None

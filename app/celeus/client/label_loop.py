@@ -36,7 +36,9 @@ PASSED = {"pass": True}
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
 
-TAKEN = 'return a loss as a number, or call item.unjudgeable("why") where nobody can tell'
+A_LOSS = "a loss as a number"
+A_PREFERENCE = "left, tie or right"
+UNTOLD = 'call item.unjudgeable("why") where nobody can tell'
 
 Seen = Callable[[Status], object]
 
@@ -70,18 +72,17 @@ class JudgedScore:
         return float(lower + upper - exact)
 
 
-NO_SCORES: Mapping[str | None, JudgedScore] = MappingProxyType({})
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeTask:
     """The facts a judge needs: how long a lease is, and the score to return, if one is named.
 
-    ``scores`` are by metric, and under None of the loss or of each of several answers.
+    ``scores`` are by metric, and under None of the loss or of each of several answers; ``wanted``
+    is what to return of them, in words.
     """
 
     lease_seconds: float
     scores: Mapping[str | None, JudgedScore]
+    wanted: Mapping[str | None, str]
 
     @property
     def turned(self) -> bool:
@@ -93,15 +94,22 @@ class JudgeTask:
         """Read the answer of a service."""
         parts: dict[str | None, Mapping[str, Any]] = {None: document}
         scores: dict[str | None, JudgedScore] = {}
+        wanted: dict[str | None, str] = {}
         for metric in document.get("metrics") or ():
             parts[metric["name"]] = metric | {"loss": metric}
         for name, part in parts.items():
             loss = part.get("comparison") or part.get("loss")
-            if part.get("score") and loss:
-                score, (lower, upper) = part["score"], map(float, loss["scale"])
+            if not loss:
+                continue
+            lower, upper = map(float, loss["scale"])
+            if loss["kind"] == "preference":
+                wanted[name] = A_PREFERENCE
+            elif len(parts) == 1 or name is not None:
+                wanted[name] = f"{A_LOSS} from {lower:g} to {upper:g}"
+            if score := part.get("score"):
                 higher, whole = score["better"] == "higher", loss["kind"] == "zero_one"
                 scores[name] = JudgedScore(score["name"], higher, whole, lower, upper)
-        return cls(member(document, "lease_seconds"), scores)
+        return cls(member(document, "lease_seconds"), scores, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,9 @@ class JudgeResult:
     labels: int
     unjudgeable: int
     overtaken: int
+
+
+NO_TASK = JudgeTask(LEASE_SECONDS, MappingProxyType({}), MappingProxyType({}))
 
 
 class Holder(Protocol):
@@ -225,7 +236,7 @@ class Turn:
         """Hold it for another `lease_seconds`; false where somebody else holds it by now."""
         return self._holder()
 
-    def take(self, verdict: object, scores: Mapping[str | None, JudgedScore] = NO_SCORES) -> None:
+    def take(self, verdict: object, task: JudgeTask = NO_TASK) -> None:
         """What a function returned for it: a loss, losses or a preference; or scores, if named.
 
         None is taken only where the function has said it itself, as by `label`. Refuses what may
@@ -233,26 +244,34 @@ class Turn:
         """
         if verdict is None:
             if self.said is None:
-                message = f"the judge returned nothing for {self.id!r}: {TAKEN}"
-                raise InvalidValue(message, field="judge", rule=TAKEN)
+                raise self._nothing(task.wanted.get(None, A_LOSS))
         elif isinstance(verdict, str):
             word = PREFERENCES.get(" ".join(verdict.lower().replace("_", " ").split()))
             if word is None:
-                rule = "a loss as a number, such as 0.0 (left, tie or right of two answers)"
-                if self.left is not None:
+                rule = task.wanted.get(None, f"{A_LOSS} ({A_PREFERENCE} of two answers)")
+                if rule == A_PREFERENCE:
+                    rule += "; both_bad is a tie of its own"
+                elif self.left is not None:
                     rule = "left, tie or right, or a loss as a number; both_bad is a tie of its own"
                 message = f"a verdict on {self.id!r} must be {rule}, and is {shortened(verdict)}"
                 raise InvalidValue(message, field="preference", rule=rule, value=verdict)
             self.prefer(word)
         else:
-            self.observe(self._losses(verdict, scores))
+            self.observe(self._losses(verdict, task))
 
-    def _losses(self, verdict: Any, scores: Mapping[str | None, JudgedScore]) -> Any:  # noqa: ANN401 -- as `observe` takes it
+    def _losses(self, verdict: Any, task: JudgeTask) -> Any:  # noqa: ANN401 -- as `observe` takes it
         """The losses that are returned, or that are the scores returned."""
 
         def loss(value: object, name: str | None = None) -> object:
-            score = scores.get(name, scores.get(None))
-            return value if score is None or value is None else score.loss(value, self.id)
+            score = task.scores.get(name, task.scores.get(None))
+            wanted = task.wanted.get(name, A_LOSS)
+            if value is None:
+                what = "" if name is None else f"the {name} of "
+                raise self._nothing(wanted, what)
+            if score is not None:
+                return score.loss(value, self.id)
+            self._check_number(value, wanted)
+            return value
 
         if isinstance(verdict, Mapping):
             return {name: loss(value, name) for name, value in verdict.items()}
@@ -268,13 +287,24 @@ class Turn:
     def _say(self, comment: str | None, **said: Any) -> None:  # noqa: ANN401 -- JSON
         self.said = said | ({} if comment is None else {"comment": comment})
 
-    def _number(self, loss: object) -> float | None:
+    def _nothing(self, wanted: str, what: str = "") -> InvalidValue:
+        rule = f"return {wanted}, or {UNTOLD}"
+        message = f"the judge returned nothing for {what}{self.id!r}: {rule}"
+        return InvalidValue(message, field="judge", rule=rule)
+
+    def _check_number(self, loss: object, wanted: str = A_LOSS) -> None:
+        """Refuse a bool, which may mean a thing or its opposite."""
         if isinstance(unboxed(loss), bool):
-            message = (
-                f"the loss of {self.id!r} is {loss}: is it right or wrong? Return a loss from 0.0"
-                ' to 1.0, or name what is returned, as score=("accuracy", "higher")'
-            )
-            raise InvalidValue(message, field="loss", rule="a number", value=bool(loss))
+            message = f"the judgement of {self.id!r} is {loss}: which is better? Return {wanted}"
+            if wanted != A_PREFERENCE:
+                message = (
+                    f"the loss of {self.id!r} is {loss}: is it right or wrong? Return {wanted},"
+                    ' or name what is returned, as score=("accuracy", "higher")'
+                )
+            raise InvalidValue(message, field="loss", rule=wanted, value=bool(loss))
+
+    def _number(self, loss: object) -> float | None:
+        self._check_number(loss)
         return None if loss is None else finite(loss, f"a loss of {self.id!r}", "loss")
 
     def __repr__(self) -> str:
@@ -311,7 +341,7 @@ class Turns:
         self.wait_paused = wait_paused
         self.seen = seen
         self.held: list[Turn] = []
-        self.scores = NO_SCORES
+        self.task = NO_TASK
         self.state = "active"
         self.rest = 0.0
         self.status: Mapping[str, Any] = {}
@@ -390,7 +420,7 @@ class Turns:
         """Keep what a judge returned for what it was `shown`, all of it or nothing."""
         try:
             for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
-                turn.take(verdict, self.scores)
+                turn.take(verdict, self.task)
         except BaseException:
             for turn in held:
                 turn.said = None

@@ -73,7 +73,7 @@ async def judge_together(
     task = await client.run(calls.task_of(workers[0].session))
     lease = min(LEASE_SECONDS, task.lease_seconds)
     for turns in workers:
-        turns.scores = task.scores
+        turns.task = task
     locks = [asyncio.Lock() for _ in workers]
 
     async def work(turns: Turns, lock: asyncio.Lock) -> None:

@@ -4,9 +4,10 @@
 """
 
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager, suppress
+from inspect import isawaitable
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +15,7 @@ from celeus.client import calls
 from celeus.client.config import HEARTBEATS, LAST_SECONDS, LEASE_SECONDS
 from celeus.client.label_loop import STOPPED, JudgeResult, Turn, Turns, total
 from celeus.client.worker_names import WorkerName
-from celeus.errors import Refusal
+from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
     from celeus.client.blocking import Client
@@ -72,7 +73,7 @@ def judge_together(
     task = client.run(calls.task_of(workers[0].session))
     lease = min(LEASE_SECONDS, task.lease_seconds)
     for turns in workers:
-        turns.scores = task.scores
+        turns.task = task
     locks = [threading.Lock() for _ in workers]
     stop = Event()
 
@@ -81,7 +82,7 @@ def judge_together(
             while not stop.is_set() and (batch := next(batches, None)):
                 # It may have come when nobody waited for it any more
                 if not stop.is_set():
-                    turns.take(batch, verdict(turns.shown(batch)))
+                    turns.take(batch, _settled(verdict(turns.shown(batch))))
 
     def renew() -> None:
         while not stop.wait(lease / HEARTBEATS):
@@ -101,6 +102,17 @@ def judge_together(
     finally:
         stop.set()
         heart.join(LAST_SECONDS)
+
+
+def _settled(verdict: object) -> object:
+    """Return a verdict; refuses one that has yet to be awaited."""
+    if isawaitable(verdict):
+        if isinstance(verdict, Coroutine):
+            verdict.close()
+        rule = "given to celeus.AsyncClient, which awaits it, or a plain function"
+        message = f"a judge that is asynchronous must be {rule}"
+        raise InvalidValue(message, field="judge", rule=rule)
+    return verdict
 
 
 def _work_in_threads(

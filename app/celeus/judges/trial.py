@@ -9,7 +9,7 @@ recorded, and one coordinator gives them on:
 3. `IN_A_ROW` of them in a row, or half of the first `FIRST`, end the run; those that are held are
    not recorded.
 4. Where nothing more can be drawn before they are recorded, as at the end of a session, they are,
-   unless `SHOWN` or more answers hold no verdict at all.
+   unless no answer at all holds a verdict.
 """
 
 import threading
@@ -65,8 +65,8 @@ class Readability:
 
     def check_any(self, item: str, opinion: Opinion) -> None:
         """Refuse to record answers of which not one could be read."""
-        if SHOWN <= self.seen == self.unreadable:
-            raise _refusal(f"all {self.seen} answers", item, opinion)
+        if self.seen == self.unreadable:
+            raise _refusal(f"all {self.seen} answers", item, opinion, only=self.seen == 1)
 
 
 class Trial:
@@ -210,14 +210,17 @@ def _line(item: str, opinion: Opinion) -> str:
     return one_line(f"{shortened(item)}: {'; '.join(readings)}")
 
 
-def _refusal(which: str, item: str, opinion: Opinion) -> InvalidValue:
+def _refusal(which: str, item: str, opinion: Opinion, *, only: bool = False) -> InvalidValue:
     text = next(
         (reading.text for reading in opinion.readings if reading.said == UNREADABLE),
         opinion.reason,
     )
+    what = f"{which} of the judge hold no verdict, and these are not recorded"
+    if only:
+        what = "the only answer of the judge holds no verdict, and is not recorded"
     return InvalidValue(
-        f"{which} of the judge hold no verdict, and these are not recorded. A verdict is read from"
-        " a JSON object with a verdict, from a line such as verdict: correct, or from the verdict"
-        f' alone. Of item {shortened(item)} the judge wrote "{text}"',
+        f"{what}. A verdict is read from a JSON object with a verdict, from a line such as"
+        f" verdict: correct, or from the verdict alone. Of item {shortened(item)} the judge wrote"
+        f' "{text}"',
         field="rubric",
     )
