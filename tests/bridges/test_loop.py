@@ -339,18 +339,21 @@ def test_a_comparison_shows_two_answers_and_whose_they_are_nowhere(client: Clien
     )
     session = client.open_session(pool, precision=0.01)
     question = asked_of(session)
-    assert [*question.options] == ["Left is better", "Equally good", "Right is better"]
+    words = ["Left is better", "Equally good", "Both are bad", "Right is better"]
+    assert [*question.options] == words
 
     def prefers(task: Task) -> Said | None:
         left, right = (len(side.answer or "") for side in task.sides)
         name = "Left is better" if left > right else "Right is better"
-        return question.said("Equally good" if left == right else name)
+        return question.said("Both are bad" if 0 in (left, right) else name)
 
     done = bridged(session, Desk(prefers))
     assert done.state in {"target_reached", "exhausted"}
     estimate = session.status().estimate
     assert estimate is not None
     assert estimate < 0
+    said = {label.preference for label in session.labels() if label.item == "q-0"}
+    assert said == {"both_bad"}
 
 
 def test_sessions_whose_judgements_have_no_such_form_are_refused(client: Client) -> None:

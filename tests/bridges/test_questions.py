@@ -57,9 +57,12 @@ def test_two_answers_are_asked_for_side_by_side() -> None:
         "Left is better by 2",
         "Left is better by 1",
         "Equally good",
+        "Both are bad",
         "Right is better by 1",
         "Right is better by 2",
     ]
+    preferred = asked("difference", (-2, 2), comparison=graded).said
+    assert preferred("Both are bad") == {"preference": "both_bad"}
 
 
 @pytest.mark.parametrize(

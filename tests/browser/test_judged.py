@@ -75,6 +75,12 @@ def test_of_two_systems_names_are_told_and_corrections_are_preferences(
     page.get_by_label("Reason").fill("misread")
     page.get_by_role("button", name="Correct it").click()
     expect(page.locator("#history")).to_contain_text("equally good")
+    page.get_by_label("Better answer").select_option("both bad")
+    page.get_by_label("Reason").fill("neither answers")
+    page.get_by_role("button", name="Correct it").click()
+    expect(page.locator("#history")).to_contain_text("both bad")
+    page.goto(f"/sessions/{compared}/judged")
+    expect(page.locator("#judgements")).to_contain_text("both bad, loss 0")
 
 
 def rows(page: Page) -> int:

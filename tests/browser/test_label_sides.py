@@ -18,7 +18,7 @@ from tests.pairs import A, B, Pair
 SignedIn = Callable[..., Page]
 PHONE = {"width": 390, "height": 844}
 WORDS = ("left", "right")
-KEYS = {"left": "ArrowLeft", "tie": "ArrowDown", "right": "ArrowRight"}
+KEYS = {"left": "ArrowLeft", "tie": "ArrowDown", "both_bad": "x", "right": "ArrowRight"}
 
 
 def told(site: Site, session: str) -> dict[str, Any]:
@@ -56,7 +56,8 @@ def judged_to_the_end(page: Page, pool: Pair) -> dict[str, int]:
     while page.locator(ITEM).count():
         right = read(page, pool)
         better = "left" if right["left"] else "right"
-        better = "tie" if right["left"] == right["right"] else better
+        if right["left"] == right["right"]:
+            better = "tie" if right["left"] else "both_bad"
         won[better] += 1
         press(page, KEYS[better])
         rest = "#rest[data-title]:not([data-title='One moment'])"
@@ -85,6 +86,10 @@ def test_two_systems_are_compared_blind_by_keyboard(
     for word in (A, B, '"a"', '"b"', '"systems"', '"sides"', "surrogate"):
         assert word not in seen, word
     status = told(server, session)
+    both_bad = won.pop("both_bad")
+    won["tie"] += both_bad
+    said = [event["detail"]["preference"] for event in events(server, session, "observation")]
+    assert said.count("both_bad") == both_bad > 0
     assert status["sides"] == won
     difference = sum(pool.better) / len(pool.better)
     assert status["lower"] <= difference <= status["upper"]
@@ -111,9 +116,11 @@ def _text_of(request: Request) -> str:
 
 JUDGED: list[tuple[str, dict[str, Any], list[str], dict[str, Any]]] = [
     ("preference", {}, ["ArrowDown"], {"preference": "tie"}),
+    ("preference", {}, ["x"], {"preference": "both_bad"}),
     ("preference", {}, ["ArrowRight"], {"preference": "right"}),
     ("preference", {"grades": 2}, ["1"], {"preference": "left", "grade": 2}),
     ("preference", {"grades": 2}, ["ArrowRight"], {"preference": "right"}),
+    ("preference", {"grades": 2}, ["x"], {"preference": "both_bad"}),
     (
         "preference",
         {"grades": 7},
@@ -121,6 +128,7 @@ JUDGED: list[tuple[str, dict[str, Any], list[str], dict[str, Any]]] = [
         {"preference": "left", "grade": 3},
     ),
     ("preference", {"grades": 7}, ["ArrowDown", "Enter"], {"preference": "tie"}),
+    ("preference", {"grades": 7}, ["x"], {"preference": "both_bad"}),
     ("losses", {}, ["ArrowLeft"], {"loss_left": 0, "loss_right": 1}),
     ("losses", {}, ["ArrowUp"], {"loss_left": 0, "loss_right": 0}),
     ("losses", {}, ["ArrowDown"], {"loss_left": 1, "loss_right": 1}),
@@ -184,6 +192,23 @@ def test_a_preference_is_taken_back(server: Site, signed_in: SignedIn) -> None:
     [amended] = events(server, session, "amendment")
     assert (amended["round"], amended["detail"]["preference"]) == (judged, "left")
     assert "grade" not in amended["detail"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("viewport", [PHONE, WIDE], ids=["phone", "desktop"])
+@pytest.mark.parametrize("grades", [1, 7])
+def test_both_bad_is_tapped_and_named_when_it_is_taken_back(
+    server: Site, signed_in: SignedIn, grades: int, viewport: dict[str, int]
+) -> None:
+    session, _ = compared(server, "preference", grades=grades)
+    page = signed_in("label", viewport=viewport)
+    visit(page, session)
+    page.get_by_role("button", name="Both are bad").click()
+    all_sent(page)
+    [event] = events(server, session, "observation")
+    assert event["detail"]["preference"] == "both_bad"
+    page.keyboard.press("z")
+    expect(page.locator("#notices")).to_contain_text("You judged this “Both are bad”")
 
 
 @pytest.mark.nightly

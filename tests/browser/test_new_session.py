@@ -65,6 +65,44 @@ def chosen(page: Page, pool: str) -> None:
     expect(page.locator("#plan-result")).to_be_visible(timeout=PLANNED_MS)
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
+def test_how_a_file_was_read_stands_where_its_pool_does(
+    signed_in: SignedIn, server: Site, viewport: dict[str, int]
+) -> None:
+    content = "number,prompt,reply,internal cost\n" + "".join(
+        f"{at},Question {at}?,Reply {at},{at / 7:.3f}\n" for at in range(ITEMS)
+    )
+    pool = made_pool(server, content=content.encode())
+    with server.client() as client:
+        told = client.get(f"/v1/pools/{pool}").json()["intake"]
+        session = client.post("/v1/sessions", json={"pool_id": pool}).json()["id"]
+    page = signed_in("manage", "read", viewport=viewport)
+    for path in (f"/sessions/new?pool={pool}", f"/sessions/{session}"):
+        page.goto(path)
+        line = page.get_by_text("How the file was read")
+        expect(line).to_be_visible()
+        shown = page.locator("details.intake")
+        expect(shown.locator("table")).to_be_hidden()
+        line.click()
+        expect(shown).to_contain_text(f"{ITEMS} rows, {ITEMS} items.")
+        for column in told["columns"]:
+            row = shown.get_by_role("row").filter(has_text=column["name"]).first
+            expect(row).to_contain_text(column["why"])
+        expect(shown.get_by_role("row", name="reply")).to_contain_text("Answer")
+        assert barriers(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.goto(f"/sessions/new?pool={made_pool_of_items(server)}")
+    expect(page.locator("#chosen-facts")).not_to_be_empty()
+    expect(page.get_by_text("How the file was read")).to_have_count(0)
+
+
+def made_pool_of_items(site: Site) -> str:
+    form = {"name": "sent", "loss": {"kind": "zero_one"}, "items": [{"id": "q"}], "sealed": True}
+    with site.client() as client:
+        return str(client.post("/v1/pools", json=form).raise_for_status().json()["id"])
+
+
 def test_a_dropped_file_becomes_a_pool_a_plan_and_a_session(
     signed_in: SignedIn, server: Site
 ) -> None:

@@ -93,6 +93,38 @@ async def test_judges_see_neither_dashboard_nor_session(
             assert (f"/label/{session}" in answer.text) is (path == "/")
 
 
+async def test_how_a_file_was_read_is_for_those_who_manage(
+    visiting: Visiting, database_url: str
+) -> None:
+    content = b"id,question,answer,secret column\n1,Why?,Because,x\n2,How?,Thus,y\n"
+    async with visiting() as admin:
+        admin.headers.update(bearer())
+        roles = {"id": "id", "question": "question", "answer": "answer"}
+        query = {"name": "read", "kind": "zero_one", "mapping": json.dumps(roles)}
+        form = {"Content-Type": "text/csv"}
+        made = await admin.post("/v1/pool-files", params=query, content=content, headers=form)
+        assert made.status_code == 201, made.text
+        pool = made.json()["pool"]
+        asked = {"pool_id": pool["id"]}
+        session = (await admin.post("/v1/sessions", json=asked)).json()["id"]
+    said = pool["intake"]
+    assert "secret column" in {column["name"] for column in said["columns"]}
+    for scopes, intake in ((["manage", "read"], said), (["read"], None)):
+        async with visiting(key_in(database_url, *scopes)) as browser:
+            page = (await browser.get(f"/sessions/{session}")).text
+            assert given(page, "opened")["intake"] == intake
+            assert ("secret column" in page) is (intake is not None)
+    async with visiting(key_in(database_url, "label")) as judge:
+        for path in (f"/v1/pools/{pool['id']}", f"/sessions/{session}", "/sessions/new"):
+            refused = await judge.get(path)
+            assert refused.status_code == 403, path
+            assert "secret column" not in refused.text
+        for path in (f"/label/{session}", f"/v1/sessions/{session}/task"):
+            shown = await judge.get(path)
+            assert shown.status_code == 200, path
+            assert "secret column" not in shown.text
+
+
 async def test_a_labellers_start_page_tells_where_there_is_work(
     visiting: Visiting, database_url: str
 ) -> None:

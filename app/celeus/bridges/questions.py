@@ -128,6 +128,7 @@ def _preferences(grades: int) -> Mapping[str, Said]:
             options[f"{side.title()} is better{by}"] = {"preference": side, "grade": grade}
         if side == "left":
             options["Equally good"] = {"preference": "tie"}
+            options["Both are bad"] = {"preference": "both_bad"}
     return options
 
 

@@ -87,7 +87,10 @@ async def workers(
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A session's plan with its digest, and its pool's measure, as fixed at the opening."""
+    """A session's plan with its digest, and its pool's measure, as fixed at the opening.
+
+    ``intake``: how the file was read that the pool was made of; None where it was made of none.
+    """
 
     plan: dict[str, Any]
     digest: str
@@ -95,6 +98,7 @@ class Opening:
     scale: LossScale
     systems: AnySystems | None
     declared: Score | None
+    intake: dict[str, Any] | None
 
     @property
     def score(self) -> Score:
@@ -111,7 +115,8 @@ async def get_opening(context: Context, session_id: UUID) -> Opening:
     scale = LossScale(row.loss_kind, row.loss_lower, row.loss_upper)
     systems = None if row.systems is None else systems_from(row.systems)
     score = None if row.score is None else Score(**row.score)
-    return Opening(row.plan, bytes(row.plan_digest).hex(), row.pool, scale, systems, score)
+    digest = bytes(row.plan_digest).hex()
+    return Opening(row.plan, digest, row.pool, scale, systems, score, row.intake)
 
 
 async def _compute(context: Context, session_id: UUID) -> tuple[dict[str, Any], str]:
@@ -163,7 +168,8 @@ def _version(document: dict[str, Any]) -> str:
 
 _OPENING = text(
     """
-    SELECT plan, plan_digest, pools.name AS pool, loss_kind, loss_lower, loss_upper, systems, score
+    SELECT plan, plan_digest, pools.name AS pool, loss_kind, loss_lower, loss_upper, systems, score,
+        intake
     FROM sessions JOIN pools USING (pool_id)
     WHERE session_id = :session_id
     """

@@ -195,7 +195,7 @@ declare global {
   interface Judgement {
     loss?: number;
     losses?: { left: number; right: number } | number[] | Record<string, number | null>;
-    preference?: "left" | "tie" | "right";
+    preference?: "left" | "tie" | "both_bad" | "right";
     grade?: number;
     label?: number;
     unjudgeable?: string;
@@ -243,6 +243,8 @@ declare global {
     takes: "loss" | "losses" | "shown" | "metrics" | "preference";
     /** Of every slider its own scale, where they differ. */
     scales?: { low: number; high: number; step: number }[];
+    /** What can be said beside a place on the scale. */
+    options?: Buttons["options"];
     low: number;
     high: number;
     step: number;

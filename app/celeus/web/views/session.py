@@ -29,6 +29,7 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
             "plan_digest": opening.digest,
             "pool": opening.pool,
             "score": opening.score.to_dict(),
+            "intake": opening.intake if "manage" in view.caller.scopes else None,
             "contrast": None if contrast is None else {"a": contrast.a, "b": contrast.b},
         },
         scopes=sorted(view.caller.scopes),

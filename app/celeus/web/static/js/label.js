@@ -362,10 +362,10 @@ function answer(event, key, form) {
 /**
  * @param {KeyboardEvent} event
  * @param {string} key
- * @param {Buttons} form
+ * @param {Buttons | Slider} form
  */
 function choose(event, key, form) {
-  const option = form.options.find((one) => one.keys.includes(key));
+  const option = form.options?.find((one) => one.keys.includes(key));
   if (option === undefined || (key.startsWith("Arrow") && event.shiftKey)) return;
   act(event, () => judge(option.said));
   flash(key);
@@ -376,7 +376,8 @@ function choose(event, key, form) {
  * @param {string} key
  * @param {Slider} form
  */
-function slide(event, key, { takes }) {
+function slide(event, key, form) {
+  const { takes } = form;
   const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[key];
   const upright = key === "ArrowDown" || key === "ArrowUp";
   if (upright && SEVERAL.has(takes)) act(event, () => otherScale(key === "ArrowDown" ? 1 : -1));
@@ -388,6 +389,7 @@ function slide(event, key, { takes }) {
     act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
   else if (steps !== undefined) act(event, () => moveScale({ steps }));
   else if (key === "Enter" && !targets(event, "button, a, summary")) act(event, giveScale);
+  else choose(event, key, form);
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   Unusable,
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
+import { intakeOf } from "./intake.js";
 import { Instructions } from "./newsession/judging.js";
 import { PACE, planned, Shown } from "./newsession/planner.js";
 import {
@@ -102,6 +103,7 @@ function choose(pool) {
   byId("chosen").hidden = false;
   byId("chosen-name").textContent = pool.name;
   byId("chosen-facts").textContent = factsOf(pool);
+  fill(byId("chosen-intake"), intakeOf(pool.intake));
   byId("open", HTMLButtonElement).disabled = false;
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";

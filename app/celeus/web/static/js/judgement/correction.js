@@ -30,7 +30,12 @@ export class Correction {
       const grades = comparison.scale[1];
       fill(
         place,
-        this.#choice("preference", "Better answer", { a, tie: "equally good", b }),
+        this.#choice("preference", "Better answer", {
+          a,
+          tie: "equally good",
+          both_bad: "both bad",
+          b,
+        }),
         grades > 1 ? this.#number("grade", "By how many grades", `From 1 to ${grades}.`) : null,
       );
     } else if (comparison) {
@@ -54,7 +59,8 @@ export class Correction {
   /** What is typed, as a request says it. */
   said() {
     const typed = Object.fromEntries(this.#controls.map((one) => [one.id, valueOf(one)]));
-    if (typed.preference === "tie") return { preference: "tie" };
+    const { preference } = typed;
+    if (preference === "tie" || preference === "both_bad") return { preference };
     if ("a" in typed) return { losses: typed };
     return Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== null));
   }

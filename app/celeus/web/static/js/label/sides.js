@@ -5,6 +5,9 @@ const STEPS = 100;
 
 /** @typedef {[name: string, said: Judgement, ...keys: string[]]} Option */
 
+/** Its key is not B, which a judge may take for the second answer. @type {Option} */
+const BOTH_BAD = ["Both are bad", { preference: "both_bad" }, "x"];
+
 /**
  * The form of a judgement of two answers that is no label: which is better, or the loss of each.
  *
@@ -32,11 +35,13 @@ const BOTH = [
 function preferences(grades) {
   const all = Array.from({ length: 2 * grades + 1 }, (_, at) => at - grades);
   return buttons(
-    all.map((value, at) => {
+    all.flatMap((value, at) => {
       const said = preferenceOf(value);
       const arrow = { "-1": "ArrowLeft", 0: "ArrowDown", 1: "ArrowRight" }[value];
       const digit = grades > 1 ? [String(at + 1)] : [];
-      return [preferenceWords(said, grades), said, ...digit, ...(arrow ? [arrow] : [])];
+      /** @type {Option} */
+      const option = [preferenceWords(said, grades), said, ...digit, ...(arrow ? [arrow] : [])];
+      return value === 0 ? [option, BOTH_BAD] : [option];
     }),
   );
 }
@@ -55,6 +60,7 @@ function gradesFor(grades) {
     high: grades,
     step: 1,
     takes: "preference",
+    options: buttons([BOTH_BAD]).options,
     asked: false,
   };
 }
@@ -89,6 +95,7 @@ export function preferenceOf(value) {
  */
 export function preferenceWords({ preference, grade = 1 }, grades) {
   if (preference === "tie") return "Equally good";
+  if (preference === "both_bad") return BOTH_BAD[0];
   const side = preference === "left" ? "Left" : "Right";
   if (grades === 1) return `${side} is better`;
   if (grades === 2) return `${side} is ${grade === 1 ? "" : "much "}better`;

@@ -166,19 +166,25 @@ function buttonsOf(form, judge) {
       {},
       "This pool shows no answers to judge: its losses are sent by the systems’ names, through the interface.",
     );
-  return form.options.map((option) =>
-    el(
-      "button",
-      {
-        type: "button",
-        class: `button answer ${option.end ?? ""}`,
-        "aria-keyshortcuts": option.keys.join(" "),
-        "aria-describedby": option.help ?? null,
-        dataset: { key: option.keys.join(" ") },
-        on: { click: () => judge(option.said) },
-      },
-      keyAndName(option),
-    ),
+  return form.options.map((option) => buttonOf(option, judge));
+}
+
+/**
+ * @param {Buttons["options"][number]} option
+ * @param {(said: Judgement) => void} judge
+ */
+function buttonOf(option, judge) {
+  return el(
+    "button",
+    {
+      type: "button",
+      class: `button answer ${option.end ?? ""}`,
+      "aria-keyshortcuts": option.keys.join(" "),
+      "aria-describedby": option.help ?? null,
+      dataset: { key: option.keys.join(" ") },
+      on: { click: () => judge(option.said) },
+    },
+    keyAndName(option),
   );
 }
 
@@ -188,7 +194,7 @@ function buttonsOf(form, judge) {
  * @param {Buttons["options"][number]} option
  */
 function keyAndName({ keys, name }) {
-  const key = keys.map((one) => ARROWS[one] ?? one).join(" ");
+  const key = keys.map((one) => ARROWS[one] ?? one.toUpperCase()).join(" ");
   const own = name.startsWith(`${key} `);
   return [
     el("kbd", { class: own ? "own" : null }, key),
@@ -222,6 +228,7 @@ function scaleOf(form, judge) {
     form.lines.map((line, at) => lineOf(form, line, at)),
     form.scales === undefined ? endsOf("loss-ends", ends) : null,
     give,
+    form.options?.map((option) => buttonOf(option, judge)),
   );
 }
 

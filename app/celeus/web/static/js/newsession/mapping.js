@@ -1,33 +1,10 @@
 /* What the columns of a file mean: a table of them, each with its role to choose. */
 
 import { byId, el, fill } from "../dom.js";
-import { counted } from "../format.js";
+import { readWords, ROLES } from "../intake.js";
 
-/** What each role is called, in the order of the choice. */
-const ROLES = {
-  id: "Id",
-  question: "Question",
-  answer: "Answer",
-  reference: "Reference",
-  messages: "Chat",
-  image: "Picture",
-  text: "Text beside it",
-  choices: "Choices",
-  instructions: "Instructions",
-  answer_a: "Answer of A",
-  answer_b: "Answer of B",
-  surrogate: "Guess of the loss",
-  score: "Guess of the score",
-  prediction: "Predicted class",
-  weight: "Weight",
-  group: "Group",
-  payload: "Shown, folded",
-  known: "Known verdict",
-  hidden: "Hidden",
-};
 /** Roles that several columns may have. */
 const MANY = ["payload", "group", "hidden"];
-const FORMATS = { csv: "CSV", json: "JSON", jsonl: "JSON Lines", parquet: "Parquet" };
 const SOURCES = {
   items: "",
   given: "As you said.",
@@ -38,19 +15,6 @@ const SOURCES = {
 
 /** Roles that say what is judged. */
 const JUDGED = ["answer", "answer_a", "answer_b", "messages"];
-
-/**
- * What the file is, how it was read, and how many columns it has, in words.
- *
- * @param {string | null | undefined} format
- * @param {string[]} readAs
- * @param {number} columns
- */
-function readWords(format, readAs, columns) {
-  const read = [FORMATS[/** @type {"csv"} */ (format)] ?? "", ...readAs].filter(Boolean);
-  const words = [read.join(", "), counted(columns, "column")].filter(Boolean).join("; ");
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
-}
 
 /** The table of columns; `changed` is called with those that somebody gave another role. */
 export class Mapping {
