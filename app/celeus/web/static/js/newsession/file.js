@@ -359,7 +359,9 @@ export class PoolFile {
     const mapped = questions.find((question) => question.name === "mapping");
     if (mapped === undefined) return;
     this.hint(
-      "Which columns hold the answers of the two systems? Choose “Answer of A” and “Answer of B” in the table below.",
+      hasNames()
+        ? "Which columns hold the answers of the two systems? Choose “Answer of A” and “Answer of B” in the table below."
+        : "What do judges see of a row? Choose what every column is in the table below.",
     );
     this.mapping.selectOf(mapped.column ?? undefined)?.focus();
   }
