@@ -125,14 +125,18 @@ def declared_score(name: str, better: Better, scale: LossScale, named: AnySystem
     return Score(name, better, "share" if share else "number")
 
 
+UNNAMED = ("error rate", "mean loss", "mean cross-entropy loss")
+"""Names of the losses of one system whose user named no score."""
+
+
 def default_score(scale: LossScale, named: AnySystems | None) -> Score:
     """Return the score of losses on ``scale`` if the user named none."""
     if scale.kind == "zero_one":
-        return Score("error rate", "lower", "share")
-    if scale.kind == "cross_entropy":
-        return Score("mean cross-entropy loss", "lower", "number")
+        return Score(UNNAMED[0], "lower", "share")
     if scale.kind == "bounded":
-        return Score("mean loss", "lower", "number")
+        return Score(UNNAMED[1], "lower", "number")
+    if scale.kind == "cross_entropy":
+        return Score(UNNAMED[2], "lower", "number")
     kind = named.loss.kind if isinstance(named, Systems) else "bounded"
     if kind == "preference":
         return Score("mean preference", "lower", "share" if scale.upper == 1.0 else "number")
