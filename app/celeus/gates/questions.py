@@ -8,7 +8,7 @@ from typing import Any
 from celeus.client.service import plain
 from celeus.core.interval import Interval
 from celeus.core.plans.stopping import Question, rounding
-from celeus.core.pools.score import UNNAMED
+from celeus.core.pools.score_names import UNNAMED
 from celeus.errors import InvalidValue
 from celeus.units import PERCENT, Amount, Ends, check_margin, check_threshold
 
