@@ -29,6 +29,11 @@ SHARE, DIFFERENCE, STARS = (0.0, 1.0), (-1.0, 1.0), (1.0, 10.0)
         ("0.28%", 0.0028),
         ("-5pt", -0.05),
         ("1e-3", 0.001),
+        ("10 percent", 0.1),
+        ("10percent", 0.1),
+        ("10 points", 0.1),
+        ("1 point", 0.01),
+        ("2.5 percentage points", 0.025),
         (7, 7.0),
     ],
 )
@@ -38,7 +43,12 @@ def test_percent_and_points_are_hundredths(written: str | float, number: float) 
 
 
 @pytest.mark.parametrize(
-    "written", ["", "%", "ten", "10%%", "10pt%", "1_0%", "0,1", "nan", "inf%", "1e999", math.nan]
+    "written",
+    [
+        *("", "%", "ten", "10%%", "10pt%", "10 percent %", "1_0%", "0,1", "nan", "inf%", "1e999"),
+        *("\N{ARABIC-INDIC DIGIT ONE}\N{ARABIC-INDIC DIGIT ZERO}%", "\N{FULLWIDTH DIGIT FIVE}"),
+        math.nan,
+    ],
 )
 def test_what_is_no_number_is_refused_by_name(written: str | float) -> None:
     with pytest.raises(InvalidValue, match=r"margin must be a finite number, as 0\.1") as refusal:
@@ -72,6 +82,25 @@ def test_a_threshold_off_the_scale_is_refused_with_what_was_meant(number: float,
     with pytest.raises(InvalidValue, match="inside the scale, above 0 and below 1") as refusal:
         check_threshold(number, SHARE, "at_most")
     assert refusal.value.detail.partition("; ")[2] == hint
+
+
+@pytest.mark.parametrize(
+    ("written", "scale", "field", "rule"),
+    [
+        ("100%", SHARE, "at_most", "above 0% and below 100%"),
+        ("150 percent", SHARE, "at_most", "above 0% and below 100%"),
+        ("100pt", DIFFERENCE, "margin", "above -100pt and below 100pt"),
+        ("-100 points", DIFFERENCE, "at_least", "above -100pt and below 100pt"),
+        ("200pt", DIFFERENCE, "precision", "above 0pt and below 200pt"),
+    ],
+)
+def test_what_has_a_unit_is_refused_off_the_scale_without_a_hint(
+    written: str, scale: tuple[float, float], field: str, rule: str
+) -> None:
+    with pytest.raises(InvalidValue, match=f"{field} must be {rule}") as refusal:
+        number_on(scale, written, field)
+    assert "did you mean" not in refusal.value.detail
+    assert number_on(DIFFERENCE, "150pt", "precision") == 1.5
 
 
 def test_a_scale_of_grades_takes_no_number_for_percent() -> None:

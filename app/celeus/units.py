@@ -16,8 +16,9 @@ PERCENT = 2
 PERCENT_SIGN = "\N{NARROW NO-BREAK SPACE}%"
 POINT_SIGN = "\N{NARROW NO-BREAK SPACE}pt"
 POINTS = " points"
-SIGNS = ("%", "pt")
-"""Endings of a number in percent, and of one in percentage points."""
+SIGNS = {"%": "%", "percent": "%", "pt": "pt"}
+SIGNS |= dict.fromkeys(("percentage points", "percentage point", "points", "point"), "pt")
+"""Endings of a number in percent, and of one in percentage points, with how each is written."""
 LEAST_DISTANCE = 1e-9
 """Least distance of thresholds from each other and from the scale's ends, as a share of its width.
 
@@ -41,26 +42,38 @@ class Amount:
     def of(cls, written: str | float, field: str) -> Self:
         """Read a number, or text such as "0.1", "10%" or "2pt"; raises InvalidValue else."""
         text = written.strip() if isinstance(written, str) else repr(float(written))
-        sign = next((sign for sign in SIGNS if text.endswith(sign)), "")
+        ending = next((ending for ending in SIGNS if text.lower().endswith(ending)), "")
+        digits = text[: len(text) - len(ending)].rstrip()
         try:
-            # Underscores, which Python allows among digits, are nothing that people write
-            number = Decimal("nan" if "_" in text else text.removesuffix(sign).rstrip())
+            # Underscores, which Python allows among digits, are nothing that people write; digits
+            # of other scripts are easily taken for others
+            number = Decimal(digits if digits.isascii() and "_" not in digits else "nan")
         except InvalidOperation:
             number = Decimal("nan")
         if not math.isfinite(number) or not math.isfinite(float(number)):
             rule = "a finite number, as 0.1, or of a share 10% or 2pt"
             raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=written)
-        return cls(number, sign)
+        return cls(number, SIGNS.get(ending, ""))
 
     def on(self, scale: Ends, field: str) -> float:
-        """Return the number on ``scale``; refuses percent and points where it is none of shares."""
+        """Return the number on ``scale``; refuses percent and points where it is none of shares.
+
+        Those that are off the scale are refused too: behind a unit nothing else can be meant.
+        """
         if not self.sign:
             return float(self.number)
         if scale not in SHARES:
             rule = f"a number on the scale, {scale[0]:g} to {scale[1]:g}"
             message = f"{field} must be {rule}, which is none of shares"
             raise InvalidValue(message, field=field, rule=rule, value=str(self))
-        return float(self.number.scaleb(-PERCENT))
+        number = float(self.number.scaleb(-PERCENT))
+        lower, upper = (0.0, scale[1] - scale[0]) if "precision" in field else scale
+        if abs(number) >= upper:
+            ends = (f"{100.0 * end:g}{self.sign}" for end in (lower, upper))
+            rule = "above {} and below {}".format(*ends)
+            message = f"{field} must be {rule}, not {self}"
+            raise InvalidValue(message, field=field, rule=rule, value=str(self))
+        return number
 
     def __str__(self) -> str:
         return f"{self.number}{self.sign}"

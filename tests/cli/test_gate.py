@@ -137,7 +137,6 @@ def test_a_threshold_nobody_asked_beforehand_is_read_off_the_interval(
         (("--at-least", 0.5), 3),
         (("--at-most", "90%"), 0),
         (("--at-most", "10 %"), 2),
-        (("--score-at-least", "90%"), 2),
     ):
         assert run("gate", *where, *question).status == status, question
     nothing = run("gate", *where)
@@ -155,7 +154,7 @@ def test_a_threshold_nobody_asked_beforehand_is_read_off_the_interval(
         (("--score-at-most", "30"), "did you mean 30 % (0.3)?"),
         (("--score-at-least", 95), "did you mean 95 % (0.95)?"),
         (("--at-most", 1), "--at-most must be inside the scale, above 0 and below 1"),
-        (("--at-most", "100%"), "--at-most must be inside the scale, above 0 and below 1"),
+        (("--at-most", "100%"), "--at-most must be above 0% and below 100%, not 100%"),
         (("--at-least", 0), "--at-least must be inside the scale, above 0 and below 1"),
         (("--at-least", -0.1), "--at-least must be inside the scale, above 0 and below 1"),
         (("--at-most", "a tenth"), "--at-most must be a finite number, as 0.1, or of a share 10%"),

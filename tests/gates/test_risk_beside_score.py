@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from celeus.errors import InvalidValue
 from celeus.gates.questions import outcome_of, question_of
 
 SESSION: dict[str, Any] = {
@@ -35,3 +36,23 @@ def test_a_threshold_says_of_what_it_is(better: str, option: str, said: str) -> 
     question = question_of({option: 3}, None, None)
     line = outcome_of({**SESSION, "score": score}, question).line()
     assert line.endswith(f"; {said}")
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "scale", "way"),
+    [
+        ("error rate", "80%", (0.0, 1.0), "--at-most 20%"),
+        ("error rate", 0.8, (0.0, 1.0), "--at-most 0.2"),
+        ("mean loss", 4, (1.0, 5.0), "--at-most 2"),
+    ],
+)
+def test_at_least_is_not_asked_of_a_loss_that_names_no_score(
+    name: str, written: str | float, scale: tuple[float, float], way: str
+) -> None:
+    """An accuracy of at least 80 % would be read as an error rate of at least 0.8."""
+    score = {"name": name, "better": "lower", "lower": 0.1, "upper": 0.3}
+    ends = {"scale": dict(zip(("lower", "upper"), scale, strict=True))}
+    question = question_of({"--score-at-least": written}, None, None)
+    with pytest.raises(InvalidValue, match=f"{way}, or name the score") as refusal:
+        outcome_of({**SESSION, **ends, "score": score}, question)
+    assert f"would be asked of the {name}" in refusal.value.detail

@@ -837,6 +837,17 @@ def test_a_mended_judge_is_refused_until_somebody_decides(
     assert Run.resume(folder / "exam.1.jsonl").taken_up == judged
 
 
+def test_a_run_begun_anew_says_nothing_of_one_without_judgements(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = folder / "refused.jsonl"
+    with pytest.raises(celeus.Refusal, match="returned nothing"):
+        celeus.certify(exam()[0], lambda _: None, precision=0.1, file=file)
+    assert file.exists()
+    celeus.certify(exam()[0], mended, precision=0.1, file=file, fresh=True)
+    assert "begun anew" not in caplog.text
+
+
 def test_the_same_judge_goes_on_and_is_told_what_is_there(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

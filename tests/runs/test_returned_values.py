@@ -120,3 +120,13 @@ def test_equal_texts_are_assumed_equal_only_where_they_decide(
     session.close()
     assumed = b"same_answers" in session.certificate()
     assert assumed == (normalisation is not None)
+
+
+def test_a_tie_is_listed_without_a_grade(tmp_path: Path) -> None:
+    words = ("left", "tie", "right", "both_bad")
+    one, two = dict.fromkeys(IDS, "yes"), dict.fromkeys(IDS, "no")
+    session = celeus.compare(
+        one, two, lambda turn: words[turn.index], budget="all", file=tmp_path / "run"
+    )
+    grades = {label.index: label.grade for label in session.labels()}
+    assert grades == {0: 1, 1: None, 2: 1, 3: None}

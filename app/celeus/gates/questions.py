@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from celeus.client.service import plain
 from celeus.core.interval import Interval
 from celeus.core.plans.stopping import Question, rounding
+from celeus.core.pools.score_names import UNNAMED
 from celeus.errors import InvalidValue
-from celeus.units import Amount, Ends, check_margin, check_threshold
+from celeus.units import PERCENT, Amount, Ends, check_margin, check_threshold
 
 SIDES = ("a", "b")
 
@@ -211,6 +213,8 @@ class ExtraQuestion:
                 message = f"{session['id']} has no score of one system"
                 raise InvalidValue(message, field="session")
             found = session["score"]
+            if found["name"] in UNNAMED and question.side == "at_least":
+                raise self._unnamed(found["name"], _scale(session), question.threshold)
             name = {"score": plain(found["name"])}
         interval = Interval(found["lower"], found["upper"])
         slack = rounding(Interval(interval.lower, max(interval.upper, abs(question.threshold))))
@@ -221,6 +225,19 @@ class ExtraQuestion:
             "answer": question.answer(interval, slack),
             "round": None,
         }
+
+    def _unnamed(self, loss: str, scale: Ends, threshold: float) -> InvalidValue:
+        """Return the refusal to ask of a loss what is most likely meant of its opposite."""
+        lower, upper = (Decimal(repr(end)) for end in scale)
+        turned = lower + upper - Decimal(repr(threshold))
+        sign = self.threshold.sign
+        way = f"{float(turned.scaleb(PERCENT) if sign else turned):.10g}{sign}"
+        rule = (
+            f"left out where no score is named, as it would be asked of the {loss}: give --at-most"
+            f" {way}, or name the score of the pool, such as accuracy, of which higher is better"
+        )
+        message = f"{self.option} must be {rule}"
+        return InvalidValue(message, field=self.option, rule=rule, value=str(self.threshold))
 
 
 def _scale(session: dict[str, Any]) -> Ends:

@@ -264,7 +264,7 @@ def _judged(  # noqa: PLR0913, PLR0917 -- what `certify`, `compare` and `best` w
     key = files.key or os.environ.get("CELEUS_SIGNING_KEY_FILE")
     signing = file.parent / f"{file.name}.pem" if key is None else Path(key)
     check_key(signing)
-    if files.fresh and (aside := set_aside(file)) is not None:
+    if files.fresh and (aside := set_aside(file)) is not None and aside[1]:
         LOG.warning("celeus: begun anew: the %s before are in %s", counted(aside[1]), aside[0])
     run = Run.open(file, form, rows, request)
     taken_up(run.taken_up, file, run.last_at)

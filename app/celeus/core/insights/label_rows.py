@@ -11,6 +11,7 @@ from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.pool import Pool
+from celeus.core.pools.systems import TIES
 from celeus.core.session.question import AnyPlan
 
 PLACES = ("left", "right")
@@ -122,7 +123,7 @@ def said_of(
         "losses": named,
         "label": detail.get("label"),
         "preference": None if preference is None else by_place.get(preference, preference),
-        "grade": detail.get("grade", 1) if "preference" in detail else None,
+        "grade": None if preference in {None, *TIES} else detail.get("grade", 1),
         "unjudgeable": detail.get("unjudgeable"),
     }
 

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 from celeus.core.interval import Interval
 from celeus.core.plain import Plain
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.score_names import ERROR_RATE, MEAN_CROSS_ENTROPY, MEAN_LOSS
 from celeus.core.pools.systems import AnySystems, Systems
 from celeus.errors import InvalidValue
 
@@ -128,11 +129,11 @@ def declared_score(name: str, better: Better, scale: LossScale, named: AnySystem
 def default_score(scale: LossScale, named: AnySystems | None) -> Score:
     """Return the score of losses on ``scale`` if the user named none."""
     if scale.kind == "zero_one":
-        return Score("error rate", "lower", "share")
-    if scale.kind == "cross_entropy":
-        return Score("mean cross-entropy loss", "lower", "number")
+        return Score(ERROR_RATE, "lower", "share")
     if scale.kind == "bounded":
-        return Score("mean loss", "lower", "number")
+        return Score(MEAN_LOSS, "lower", "number")
+    if scale.kind == "cross_entropy":
+        return Score(MEAN_CROSS_ENTROPY, "lower", "number")
     kind = named.loss.kind if isinstance(named, Systems) else "bounded"
     if kind == "preference":
         return Score("mean preference", "lower", "share" if scale.upper == 1.0 else "number")
