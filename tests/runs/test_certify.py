@@ -134,7 +134,7 @@ def test_closing_the_session_in_process_ends_the_judging() -> None:
     [
         (7.0, "exactly 0 or 1"),
         (float("nan"), "a finite number"),
-        ("better", "left, tie or right"),
+        ("better", "must be a loss as a number from 0 to 1, and is 'better'"),
         ("left", "preference"),
         ({"faithful": 0.0}, "losses"),
     ],
