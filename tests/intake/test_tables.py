@@ -100,9 +100,11 @@ def test_what_may_stand_for_no_score_or_another_scale_is_asked_as_of_an_upload()
 
 def test_verdicts_in_words_have_a_scale_of_their_own_beside_grades() -> None:
     table = [{"id": 1, "grade": 5, "human": "wrong"}, {"id": 2, "grade": 1, "human": "correct"}]
+    table.append({"id": 3, "grade": -1, "human": "None"})
     columns = Columns("id", score="grade", known="human")
-    found = rows_of(table, Options(higher=True, scale=(1.0, 5.0), columns=columns)).rows
-    assert [(row.loss, row.known) for row in found] == [(0.0, 1.0), (1.0, 0.0)]
+    said = Options(higher=True, scale=(1.0, 5.0), missing=("-1", "None"), columns=columns)
+    found = rows_of(table, said).rows
+    assert [(row.loss, row.known) for row in found] == [(0.0, 1.0), (1.0, 0.0), (None, None)]
 
 
 @pytest.mark.parametrize("none", ["False", "None", "nan", "", "0", 0, False, None, float("nan")])

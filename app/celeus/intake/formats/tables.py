@@ -221,7 +221,7 @@ def _measures(
     found = []
     for column in placed:
         cells = (_value(row, column.name) for row in (table if column.role == "known" else counted))
-        values = [value for value in cells if not is_missing(value)]
+        values = [one for one in cells if not (is_missing(one) or options.is_missing(one))]
         found.append(Column(column.name, values, comma=column.name in commas))
     higher = options.higher
     if higher is None and any(_value(row, score) != _cell(row, score) for row in counted):
