@@ -177,7 +177,7 @@ def test_a_scale_that_is_not_listed_can_be_given(
     complaints.expect("422")
     role(page, "score").select_option("score")
     page.get_by_role("radio", name="higher").check()
-    scale = page.get_by_role("group", name="What is the scale of `score`?")
+    scale = page.get_by_role("group", name="What is the scale of score?")
     scale.get_by_label("Another answer").fill("1 to 7")
     scale.get_by_label("Another answer").blur()
     expect(page.locator("#checked")).to_contain_text("every row is a valid item")
@@ -185,3 +185,5 @@ def test_a_scale_that_is_not_listed_can_be_given(
     expect(page.locator("#chosen-facts")).to_contain_text("30 items")
     (pool,) = kept(server)
     assert pool["intake"]["answers"] == {"better": ["higher"], "scale": ["1 to 7"]}
+    page.get_by_text("How the file was read").click()
+    expect(page.get_by_role("row", name="Answered scale")).to_contain_text("1 to 7")
