@@ -442,7 +442,7 @@ def test_a_grader_of_openai_evals_is_not_the_answer() -> None:
     assert "samples with several samplings, the first of them shown: 1" in found.read_as
 
 
-def test_failed_calls_of_a_batch_have_no_answer_and_are_told() -> None:
+def test_failed_calls_of_a_batch_are_left_out_and_told() -> None:
     def call(at: int, **response: object) -> Cells:
         return {"id": f"b{at}", "custom_id": f"q{at}", "response": response, "error": None}
 
@@ -467,18 +467,16 @@ def test_failed_calls_of_a_batch_have_no_answer_and_are_told() -> None:
     rows.append({"id": "b4", "custom_id": "q4", "response": None, "error": {"message": "expired"}})
     found = sheet(lines(*rows))
     assert found.form == "openai-batch"
-    assert found.read_as[-1] == "2 answers and 3 failed calls, which have no answer"
-    assert items(found) == [
-        {"id": f"q{at}", "answer": answer}
-        for at, answer in enumerate([None, "one", "two", None, None])
-    ]
+    assert found.read_as[-1] == "2 answers; left out: 3 failed calls, which have none"
+    assert items(found) == [{"id": "q1", "answer": "one"}, {"id": "q2", "answer": "two"}]
     assert sheet(lines(*rows[1:3])).read_as == ("output of OpenAI's batch API",)
 
 
 def test_a_batch_of_failed_calls_is_known() -> None:
     row = {"id": "b", "custom_id": "q", "response": None, "error": {"message": "expired"}}
     found = sheet(lines(row, row))
-    assert found.read_as[-1] == "0 answers and 2 failed calls, which have no answer"
+    assert found.read_as[-1] == "0 answers; left out: 2 failed calls, which have none"
+    assert items(found) == []
 
 
 def test_a_pair_of_conversations_is_two_answers() -> None:

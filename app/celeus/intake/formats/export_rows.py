@@ -176,11 +176,19 @@ def _reply(body: Cells) -> str | None:
 
 
 def batch_answers(sheet: Sheet) -> Unfolded:
-    """The calls of a batch, with the count of those that failed."""
-    rows, _ = each(batch_answer)(sheet)
-    calls = [row for _, row in rows() if isinstance(row, dict)]
-    failed = sum("failed" in row for row in calls)
-    told = f"{len(calls) - failed} answers and {failed} failed calls, which have no answer"
+    """The calls of a batch that were answered, with the count of those that failed."""
+    calls, _ = each(batch_answer)(sheet)
+
+    def rows() -> Iterator[Numbered]:
+        yield from (
+            (number, row)
+            for number, row in calls()
+            if isinstance(row, BadRow) or "failed" not in row
+        )
+
+    made = [row for _, row in calls() if isinstance(row, dict)]
+    failed = sum("failed" in row for row in made)
+    told = f"{len(made) - failed} answers; left out: {failed} failed calls, which have none"
     return rows, (told,) if failed else ()
 
 
