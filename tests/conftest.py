@@ -5,8 +5,10 @@ A run in several worker processes has one of each in every one of them.
 
 import asyncio
 import gc
+import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,11 +23,17 @@ from tests import kinds, workers
 from tests.browser.site import NO_BROWSER
 from tests.keys import add_key
 from tests.nightly import NIGHTLY
+from tests.seeds import sitecustomize
 from tests.servers import Service, running_postgres, running_redis, running_services
 
 # Properties are tried on the same examples everywhere, however slow the machine is
 settings.register_profile("celeus", deadline=None, derandomize=True)
 settings.load_profile("celeus")
+
+# Sessions of this process have the seed that the import of it gave; those of others find it here
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, (str(Path(sitecustomize.__file__).parent), os.environ.get("PYTHONPATH")))
+)
 
 _TABLES = [table.name for table in reversed(metadata.sorted_tables) if table.name != "projects"]
 # The lock waits for whatever a killed server has still under way. Nearly every test leaves a few

@@ -23,6 +23,7 @@ from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
 from celeus.main import create_app
+from celeus.operations.sessions import rounds
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.settings import Settings
 from tests.api.contract import client_with
@@ -156,6 +157,9 @@ async def wire(app: FastAPI, tmp_path: Path) -> AsyncIterator[Wire]:
 async def worlds(
     app: FastAPI, client: AsyncClient, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Worlds]:
+    # How long a judgement takes decides when the oldest draw is handed out again, and differs
+    # between two sessions that are asked one after the other
+    monkeypatch.setattr(rounds, "SLOW_TIMES", 0)
     sessions = []
     for turned in range(2):
         items = [{"id": f"item-{i}", "prediction": (i * i // 3 + turned) % 2} for i in range(ITEMS)]

@@ -1,5 +1,6 @@
 """Opening, reading, listing and changing sessions."""
 
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -40,7 +41,11 @@ async def test_a_session_keeps_what_was_planned_for_it(client: AsyncClient) -> N
     assert (refused.status_code, refused.json()["field"]) == (422, "planned_labels")
 
 
-async def test_two_sessions_have_two_seeds(client: AsyncClient) -> None:
+async def test_two_sessions_have_two_seeds(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Drawn as outside of tests, where no session has the seed of another
+    monkeypatch.setattr("secrets.token_bytes", os.urandom)
     pool = await known_pool(client, 200)
     sessions = [await opened(client, pool) for _ in range(2)]
     draws = [(await drawn(client, session, 20))["draws"] for session in sessions]
