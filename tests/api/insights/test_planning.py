@@ -1,5 +1,6 @@
 """Plans of sessions over the wire: what they tell, what they refuse, how long they take."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,13 @@ from tests.tabled import sheet
 
 QUICK: dict[str, Any] = {"precision": 0.3, "runs": 3, "policies": ["sharp", "uniform"]}
 NOBODY = "0" * 32
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fuse that no machine meets, however busy it is with other tests."""
+    bounds = replace(planning.BOUNDS, seconds=3600.0)
+    monkeypatch.setattr(planning, "BOUNDS", bounds)
 
 
 async def planned(client: AsyncClient, pool: str, **body: Any) -> httpx.Response:  # noqa: ANN401 - as the wire takes it
