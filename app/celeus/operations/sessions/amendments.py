@@ -38,15 +38,17 @@ from celeus.operations.sessions.journal import (
 )
 from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import opening_row, with_kinds
-from celeus.operations.sessions.panel.corrections import RatingCorrection, correct_rating
-from celeus.operations.sessions.panel.ratings import rater_of, ratings_in
+from celeus.operations.sessions.panel import (
+    MOST_CORRECTIONS,
+    RatingCorrection,
+    correct_rating,
+    rater_of,
+    ratings_in,
+)
 from celeus.operations.sessions.rounds import Answer, Hand, offer_of, publish
 from celeus.timings import timed
 
 ATTEMPTS = 3
-MOST_CORRECTIONS = 20
-"""Most corrections of a label by its judge: each is an event of the ledger, and all rounds after it
-are folded anew."""
 ROUNDS_AT_ONCE = 2_000
 """Rounds folded beside a session before it is looked at again."""
 STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
