@@ -16,7 +16,6 @@ import httpx2
 
 from celeus.client import calls
 from celeus.client.bundle import bundled
-from celeus.client.config import LIMITS, REQUEST_SECONDS, Service
 from celeus.client.event_stream import Following
 from celeus.client.exchange import (
     KEEPS_ANSWERS,
@@ -49,7 +48,7 @@ from celeus.client.results import (
 )
 from celeus.client.resuming import check_resume
 from celeus.client.rows import frame_of
-from celeus.client.service import check_session, reason
+from celeus.client.service import LIMITS, REQUEST_SECONDS, Service, check_session, reason
 from celeus.client.threads import WorkerNames, held, judge_together
 
 T = TypeVar("T")
@@ -130,7 +129,7 @@ class Client:
             request.method,
             self._service.url + request.path,
             params=request.query or None,
-            headers=self._service.headers_of(request),
+            headers={**self._service.headers, **request.headers},
             content=body,
             timeout=httpx2.USE_CLIENT_DEFAULT if request.seconds is None else request.seconds,
             follow_redirects=False,
