@@ -24,6 +24,7 @@ from celeus.errors import (
     SessionDiffers,
     VerificationBusy,
 )
+from celeus.operations.access.keys import key_name
 from celeus.operations.insights.session_lists import words_of
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool, create_sealed_pool
@@ -146,7 +147,7 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, now: datetime)
     """Pool, session, ledger and trajectory, in the transaction of ``db``."""
     values = run.values
     pool_id = await _pool_id(context, db, run)
-    owner = (await db.execute(_OWNER, {"key_id": context.key_id})).scalar_one_or_none()
+    owner = await key_name(db, context.key_id)
     document: dict[str, Any] = values["status"] | {
         "pool_id": f"pool_{pool_id.hex}",
         "owner": owner,
@@ -244,7 +245,6 @@ _POOL = text(
     ORDER BY pool_id LIMIT 1 FOR KEY SHARE
     """
 )
-_OWNER = text("SELECT name FROM keys WHERE key_id = :key_id")
 _INSERT = text(
     """
     INSERT INTO sessions (session_id, project_id, pool_id, plan, plan_digest, seed, commitment,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import RowMapping, text
+from sqlalchemy import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Observation, Rating, Unjudgeable
@@ -26,6 +26,7 @@ from celeus.errors import (
     RoundNotJudged,
     TooManyCorrections,
 )
+from celeus.operations.access.keys import key_name
 from celeus.operations.sessions.blinding import predecessors
 from celeus.operations.sessions.journal import Journal, Receipt, hands_out, must_take_labels
 from celeus.operations.sessions.ledger import Lease, with_kinds
@@ -65,7 +66,7 @@ async def rater_of(
 
     A key with a rater's name speaks for that rater alone. Refuses who is not of the panel.
     """
-    name = (await db.execute(_NAME, {"key_id": journal.key_id})).scalar_one_or_none()
+    name = await key_name(db, journal.key_id)
     for candidate in (name, worker):
         if candidate is not None and candidate in ratings.panel:
             return str(candidate)
@@ -355,7 +356,6 @@ def _not_own(journal: Journal, round_: int) -> NotLastLabel:
     )
 
 
-_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
 _SAID = with_kinds(
     """
     SELECT sequence, round, loss, detail FROM events
