@@ -19,7 +19,6 @@ from celeus.api.access.auth import Door
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
 from celeus.api.sessions import (
-    comments,
     guest_links,
     history,
     instructions,
@@ -59,7 +58,6 @@ ROUTES: tuple[APIRouter, ...] = (
     rounds.router,
     task.router,
     history.router,
-    comments.router,
     instructions.router,
     labels.router,
     stream.router,
