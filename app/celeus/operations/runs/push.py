@@ -30,7 +30,7 @@ from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool, create_sealed_pool
 from celeus.operations.runs.lines import numbered, row_batches
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.gathering import gather
+from celeus.operations.runtime.gathering import only_answer
 from celeus.operations.runtime.verifications import bounds_of
 from celeus.operations.runtime.workers import Frame, WorkerFailed
 from celeus.operations.sessions.event_rows import moment
@@ -100,12 +100,9 @@ async def _checked(context: Context, now: datetime, files: list[IO[bytes]]) -> d
         }
     )
     bounds = bounds_of(context.settings.verification_seconds)
-    frames, failure = await gather(MODULE, lambda: job, bounds, files)
-    if failure is None and len(frames) != 1:
-        failure = WorkerFailed("answer", 0)
-    if failure is not None:
-        if failure.reason == "status":
-            raise failure.refusal from failure
+    try:
+        return await only_answer(MODULE, job, bounds, files)
+    except WorkerFailed as failure:
         raise RunTooCostly(
             "The run takes more time or memory to compute again than this service gives it.",
             field="body",
@@ -113,7 +110,6 @@ async def _checked(context: Context, now: datetime, files: list[IO[bytes]]) -> d
             f" {bounds.memory >> 30} GiB of memory",
             value=failure.reason,
         ) from failure
-    return frames[0].values
 
 
 async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, Any] | None:
