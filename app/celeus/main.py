@@ -19,7 +19,6 @@ from celeus.api.access.auth import Door
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
 from celeus.api.sessions import (
-    comments,
     guest_links,
     history,
     instructions,
@@ -39,15 +38,12 @@ from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
 from celeus.operations.runtime.context import open_context
 from celeus.settings import Settings
-from celeus.web import signin
+from celeus.web import documents, signin, views
 from celeus.web.assets import Assets, serve
-from celeus.web.documents import pages as documents
 from celeus.web.pages import pages_for_access, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
 from celeus.web.report import shared
-from celeus.web.views import dashboard, judged, labelling, new_session, people, session
-from celeus.web.views import webhooks as webhooks_page
 
 ROUTES: tuple[APIRouter, ...] = (
     system.router,
@@ -62,7 +58,6 @@ ROUTES: tuple[APIRouter, ...] = (
     rounds.router,
     task.router,
     history.router,
-    comments.router,
     instructions.router,
     labels.router,
     stream.router,
@@ -82,14 +77,7 @@ PAGES: tuple[APIRouter, ...] = (
     documents.router,
     signin.router,
     shared.router,
-    labelling.router,
-    new_session.router,
-    people.router,
-    dashboard.router,
-    webhooks_page.router,
-    # Behind the page of a new session, whose path would be the id of one
-    session.router,
-    judged.router,
+    views.router,
 )
 """Routers of the pages, which are not part of the API contract."""
 

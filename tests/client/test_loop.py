@@ -12,7 +12,7 @@ import pytest
 
 import celeus
 from celeus import Client, Refusal, Turn
-from celeus.client.config import HEARTBEATS
+from celeus.client.label_loop import HEARTBEATS
 from tests.client.pools import Counting, Exam
 from tests.keys import ADMIN, key_in
 from tests.pairs import body_of

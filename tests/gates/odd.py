@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-from celeus.client.exchange import own_version
+from celeus.client.service import own_version
 
 NOBODY = f"ses_{'0' * 32}"
 

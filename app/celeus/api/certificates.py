@@ -21,7 +21,7 @@ from celeus.api.wire.etags import KnownTags, still_holds
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import Time
-from celeus.api.wire.uploads import spooled, too_large, unless_gone
+from celeus.api.wire.uploads import media_of, spooled, too_large, unless_gone
 from celeus.core.certificate.ed25519 import ALGORITHM, public_to_pem
 from celeus.errors import (
     Busy,
@@ -375,7 +375,7 @@ Received = tuple[Mapping[str, IO[bytes]], bytes | None]
 @asynccontextmanager
 async def _received(request: Request, limit_bytes: int) -> AsyncIterator[Received]:
     """Yield the parts of the body as temporary files at their beginnings."""
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    media = media_of(request)
     if media == "application/json":
         received = 0
 

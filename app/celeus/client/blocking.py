@@ -16,7 +16,6 @@ import httpx2
 
 from celeus.client import calls
 from celeus.client.bundle import bundled
-from celeus.client.config import LIMITS, REQUEST_SECONDS, Service
 from celeus.client.event_stream import Following
 from celeus.client.exchange import (
     KEEPS_ANSWERS,
@@ -30,11 +29,13 @@ from celeus.client.exchange import (
     created,
     get,
     greeted,
+    member,
     post,
 )
 from celeus.client.fingerprint import fingerprint
 from celeus.client.label_loop import JudgeResult, Seen, Turn, Turns, workers_of
 from celeus.client.picture import POINTS, Picture, picture
+from celeus.client.reading import read
 from celeus.client.results import (
     Claim,
     Comment,
@@ -49,7 +50,7 @@ from celeus.client.results import (
 )
 from celeus.client.resuming import check_resume
 from celeus.client.rows import frame_of
-from celeus.client.service import check_session, reason
+from celeus.client.service import LIMITS, REQUEST_SECONDS, Service, check_session, reason
 from celeus.client.threads import WorkerNames, held, judge_together
 
 T = TypeVar("T")
@@ -130,7 +131,7 @@ class Client:
             request.method,
             self._service.url + request.path,
             params=request.query or None,
-            headers=self._service.headers_of(request),
+            headers={**self._service.headers, **request.headers},
             content=body,
             timeout=httpx2.USE_CLIENT_DEFAULT if request.seconds is None else request.seconds,
             follow_redirects=False,
@@ -166,7 +167,7 @@ class Client:
         """
         form = calls.pool_form(name, **members)
         if items is None:
-            return self.run(calls.create_pool(form))
+            return read(Pool, self.run(created(calls.POOLS, form)))
         return self.run(calls.create_filled_pool(form, items))
 
     def add_items(self, pool: Pool | str, items: object) -> int:
@@ -175,11 +176,11 @@ class Client:
 
     def seal_pool(self, pool: Pool | str) -> Pool:
         """Seal a pool, which then takes no more items, and return it."""
-        return self.run(calls.seal_pool(calls.id_of(pool)))
+        return read(Pool, self.run(post(f"{calls.POOLS}/{calls.id_of(pool)}/seal")))
 
     def delete_pool(self, pool: Pool | str) -> None:
         """Delete an archived pool without sessions, for good."""
-        self.run(calls.delete_pool(calls.id_of(pool)))
+        self.run(calls.body_at(f"{calls.POOLS}/{calls.id_of(pool)}", "DELETE"))
 
     def pool(self, pool: str) -> Pool:
         """Return a pool by its id."""
@@ -390,7 +391,8 @@ class Session:
 
         ``wanted`` are `sort`, `metric` and `column` of docs/api.md.
         """
-        return self.client.run(calls.session_claims(self.id, wanted))
+        told = self.client.run(get(f"{self._path}/claims", **wanted))
+        return [read(Claim, claim) for claim in member(told, "data")]
 
     def comments(self) -> Iterator[Comment]:
         """Yield what judges added to their judgements, in the order of rounds."""
@@ -402,9 +404,14 @@ class Session:
         reason: str,
         **said: Any,  # noqa: ANN401 -- members of the contract
     ) -> Status | None:
-        """Correct a judged round by ``loss``, ``label``, ``losses`` or the like."""
+        """Correct a judged round by ``loss``, ``label``, ``losses`` or the like.
+
+        None to a key that may not see where the session stands.
+        """
         form = {"round": round, "reason": reason, **said}
-        return self.client.run(calls.amend(self.id, form))
+        told = self.client.run(post(f"{self._path}/amendments", form))
+        status = member(told, "session")
+        return read(Status, status) if "estimate" in status else None
 
     def certificate(self) -> bytes:
         """Return the signed certificate, byte by byte; final once the session is closed."""

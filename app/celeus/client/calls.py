@@ -21,7 +21,7 @@ from celeus.client.fingerprint import Fingerprint
 from celeus.client.label_loop import JudgeTask
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
-from celeus.client.results import Claim, Plan, Pool, Status, Tombstone
+from celeus.client.results import Plan, Pool, Status, Tombstone
 from celeus.client.resuming import LOG, check_judge, taken_up
 from celeus.client.rows import run_file, upload_of
 from celeus.errors import InvalidValue
@@ -75,11 +75,6 @@ def pool_form(name: str, **said: Any) -> dict[str, Any]:  # noqa: ANN401 -- memb
     if "loss" not in form and "metrics" not in form:
         form["loss"] = {"kind": "zero_one"}
     return {"name": name, **form}
-
-
-def create_pool(form: Mapping[str, Any]) -> Flow[Pool]:
-    """An open pool without items."""
-    return read(Pool, (yield from created(POOLS, form)))
 
 
 def create_filled_pool(form: Mapping[str, Any], items: object) -> Flow[Pool]:
@@ -160,19 +155,9 @@ def _sent_items(path: str, query: Mapping[str, Any], items: object) -> Flow[Any]
         return (yield from sent(Request("POST", path, query, headers, upload.parts))).document()
 
 
-def seal_pool(pool: str) -> Flow[Pool]:
-    """The pool, which takes no more items."""
-    return read(Pool, (yield from post(f"{POOLS}/{pool}/seal")))
-
-
 def get_pool(pool: str) -> Flow[Pool]:
     """The pool."""
     return read(Pool, (yield from get(f"{POOLS}/{pool}")))
-
-
-def delete_pool(pool: str) -> Flow[None]:
-    """An archived pool without sessions is gone."""
-    yield from sent(Request("DELETE", f"{POOLS}/{pool}"))
 
 
 def delete_session(session: str, purge: str | None) -> Flow[Tombstone]:
@@ -334,21 +319,9 @@ def change_session(session: str, settings: Mapping[str, Any]) -> Flow[Status]:
     return read(Status, (yield from post(f"{SESSIONS}/{session}", settings, "PATCH")))
 
 
-def session_claims(session: str, wanted: Mapping[str, Any]) -> Flow[list[Claim]]:
-    """The claims of a table, as they stand."""
-    told = yield from get(f"{SESSIONS}/{session}/claims", **wanted)
-    return [read(Claim, claim) for claim in member(told, "data")]
-
-
 def task_of(session: str) -> Flow[JudgeTask]:
     """The facts a session's judge needs."""
     return JudgeTask.of((yield from get(f"{SESSIONS}/{session}/task")))
-
-
-def amend(session: str, form: Mapping[str, Any]) -> Flow[Status | None]:
-    """Where a session stands after a correction; None to a key that may not see it."""
-    told = member((yield from post(f"{SESSIONS}/{session}/amendments", form)), "session")
-    return read(Status, told) if "estimate" in told else None
 
 
 def body_at(path: str, method: str = "GET") -> Flow[bytes]:

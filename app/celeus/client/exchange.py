@@ -10,12 +10,11 @@ import re
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from time import monotonic
 from typing import Any, TypeVar
 
 from celeus.client.refusals import Problem, Unanswered, Unreachable, problem_of
-from celeus.client.service import seconds
+from celeus.client.service import own_version, seconds
 from celeus.errors import InvalidValue
 
 TRIES = 5
@@ -220,14 +219,6 @@ def greeted(url: str) -> Flow[None]:
     if "0" not in (theirs, ours) and series(theirs) != series(ours):
         pip = f"pip install 'celeus=={series(theirs)}.*'"
         raise Unreachable(f"{url} runs celeus {theirs}, and this client is {ours}: {pip}")
-
-
-def own_version() -> str:
-    """Version of the installed package, 0 of a checkout that was never installed."""
-    try:
-        return version("celeus")
-    except PackageNotFoundError:
-        return "0"
 
 
 def series(number: str) -> str:

@@ -8,7 +8,6 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any, Protocol, Self
 
-from celeus.client.config import LEASE_SECONDS
 from celeus.client.exchange import TRIES, Flow, Pause, member, post
 from celeus.client.reading import read
 from celeus.client.refusals import Problem
@@ -35,6 +34,13 @@ PASSED = {"pass": True}
 """What is said of an item that somebody else is to judge."""
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
+
+LEASE_SECONDS = 30
+"""For how long a function holds what it judges; while it thinks that is renewed."""
+HEARTBEATS = 3
+"""How often in its time a lease is renewed while a judge thinks."""
+LAST_SECONDS = 5.0
+"""For how long calls under way are waited for when a session has stopped, or judging has failed."""
 
 A_LOSS = "a loss as a number"
 A_PREFERENCE = "left, tie or right"

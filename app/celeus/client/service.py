@@ -1,8 +1,12 @@
 """Where a service is, with which key it is asked, and what its answers say beside their bodies."""
 
+import os
 import re
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from importlib.metadata import PackageNotFoundError, version
 
 import httpx2
 
@@ -11,9 +15,42 @@ from celeus.shorten import printable
 
 HERE = "http://127.0.0.1:8000"
 """Where `celeus serve` listens unless it is told otherwise."""
+REQUEST_SECONDS = 60.0
+MOST_CONNECTIONS = 100
+LIMITS = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_CONNECTIONS)
+"""A judge in every connection, and none is closed between two labels."""
 MOST_LETTERS = 300
 _SESSION = re.compile(r"ses_[0-9a-f]{32}")
 _KEY = re.compile(r"[!-~]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """An address and the headers that every request to it has."""
+
+    url: str
+    headers: Mapping[str, str]
+
+    @classmethod
+    def of(cls, url: str | None, key: str | None) -> "Service":
+        """As given, else as CELEUS_URL and CELEUS_KEY say; refuses what is no address, no key."""
+        url = (url or os.environ.get("CELEUS_URL") or HERE).rstrip("/")
+        key = key or os.environ.get("CELEUS_KEY") or None
+        check_service(url, key)
+        if not key:
+            raise InvalidValue(
+                "there is no key: give one as `key`, or in CELEUS_KEY", field="CELEUS_KEY"
+            )
+        agent = f"celeus/{own_version()}"
+        return cls(url, {"Authorization": f"Bearer {key}", "User-Agent": agent})
+
+
+def own_version() -> str:
+    """Version of the installed package, 0 of a checkout that was never installed."""
+    try:
+        return version("celeus")
+    except PackageNotFoundError:
+        return "0"
 
 
 def check_service(url: str, key: str | None) -> None:

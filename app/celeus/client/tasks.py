@@ -10,8 +10,16 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from celeus.client import calls
-from celeus.client.config import HEARTBEATS, LAST_SECONDS, LEASE_SECONDS
-from celeus.client.label_loop import STOPPED, JudgeResult, Turn, Turns, total
+from celeus.client.label_loop import (
+    HEARTBEATS,
+    LAST_SECONDS,
+    LEASE_SECONDS,
+    STOPPED,
+    JudgeResult,
+    Turn,
+    Turns,
+    total,
+)
 from celeus.client.worker_names import WorkerName
 from celeus.errors import Refusal
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from celeus.commands.judges import UNFINISHED, status_of, take_up, where
-from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url
+from celeus.commands.options import HERE, LabelKeyFile, SessionId, Url, read_key
 from celeus.errors import InvalidValue, Refusal
 
 if TYPE_CHECKING:
@@ -177,10 +177,9 @@ def judged(
     from celeus.bridges.loop import asked_of
     from celeus.client.blocking import Client
     from celeus.client.service import check_session
-    from celeus.commands.gate import key_of
 
     check_session(session)
-    with Client(url, key_of(api_key_file)) as client:
+    with Client(url, read_key(api_key_file)) as client:
         served = client.session(session)
         yield served, asked_of(served)
 

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from celeus.commands.gate import key_of
-from celeus.commands.options import HERE, ReadKeyFile, Url
+from celeus.commands.options import HERE, ReadKeyFile, Url, read_key
 from celeus.errors import InvalidValue
 
 REQUEST_SECONDS = 600.0
@@ -36,7 +35,7 @@ def claims(
     from celeus.client.blocking import Client
     from celeus.client.service import check_session
 
-    key = key_of(api_key_file)
+    key = read_key(api_key_file)
     for one in (*sessions, *(shown or ())):
         check_session(one)
     query = {"session": sessions, "shown": shown}

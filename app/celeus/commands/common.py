@@ -58,6 +58,11 @@ def settings_of(**values: Any) -> "Settings":  # noqa: ANN401 -- one type per se
         ) from error
 
 
+def alone(settings: "Settings", url: str) -> "Settings":
+    """The same for an errand on the database at ``url``, without the service's Redis."""
+    return settings.model_copy(update={"database_url": url, "redis_url": None})
+
+
 def address_of(settings: "Settings", port: int | None = None) -> str:
     """Return the address of a service with these settings, which may listen on another ``port``."""
     return settings.model_copy(update={"port": port or settings.port}).address

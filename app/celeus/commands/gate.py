@@ -5,7 +5,6 @@
 
 import json
 import math
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from celeus.commands.options import HERE, NUMBER, ReadKeyFile, SessionId, Url
+from celeus.commands.options import HERE, NUMBER, ReadKeyFile, SessionId, Url, read_key
 from celeus.errors import InvalidValue, Refusal
 from celeus.shorten import one_line
 
@@ -43,7 +42,7 @@ class GateCommand(TyperCommand):
             from celeus.gates.waiting import veil
 
             refusal = InvalidValue(message())
-            veil(key_of(None), refusal)
+            veil(read_key(None), refusal)
             if github:
                 typer.echo(annotation(Report(one_line(refusal.line))))
                 raise SystemExit(1) from None
@@ -148,10 +147,10 @@ def gate(  # noqa: PLR0913 -- one parameter an option
             # Neither above nor below any limit, so the option lets it pass
             rule = "a number of seconds"
             raise InvalidValue(f"--wait must be {rule}", field="--wait", rule=rule)
-        asked = Gate(url, session, key_of(api_key_file), part_of(metric, group))
+        asked = Gate(url, session, read_key(api_key_file), part_of(metric, group))
         outcome = asked.outcome(question, wait)
     except Refusal as refusal:
-        veil(key_of(None), refusal)
+        veil(read_key(None), refusal)
         told.tell(Report(one_line(refusal.line), time.monotonic() - began))
         if github:
             raise typer.Exit(1) from None
@@ -198,14 +197,3 @@ class Told:
         elif not isinstance(report.found, str):
             found = report.found
             typer.echo(json.dumps(found.to_dict()) if self.as_json else found.line())
-
-
-def key_of(file: Path | None) -> str | None:
-    """The key of the file or the environment; an argument would show it to every user here."""
-    if file is None:
-        return os.environ.get("CELEUS_KEY") or None
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise InvalidValue(f"{file} cannot be read: {why}", field="api_key_file") from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import HERE, All, LabelKeyFile, SessionId, Url, confirm_all
+from celeus.commands.options import HERE, All, LabelKeyFile, SessionId, Url, confirm_all, read_key
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -131,14 +131,13 @@ def judge(  # noqa: PLR0913 -- one parameter an option
     """
     from celeus.client.blocking import Client
     from celeus.client.service import check_session
-    from celeus.commands.gate import key_of
     from celeus.judges.trial import Readability, judge_session
 
     check_session(session)
     cache = cache or Path(f"{session}.verdicts.jsonl")
     prices = (price_in, price_out, max_cost)
     wish = Wish(rubric, model, program, base_url, key_env, prices, cache)
-    with _finished(), _working(wish) as working, Client(url, key_of(api_key_file)) as client:
+    with _finished(), _working(wish) as working, Client(url, read_key(api_key_file)) as client:
         judged = client.session(session)
         _check_begun(judged, working, all_=all_, keep=keep)
         readability = Readability(show)

@@ -1,5 +1,6 @@
 """The options that commands share: session, address and key, and whether all is to be judged."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -45,3 +46,14 @@ def confirm_all(what: str, ways: str, *, all_: bool) -> None:
         return
     rule = f"{ways}, or --all"
     raise InvalidValue(f"{what}: give {rule}", field="all", rule=rule)
+
+
+def read_key(file: Path | None) -> str | None:
+    """The key of the file or the environment; an argument would show it to every user here."""
+    if file is None:
+        return os.environ.get("CELEUS_KEY") or None
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise InvalidValue(f"{file} cannot be read: {why}", field="api_key_file") from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from celeus.commands.options import HERE, NUMBER, ManageKeyFile, Url
+from celeus.commands.options import HERE, NUMBER, ManageKeyFile, Url, read_key
 from celeus.errors import InvalidValue
 from celeus.units import Amount
 
@@ -81,7 +81,6 @@ def plan(  # noqa: PLR0913 -- one parameter an option
 ) -> None:
     """Say how many labels and hours a session would take, by precision: a forecast, simulated."""
     from celeus.client import blocking
-    from celeus.commands.gate import key_of
 
     numbers = {"precision": precision, "at_most": at_most, "at_least": at_least}
     for name, written in (numbers | {"margin": margin, "alpha": alpha, "risk": risk}).items():
@@ -103,7 +102,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     }
     if margin is not None:
         asked["decide"] = {"margin": margin}
-    with blocking.Client(url, key_of(api_key_file)) as client:
+    with blocking.Client(url, read_key(api_key_file)) as client:
         made = client.pool(pool) if _POOL.fullmatch(pool) else _made(client, Path(pool))
         if made.metrics:
             rule = "a pool of one loss; `client.plan` and the page New session plan several metrics"

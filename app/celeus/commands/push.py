@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from celeus.commands.options import HERE, ManageKeyFile, Url
+from celeus.commands.options import HERE, ManageKeyFile, Url, read_key
 
 
 def push(
@@ -23,14 +23,13 @@ def push(
     says stays your word: page, report and certificate say so. Pushed again it is the same session.
     """
     from celeus.client.blocking import Client
-    from celeus.commands.gate import key_of
 
     if close:
         from celeus.runs.run import Run
 
         with Run.resume(file) as run:
             run.close()
-    with Client(url, key_of(api_key_file)) as client:
+    with Client(url, read_key(api_key_file)) as client:
         status = client.push(file).status()
     typer.echo(str(status))
     typer.echo(f"{url.rstrip('/')}/sessions/{status.id}")

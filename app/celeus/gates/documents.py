@@ -1,6 +1,7 @@
 """Read the status of a session, or of one of its claims, that has a single interval."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +12,8 @@ from celeus.client.service import plain
 from celeus.errors import InvalidValue
 
 MOST_WHOLE = 2**53
-TEXTS = ("id", "target", "state", "policy", "method_version")
-NUMBERS = ("alpha", "lower", "upper", "estimate")
-NULLABLE = frozenset({"verdict", "systems", "origin"})
-WHOLE_NUMBERS = ("round", "revision", "changes", "labels")
 SHARP = "sharp"
 """Policy of a session of many claims, whose status names none."""
-ANSWERS = ("yes", "no", "undecided")
-VERDICTS = ("a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +83,9 @@ def _checked(told: object, url: str, asked: str) -> dict[str, Any]:
     if kind is not None and session.get("id") == asked:
         message = f"{asked} {several[kind]}: there is no single interval to ask"
         raise InvalidValue(message, field="session", rule="a session on one system, or on two")
-    if not _is_session(session) or session["id"] != asked:
+    if not _fits(session, SESSION) or session["id"] != asked:
         raise Unreachable(f"{url} answers with something that is not {asked}")
     return session
-
-
-def _is_session(document: dict[str, Any]) -> bool:
-    """Return True if a document has the members read here, with values a session may have."""
-    return (
-        all(_is_word(document.get(name)) for name in TEXTS)
-        and all(_is_number(document.get(name)) for name in NUMBERS)
-        and all(_is_whole(document.get(name)) for name in WHOLE_NUMBERS)
-        and document["lower"] <= document["upper"]
-        and 0 < document["alpha"] < 1
-        and document.keys() >= NULLABLE
-        and isinstance(document.get("fixed"), bool)
-        and isinstance(document.get("decisions"), list)
-        and all(map(_is_decision, document["decisions"]))
-        and _is_verdict(document["verdict"])
-        and _are_systems(document["systems"])
-        and _is_score(document.get("score"))
-        and _is_scale(document.get("scale"))
-        and isinstance(document.get("sentence"), str)
-    )
 
 
 def _is_word(text: object) -> bool:
@@ -126,44 +101,56 @@ def _is_whole(value: object) -> bool:
     return type(value) is int and 0 <= value < MOST_WHOLE
 
 
-def _is_decision(one: object) -> bool:
-    return (
-        isinstance(one, dict)
-        and one.get("side") in ("at_most", "at_least")
-        and _is_number(one.get("threshold"))
-        and one.get("answer") in ANSWERS
-        and (one.get("round") is None or _is_whole(one["round"]))
-    )
+def _fits(value: object, form: Any) -> bool:  # noqa: ANN401 -- a form of any kind
+    """Return True if a stranger's value has the form; whatever has two ends has them in order.
+
+    A dictionary holds the forms of members, a list that of its elements, a set what is allowed. A
+    type is one of its instances, a function tells by itself.
+    """
+    match form:
+        case dict():
+            return (
+                isinstance(value, dict)
+                and all(name in value and _fits(value[name], one) for name, one in form.items())
+                and ("lower" not in form or value["lower"] <= value["upper"])
+            )
+        case list():
+            return isinstance(value, list) and all(_fits(one, form[0]) for one in value)
+        case frozenset():
+            return isinstance(value, str) and value in form
+        case type():
+            return isinstance(value, form)
+    return bool(form(value))
 
 
-def _is_verdict(one: object) -> bool:
-    return one is None or (
-        isinstance(one, dict)
-        and _is_number(one.get("margin"))
-        and one["margin"] >= 0
-        and one.get("answer") in VERDICTS
-        and (one.get("round") is None or _is_whole(one["round"]))
-    )
+def _or_none(form: object) -> Callable[[object], bool]:
+    return lambda value: value is None or _fits(value, form)
 
 
-def _are_systems(names: object) -> bool:
-    return names is None or (
-        isinstance(names, dict) and all(isinstance(names.get(side), str) for side in ("a", "b"))
-    )
-
-
-def _is_scale(ends: object) -> bool:
-    return (
-        isinstance(ends, dict)
-        and all(_is_number(ends.get(name)) for name in ("lower", "upper"))
-        and ends["lower"] < ends["upper"]
-    )
-
-
-def _is_score(one: object) -> bool:
-    return (
-        isinstance(one, dict)
-        and all(isinstance(one.get(name), str) for name in ("name", "unit"))
-        and all(_is_number(one.get(name)) for name in ("estimate", "lower", "upper"))
-        and one["lower"] <= one["upper"]
-    )
+ENDS = {"lower": _is_number, "upper": _is_number}
+ROUND = {"round": _or_none(_is_whole)}
+DECISION = {
+    "side": frozenset({"at_most", "at_least"}),
+    "threshold": _is_number,
+    "answer": frozenset({"yes", "no", "undecided"}),
+}
+VERDICT = {
+    "margin": lambda value: _is_number(value) and value >= 0,
+    "answer": frozenset({"a_at_least_as_good", "b_at_least_as_good", "equivalent", "undecided"}),
+}
+SESSION: dict[str, object] = {
+    **dict.fromkeys(("id", "target", "state", "policy", "method_version"), _is_word),
+    **dict.fromkeys(("round", "revision", "changes", "labels"), _is_whole),
+    **ENDS,
+    "estimate": _is_number,
+    "alpha": lambda value: _is_number(value) and 0 < value < 1,
+    "fixed": bool,
+    "decisions": [DECISION | ROUND],
+    "verdict": _or_none(VERDICT | ROUND),
+    "systems": _or_none({"a": str, "b": str}),
+    "scale": lambda value: _fits(value, ENDS) and value["lower"] < value["upper"],
+    "score": {"name": str, "unit": str, "estimate": _is_number, **ENDS},
+    "sentence": str,
+    "origin": object,
+}
+"""What is read of a session, and what it may be."""

@@ -24,8 +24,7 @@ from inspect_ai.model import get_model
 
 from celeus.client import calls
 from celeus.client.blocking import Session
-from celeus.client.config import HEARTBEATS, LEASE_SECONDS
-from celeus.client.label_loop import MOST_HELD, NONE_LEFT, Turn, Turns
+from celeus.client.label_loop import HEARTBEATS, LEASE_SECONDS, MOST_HELD, NONE_LEFT, Turn, Turns
 from celeus.client.reading import read
 from celeus.client.results import Entry, Status
 from celeus.client.service import plain

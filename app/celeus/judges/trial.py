@@ -20,8 +20,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from celeus.client import calls
-from celeus.client.config import HEARTBEATS, LAST_SECONDS, LEASE_SECONDS
-from celeus.client.label_loop import NONE_LEFT, STOPPED, JudgeResult, Turn, Turns, total
+from celeus.client.label_loop import (
+    HEARTBEATS,
+    LAST_SECONDS,
+    LEASE_SECONDS,
+    NONE_LEFT,
+    STOPPED,
+    JudgeResult,
+    Turn,
+    Turns,
+    total,
+)
 from celeus.client.threads import started
 from celeus.client.worker_names import WorkerName
 from celeus.errors import InvalidValue, Refusal

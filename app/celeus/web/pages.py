@@ -1,15 +1,12 @@
 """Routes of pages: access, rendering, and the pages of refusals.
 
-A page lives in a module of its own:
-
-    router = page_router()
+A page is a route of `views`:
 
     @router.get("/things/{thing_id}")
     async def thing(view: ReadsPage, thing_id: str) -> Response:
         return view.page("thing.html", thing=await get_thing(view.context, thing_id))
 
-and `celeus.main` names its router. A visitor who is not signed in is redirected to `/login` and
-back; a refusal is shown as a page.
+A visitor who is not signed in is redirected to `/login` and back; a refusal is shown as a page.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
-from celeus.operations.sessions.amendments import MOST_CORRECTIONS
+from celeus.operations.sessions.panel import MOST_CORRECTIONS
 from tests.api.access.test_blindness import assert_blind
 from tests.api.contract import client_with
 from tests.factories import drawn, judged, known_pool, numbers_of, opened

@@ -33,7 +33,6 @@ from celeus.operations.sessions.amendments import Correction, amend
 from celeus.operations.sessions.batching import Answering, together
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.operations.sessions.journal import Journal
-from celeus.operations.sessions.leases import release
 from celeus.operations.webhooks.outbox import EVENTS
 from celeus.settings import Settings
 from tests import lineups, pairs
@@ -492,7 +491,9 @@ async def between(
             world.expire(some)
         elif what in {"release", "pass"}:
             own = None if what == "release" else worker
-            found.append(await release(caller, world.session, own, None, passed=what == "pass"))
+            found.append(
+                await rounds.release(caller, world.session, own, None, passed=what == "pass")
+            )
         elif what == "amend":
             found.append(await amended(callers[0], world, Correction(said, "ann", "an error")))
         elif what == "forget" and world is worlds[0]:

@@ -10,8 +10,7 @@ from httpx import ASGITransport, AsyncClient
 
 from celeus.main import create_app
 from celeus.settings import Settings
-from celeus.web.documents.library import HOME, Library
-from celeus.web.documents.markdown import rendered
+from celeus.web.documents import HOME, Library, rendered
 from tests.keys import bearer, key_in
 
 LIBRARY = Library.load()
@@ -176,9 +175,7 @@ def test_a_wheel_carries_the_documents(tmp_path: Path, monkeypatch: pytest.Monke
     (package / "_docs").mkdir()
     for name in ("index.md", "README.md", "CHANGELOG.md"):
         (package / "_docs" / name).write_text("# Title\n\n[one](../README.md#a) [two](index.md)\n")
-    monkeypatch.setattr(
-        "celeus.web.documents.library.__file__", str(package / "web" / "documents" / "library.py")
-    )
+    monkeypatch.setattr("celeus.web.documents.__file__", str(package / "web" / "documents.py"))
     carried = Library.load()
     assert set(carried.documents) == {"index", "readme", "changelog"}
     assert 'href="/docs/readme#a"' in carried.documents["index"].text.html

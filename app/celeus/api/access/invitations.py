@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from celeus import errors
@@ -12,6 +11,7 @@ from celeus.api.access.keys import KEY_EXAMPLE, Name, Scopes, Seconds, key_id_of
 from celeus.api.access.parameters import (
     PAGE_DEFAULT,
     Administers,
+    InvitationId,
     Limit,
     cursor_of,
     form_of,
@@ -19,7 +19,6 @@ from celeus.api.access.parameters import (
 )
 from celeus.api.pools.losses import STRICT
 from celeus.api.wire.idempotency import AttemptOf
-from celeus.api.wire.ids import parsed
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import FromRecord, Time, wire_id
@@ -137,30 +136,6 @@ class InvitationPage(BaseModel):
     next: Annotated[str | None, wire_id("inv")] = Field(
         description="Give it as `after` for the next page."
     )
-
-
-async def _invitation_of_path(
-    invitation_id: Annotated[
-        str,
-        Path(
-            description="The invitation by its id: `inv_` and 32 hexadecimal digits.",
-            examples=["inv_019aa3c4d5e67f8091a2b3c4d5e6f708"],
-            json_schema_extra=form_of("inv"),
-        ),
-    ],
-) -> UUID:
-    found = parsed("inv", invitation_id)
-    if found is None:
-        raise errors.InvitationNotFound(
-            "There is no invitation of this id.",
-            field="invitation_id",
-            rule="`inv_` and 32 hexadecimal digits",
-            value=invitation_id,
-        )
-    return found
-
-
-InvitationId = Annotated[UUID, Depends(_invitation_of_path)]
 
 
 @router.post(

@@ -9,13 +9,16 @@ from fastapi.dependencies.models import Dependant
 from pydantic import BaseModel, PlainValidator
 
 from celeus.api.access.auth import Administers, CallerOf, Corrects, Labels, Manages, Reads
-from celeus.api.wire.ids import parsed
+from celeus.api.wire.records import parsed
 from celeus.errors import (
     DeliveryNotFound,
     InvalidValue,
+    InvitationNotFound,
+    NotFound,
     PoolNotFound,
     PreconditionFailed,
     SessionNotFound,
+    ShareNotFound,
     WebhookNotFound,
 )
 from celeus.operations.runtime.context import Context
@@ -32,6 +35,7 @@ __all__ = [
     "CallerOf",
     "Corrects",
     "DeliveryId",
+    "InvitationId",
     "Labels",
     "Limit",
     "Manages",
@@ -39,6 +43,7 @@ __all__ = [
     "PoolId",
     "Reads",
     "SessionId",
+    "ShareId",
     "WebhookId",
     "cursor_of",
     "form_of",
@@ -64,30 +69,25 @@ async def _open_context(request: Request) -> Context:
     return cast("Context", request.app.state.context)
 
 
-def pool_id_of(wire: str) -> UUID:
-    """UUID in the id of a pool; a malformed id is the id of no pool."""
-    found = parsed("pool", wire)
-    if found is None:
-        raise PoolNotFound(
-            "There is no pool of this id.",
-            field="pool_id",
-            rule="`pool_` and 32 hexadecimal digits",
-            value=wire,
-        )
-    return found
+def _id_of(noun: str, prefix: str, refusal: type[NotFound]) -> Callable[..., UUID]:
+    """Return the reader of ids of this kind; a malformed one is the id of nothing."""
+
+    def read(wire: str, field: str = f"{noun}_id") -> UUID:
+        found = parsed(prefix, wire)
+        if found is None:
+            raise refusal(
+                f"There is no {noun} of this id.",
+                field=field,
+                rule=f"`{prefix}_` and 32 hexadecimal digits",
+                value=wire,
+            )
+        return found
+
+    return read
 
 
-def session_id_of(wire: str, field: str = "session_id") -> UUID:
-    """UUID in the id of a session that ``field`` gives; a malformed id is the id of no session."""
-    found = parsed("ses", wire)
-    if found is None:
-        raise SessionNotFound(
-            "There is no session of this id.",
-            field=field,
-            rule="`ses_` and 32 hexadecimal digits",
-            value=wire,
-        )
-    return found
+pool_id_of = _id_of("pool", "pool", PoolNotFound)
+session_id_of = _id_of("session", "ses", SessionNotFound)
 
 
 def cursor_of(prefix: str, after: str | None) -> UUID | None:
@@ -118,40 +118,23 @@ def _in_path(noun: str, prefix: str) -> Any:  # noqa: ANN401 -- what FastAPI's P
     )
 
 
-def _read_by(of: Callable[[str], UUID]) -> PlainValidator:
+def _read_by(of: Callable[..., UUID]) -> PlainValidator:
     """Read by a function that refuses; a dependency of its own would cost each request more."""
     return PlainValidator(of, json_schema_input_type=str)
 
 
-def _webhook_id_of(webhook_id: str) -> UUID:
-    found = parsed("hook", webhook_id)
-    if found is None:
-        raise WebhookNotFound(
-            "There is no webhook of this id.",
-            field="webhook_id",
-            rule="`hook_` and 32 hexadecimal digits",
-            value=webhook_id,
-        )
-    return found
-
-
-def _delivery_id_of(delivery_id: str) -> UUID:
-    found = parsed("msg", delivery_id)
-    if found is None:
-        raise DeliveryNotFound(
-            "There is no delivery of this id.",
-            field="delivery_id",
-            rule="`msg_` and 32 hexadecimal digits",
-            value=delivery_id,
-        )
-    return found
-
+_READ_WEBHOOK = _read_by(_id_of("webhook", "hook", WebhookNotFound))
+_READ_DELIVERY = _read_by(_id_of("delivery", "msg", DeliveryNotFound))
+_READ_INVITATION = _read_by(_id_of("invitation", "inv", InvitationNotFound))
+_READ_SHARE = _read_by(_id_of("share", "share", ShareNotFound))
 
 OpenContext = Annotated[Context, Depends(_open_context)]
 PoolId = Annotated[UUID, _in_path("pool", "pool"), _read_by(pool_id_of)]
 SessionId = Annotated[UUID, _in_path("session", "ses"), _read_by(session_id_of)]
-WebhookId = Annotated[UUID, _in_path("webhook", "hook"), _read_by(_webhook_id_of)]
-DeliveryId = Annotated[UUID, _in_path("delivery", "msg"), _read_by(_delivery_id_of)]
+WebhookId = Annotated[UUID, _in_path("webhook", "hook"), _READ_WEBHOOK]
+DeliveryId = Annotated[UUID, _in_path("delivery", "msg"), _READ_DELIVERY]
+InvitationId = Annotated[UUID, _in_path("invitation", "inv"), _READ_INVITATION]
+ShareId = Annotated[UUID, _in_path("link", "share"), _READ_SHARE]
 AfterPool = Annotated[
     str | None, Query(description="`next` of the page before.", json_schema_extra=form_of("pool"))
 ]

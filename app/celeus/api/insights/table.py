@@ -173,14 +173,8 @@ class LaterClaim(BaseModel):
     @property
     def addition(self) -> Addition:
         """The claim in the core's words."""
-        return Addition(
-            self.metric,
-            self.level,
-            self.column,
-            self.value,
-            self.precision,
-            tuple(AddedQuestion(one.side, one.threshold) for one in self.questions),
-        )
+        questions = tuple(AddedQuestion(one.side, one.threshold) for one in self.questions)
+        return Addition(**dict(self) | {"questions": questions})
 
 
 @router.post(

@@ -19,7 +19,6 @@ from celeus.api.pools.pool_models import UPLOAD_BODY
 from celeus.api.pools.pools import PoolOut
 from celeus.api.pools.upload_rows import read_rows
 from celeus.api.wire.idempotency import StreamedAttempt
-from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ProblemError, responses
 from celeus.api.wire.records import FromRecord
@@ -182,7 +181,7 @@ async def get_columns(context: Reads, pool_id: PoolId) -> StreamingResponse:
     """The file that a verifier needs: columns, names, digests, and the pool's facts as JSON."""
     record, pool = await pools.columns(context, pool_id)
     file = await to_thread.run_sync(archive_of, pool)
-    name = f"{pool_wire(record.pool_id)}.npz"
+    name = f"pool_{record.pool_id.hex}.npz"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     if record.digest is not None:
         headers["ETag"] = f'"{record.digest}"'

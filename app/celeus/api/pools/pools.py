@@ -49,7 +49,6 @@ from celeus.api.pools.pool_models import (
 from celeus.api.sessions.instructions import InstructionsOut
 from celeus.api.sessions.session_models import Markdown
 from celeus.api.wire.idempotency import AttemptOf
-from celeus.api.wire.ids import pool_wire
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ColumnOut, responses
 from celeus.api.wire.records import FromRecord, Time, wire_id
@@ -412,7 +411,7 @@ class PoolDeleted(BaseModel):
 async def delete_pool(context: Administers, pool_id: PoolId) -> PoolDeleted:
     """For good, with its items. A pool with sessions stays: what they certify rests on it."""
     record = await pools.delete_pool(context, pool_id)
-    return PoolDeleted(id=pool_wire(record.pool_id), items=record.items)
+    return PoolDeleted(id=f"pool_{record.pool_id.hex}", items=record.items)
 
 
 @router.get(

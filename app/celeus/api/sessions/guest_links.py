@@ -2,14 +2,12 @@
 
 from datetime import timedelta
 from typing import Annotated, Any, Final
-from uuid import UUID
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from celeus.api.access.parameters import Manages, SessionId, form_of
+from celeus.api.access.parameters import Manages, SessionId, ShareId, form_of
 from celeus.api.sessions.session_models import AS_WHOLE, STRICT
-from celeus.api.wire.ids import parsed
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import FromRecord, Time, wire_id
@@ -20,30 +18,6 @@ router = APIRouter(prefix="/v1/sessions", tags=["sharing"], route_class=JsonRout
 
 LONGEST_SECONDS = 3_153_600_000
 WEEK: Final[dict[str, JsonValue]] = {"expires_in_seconds": 604_800}
-
-
-async def _share_of_path(
-    share_id: Annotated[
-        str,
-        Path(
-            description="The link by its id: `share_` and 32 hexadecimal digits.",
-            examples=["share_019aa3c4d5e67f8091a2b3c4d5e6f708"],
-            json_schema_extra=form_of("share"),
-        ),
-    ],
-) -> UUID:
-    found = parsed("share", share_id)
-    if found is None:
-        raise ShareNotFound(
-            "The session has no such link.",
-            field="share_id",
-            rule="`share_` and 32 hexadecimal digits",
-            value=share_id,
-        )
-    return found
-
-
-ShareId = Annotated[UUID, Depends(_share_of_path)]
 
 
 class ShareRequest(BaseModel):

@@ -237,18 +237,9 @@ class _Judged(BaseModel):
                 rule="left out, but with a preference for one of the two",
                 value=self.grade,
             )
+        said = {name: getattr(self, name) for name in Judgement.__dataclass_fields__}
         losses = self.losses.given if isinstance(self.losses, Losses) else self.losses
-        return Judgement(
-            self.round,
-            self.loss,
-            self.label,
-            self.unjudgeable,
-            losses,
-            self.preference,
-            self.grade,
-            self.turn,
-            self.comment,
-        )
+        return Judgement(**said | {"losses": losses})
 
 
 class OneObservation(_Judged):

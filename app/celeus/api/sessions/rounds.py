@@ -35,7 +35,7 @@ from celeus.errors import (
     SessionStopped,
     TooManyCorrections,
 )
-from celeus.operations.sessions import amendments, leases, rounds
+from celeus.operations.sessions import amendments, rounds
 from celeus.operations.sessions.amendments import Correction
 from celeus.operations.sessions.rounds import Answer, Offer
 
@@ -81,7 +81,7 @@ async def release_draws(
     """
     if body.worker is None:
         caller.require("manage")
-    released = await leases.release(
+    released = await rounds.release(
         context, session_id, body.worker, body.rounds, passed=body.pass_on
     )
     return _answer({"released": released})

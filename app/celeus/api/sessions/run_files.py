@@ -11,7 +11,7 @@ from celeus.api.pools.pool_models import BYTES
 from celeus.api.sessions.session_models import Session
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
-from celeus.api.wire.uploads import FORMATS, spooled, unless_gone
+from celeus.api.wire.uploads import format_of, spooled, unless_gone
 from celeus.operations.runs.push import push
 
 router = APIRouter(prefix="/v1/session-files", tags=["sessions"], route_class=JsonRoute)
@@ -53,22 +53,10 @@ async def create_session_from_file(context: Manages, request: Request) -> Respon
     makes nothing new. Whose losses they are, and whether the session is one of several that ran,
     is the word of who pushes it: `origin` says so, and its certificate.
     """
-    check_media(request)
+    format_of(request, {MEDIA: "ndjson"})
     async with spooled(request) as file:
         pushed = await unless_gone(request, push(context, file))
     created = pushed.created
     headers = {"Location": f"/v1/sessions/{pushed.document['id']}"} if created else {}
     body = orjson.dumps(pushed.document)
     return Response(body, 201 if created else 200, headers, "application/json")
-
-
-def check_media(request: Request) -> None:
-    """Refuse a body that is announced as something else than JSON lines."""
-    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if FORMATS.get(media) != "ndjson":
-        raise errors.UnsupportedFormat(
-            "The format of the upload is not known.",
-            field="Content-Type",
-            rule=MEDIA,
-            value=media,
-        )

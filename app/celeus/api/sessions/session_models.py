@@ -170,6 +170,11 @@ class AskedQuestion(BaseModel):
     )
     threshold: float = Field(description="Strictly inside the scale of the pool's losses.")
 
+    @property
+    def asked(self) -> Question:
+        """The question in the core's words."""
+        return Question(self.side, self.threshold)
+
 
 class TableQuestion(AskedQuestion):
     """A question, and where there are several metrics the one that it is asked of."""
@@ -179,11 +184,6 @@ class TableQuestion(AskedQuestion):
     )
 
     metric: str | None = Field(None, description="Left out where a judgement gives one loss.")
-
-    @property
-    def asked(self) -> tuple[str | None, Question]:
-        """The metric and its question in the core's words."""
-        return self.metric, Question(self.side, self.threshold)
 
 
 class Decision(BaseModel):
@@ -289,23 +289,14 @@ class ClaimIn(BaseModel):
 
     def claim(self) -> Claim:
         """The claim in the core's words."""
+        given = {name: getattr(self, name) for name in Claim.__dataclass_fields__}
         return Claim(
-            target=self.target,
-            alpha=self.alpha,
-            precision=self.precision,
-            budget=self.budget,
-            population_bound=self.population_bound,
-            alpha2=self.alpha2,
-            margin=self.margin,
-            margin_assumption=self.margin_assumption,
-            questions=tuple(Question(one.side, one.threshold) for one in self.questions),
-            stop_when_decided=self.stop_when_decided,
-            fixed=self.fixed,
-            audit=self.audit,
-            decide=None if self.decide is None else self.decide.margin,
-            raters=self.raters,
-            protocol=self.protocol,
-            panel=tuple(self.panel),
+            **given
+            | {
+                "questions": tuple(asked.asked for asked in self.questions),
+                "decide": None if self.decide is None else self.decide.margin,
+                "panel": tuple(self.panel),
+            }
         )
 
 
@@ -387,8 +378,8 @@ class ClaimsIn(ClaimIn):
             groups=self.groups or (),
             precision=by_metric(self.precision),
             group_precision=by_metric(self.group_precision),
-            questions=[one.asked for one in self.questions],
-            group_questions=[one.asked for one in self.group_questions],
+            questions=[(one.metric, one.asked) for one in self.questions],
+            group_questions=[(one.metric, one.asked) for one in self.group_questions],
             account=self.account or "each",
             small_groups=self.small_groups or "merge",
             reserve=self.reserve or 0.0,

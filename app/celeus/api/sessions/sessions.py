@@ -77,6 +77,19 @@ class SessionsQuery(BaseModel):
     after: AfterSession = None
     limit: int = Field(50, ge=1, le=200, description="Entries of a page.")
 
+    def filter(self, limit: int) -> session_lists.Filter:
+        """Return these conditions for a page of ``limit`` sessions."""
+        return session_lists.Filter(
+            pool_id=None if self.pool_id is None else pool_id_of(self.pool_id),
+            state=self.state,
+            archived=self.archived,
+            query=self.q,
+            tag=self.tag,
+            order=self.order,
+            after=cursor_of("ses", self.after),
+            limit=limit,
+        )
+
 
 @router.post(
     "",
@@ -132,17 +145,7 @@ async def list_sessions(
     context: Reads, params: Annotated[SessionsQuery, Query()]
 ) -> dict[str, Any]:
     """Filter and order; pages are keyed by the last session seen."""
-    wanted = session_lists.Filter(
-        pool_id=None if params.pool_id is None else pool_id_of(params.pool_id),
-        state=params.state,
-        archived=params.archived,
-        query=params.q,
-        tag=params.tag,
-        order=params.order,
-        after=cursor_of("ses", params.after),
-        limit=params.limit,
-    )
-    page = await session_lists.list_sessions(context, wanted)
+    page = await session_lists.list_sessions(context, params.filter(params.limit))
     return {"data": page, "next": page[-1]["id"] if len(page) == params.limit else None}
 
 

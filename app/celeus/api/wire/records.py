@@ -1,5 +1,9 @@
-"""Models of the wire that are read from the records of `operations`."""
+"""Records of `operations` as they travel: their members, times and ids.
 
+An id has a prefix that tells the kind, and a UUIDv7 in hexadecimal.
+"""
+
+import re
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
@@ -7,6 +11,8 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from celeus.operations.sessions.event_rows import moment
+
+_HEX = re.compile(r"[0-9a-f]{32}")
 
 
 class FromRecord(BaseModel):
@@ -29,3 +35,11 @@ def wire_id(prefix: str) -> BeforeValidator:
         return f"{prefix}_{value.hex}" if isinstance(value, UUID) else value
 
     return BeforeValidator(written)
+
+
+def parsed(prefix: str, wire: str) -> UUID | None:
+    """The UUID in an id of this kind; None when it is malformed or of another kind."""
+    digits = wire.removeprefix(f"{prefix}_")
+    if digits == wire or _HEX.fullmatch(digits) is None:
+        return None
+    return UUID(digits)

@@ -43,11 +43,11 @@ def media_of(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def format_of(request: Request) -> Format:
+def format_of(request: Request, formats: Mapping[str, Format] = FORMATS) -> Format:
     """Format the headers announce; refuses others."""
-    form = FORMATS.get(media_of(request))
+    form = formats.get(media_of(request))
     if form is None:
-        raise _unknown(request)
+        raise _unknown(request, formats)
     return form
 
 
@@ -55,15 +55,16 @@ def format_of_any(request: Request) -> Format | None:
     """The same of a file that may be any table or log: None where that has to be found out."""
     form = FORMATS.get(media_of(request))
     if form is None and media_of(request) not in ANY_FILE:
-        raise _unknown(request)
+        raise _unknown(request, FORMATS)
     return form
 
 
-def _unknown(request: Request) -> UnsupportedFormat:
+def _unknown(request: Request, formats: Mapping[str, Format]) -> UnsupportedFormat:
+    rule = ", ".join(formats)
     return UnsupportedFormat(
         "The format of the upload is not known.",
         field="Content-Type",
-        rule="one of " + ", ".join(FORMATS),
+        rule=f"one of {rule}" if len(formats) > 1 else rule,
         value=media_of(request),
     )
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import typer
 
-from celeus.commands.common import DataDir, joined_database, service_address, settings_of
+from celeus.commands.common import DataDir, alone, joined_database, service_address, settings_of
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -183,8 +183,7 @@ def _run(data_dir: Any, work: "Callable[[Context], Awaitable[T]]") -> T:  # noqa
     settings = settings_of(data_dir=data_dir)
     with joined_database(settings) as url:
         require_head(url)
-        alone = settings.model_copy(update={"database_url": url, "redis_url": None})
-        return asyncio.run(in_context(alone))
+        return asyncio.run(in_context(alone(settings, url)))
 
 
 def _tell(key: "MadeKey", *, quiet: bool) -> None:

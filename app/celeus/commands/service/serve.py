@@ -22,6 +22,7 @@ import typer
 from celeus.commands.common import (
     DataDir,
     address_of,
+    alone,
     database,
     published_address,
     settings_of,
@@ -178,10 +179,8 @@ def _tell_keys(settings: "Settings", url: str, address: str, *, show: bool) -> N
 
     from celeus.store.migrate import any_key
 
-    if settings.database_url is None and show:
+    if show and (settings.database_url is None or _served_to_itself(settings.host)):
         access = asyncio.run(_made_access(settings, url))
-    elif show and _served_to_itself(settings.host):
-        access = asyncio.run(_first_access(settings, url))
     else:
         # Nobody would know what was made
         access = _Access(some=any_key(url))
@@ -217,29 +216,19 @@ class _Access:
 
 
 async def _made_access(settings: "Settings", url: str) -> _Access:
-    """Create the link and the first key to print."""
+    """Create what is to be printed: on a named database the link of a first admin alone."""
     with uncollected():
-        from celeus.operations.access.invitations import invite_operator
+        from celeus.operations.access.invitations import invite_first, invite_operator
         from celeus.operations.access.keys import first_key
-        from celeus.operations.runtime.context import open_context
-
-    alone = settings.model_copy(update={"database_url": url, "redis_url": None})
-    async with open_context(alone) as context:
-        key = await first_key(context)
-        invitation = await invite_operator(context, LINK_LIFE)
-        return _Access(invitation, None if key is None else key.token)
-
-
-async def _first_access(settings: "Settings", url: str) -> _Access:
-    """Create the link of a first admin, if there is none yet."""
-    with uncollected():
-        from celeus.operations.access.invitations import invite_first
         from celeus.operations.runtime.context import open_context
         from celeus.store.migrate import any_key
 
-    alone = settings.model_copy(update={"database_url": url, "redis_url": None})
-    async with open_context(alone) as context:
-        return _Access(await invite_first(context, LINK_LIFE), some=any_key(url))
+    async with open_context(alone(settings, url)) as context:
+        if settings.database_url is not None:
+            return _Access(await invite_first(context, LINK_LIFE), some=any_key(url))
+        key = await first_key(context)
+        invitation = await invite_operator(context, LINK_LIFE)
+        return _Access(invitation, None if key is None else key.token)
 
 
 def _served_to_itself(host: str) -> bool:

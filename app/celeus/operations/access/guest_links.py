@@ -9,16 +9,17 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
 
-import uuid_utils
 from sqlalchemy import RowMapping, text
+from uuid_utils.compat import uuid7
 
 from celeus.core.insights.badges import Badge, badge_of
 from celeus.core.plans.plan import Plan
 from celeus.core.session.session import plan_from_values
-from celeus.errors import SessionNotFound, ShareNotFound, TooManyShares
+from celeus.errors import ShareNotFound, TooManyShares
 from celeus.operations.access.keys import new_secret, secret_hash
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import version_of
+from celeus.operations.sessions.history import check_session
 
 MOST_SHARES = 100
 """Most links of a session, expired ones not counted."""
@@ -57,15 +58,14 @@ async def create_share(context: Context, session_id: UUID, life: timedelta | Non
     params: dict[str, Any] = {"session_id": session_id, "project_id": context.project_id}
     async with context.transaction() as db:
         # The lock has several at once count one after the other
-        if (await db.execute(_SESSION, params)).scalar_one_or_none() is None:
-            raise SessionNotFound.of(session_id)
+        await check_session(db, context.project_id, session_id, "FOR NO KEY UPDATE")
         await db.execute(_CLEAR, params)
         if (await db.execute(_COUNT, params)).scalar_one() >= MOST_SHARES:
             raise TooManyShares(
                 f"The session has {MOST_SHARES} links already: revoke some.",
                 rule=f"at most {MOST_SHARES} links to a session",
             )
-        share_id = UUID(bytes=uuid_utils.uuid7().bytes)
+        share_id = uuid7()
         made = params | {"share_id": share_id, "hash": digest, "life": life}
         row = (await db.execute(_INSERT, made)).mappings().one()
     return Share.of(row, token)
@@ -75,8 +75,7 @@ async def list_shares(context: Context, session_id: UUID) -> list[Share]:
     """The links to a session that work, oldest first."""
     params = {"session_id": session_id, "project_id": context.project_id}
     async with context.transaction() as db:
-        if (await db.execute(_THERE, params)).scalar_one_or_none() is None:
-            raise SessionNotFound.of(session_id)
+        await check_session(db, context.project_id, session_id)
         return [Share.of(row) for row in (await db.execute(_LIST, params)).mappings()]
 
 
@@ -88,8 +87,7 @@ async def revoke_share(context: Context, session_id: UUID, share_id: UUID) -> No
         "share_id": share_id,
     }
     async with context.transaction() as db:
-        if (await db.execute(_THERE, params)).scalar_one_or_none() is None:
-            raise SessionNotFound.of(session_id)
+        await check_session(db, context.project_id, session_id)
         if (await db.execute(_REVOKE, params)).rowcount == 0:
             raise ShareNotFound(
                 "The session has no such link.",
@@ -134,15 +132,6 @@ def _no_link() -> ShareNotFound:
     return ShareNotFound("This link leads nowhere: it is unknown, revoked or expired.")
 
 
-_THERE = text(
-    "SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id"
-)
-_SESSION = text(
-    """
-    SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id
-    FOR NO KEY UPDATE
-    """
-)
 _CLEAR = text("DELETE FROM shares WHERE session_id = :session_id AND expires_at <= now()")
 _COUNT = text("SELECT count(*) FROM shares WHERE session_id = :session_id")
 _INSERT = text(

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import uuid_utils
 from sqlalchemy import Row, and_, exists, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
+from uuid_utils.compat import uuid7
 
 from celeus.errors import InvalidValue, KeyRetired, SessionNotFound, Unauthenticated
 from celeus.operations.access.browsers import SignedIn, begin, longest_seconds, require_schema
@@ -191,7 +191,7 @@ async def add_link(
             )
     await db.execute(_CLEAR, {"most": MOST_CLEARED, "days": KEPT_DAYS})
     token, digest = new_secret()
-    invitation_id = UUID(bytes=uuid_utils.uuid7().bytes)
+    invitation_id = uuid7()
     params = {
         "invitation_id": invitation_id,
         "made_key": made_key,

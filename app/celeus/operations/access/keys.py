@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from typing import Self
 from uuid import UUID
 
-import uuid_utils
 from sqlalchemy import RowMapping, and_, delete, exists, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
+from uuid_utils.compat import uuid7
 
 from celeus.errors import InvalidValue, KeyNotFound, KeyRetired, ProjectExists, ProjectNotFound
 from celeus.operations.runtime.caller_cache import SCOPES
@@ -218,7 +218,7 @@ def _check(new: NewKey) -> None:
 async def _project(db: AsyncConnection, new: NewKey) -> UUID:
     name = new.project
     if new.new_project:
-        project_id = UUID(bytes=uuid_utils.uuid7().bytes)
+        project_id = uuid7()
         insertion = (
             insert(projects)
             .values(project_id=project_id, name=name, level=new.level or DEFAULT_LEVEL)
@@ -262,6 +262,13 @@ def in_order(scopes: Collection[str]) -> list[str]:
 
 def _not_found(key_id: str) -> KeyNotFound:
     return KeyNotFound(f"there is no key {shortened(key_id)}", field="key_id", value=key_id)
+
+
+async def key_name(db: AsyncConnection, key_id: str | None) -> str | None:
+    """What a key is called; None for one that is not there."""
+    statement = text("SELECT name FROM keys WHERE key_id = :key_id")
+    name: str | None = await db.scalar(statement, {"key_id": key_id})
+    return name
 
 
 async def key_record(db: AsyncConnection, key_id: str, project_id: UUID | None = None) -> KeyRecord:

@@ -24,12 +24,13 @@ from celeus.errors import (
     SessionDiffers,
     VerificationBusy,
 )
+from celeus.operations.access.keys import key_name
 from celeus.operations.insights.session_lists import words_of
 from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool, create_sealed_pool
 from celeus.operations.runs.lines import numbered, row_batches
 from celeus.operations.runtime.context import Context
-from celeus.operations.runtime.gathering import gather
+from celeus.operations.runtime.gathering import only_answer
 from celeus.operations.runtime.verifications import bounds_of
 from celeus.operations.runtime.workers import Frame, WorkerFailed
 from celeus.operations.sessions.event_rows import moment
@@ -99,12 +100,9 @@ async def _checked(context: Context, now: datetime, files: list[IO[bytes]]) -> d
         }
     )
     bounds = bounds_of(context.settings.verification_seconds)
-    frames, failure = await gather(MODULE, lambda: job, bounds, files)
-    if failure is None and len(frames) != 1:
-        failure = WorkerFailed("answer", 0)
-    if failure is not None:
-        if failure.reason == "status":
-            raise failure.refusal from failure
+    try:
+        return await only_answer(MODULE, job, bounds, files)
+    except WorkerFailed as failure:
         raise RunTooCostly(
             "The run takes more time or memory to compute again than this service gives it.",
             field="body",
@@ -112,7 +110,6 @@ async def _checked(context: Context, now: datetime, files: list[IO[bytes]]) -> d
             f" {bounds.memory >> 30} GiB of memory",
             value=failure.reason,
         ) from failure
-    return frames[0].values
 
 
 async def _known(db: AsyncConnection, project_id: UUID, run: _Run) -> dict[str, Any] | None:
@@ -146,7 +143,7 @@ async def _keep(context: Context, db: AsyncConnection, run: _Run, now: datetime)
     """Pool, session, ledger and trajectory, in the transaction of ``db``."""
     values = run.values
     pool_id = await _pool_id(context, db, run)
-    owner = (await db.execute(_OWNER, {"key_id": context.key_id})).scalar_one_or_none()
+    owner = await key_name(db, context.key_id)
     document: dict[str, Any] = values["status"] | {
         "pool_id": f"pool_{pool_id.hex}",
         "owner": owner,
@@ -244,7 +241,6 @@ _POOL = text(
     ORDER BY pool_id LIMIT 1 FOR KEY SHARE
     """
 )
-_OWNER = text("SELECT name FROM keys WHERE key_id = :key_id")
 _INSERT = text(
     """
     INSERT INTO sessions (session_id, project_id, pool_id, plan, plan_digest, seed, commitment,

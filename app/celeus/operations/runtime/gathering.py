@@ -7,6 +7,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Any
 
 from celeus.operations.runtime.workers import Bounds, Child, Files, Frame, WorkerFailed
 
@@ -29,3 +30,18 @@ async def gather(
     finally:
         # The thread then meets the end of the answers
         child.kill()
+
+
+async def only_answer(module: str, job: Frame, bounds: Bounds, files: Files = ()) -> dict[str, Any]:
+    """The values of the only frame that the child answers.
+
+    Raises WorkerFailed where it met a bound, and a refusal where it ended by an error of ours.
+    """
+    frames, failure = await gather(module, lambda: job, bounds, files)
+    if failure is None and len(frames) != 1:
+        failure = WorkerFailed("answer", 0)
+    if failure is None:
+        return frames[0].values
+    if failure.reason == "status":
+        raise failure.refusal from failure
+    raise failure

@@ -43,22 +43,19 @@ class SessionRecord:
 
 def status_document(session: SessionRecord, state: AnySession, pool: Pool) -> dict[str, Any]:
     """The status document as plain JSON values; never contains the seed."""
+    own = {name: getattr(session, name) for name in _SHARED}
+    active_at = None if session.active_at is None else moment(session.active_at)
     header = status.Header(
-        session=f"ses_{session.session_id.hex}",
-        pool=f"pool_{session.pool_id.hex}",
-        lifecycle=session.lifecycle,
-        revision=session.revision,
-        lease_seconds=session.lease_seconds,
-        created_at=moment(session.created_at),
-        ledger_head=session.ledger_head.hex(),
-        name=session.name,
-        contradictions=session.contradictions,
-        origin=session.origin,
-        owner=session.owner,
-        tags=session.tags,
-        active_at=None if session.active_at is None else moment(session.active_at),
-        archived=session.archived,
-        planned_labels=session.planned_labels,
-        seconds_per_label=session.seconds_per_label,
+        **own
+        | {
+            "session": f"ses_{session.session_id.hex}",
+            "pool": f"pool_{session.pool_id.hex}",
+            "created_at": moment(session.created_at),
+            "ledger_head": session.ledger_head.hex(),
+            "active_at": active_at,
+        }
     )
     return status.status_document(header, state, pool)
+
+
+_SHARED = status.Header.__dataclass_fields__.keys() & SessionRecord.__dataclass_fields__.keys()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from celeus.errors import VerificationTooCostly
-from celeus.operations.runtime.gathering import gather
+from celeus.operations.runtime.gathering import only_answer
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed
 
 MODULE = "celeus.operations.certificates.verify_worker"
@@ -38,15 +38,10 @@ async def report_on(
             "files": list(files),
         }
     )
-    frames, failure = await gather(MODULE, lambda: job, bounds, list(files.values()))
-    if failure is None and len(frames) != 1:
-        failure = WorkerFailed("answer", 0)
-    if failure is not None:
-        if failure.reason == "status":
-            raise failure.refusal from failure
+    try:
+        return await only_answer(MODULE, job, bounds, list(files.values()))
+    except WorkerFailed as failure:
         raise _too_costly(failure, bounds) from failure
-    report: dict[str, Any] = frames[0].values
-    return report
 
 
 def _too_costly(failure: WorkerFailed, bounds: Bounds) -> VerificationTooCostly:

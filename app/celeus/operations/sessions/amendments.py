@@ -21,6 +21,7 @@ from celeus.errors import (
     SessionStopped,
     TooManyCorrections,
 )
+from celeus.operations.access.keys import key_name
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.state_cache import CachedSession
@@ -38,15 +39,17 @@ from celeus.operations.sessions.journal import (
 )
 from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import opening_row, with_kinds
-from celeus.operations.sessions.panel.corrections import RatingCorrection, correct_rating
-from celeus.operations.sessions.panel.ratings import rater_of, ratings_in
+from celeus.operations.sessions.panel import (
+    MOST_CORRECTIONS,
+    RatingCorrection,
+    correct_rating,
+    rater_of,
+    ratings_in,
+)
 from celeus.operations.sessions.rounds import Answer, Hand, offer_of, publish
 from celeus.timings import timed
 
 ATTEMPTS = 3
-MOST_CORRECTIONS = 20
-"""Most corrections of a label by its judge: each is an event of the ledger, and all rounds after it
-are folded anew."""
 ROUNDS_AT_ONCE = 2_000
 """Rounds folded beside a session before it is looked at again."""
 STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
@@ -199,7 +202,7 @@ async def _with_author(context: Context, correction: Correction, *, own_only: bo
     if correction.author is not None and not own_only:
         return correction
     async with context.transaction() as db:
-        name = (await db.execute(_NAME, {"key_id": context.key_id})).scalar_one_or_none()
+        name = await key_name(db, context.key_id)
     if name is None or correction.author not in {None, name}:
         raise InvalidValue(
             "a key that only judges signs with its own name",
@@ -362,7 +365,6 @@ _OPEN = text(
     WHERE session_id = :session_id AND project_id = :project_id AND lifecycle <> 'closed'
     """
 )
-_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
 _LAST = text("SELECT last_round FROM labellers WHERE session_id = :session_id AND key_id = :key_id")
 _CORRECTIONS = with_kinds(
     """

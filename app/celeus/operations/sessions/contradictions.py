@@ -13,6 +13,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from celeus.errors import BoundContradicted
+from celeus.operations.access.keys import key_name
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import announce
 from celeus.operations.sessions.event_rows import moment
@@ -47,7 +48,7 @@ async def _keep(context: Context, session_id: UUID, refusal: BoundContradicted) 
         again = any(said.items() <= one.items() for one in kept)
         if again or len(kept) >= MOST_KEPT or journal.lifecycle == "closed":
             return
-        name = (await db.execute(_NAME, {"key_id": context.key_id})).scalar_one_or_none()
+        name = await key_name(db, context.key_id)
         said |= {"key": context.key_id, "author": name, "at": moment(journal.now)}
         journal.contradictions = [*kept, said]
         document = journal.status()
@@ -57,7 +58,6 @@ async def _keep(context: Context, session_id: UUID, refusal: BoundContradicted) 
 
 
 _ITEM = text("SELECT id FROM items WHERE pool_id = :pool_id AND index = :index")
-_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
 _KEEP = text(
     """
     UPDATE sessions SET contradictions = CAST(:kept AS jsonb), status = CAST(:status AS jsonb)

@@ -69,6 +69,15 @@ async def news(
         return document, rows.mappings().all(), reset
 
 
+async def check_session(
+    db: AsyncConnection, project_id: UUID, session_id: UUID, lock: str = ""
+) -> None:
+    """Refuse a session that the project has not; a ``lock`` is held until the transaction ends."""
+    params = {"project_id": project_id, "session_id": session_id}
+    if (await db.execute(text(f"{_THERE} {lock}"), params)).one_or_none() is None:
+        raise SessionNotFound.of(session_id)
+
+
 async def document_of(db: AsyncConnection, project_id: UUID, session_id: UUID) -> dict[str, Any]:
     """The status document in the row of a session of this project."""
     params = {"project_id": project_id, "session_id": session_id}
@@ -79,6 +88,7 @@ async def document_of(db: AsyncConnection, project_id: UUID, session_id: UUID) -
     return document
 
 
+_THERE = "SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id"
 _STATUS = text(
     "SELECT status FROM sessions WHERE session_id = :session_id AND project_id = :project_id"
 )

@@ -1,4 +1,4 @@
-"""Draw the next items of a session, and observe their judgements."""
+"""Draw the next items of a session, observe their judgements, and give draws back."""
 
 import asyncio
 import json
@@ -35,6 +35,8 @@ from celeus.errors import Busy, ObservationConflict, RoundNotHeld
 from celeus.operations.runtime.concurrency import in_thread
 from celeus.operations.runtime.context import Context
 from celeus.operations.runtime.status import announce
+from celeus.operations.sessions import panel
+from celeus.operations.sessions.append import finish
 from celeus.operations.sessions.batching import AfterOthers, Answering, together
 from celeus.operations.sessions.blinding import judged_by, predecessors
 from celeus.operations.sessions.contradictions import keeping_contradictions
@@ -45,12 +47,12 @@ from celeus.operations.sessions.journal import (
     Receipt,
     hands_out,
     is_replay,
+    locked,
     must_not_be_archived,
     must_take_labels,
 )
 from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import Lease, with_kinds
-from celeus.operations.sessions.panel import ratings as panel
 from celeus.settings import Settings
 
 BLIND_WAIT_SECONDS = 10.0
@@ -442,6 +444,36 @@ def _take(
         answered_at = journal.state.answered_at(judgement.round)
         receipts.append(Receipt(journal.shown(judgement.round), answered_at, replayed=replayed))
     return receipts
+
+
+async def release(
+    context: Context,
+    session_id: UUID,
+    worker: str | None,
+    rounds: Collection[int] | None,
+    *,
+    passed: bool = False,
+) -> list[int]:
+    """End leases early; the rounds whose leases ended, in order.
+
+    Of what ``worker`` of the caller's key holds, or, without a worker, of whoever holds it; only of
+    ``rounds`` where these are given. Its holder may still judge it until somebody else has.
+    A rater's turn in a panel is nobody else's, so of these there is nothing to release. What is
+    ``passed`` on comes back to its holder after a lease's time without a judgement, or as soon as
+    there is nothing else for them.
+    """
+    async with locked(context, session_id) as (journal, db):
+        chosen = None if rounds is None else {journal.round_of(it) for it in rounds}
+        released = []
+        for round_, lease in sorted(journal.leases.items()):
+            holders = lease.holders(journal.now)
+            if worker is not None:
+                holders = [holder for holder in holders if holder == (journal.key, worker)]
+            if holders and (chosen is None or round_ in chosen):
+                journal.release(round_, holders, passed=passed)
+                released.append(round_)
+        await finish(db, journal)
+        return [journal.shown(it) for it in released]
 
 
 def lease_draws(journal: Journal, wish: Wish) -> list[Lease]:

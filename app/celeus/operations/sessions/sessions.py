@@ -11,10 +11,10 @@ from typing import Any, Literal
 from uuid import UUID
 
 import orjson
-import uuid_utils
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
+from uuid_utils.compat import uuid7
 
 from celeus.core.certificate.chain import chain_start
 from celeus.core.ledger import Change
@@ -98,7 +98,7 @@ async def open_session(
     plan = await asyncio.to_thread(plan_of, opening.request, pool, commitment(seed))
     state = await asyncio.to_thread(begin_session, plan, pool, seed)
     state.question.check_budget(plan.budget)
-    session_id = UUID(bytes=uuid_utils.uuid7().bytes)
+    session_id = uuid7()
     lease_seconds = opening.lease_seconds or context.settings.lease_seconds_default
     async with context.states.hold(session_id) as slot:
         async with transaction_of(context, once) as db:

@@ -7,18 +7,13 @@ from typing import Any, Self
 from uuid import UUID
 
 import orjson
-import uuid_utils
 from sqlalchemy import RowMapping, text
 from sqlalchemy.ext.asyncio import AsyncConnection
+from uuid_utils.compat import uuid7
 
-from celeus.errors import (
-    DeliveryNotFound,
-    SessionNotFound,
-    TooManyWebhooks,
-    WebhookDisabled,
-    WebhookNotFound,
-)
+from celeus.errors import DeliveryNotFound, TooManyWebhooks, WebhookDisabled, WebhookNotFound
 from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.history import check_session
 from celeus.operations.webhooks.deliveries import LEASE_SECONDS, DueMessage
 from celeus.operations.webhooks.messages import message, new_secret, written
 
@@ -100,7 +95,7 @@ async def create_webhook(context: Context, wanted: WebhookSettings) -> Webhook:
     await _check_address(context, wanted.url)
     secret = new_secret()
     async with context.transaction() as db:
-        await _check_session(db, context.project_id, wanted.session_id)
+        await _hold_session(db, context.project_id, wanted.session_id)
         # Several at once count one after the other
         await db.execute(_TURN, {"project": str(context.project_id)})
         count = (await db.execute(_COUNT, {"project_id": context.project_id})).scalar_one()
@@ -110,7 +105,7 @@ async def create_webhook(context: Context, wanted: WebhookSettings) -> Webhook:
                 rule=f"at most {MOST_WEBHOOKS} in a project",
             )
         params = {
-            "webhook_id": UUID(bytes=uuid_utils.uuid7().bytes),
+            "webhook_id": uuid7(),
             "project_id": context.project_id,
             "session_id": wanted.session_id,
             "url": wanted.url,
@@ -150,7 +145,7 @@ async def change_webhook(context: Context, webhook_id: UUID, changes: Mapping[st
         await _check_address(context, changes["url"])
     async with context.transaction() as db:
         row = await _row(db, context.project_id, webhook_id, lock=True)
-        await _check_session(db, context.project_id, changes.get("session_id"))
+        await _hold_session(db, context.project_id, changes.get("session_id"))
         values = {name: row[name] for name in ("url", "events", "format", "session_id")}
         values |= {name: value for name, value in changes.items() if name in values}
         active = changes.get("active")
@@ -248,12 +243,10 @@ async def _row(
     return row
 
 
-async def _check_session(db: AsyncConnection, project_id: UUID, session_id: UUID | None) -> None:
-    if session_id is None:
-        return
-    params = {"session_id": session_id, "project_id": project_id}
-    if (await db.execute(_SESSION, params)).scalar_one_or_none() is None:
-        raise SessionNotFound.of(session_id)
+async def _hold_session(db: AsyncConnection, project_id: UUID, session_id: UUID | None) -> None:
+    """Let nobody delete the session before its webhook is there."""
+    if session_id is not None:
+        await check_session(db, project_id, session_id, "FOR KEY SHARE")
 
 
 def _not_found(webhook_id: UUID) -> WebhookNotFound:
@@ -264,13 +257,6 @@ def _not_found(webhook_id: UUID) -> WebhookNotFound:
 
 _TURN = text("SELECT pg_advisory_xact_lock(5151, hashtext(:project))")
 _COUNT = text("SELECT count(*) FROM webhooks WHERE project_id = :project_id")
-# The lock lets nobody delete the session before its webhook is there
-_SESSION = text(
-    """
-    SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id
-    FOR KEY SHARE
-    """
-)
 _INSERT = text(
     """
     INSERT INTO webhooks (webhook_id, project_id, session_id, url, format, events, secret)

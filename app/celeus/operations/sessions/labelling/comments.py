@@ -11,9 +11,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.session.outcome import Judgement
-from celeus.errors import SessionNotFound
 from celeus.operations.runtime.context import Context, one_snapshot
-from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.history import check_session, document_of
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.ledger import with_kinds
 
@@ -67,11 +66,9 @@ async def erase_comments(
     context: Context, session_id: UUID, round_: int | None, key_id: str | None
 ) -> int:
     """Erase comments for good, on a round, of a key, or both; how many there were."""
-    params = {"session_id": session_id, "project_id": context.project_id}
     async with context.transaction() as db:
         # Whoever judges meanwhile waits for this lock, or is seen
-        if (await db.execute(_LOCK, params)).one_or_none() is None:
-            raise SessionNotFound.of(session_id)
+        await check_session(db, context.project_id, session_id, "FOR UPDATE")
         chosen = {"session_id": session_id, "round": round_, "key_id": key_id}
         return len((await db.execute(_ERASE, chosen)).all())
 
@@ -102,12 +99,6 @@ _LIST = with_kinds(
     LEFT JOIN keys ON keys.key_id = comments.key_id
     WHERE comments.session_id = :session_id AND comments.round > :after
     ORDER BY comments.round FETCH FIRST :limit ROWS WITH TIES
-    """
-)
-_LOCK = text(
-    """
-    SELECT true FROM sessions WHERE session_id = :session_id AND project_id = :project_id
-    FOR UPDATE
     """
 )
 _ERASE = text(

@@ -12,6 +12,7 @@ from celeus.core.pools.named_levels import Level
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
+from celeus.operations.access.keys import key_name
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.labelling.instructions import beginning
 from celeus.store.database import planned_rows
@@ -116,7 +117,7 @@ async def list_tasks(context: Context, most: int) -> list[OwnTask]:
         "most": most,
     }
     async with context.transaction() as db:
-        params["key_name"] = await db.scalar(_KEY_NAME, {"key_id": context.key_id})
+        params["key_name"] = await key_name(db, context.key_id)
         rows = await planned_rows(db, _TASKS.bindparams(**params))
     return [
         OwnTask(
@@ -146,7 +147,6 @@ def _name(name: str, systems: AnySystems | None) -> str:
     return SEVERAL if isinstance(systems, Lineup) else NEUTRAL
 
 
-_KEY_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
 _TASK = text(
     """
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,

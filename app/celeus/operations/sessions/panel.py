@@ -1,16 +1,16 @@
-"""Take what single raters of a panel say, and hand out the rounds in which it is their turn.
+"""Sessions whose items several raters judge: take what each says, correct it, hand out turns.
 
 A rating is an event of the ledger; once a round's protocol has come to an outcome, that is its
 judgement, an event of its own in the same transaction. A turn stays with its rater however long
 they take: were it to pass on, who judges an item would depend on who is slow with it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import RowMapping, text
+from sqlalchemy import RowMapping
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Observation, Rating, Unjudgeable
@@ -18,7 +18,15 @@ from celeus.core.session.correction import Ahead
 from celeus.core.session.outcome import Judgement, Loss, Said, detail_of, words_of
 from celeus.core.session.panel import Outcome, Ratings
 from celeus.core.session.question import View
-from celeus.errors import InvalidValue, ObservationConflict, RoundNotHeld
+from celeus.errors import (
+    InvalidValue,
+    NotLastLabel,
+    ObservationConflict,
+    RoundNotHeld,
+    RoundNotJudged,
+    TooManyCorrections,
+)
+from celeus.operations.access.keys import key_name
 from celeus.operations.sessions.blinding import predecessors
 from celeus.operations.sessions.journal import Journal, Receipt, hands_out, must_take_labels
 from celeus.operations.sessions.ledger import Lease, with_kinds
@@ -26,6 +34,12 @@ from celeus.settings import Settings
 
 NOBODY = "The raters came to no judgement."
 """Why a round is unjudgeable that its raters leave undecided."""
+
+MOST_CORRECTIONS = 20
+"""Most corrections of a label by its judge: each is an event of the ledger, and all rounds after it
+are folded anew."""
+NOT_SAID = frozenset({"key", "worker", "rater", "turn"})
+"""Members of a rating's detail that are not its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,7 @@ async def rater_of(
 
     A key with a rater's name speaks for that rater alone. Refuses who is not of the panel.
     """
-    name = (await db.execute(_NAME, {"key_id": journal.key_id})).scalar_one_or_none()
+    name = await key_name(db, journal.key_id)
     for candidate in (name, worker):
         if candidate is not None and candidate in ratings.panel:
             return str(candidate)
@@ -244,7 +258,104 @@ def _conflict(journal: Journal, round_: int) -> ObservationConflict:
     )
 
 
-_NAME = text("SELECT name FROM keys WHERE key_id = :key_id")
+@dataclass(frozen=True, slots=True)
+class RatingCorrection:
+    """A judgement that takes the place of a rater's earlier one; ``words`` are its detail.
+
+    ``worker`` names the rater where the key's name does not; ``own_only``: of this very key.
+    """
+
+    judgement: Judgement
+    words: Mapping[str, Any]
+    worker: str | None
+    own_only: bool
+
+
+async def correct_rating(
+    db: AsyncConnection, journal: Journal, correction: RatingCorrection
+) -> Receipt | None:
+    """The receipt of a correction of a rating; None where it is the loss of a round that is meant.
+
+    The same correction again gets the receipt of the first. Refuses one of a turn that is over, and
+    one by which another rater had been asked who has judged meanwhile. With ``own_only`` the rating
+    must have been given with this very key, and its round not be decided.
+    """
+    judgement, worker = correction.judgement, correction.worker
+    ratings, round_ = ratings_in(journal), judgement.round
+    if ratings is None or not (correction.own_only or worker or ratings.is_open(round_)):
+        return None
+    rater = await rater_of(db, journal, ratings, worker)
+    turn = judgement.turn or 1
+    rows = [
+        row
+        for row in await said_before(db, journal, rater, [round_])
+        if row["detail"].get("turn", 1) == turn
+    ]
+    if rows and _repeats(rows[-1], correction.words, judgement):
+        return Receipt(journal.shown(round_), rows[-1]["sequence"], replayed=True)
+    _must_be_corrigible(journal, round_, rows, own_only=correction.own_only)
+    rating = Rating(round_, rater, checked_loss(journal, judgement), turn)
+    try:
+        decided = ratings.with_rating(rating).decided
+    except InvalidValue:
+        if correction.own_only:
+            # Whether it is decided, or others have judged in consequence, is not told
+            raise _not_own(journal, round_) from None
+        raise
+    rounds = journal.state.rounds_to_fold({round_}) if decided else 0
+    detail = dict(correction.words) | {"worker": worker or rater}
+    sequence = await journal.step(rounds, lambda: append(journal, rating, detail))
+    return Receipt(journal.shown(round_), sequence, replayed=False)
+
+
+def _repeats(row: RowMapping, words: Mapping[str, Any], judgement: Judgement) -> bool:
+    said = {name: value for name, value in row["detail"].items() if name not in NOT_SAID}
+    return said == words and judgement.loss in {None, row["loss"]}
+
+
+def _must_be_corrigible(
+    journal: Journal, round_: int, rows: Sequence[RowMapping], *, own_only: bool
+) -> None:
+    """Refuse to correct what is decided, what was not said, or what is another's."""
+    ratings = ratings_in(journal)
+    is_open = ratings is not None and ratings.is_open(round_)
+    decided = round_ <= journal.state.drawn and not is_open
+    mine = bool(rows) and rows[-1]["detail"].get("key") == journal.key_id
+    if own_only and (decided or not mine):
+        raise _not_own(journal, round_)
+    if decided:
+        raise InvalidValue(
+            "The round is decided: what its raters have come to is corrected in nobody's name.",
+            field="worker",
+            rule="left out of a correction of a round that is decided",
+        )
+    if not rows:
+        number = journal.shown(round_)
+        raise RoundNotJudged(
+            f"this rater has not judged round {number} in this turn",
+            field="round",
+            rule="a round that this rater has judged",
+            value=number,
+        )
+    if len(rows) > MOST_CORRECTIONS:
+        raise journal.refusal(
+            TooManyCorrections,
+            round_,
+            f"was corrected {MOST_CORRECTIONS} times",
+            f"at most {MOST_CORRECTIONS} corrections of a judgement",
+        )
+
+
+def _not_own(journal: Journal, round_: int) -> NotLastLabel:
+    return journal.refusal(
+        NotLastLabel,
+        round_,
+        "is not one that this key has judged and that is still open; correcting it needs a key with"
+        " scope manage",
+        "a round judged with this key and not decided",
+    )
+
+
 _SAID = with_kinds(
     """
     SELECT sequence, round, loss, detail FROM events

@@ -1,1 +1,0 @@
-"""Sessions whose items several raters of a panel judge, by a protocol."""

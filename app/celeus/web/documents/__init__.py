@@ -1,1 +1,0 @@
-"""The documentation as the service shows it: Markdown rendered to pages."""

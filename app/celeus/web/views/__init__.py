@@ -1,1 +1,0 @@
-"""One module a page: what it shows and what its forms do."""
