@@ -15,7 +15,6 @@ from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import MixtureProposal, StratifiedProposal, draw_orders
-from celeus.core.session.engine import PublishedEngine, StratifiedEngine
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import Session, begin_mean
 from celeus.simulation.sessions import Truth, oracle_scores
@@ -113,10 +112,9 @@ class Walk:
 def _unchanging(state: Session[Mean]) -> Iterator[object]:
     """What the steps of a session leave as it is."""
     engine = state.question.engine
-    if isinstance(engine, StratifiedEngine):
-        yield from (engine.strata, engine.bounds, engine.item_weight)
-    elif isinstance(engine, PublishedEngine):
-        yield from (engine.surrogate, engine.bounds, engine.proposal.weight)
+    yield from (*engine.fixed, engine.bounds, engine.item_weight)
+    if isinstance(engine.proposal, MixtureProposal):
+        yield engine.proposal.weight
 
 
 def alike(walk: Walk, draws: Iterable[Draw]) -> list[tuple[float, Draw]]:

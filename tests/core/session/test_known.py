@@ -18,6 +18,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import KNOWN, MixtureProposal, StratifiedProposal
+from celeus.core.session.engine import strata_for
 from celeus.core.session.rounds import PENDING
 from celeus.errors import BoundContradicted, NothingToJudge, Refusal
 from celeus.simulation.sessions import Truth
@@ -191,7 +192,7 @@ def test_many_bounds_still_make_few_strata() -> None:
     scores = Scores(chance.random(items), np.zeros(items), lower=lower, upper=upper)
     walk = open_walk(Truth(loss, scores), policy_named("sharp"), Claim(precision=0.1))
     walk.go(50)
-    strata = walk.state.question.engine.strata  # type: ignore[attr-defined]
+    strata = strata_for(walk.plan, scores)
     assert strata.count <= 40
     assert (strata.lower[strata.code] <= lower).all()
     assert (strata.upper[strata.code] >= upper).all()

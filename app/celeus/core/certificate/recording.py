@@ -8,6 +8,7 @@ signal for whatever loss the item might have had.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,7 @@ from celeus.core.sampling.calibration import NO_FIT, Fit
 from celeus.core.sampling.predictors import Expectation, Label, Predictor
 from celeus.core.sampling.proposals import ProposedDraw, shares_adapt
 from celeus.core.sampling.sums import RunningSum
-from celeus.core.session.engine import first_fold
-from celeus.core.session.fold import Fold
+from celeus.core.session.engine import Engine
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.int32]
@@ -139,21 +139,14 @@ class RecordedProposal:
         self._taken.add(item)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedEngine:
+def recorded_engine(
+    plan: Plan, recorded: FoldRecord, losses: Sequence[float | None], strata: int
+) -> Engine:
     """The engine of a session whose pool is not at hand; ``strata`` of its draws, 0 of none."""
-
-    plan: Plan
-    recorded: FoldRecord
-    losses: Sequence[float | None]
-    strata: int
-    proposal: RecordedProposal = field(default_factory=RecordedProposal)
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether draws depend on the losses judged before."""
-        return shares_adapt(self.plan.beta, self.strata)
-
-    def fold(self) -> Fold:
-        """The fold before its first round."""
-        return first_fold(self.plan, RecordedPredictor(self.plan, self.recorded, self.losses))
+    return Engine(
+        plan,
+        RecordedProposal(),
+        shares_adapt(plan.beta, strata),
+        partial(RecordedPredictor, plan, recorded, losses),
+        fixed=(recorded,),
+    )

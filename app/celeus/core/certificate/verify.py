@@ -33,7 +33,7 @@ from celeus.core.certificate.read import (
     recorded_of,
 )
 from celeus.core.certificate.read_ledger import Transcript
-from celeus.core.certificate.recording import RecordedEngine
+from celeus.core.certificate.recording import recorded_engine
 from celeus.core.certificate.replay import (
     Evidence,
     begun,
@@ -443,7 +443,7 @@ class _Inspection:
             self.report.unchecked |= missing
             with self._checking("rounds"):
                 losses = transcript.outcomes[: transcript.folded]
-                engine = RecordedEngine(plan, recorded, losses, transcript.strata)
+                engine = recorded_engine(plan, recorded, losses, transcript.strata)
                 session = Session.of(Mean.begun(plan, engine, seed or b""), b"")
                 self._rounds(session.replay(transcript.events), transcript)
             return session
