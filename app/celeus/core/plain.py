@@ -38,14 +38,14 @@ DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
 
 
-class Mismatch(Exception):
-    """A document claims at ``where`` something else than what was found."""
+class Mismatch(ValueError):
+    """A document or a ledger claims at ``where`` something else than what was found."""
 
     def __init__(self, where: str, claimed: object, found: object) -> None:
-        super().__init__(where)
         self.where = where
         self.claimed = report_value(claimed)
         self.found = report_value(found)
+        super().__init__(f"{where} is {self.claimed!r} and should be {self.found!r}")
 
 
 def report_value(value: object) -> str | float | int | bool | None:

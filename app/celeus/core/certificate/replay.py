@@ -17,7 +17,7 @@ from celeus.core.certificate.parsing import EXCERPT
 from celeus.core.certificate.read_ledger import Transcript
 from celeus.core.interval import Interval
 from celeus.core.ledger import Amendment, Draw, Event, Observation
-from celeus.core.plain import Mismatch, Object, Plain, equal, same
+from celeus.core.plain import Mismatch, Object, Plain, equal, refusals, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
@@ -33,7 +33,6 @@ from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.question import AnyPlan
-from celeus.core.session.recorded import LedgerDiffers
 from celeus.core.session.session import AnySession, Session, begin_session
 from celeus.core.session.table.table_question import Table
 from celeus.errors import Refusal
@@ -301,10 +300,8 @@ def known_by_label(pool: Pool) -> set[str]:
 def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
     """The scores of every item before its loss; None when that takes a pool not at hand."""
     if pool is not None:
-        try:
+        with refusals("plan"):
             return scores(pool, plan.strategy)
-        except Refusal as refusal:
-            raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
     stated = plan.known is not None or plan.weights is not None
     if plan.policy.uses_scores or stated or plan.items > MOST_ITEMS_UNSEEN:
         return None
@@ -319,12 +316,8 @@ def begun(plan: TablePlan, pool: Pool, seed: bytes | None) -> Session[Table]: ..
 def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession: ...
 def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession:
     """The session of a plan on its pool before the first draw; Mismatch where they do not agree."""
-    try:
+    with refusals("plan"):
         return begin_session(plan, pool, seed or b"")
-    except LedgerDiffers as differs:
-        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
-    except Refusal as refusal:
-        raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
 
 
 def replay_ledger(session: AnySession, events: Iterable[Event], *, seeded: bool) -> None:
@@ -340,8 +333,6 @@ def replay_ledger(session: AnySession, events: Iterable[Event], *, seeded: bool)
                 session.check_draw(event, seeded=seeded)
             session.enter(event)
         session.fold()
-    except LedgerDiffers as differs:
-        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
     except Refusal as refusal:
         where = f"ledger[{session.sequence - 1}].{refusal.field}"
         raise Mismatch(where, refusal.value, refusal.rule) from refusal

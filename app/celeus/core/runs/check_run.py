@@ -227,6 +227,8 @@ def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) ->
             check_bounds(plan, pool, transcript)
         session = begun(plan, pool, seed)
         replay_ledger(session, transcript.events, seeded=True)
+    except Mismatch:
+        raise
     except (ArithmeticError, ValueError) as error:
         rule = f"numbers that a session leads to ({str(error)[:200]})"
         raise Mismatch("ledger", None, rule) from error

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from copy import deepcopy
 from heapq import nlargest
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from celeus.core.ledger import (
 from celeus.core.multiplicity.promises import Promises, promises
 from celeus.core.multiplicity.selection import Closure, shown_level
 from celeus.core.pause import pause
+from celeus.core.plain import Mismatch, equal
 from celeus.core.plans.stopping import (
     Answer,
     Decision,
@@ -34,15 +35,13 @@ from celeus.core.plans.stopping import (
     rounding,
 )
 from celeus.core.plans.table_plan import TableClaim, TablePlan, TableWish, claims_of, table_for
-from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.table_pool import Mask
 from celeus.core.pools.table_pool import Table as PoolTable
 from celeus.core.sampling.calibration import Fit
-from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
+from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
 from celeus.core.session.question import JointQuestion, View
-from celeus.core.session.recorded import LedgerDiffers, same
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
 from celeus.core.session.table.table_calibration import TableCalibration
@@ -70,6 +69,11 @@ class Table(JointQuestion):
     of the answers yes under the account ``closed``, by the places of claim and question. ``bets``
     are those of every claim's next round.
     """
+
+    purpose: ClassVar = "makes a table of claims"
+    folded: int
+    plan: TablePlan
+    proposal: StratifiedProposal
 
     __slots__ = (
         "_calibration",
@@ -281,16 +285,6 @@ class Table(JointQuestion):
         return promises(plan.account, plan.alpha, count)
 
     @property
-    def purpose(self) -> str:
-        """The words for what such a session does."""
-        return "makes a table of claims"
-
-    @property
-    def orders_answers(self) -> bool:
-        """False: one answer is judged."""
-        return False
-
-    @property
     def adaptive(self) -> bool:
         """Whether draws depend on the losses folded before.
 
@@ -303,11 +297,6 @@ class Table(JointQuestion):
         cells = self.cells
         uneven = self.plan.beta < 1.0 or (lacking and cells.start.size > 1)
         return cells.count > 1 and uneven
-
-    @property
-    def is_open(self) -> bool:
-        """True: any item left narrows an interval."""
-        return True
 
     def bets_per_round(self, rule: StoppingRule) -> int:
         """Bets that folding the next round may place, were it to fall into the largest claims."""
@@ -334,24 +323,17 @@ class Table(JointQuestion):
         return Known(self.proposal.left, self._calibration.fits)
 
     @property
-    def _q(self) -> Floats:
+    def q(self) -> Floats:
+        """The probability of an item left in every cell."""
         fits = self._calibration.fits
         if len(self.claims) == 1:
             return self.proposal.strata_q(Fit(fits.mean[0], fits.moment[0]))
         return allocate(self.cells, self._wants, fits.moment, self.proposal.left, self.plan.beta)
 
-    def choose(self, coin: float) -> ProposedDraw:
-        """The next item with its probabilities."""
-        return self.proposal.pick(coin, self._q)
-
-    def chance(self, item: int) -> ProposedDraw:
-        """An item left, with the probabilities it would be drawn with now."""
-        return self.proposal.at(item, self._q)
-
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""
         if draw.strata_q is None:
-            raise LedgerDiffers("strata_q", None, "the probability of an item of each cell")
+            raise Mismatch("strata_q", None, "the probability of an item of each cell")
         claims = tuple(self._of_cell[int(self.cells.strata.code[draw.item])])
         for at in claims:
             self.claims[at].draw(draw, self._known)
@@ -367,13 +349,8 @@ class Table(JointQuestion):
     def enter(self, event: Rating | Addition) -> None:
         """Add a claim."""
         if isinstance(event, Rating):
-            raise LedgerDiffers("ledger", event, "draw, losses, change or claim")
+            raise Mismatch("ledger", event, "draw, losses, change or claim")
         self.add(TableClaim.asked(event))
-
-    def follow(self, rounds: Rounds, most: int) -> None:
-        """Fold every judged round before the first unjudged one, at most ``most`` of them."""
-        for _ in range(min(rounds.ready - self.folded, most)):
-            self.fold(rounds.losses(self.folded))
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """One answer: all claims have what was asked for."""
@@ -394,16 +371,6 @@ class Table(JointQuestion):
         names = [metrics[at].name for at in known]
         losses = losses_by_metric(pool, item, judgement, metrics, names)
         return self.check(item, losses)
-
-    def presented(self, item: Item, round_: int) -> dict[str, Any]:
-        """The item: one answer is judged."""
-        del round_
-        return {"item": item}
-
-    def arrangement(self, round_: int, item: int) -> dict[str, str]:
-        """Empty: one answer is judged."""
-        del round_, item
-        return {}
 
     def check(self, item: int, losses: Sequence[float | None]) -> Losses:
         """The losses themselves, where an item may have them; refused by name otherwise."""
@@ -492,12 +459,12 @@ class Table(JointQuestion):
 
 
 def check_plan(plan: TablePlan, table: PoolTable) -> None:
-    """Raise LedgerDiffers unless the table is as the plan says."""
-    same("plan.items", plan.items, table.items)
-    same("plan.metrics", plan.metrics, table.metrics)
-    same("plan.drawable", plan.drawable, int(table.drawable.sum()))
+    """Raise Mismatch unless the table is as the plan says."""
+    equal("plan.items", plan.items, table.items)
+    equal("plan.metrics", plan.metrics, table.metrics)
+    equal("plan.drawable", plan.drawable, int(table.drawable.sum()))
     due = claims_of(TableWish(), table_for(plan.small_groups, table))
-    same("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
+    equal("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
 
 
 def _fact(claim: TableClaim) -> tuple[object, ...]:
