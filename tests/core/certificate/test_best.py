@@ -1,6 +1,5 @@
 """Certificates of the best of several systems: what is forged about them is found out."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -8,32 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.core.certificate.chain import chain_head, chain_start
-from celeus.core.certificate.document import signed
-from celeus.core.certificate.read import header_digest
 from celeus.core.certificate.verify import verify
-from celeus.core.plans.best_plan import BestPlan, make_best
+from celeus.core.plans.best_plan import make_best
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_session
-from tests.core.certifying import KEY, SEED, SESSION
+from tests.core.certifying import SEED, forged, where_of
 from tests.core.contending import Best
 
 Document = dict[str, Any]
-
-
-def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
-    """Signed anew by the issuer, digests and chain made anew as well."""
-    body: Document = json.loads(data)
-    del body["signature"]
-    change(body)
-    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
-    plan = BestPlan.from_dict(body["plan"])
-    body["plan_digest"] = plan.digest
-    start = chain_start(SESSION, bytes.fromhex(plan.digest))
-    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
-    return signed(body, KEY)
 
 
 @pytest.mark.parametrize("final", [False, True])
@@ -189,9 +172,7 @@ def _other_beta(body: Document) -> None:
 def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
     best = Best().go()
     data = forged(best.certificate(), change)
-    difference = verify(data, best.evidence).difference
-    assert difference is not None
-    assert where in difference.where
+    assert where in where_of(verify(data, best.evidence))
 
 
 def _turn(body: Document) -> None:
@@ -209,9 +190,10 @@ def test_answers_shown_in_another_order_are_found(
     change: Callable[[Document], None], judged: str
 ) -> None:
     best = Best(judged).go(5)
-    difference = verify(forged(best.certificate(), change), best.evidence).difference
-    assert difference is not None
-    assert difference.where == "the order of round 1"
+    assert (
+        where_of(verify(forged(best.certificate(), change), best.evidence))
+        == "the order of round 1"
+    )
 
 
 def _pool_with(best: Best, **columns: Any) -> Pool:  # noqa: ANN401
@@ -227,9 +209,10 @@ def test_a_known_item_that_is_not_is_found() -> None:
     best.pool = _pool_with(best, known=known)
     best.plan = replace(best.plan, pool_digest=best.pool.digest)
     best.state = begin_session(best.plan, best.pool, SEED)
-    difference = verify(best.go(5).certificate(), best.evidence, items=best.lines).difference
-    assert difference is not None
-    assert difference.where == "pool.columns.known"
+    assert (
+        where_of(verify(best.go(5).certificate(), best.evidence, items=best.lines))
+        == "pool.columns.known"
+    )
 
 
 def test_answers_that_are_not_the_same_are_found_with_the_items() -> None:
@@ -255,6 +238,4 @@ def test_a_pool_of_another_number_of_systems_is_found() -> None:
     best.pool = _pool_with(best, surrogates=best.pool.columns["surrogates"][:, :3].copy())
     best.plan = replace(best.plan, pool_digest=best.pool.digest)
     best.state.question.plan = best.plan
-    difference = verify(best.go(3).certificate(), best.evidence).difference
-    assert difference is not None
-    assert difference.where == "pool.columns.surrogates"
+    assert where_of(verify(best.go(3).certificate(), best.evidence)) == "pool.columns.surrogates"

@@ -11,8 +11,17 @@ from celeus.core.certificate.verify import verify
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.score import Score
-from tests.core.certificate.test_weights import judged, restated
-from tests.core.certifying import Case, World, named_world, opened, paired_world, zero_one_world
+from tests.core.certificate.test_weights import judged
+from tests.core.certifying import (
+    Case,
+    World,
+    named_world,
+    opened,
+    paired_world,
+    restated,
+    where_of,
+    zero_one_world,
+)
 
 Document = dict[str, Any]
 
@@ -100,18 +109,14 @@ def test_a_forged_score_is_found_in_what_the_issuer_signed(
 ) -> None:
     body = named()
     forge(body)
-    difference = verify(restated(body)).difference
-    assert difference is not None
-    assert difference.where.startswith(where), difference
+    assert where_of(verify(restated(body))).startswith(where)
 
 
 def test_another_name_for_the_pool_is_found_beside_its_columns() -> None:
     body = named()
     for part in ("plan", "pool", "claim"):
         body[part]["score"]["name"] = "recall"
-    difference = verify(restated(body), named_world().evidence).difference
-    assert difference is not None
-    assert difference.where == "pool.score.name"
+    assert where_of(verify(restated(body), named_world().evidence)) == "pool.score.name"
 
 
 @pytest.mark.parametrize(
@@ -127,18 +132,14 @@ def test_another_name_for_the_pool_is_found_beside_its_columns() -> None:
 def test_scores_that_cannot_be_are_found(score: object, where: str) -> None:
     body = named(zero_one_world(200))
     body["pool"]["score"] = score
-    difference = verify(restated(body)).difference
-    assert difference is not None
-    assert difference.where.startswith(where)
+    assert where_of(verify(restated(body))).startswith(where)
 
 
 def test_a_preference_has_no_score() -> None:
     case: Case = opened(paired_world(60), claim=Claim(precision=0.2))
     body = json.loads(case.certificate())
     body["pool"]["score"] = {"name": "win rate", "better": "higher", "unit": "share"}
-    difference = verify(restated(body)).difference
-    assert difference is not None
-    assert difference.where == "pool.score"
+    assert where_of(verify(restated(body))) == "pool.score"
 
 
 def test_a_pool_is_another_by_the_name_of_its_score() -> None:

@@ -4,23 +4,19 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import pytest
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.chain import chain_head, chain_start
-from celeus.core.certificate.document import signed
-from celeus.core.certificate.read import header_digest
-from celeus.core.certificate.table.table_checks import check_table_pool
+from celeus.core.certificate.pool_checks import Evidence, check_table_pool
 from celeus.core.certificate.verify import verify
 from celeus.core.plain import Mismatch
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
-from tests.core.certifying import KEY, SESSION
-from tests.core.tabling import WISHES, Tabled, added_later, evidence_of
+from tests.core.certifying import forged, where_of
+from tests.core.tabling import WISHES, Tabled, added_later
 
 Document = dict[str, Any]
 
@@ -32,18 +28,6 @@ def issued(account: str = "each", *, final: bool = True) -> tuple[Tabled, bytes]
     if not final:
         tabled.enter(tabled.state.propose())
     return tabled, tabled.certificate(final=final)
-
-
-def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
-    """Signed anew by the issuer, digests and chain made anew as well."""
-    body: Document = json.loads(data)
-    del body["signature"]
-    change(body)
-    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
-    body["plan_digest"] = plan_digest = sha256(canonical_json(body["plan"])).hexdigest()
-    start = chain_start(SESSION, bytes.fromhex(plan_digest))
-    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
-    return signed(body, KEY)
 
 
 @cache
@@ -313,9 +297,7 @@ def _precision(body: Document) -> None:
 )
 def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
     tabled, data = issued()
-    difference = verify(forged(data, change), tabled.evidence).difference
-    assert difference is not None
-    assert where in difference.where
+    assert where in where_of(verify(forged(data, change), tabled.evidence))
 
 
 def _unproven(body: Document) -> None:
@@ -336,9 +318,7 @@ def test_what_the_account_alone_promises_is_checked(
     account: str, change: Callable[[Document], None], where: str
 ) -> None:
     tabled, data = issued(account)
-    difference = verify(forged(data, change), tabled.evidence).difference
-    assert difference is not None
-    assert where in difference.where
+    assert where in where_of(verify(forged(data, change), tabled.evidence))
 
 
 @pytest.mark.parametrize(
@@ -357,9 +337,7 @@ def test_another_column_is_found(column: str, item: int, value: float) -> None:
     other = tabled.pool.columns[column].copy()
     other[item] = value
     pool = replace(tabled.pool, columns={**tabled.pool.columns, column: other})
-    difference = verify(data, evidence_of(pool)).difference
-    assert difference is not None
-    assert "pool" in difference.where
+    assert "pool" in where_of(verify(data, Evidence.of(pool)))
 
 
 def test_another_group_of_an_item_is_found_however_the_pool_is_sealed() -> None:
@@ -373,7 +351,7 @@ def test_another_group_of_an_item_is_found_however_the_pool_is_sealed() -> None:
     def reseal(body: Document) -> None:
         body["pool"] = json.loads(canonical_json(replace(other.pool, columns=columns).header()))
 
-    evidence = evidence_of(replace(tabled.pool, columns=columns))
+    evidence = Evidence.of(replace(tabled.pool, columns=columns))
     assert verify(forged(data, reseal), evidence).difference is not None
 
 
@@ -521,9 +499,7 @@ def test_a_claim_forged_to_be_added_otherwise_is_found(
     change: Callable[[Document], None], where: str
 ) -> None:
     tabled, data = later()
-    difference = verify(forged(data, change), tabled.evidence).difference
-    assert difference is not None
-    assert where in difference.where
+    assert where in where_of(verify(forged(data, change), tabled.evidence))
 
 
 def _plain(**columns: list[float]) -> Pool:

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from celeus.core.betting.signals import Range
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.best.best_checks import best_plan_of
 from celeus.core.certificate.members import COLUMNS, OTHER
 from celeus.core.certificate.parsing import numbers
 from celeus.core.certificate.recording import FoldRecord
-from celeus.core.certificate.table.table_checks import table_plan_of
 from celeus.core.plain import (
     DIGEST,
     Mismatch,
@@ -30,12 +28,15 @@ from celeus.core.plain import (
     text,
     whole,
 )
+from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import METHOD_VERSION, Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import PoolHeader
 from celeus.core.pools.score import Score, declared_score
 from celeus.core.pools.systems import AnySystems, Lineup, Systems
+from celeus.core.pools.table_pool import sole_metric
 from celeus.core.session.question import AnyPlan
 
 Floats = NDArray[np.float64]
@@ -85,12 +86,38 @@ def plan_of(value: object, header: PoolHeader) -> AnyPlan:
     plan: AnyPlan
     with refusals("plan"):
         if "table" in values:
-            plan = table_plan_of(values, header)
+            plan = _table_plan_of(values, header)
         elif isinstance(header.systems, Lineup):
-            plan = best_plan_of(values, header.systems, header)
+            plan = _best_plan_of(values, header.systems, header)
         else:
             plan = _mean_plan_of(Plan.from_dict(values, "plan"), header)
     same("plan", values, plan.to_dict())
+    return plan
+
+
+def _best_plan_of(values: Object, lineup: Lineup, header: PoolHeader) -> BestPlan:
+    """The plan in ``values``; Mismatch where no session on such a pool has it."""
+    plan, scale = BestPlan.from_dict(values, "plan"), header.loss
+    equal("plan.items", plan.items, header.items)
+    same("plan.systems", list(plan.systems), list(lineup.names))
+    for name, end in (("lower", scale.lower), ("upper", scale.upper)):
+        equal(f"plan.{name}", getattr(plan, name), end)
+    return plan
+
+
+def _table_plan_of(values: Object, header: PoolHeader) -> TablePlan:
+    """The plan in ``values``; Mismatch where no session on such a pool has it."""
+    metrics = header.metrics or (sole_metric(header.loss, header.score),)
+    due = [metric.to_dict() for metric in metrics]
+    same("plan.metrics", values.get("metrics", due), due)
+    plan = TablePlan.from_dict(values, "plan")
+    equal("plan.items", plan.items, header.items)
+    names = {metric.name for metric in metrics}
+    for place, claim in enumerate(plan.claims):
+        if claim.metric not in names:
+            rule = f"one of {', '.join(sorted(names))}"
+            raise Mismatch(f"plan.claims[{place}].metric", claim.metric, rule)
+        plan.of(claim)
     return plan
 
 
