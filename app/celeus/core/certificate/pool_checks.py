@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.canonical import canonical_json
+from celeus.core.canonical import canonical_json, named_once
 from celeus.core.certificate.parsing import EXCERPT
 from celeus.core.interval import Interval
 from celeus.core.plain import Mismatch, Object, Plain, equal, same
@@ -89,24 +89,15 @@ def _same_texts(item: Object, systems: AnySystems) -> bool | list[int] | None:
     return len(texts) == len(SIDES) and systems.same(*map(str, texts))
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are there once: of two, a reader would see the other one."""
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        message = "a name is there twice"
-        raise ValueError(message)
-    return members
-
-
 def _item(line: bytes, at: int, systems: AnySystems | None) -> tuple[Object, bytes]:
     """An item, and the record of it that the digest is taken over."""
     try:
-        item = json.loads(line, object_pairs_hook=_once)
+        item = json.loads(line, object_pairs_hook=named_once)
         payload = item.get("payload") if systems is None else composed(item)
         if isinstance(systems, Lineup):
             payload = composed_of_all(item)
         return item, canonical_json([item["id"], payload])
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (Refusal, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         excerpt = line[:EXCERPT].decode(errors="replace")
         rule = "an object with id and payload" + (", a and b" if systems is not None else "")
         raise Mismatch(f"items, line {at}", excerpt, rule) from error

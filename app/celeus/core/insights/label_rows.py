@@ -11,11 +11,8 @@ from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.systems import TIES
+from celeus.core.pools.systems import PLACES, TIES
 from celeus.core.session.question import AnyPlan
-
-PLACES = ("left", "right")
-"""Where the answers of two systems stand before their judge."""
 
 
 @dataclass(frozen=True, slots=True)

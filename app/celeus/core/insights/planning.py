@@ -32,13 +32,13 @@ from scipy.special import betaincinv, ndtri
 
 from celeus.core.insights.forecast import Course, Extrapolation
 from celeus.core.interval import Interval
-from celeus.core.plans.claim import require
 from celeus.core.plans.pair_plan import narrowest
 from celeus.core.plans.plan import FINEST_PRECISION, Plan
 from celeus.core.plans.stopping import StopReason
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import Numbers
 from celeus.core.session.session import begin_mean, judge_rounds
+from celeus.errors import require
 from celeus.units import LEAST_DISTANCE
 
 Floats = NDArray[np.float64]

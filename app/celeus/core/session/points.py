@@ -4,9 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, Self, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from celeus.core.betting.base import CompletionSignal
 from celeus.core.betting.signals import Range
 from celeus.core.growing_array import Table
@@ -95,12 +92,6 @@ class Points(Sequence[Point]):
             (point.estimate, interval.lower, interval.upper, point.surrogates_left, variance)
         )
         self.plus.append(_row(plus))
-
-    def residuals(self, start: int) -> NDArray[np.float64]:
-        """Signals less their plug-in parts from index ``start`` on, of the plus side."""
-        width = self.plus.width
-        rows = np.array(memoryview(self.plus.numbers)[start * width :]).reshape(-1, width)
-        return np.asarray(rows[:, -1] - rows[:, 0])
 
     def _part(self, start: int, stop: int) -> Self:
         copied = type(self)(self.first + start)

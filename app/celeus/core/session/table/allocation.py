@@ -33,7 +33,6 @@ from celeus.core.session.table.table_cells import Cells
 from celeus.core.session.table.table_claims import ClaimState
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 NEEDED_SHARE = 0.8
 LEAST_PRIORITY = 1e-4
