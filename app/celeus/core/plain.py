@@ -139,10 +139,10 @@ def same(where: str, claimed: object, found: object) -> None:
         for name in sorted(found):
             same(f"{where}.{name}", inner[name], found[name])
     elif isinstance(found, list | tuple):
-        for at, (one, other) in enumerate(
+        for place, (element, due) in enumerate(
             zip(listed(claimed, where, len(found)), found, strict=True)
         ):
-            same(f"{where}[{at}]", one, other)
+            same(f"{where}[{place}]", element, due)
     else:
         equal(where, claimed, found)
 
@@ -285,7 +285,7 @@ def _perhaps(value: object, where: str, read: Reader) -> Any:  # noqa: ANN401 --
 
 
 def _list(value: object, where: str, read: Reader) -> tuple[Any, ...]:
-    return tuple(read(each, f"{where}[{at}]") for at, each in enumerate(listed(value, where)))
+    return tuple(read(each, f"{where}[{place}]") for place, each in enumerate(listed(value, where)))
 
 
 def _by_name(value: object, where: str, read: Reader) -> dict[str, Any]:

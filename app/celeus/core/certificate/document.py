@@ -225,9 +225,9 @@ def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[s
     plug_in, range_lower, range_upper, surrogate, _, _ = points.plus.columns
     minus = points.minus.columns
     apart = [
-        (points.minus_start + at, at)
-        for at, other in enumerate(minus[0])
-        if other != plug_in[points.minus_start + at]
+        (points.minus_start + row, row)
+        for row, other in enumerate(minus[0])
+        if other != plug_in[points.minus_start + row]
     ]
     predicted = count > 0 and not math.isnan(variance[0])
     columns = (
@@ -245,7 +245,7 @@ def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[s
     )
     second = (
         [points.first + place for place, _ in apart],
-        *([column[at] for _, at in apart] for column in minus[:3]),
+        *([column[row] for _, row in apart] for column in minus[:3]),
     )
     return {
         **dict(zip(COLUMNS, columns, strict=True)),

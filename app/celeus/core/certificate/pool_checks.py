@@ -67,13 +67,13 @@ def items_digest(
     one answer, None where there are no texts. Of several also ``answers``, and the codes of these.
     """
 
-    def record(at: int, line: bytes) -> bytes:
-        item, encoded = _item(line, at, systems)
+    def record(number: int, line: bytes) -> bytes:
+        item, encoded = _item(line, number, systems)
         if same is not None:
             same.append(None if systems is None else _same_texts(item, systems))
         return encoded
 
-    return chain(CHAIN_START, (record(at, line) for at, line in enumerate(lines, 1))).hex()
+    return chain(CHAIN_START, (record(number, line) for number, line in enumerate(lines, 1))).hex()
 
 
 def _same_texts(item: Object, systems: AnySystems) -> bool | list[int] | None:
@@ -82,14 +82,16 @@ def _same_texts(item: Object, systems: AnySystems) -> bool | list[int] | None:
         given = [(answers.get(name) or {}).get("answer") for name in systems.names]
         return None if None in given else systems.codes([*map(str, given)])
     texts = [
-        it for it in ((item.get(side) or {}).get("answer") for side in SIDES) if it is not None
+        answer
+        for answer in ((item.get(side) or {}).get("answer") for side in SIDES)
+        if answer is not None
     ]
     if not texts:
         return None
     return len(texts) == len(SIDES) and systems.same(*map(str, texts))
 
 
-def _item(line: bytes, at: int, systems: AnySystems | None) -> tuple[Object, bytes]:
+def _item(line: bytes, number: int, systems: AnySystems | None) -> tuple[Object, bytes]:
     """An item, and the record of it that the digest is taken over."""
     try:
         item = json.loads(line, object_pairs_hook=named_once)
@@ -100,7 +102,7 @@ def _item(line: bytes, at: int, systems: AnySystems | None) -> tuple[Object, byt
     except (Refusal, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         excerpt = line[:EXCERPT].decode(errors="replace")
         rule = "an object with id and payload" + (", a and b" if systems is not None else "")
-        raise Mismatch(f"items, line {at}", excerpt, rule) from error
+        raise Mismatch(f"items, line {number}", excerpt, rule) from error
 
 
 def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
@@ -211,9 +213,9 @@ def check_bounds_columns(pool: Pool, scale: Interval) -> None:
     if pool.scale.kind == "zero_one":
         wrong.append(np.flatnonzero(bounds.known & (bounds.lower != 0.0) & (bounds.lower != 1.0)))
         rules.append("0 or 1 where known, as every loss of this pool")
-    for at, rule in zip(wrong, rules, strict=True):
-        if at.size:
-            raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
+    for items, rule in zip(wrong, rules, strict=True):
+        if items.size:
+            raise Mismatch("pool.columns", f"the bounds of item {int(items[0])}", rule)
 
 
 def check_weights(plan: Plan, pool: Pool) -> None:
@@ -284,8 +286,8 @@ def check_carried(pool: Pool) -> None:
 
 def known_by_label(pool: Pool) -> set[str]:
     """Reasons of items whose label is known: that label, or equal answers of two systems."""
-    own = set() if pool.based_on is None else {pool.based_on.true_label}
-    return own if pool.systems is None else own | {pool.systems.reason(classes=True)}
+    reasons = set() if pool.based_on is None else {pool.based_on.true_label}
+    return reasons if pool.systems is None else reasons | {pool.systems.reason(classes=True)}
 
 
 COLUMNS_OF_SEVERAL = frozenset({"predictions", "answers", "surrogates", "known", "group"})
@@ -312,12 +314,12 @@ def check_answers(
     if texts is None:
         return
     if "answers" not in columns:
-        if any(one is not None for one in texts):
+        if any(codes is not None for codes in texts):
             raise Mismatch("pool.columns", ", ".join(sorted(columns)), "the items' answers")
         return
-    for at, (claimed, found) in enumerate(zip(columns["answers"], texts, strict=True)):
+    for item, (claimed, found) in enumerate(zip(columns["answers"], texts, strict=True)):
         if found is None or claimed.tolist() != found:
-            raise Mismatch("pool.columns.answers", f"item {at}", "the texts that are the same")
+            raise Mismatch("pool.columns.answers", f"item {item}", "the texts that are the same")
 
 
 def _check_columns(pool: Pool, lineup: Lineup) -> None:

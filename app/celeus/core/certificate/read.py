@@ -53,8 +53,8 @@ def header_of(value: object) -> PoolHeader:
         if systems is not None:
             same("pool.loss", loss, _scale_of(systems).to_dict())
         _check_score("pool.score", header.score, header.loss, systems)
-        for at, metric in enumerate(header.metrics):
-            _check_score(f"pool.metrics[{at}].score", metric.score, metric.scale, None)
+        for place, metric in enumerate(header.metrics):
+            _check_score(f"pool.metrics[{place}].score", metric.score, metric.scale, None)
         if header.metrics:
             same("pool.loss", loss, header.metrics[0].scale.to_dict())
     return header
@@ -207,26 +207,29 @@ def compare_rounds(claimed: Object, found: Mapping[str, Any], plan: Plan) -> Non
     for name in COLUMNS:
         if found[name] is None:
             continue
-        one, other = np.array(claimed[name], dtype=np.float64), np.array(found[name], dtype=float)
-        at = _first_apart(one, other, _slack(name, one, other, plan))
-        if at is not None and (first is None or at < first[0]):
-            where = f"rounds.{name}, round {at + 1}"
-            first = at, Mismatch(where, float(one[at]), float(other[at]))
+        stated, other = (
+            np.array(claimed[name], dtype=np.float64),
+            np.array(found[name], dtype=float),
+        )
+        place = _first_apart(stated, other, _slack(name, stated, other, plan))
+        if place is not None and (first is None or place < first[0]):
+            where = f"rounds.{name}, round {place + 1}"
+            first = place, Mismatch(where, float(stated[place]), float(other[place]))
     if first is not None:
         raise first[1]
     same("rounds.other.round", claimed["other"]["round"], found["other"]["round"])
     for name in OTHER[1:]:
-        one, other = (np.array(side["other"][name], dtype=float) for side in (claimed, found))
-        at = _first_apart(one, other, _slack(name, one, other, plan))
-        if at is not None:
-            where = f"rounds.other.{name}, round {found['other']['round'][at]}"
-            raise Mismatch(where, float(one[at]), float(other[at]))
+        stated, other = (np.array(side["other"][name], dtype=float) for side in (claimed, found))
+        place = _first_apart(stated, other, _slack(name, stated, other, plan))
+        if place is not None:
+            where = f"rounds.other.{name}, round {found['other']['round'][place]}"
+            raise Mismatch(where, float(stated[place]), float(other[place]))
 
 
 def close(where: str, claimed: object, found: float, plan: Plan, *, column: str = "lower") -> None:
     """Raise unless a number is the one found, but for the slack that ``column`` has."""
-    one, other = np.array([number(claimed, where)]), np.array([found])
-    if _first_apart(one, other, _slack(column, one, other, plan)) is not None:
+    stated, other = np.array([number(claimed, where)]), np.array([found])
+    if _first_apart(stated, other, _slack(column, stated, other, plan)) is not None:
         raise Mismatch(where, claimed, found)
 
 
@@ -276,29 +279,29 @@ def _other_of(value: object, folded: int) -> dict[int, Range]:
 def _within(where: str, values: Floats, lowest: Floats, highest: Floats) -> None:
     outside = np.flatnonzero(~((values >= lowest) & (values <= highest)))[:1]
     if outside.size:
-        at = int(outside[0])
-        rule = f"a number from {lowest[at]:g} to {highest[at]:g}"
-        raise Mismatch(f"{where}, round {at + 1}", float(values[at]), rule)
+        place = int(outside[0])
+        rule = f"a number from {lowest[place]:g} to {highest[place]:g}"
+        raise Mismatch(f"{where}, round {place + 1}", float(values[place]), rule)
 
 
-def _first_apart(one: Floats, other: Floats, slack: Floats) -> int | None:
+def _first_apart(claimed: Floats, other: Floats, slack: Floats) -> int | None:
     # NaN is never close to anything.
-    apart = np.flatnonzero(~(np.abs(one - other) <= slack))[:1]
+    apart = np.flatnonzero(~(np.abs(claimed - other) <= slack))[:1]
     return int(apart[0]) if apart.size else None
 
 
-def _slack(name: str, one: Floats, other: Floats, plan: Plan) -> Floats:
+def _slack(name: str, claimed: Floats, other: Floats, plan: Plan) -> Floats:
     """The largest lawful differences between two numbers of this column."""
-    largest = np.maximum(np.abs(one), np.abs(other))
+    largest = np.maximum(np.abs(claimed), np.abs(other))
     kind = COLUMNS[name]
     if kind == "none":
-        return np.zeros(one.size)
+        return np.zeros(claimed.size)
     if kind == "relative":
         return SLACK * largest
-    origin = np.full(one.size, plan.lower)
+    origin = np.full(claimed.size, plan.lower)
     if kind == "sum":
         # How much is left of weights only the pool tells.
-        left = plan.drawable - np.arange(one.size)
+        left = plan.drawable - np.arange(claimed.size)
         origin *= left if plan.weights is None else 0.0
-    away = np.maximum(np.abs(one - origin), np.abs(other - origin))
+    away = np.maximum(np.abs(claimed - origin), np.abs(other - origin))
     return np.asarray(SLACK * np.maximum(away, plan.scale.width) + ROUNDING * largest)

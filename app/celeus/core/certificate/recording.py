@@ -75,18 +75,20 @@ class RecordedPredictor(Predictor):
 
     def expect(self, draw: Draw) -> Expectation:
         """The prediction of a draw, as recorded."""
-        at, recorded = draw.round - 1, self._recorded
-        if at >= len(self._plug_in):
+        place, recorded = draw.round - 1, self._recorded
+        if place >= len(self._plug_in):
             nothing = float("nan")
             return Expectation(nothing, recorded.sum, Range(nothing, nothing))
         moves = self._plan.policy.range != "global"
-        plug_in = self._plug_in[at] if moves else 0.0
+        plug_in = self._plug_in[place] if moves else 0.0
         variance = recorded.variance
         return Expectation(
-            surrogate=float(recorded.surrogate[at]),
-            surrogates_left=float(recorded.surrogates_left[at]),
-            reach=Range(float(recorded.lower[at]) - plug_in, float(recorded.upper[at]) - plug_in),
-            variance=float("nan") if variance is None else float(variance[at]),
+            surrogate=float(recorded.surrogate[place]),
+            surrogates_left=float(recorded.surrogates_left[place]),
+            reach=Range(
+                float(recorded.lower[place]) - plug_in, float(recorded.upper[place]) - plug_in
+            ),
+            variance=float("nan") if variance is None else float(variance[place]),
             moves=moves,
         )
 

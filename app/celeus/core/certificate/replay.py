@@ -116,11 +116,11 @@ def check_bounds(plan: Plan, pool: Pool, transcript: Transcript) -> None:
     bounds = pool.bounds
     if bounds is None or plan.believed is None:
         return
-    for at, event in enumerate(transcript.events):
+    for place, event in enumerate(transcript.events):
         if isinstance(event, Draw) and bounds.known[event.item]:
-            raise Mismatch(f"ledger[{at}].item", event.item, "an item whose loss is not known")
+            raise Mismatch(f"ledger[{place}].item", event.item, "an item whose loss is not known")
         if isinstance(event, Observation | Amendment) and event.loss is not None:
             try:
                 bounds.check(transcript.draws[event.round - 1].item, event.loss)
             except Refusal as refusal:
-                raise Mismatch(f"ledger[{at}].loss", event.loss, refusal.rule) from refusal
+                raise Mismatch(f"ledger[{place}].loss", event.loss, refusal.rule) from refusal

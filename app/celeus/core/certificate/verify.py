@@ -239,11 +239,11 @@ class _Inspection:
     @staticmethod
     def _check_stated(plan: Plan, header: PoolHeader) -> None:
         """Known losses have three columns and weights one, where the plan says there are any."""
-        columns = STATED & {one.name for one in header.columns}
+        columns = STATED & {column.name for column in header.columns}
         if columns != (frozenset() if plan.known is None else STATED):
             rule = "nothing known" if plan.known is None else ", ".join(sorted(STATED))
             raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
-        weighted = any(one.name == "weight" for one in header.columns)
+        weighted = any(column.name == "weight" for column in header.columns)
         equal("whether pool.columns hold a weight", weighted, plan.weights is not None)
         if plan.known is not None and header.loss.kind == "zero_one" and not weighted:
             whole(plan.known.total, "plan.known.total")
@@ -426,7 +426,7 @@ class _Inspection:
     def _rounds(self, session: Session[Mean], transcript: Transcript) -> None:
         document, question, plan = self._document, session.question, session.question.plan
         points = question.points
-        q, seen = ([getattr(one, name) for one in transcript.draws] for name in ("q", "seen"))
+        q, seen = ([getattr(draw, name) for draw in transcript.draws] for name in ("q", "seen"))
         compare_rounds(document.rounds, rounds_of(points, q, seen), plan)
         start = points[0].surrogates_left if points else question.fold.surrogates_left
         close("surrogates", document.surrogates, start, plan, column="left")

@@ -46,7 +46,7 @@ class Points(Sequence[Point]):
         return len(self.results)
 
     @overload
-    def __getitem__(self, at: int) -> Point: ...
+    def __getitem__(self, place: int) -> Point: ...
     @overload
     def __getitem__(self, at: slice) -> Self: ...
     def __getitem__(self, at: int | slice) -> Point | Self:
@@ -117,6 +117,6 @@ def _row(signal: CompletionSignal) -> tuple[float, ...]:
     )
 
 
-def _signal_of(table: Table, at: int) -> CompletionSignal:
-    plug_in, lower, upper, surrogate, loss, signal = table[at]
+def _signal_of(table: Table, row: int) -> CompletionSignal:
+    plug_in, lower, upper, surrogate, loss, signal = table[row]
     return CompletionSignal(plug_in, Range(lower, upper), surrogate, loss, signal)
