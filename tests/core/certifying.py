@@ -1,6 +1,7 @@
 """Sessions of the core alone, kept with their records, and the certificates they lead to."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -324,7 +325,53 @@ def issued(
 Document = dict[str, Any]
 
 
-def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
+Changes = Callable[[Document], None]
+
+
+def put(*paths: str, to: object) -> Changes:
+    """Another value at paths such as `claim.claims[2].level`, or one made of the old value."""
+
+    def change(body: Document) -> None:
+        for path in paths:
+            around, last = _reached(body, path)
+            around[last] = to(around[last]) if callable(to) else to
+
+    return change
+
+
+def drop(*paths: str) -> Changes:
+    """Nothing at these paths any more."""
+
+    def change(body: Document) -> None:
+        for path in paths:
+            around, last = _reached(body, path)
+            del around[last]
+
+    return change
+
+
+def changed(*changes: Changes) -> Changes:
+    """Several changes, one after the other."""
+
+    def change(body: Document) -> None:
+        for each in changes:
+            each(body)
+
+    return change
+
+
+def _reached(body: Document, path: str) -> tuple[Any, Any]:
+    """What holds the end of a path, and the end: a name, or a place in a list."""
+    *steps, last = (
+        int(step) if step.lstrip("-").isdigit() else step for step in re.findall(r"[^.\[\]]+", path)
+    )
+    around: Any = body
+    for step in steps:
+        around = around[step]
+    return around, last
+
+
+def forged(data: bytes, change: Changes) -> bytes:
     """The certificate with a change, as its issuer would sign it."""
     body: Document = json.loads(data)
     change(body)

@@ -13,7 +13,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_session
-from tests.core.certifying import SEED, forged, where_of
+from tests.core.certifying import SEED, changed, drop, forged, put, where_of
 from tests.core.contending import Best
 
 Document = dict[str, Any]
@@ -87,63 +87,9 @@ def _rename(body: Document) -> None:
         one["name"] = name
 
 
-def _surer(body: Document) -> None:
-    body["plan"]["alpha"] = body["claim"]["alpha"] = 0.01
-
-
-def _know_less(body: Document) -> None:
-    body["plan"]["known"] -= 1
-
-
-def _other_label(body: Document) -> None:
-    detail = _first(body, "observation")["detail"]
-    detail["label"] = (detail["label"] + 1) % 4
-
-
-def _other_losses(body: Document) -> None:
-    one = _first(body, "observation")
-    one["losses"] = [1 - loss for loss in one["losses"]]
-
-
-def _one_loss(body: Document) -> None:
-    one = _first(body, "observation")
-    one["loss"] = one.pop("losses")[0]
-
-
-def _short(body: Document) -> None:
-    _first(body, "observation")["losses"].pop()
-
-
-def _beside(body: Document) -> None:
-    _first(body, "observation")["losses"][0] = 0.5
-
-
-def _skip(body: Document) -> None:
-    one = _first(body, "observation")
-    one["kind"] = "unjudgeable"
-    del one["losses"]
-
-
 def _other_item(body: Document) -> None:
     drawn = {one["item"] for one in body["ledger"] if one["kind"] == "draw"}
     _first(body, "draw")["item"] = next(at for at in range(80) if at not in drawn)
-
-
-def _likelier(body: Document) -> None:
-    one = _first(body, "draw")
-    one["q"] *= 1.01
-
-
-def _assume_nothing(body: Document) -> None:
-    body["claim"]["assumptions"] = []
-
-
-def _record(body: Document) -> None:
-    body["surrogates"] = 0
-
-
-def _other_beta(body: Document) -> None:
-    body["plan"]["beta"] = 0.9
 
 
 @pytest.mark.parametrize(
@@ -154,19 +100,19 @@ def _other_beta(body: Document) -> None:
         (_crown_wholly, "claim.best"),
         (_earlier, "claim.best.systems"),
         (_rename, "pool.systems.names"),
-        (_surer, "ledger["),
-        (_know_less, "plan.known"),
-        (_other_label, "ledger["),
-        (_other_losses, "ledger["),
-        (_one_loss, "ledger["),
-        (_short, "the length of ledger["),
-        (_beside, "ledger["),
-        (_skip, "ledger["),
+        (put("plan.alpha", "claim.alpha", to=0.01), "ledger["),
+        (put("plan.known", to=lambda known: known - 1), "plan.known"),
+        (put("ledger[2].detail.label", to=lambda label: (label + 1) % 4), "ledger["),
+        (put("ledger[2].losses", to=lambda losses: [1 - loss for loss in losses]), "ledger["),
+        (changed(put("ledger[2].loss", to=0), drop("ledger[2].losses")), "ledger["),
+        (drop("ledger[2].losses[-1]"), "the length of ledger["),
+        (put("ledger[2].losses[0]", to=0.5), "ledger["),
+        (changed(put("ledger[2].kind", to="unjudgeable"), drop("ledger[2].losses")), "ledger["),
         (_other_item, "ledger["),
-        (_likelier, "ledger["),
-        (_assume_nothing, "claim.assumptions"),
-        (_record, "surrogates"),
-        (_other_beta, "ledger["),
+        (put("ledger[0].q", to=lambda q: q * 1.01), "ledger["),
+        (put("claim.assumptions", to=[]), "claim.assumptions"),
+        (put("surrogates", to=0), "surrogates"),
+        (put("plan.beta", to=0.9), "ledger["),
     ],
 )
 def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
@@ -175,16 +121,13 @@ def test_what_is_forged_is_found(change: Callable[[Document], None], where: str)
     assert where in where_of(verify(data, best.evidence))
 
 
-def _turn(body: Document) -> None:
-    detail = _first(body, "draw")["detail"]
-    detail["order"] = " ".join(reversed(detail["order"].split()))
-
-
-def _hide(body: Document) -> None:
-    del _first(body, "draw")["detail"]["order"]
-
-
-@pytest.mark.parametrize("change", [_turn, _hide])
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("ledger[0].detail.order", to=lambda order: " ".join(reversed(order.split()))),
+        drop("ledger[0].detail.order"),
+    ],
+)
 @pytest.mark.parametrize("judged", ["answers", "losses"])
 def test_answers_shown_in_another_order_are_found(
     change: Callable[[Document], None], judged: str

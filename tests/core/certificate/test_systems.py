@@ -23,10 +23,12 @@ from tests.core.certifying import (
     Case,
     World,
     corrected,
+    drop,
     forged,
     known_world,
     opened,
     paired_world,
+    put,
     where_of,
 )
 
@@ -81,25 +83,9 @@ def _turn(body: Document) -> None:
     detail["preference"] = {"left": "right", "right": "left", "tie": "tie"}[detail["preference"]]
 
 
-def _hide(body: Document) -> None:
-    del _first(body, "draw")["detail"]["left"]
-
-
-def _silence(body: Document) -> None:
-    del _first(body, "observation")["detail"]["preference"]
-
-
 def _exchange(body: Document) -> None:
     for place in (body["pool"], body["plan"], body["claim"]):
         place["systems"] |= {"a": "two", "b": "one"}
-
-
-def _claim_another(body: Document) -> None:
-    body["claim"]["systems"]["a"] = "three"
-
-
-def _plan_another(body: Document) -> None:
-    body["plan"]["systems"]["a"] = "three"
 
 
 @pytest.mark.parametrize(
@@ -143,10 +129,10 @@ def test_an_archive_with_other_systems_is_refused(text: str) -> None:
     ("change", "where"),
     [
         (_turn, "the left of round 1"),
-        (_hide, "ledger[0].detail.left"),
-        (_silence, "ledger[1].detail"),
-        (_claim_another, "claim.systems.a"),
-        (_plan_another, "plan.systems.a"),
+        (drop("ledger[0].detail.left"), "ledger[0].detail.left"),
+        (drop("ledger[1].detail.preference"), "ledger[1].detail"),
+        (put("claim.systems.a", to="three"), "claim.systems.a"),
+        (put("plan.systems.a", to="three"), "plan.systems.a"),
     ],
 )
 def test_forged_sides_and_names_are_found_without_the_pool(
