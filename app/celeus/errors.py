@@ -460,3 +460,9 @@ class ProcessEnded(Unavailable):
 
 class DataFolderUnusable(Unavailable):
     """The data folder cannot hold a database."""
+
+
+def require(field: str, rule: str, value: object, *, holds: bool) -> None:
+    """Refuse ``value`` by name unless the rule ``holds``."""
+    if not holds:
+        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)

@@ -141,9 +141,9 @@ PROMISES: dict[str, Callable[[int, int], float]] = {
 }
 
 
-def broken(promise: str, items: int, first: int, sessions: int) -> float:
+def broken(promise: str, items: int, sessions: int) -> float:
     """Sum over the sessions of how far the promise was broken, each at most 1."""
-    return sum(PROMISES[promise](number, items) for number in range(first, first + sessions))
+    return sum(PROMISES[promise](number, items) for number in range(sessions))
 
 
 def _with(session: Session[TableQuestion], risk: Floats) -> list[tuple[ClaimState, float]]:

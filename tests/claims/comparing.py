@@ -1,7 +1,5 @@
 """Seeded sessions on the difference of two systems, watched until all is judged."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from celeus.core.plans.plan import Claim
@@ -11,38 +9,27 @@ from study.tables.compare import to_exhaustion
 from tests.claims.sessions import ALPHA
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Of some sessions, how many ever lost the mean and how many gave a wrong first verdict."""
-
-    sessions: int
-    missed: int
-    wrong: int
-
-    def __add__(self, other: "Lost") -> "Lost":
-        return Lost(
-            self.sessions + other.sessions, self.missed + other.missed, self.wrong + other.wrong
-        )
-
-
-def lost(world: str, items: int, first: int, sessions: int) -> Lost:
-    """Sessions ``first`` and on, with a precision, each on a pool of its own."""
+def lost(world: str, items: int, sessions: int) -> int:
+    """How many sessions with a precision, each on a pool of its own, ever lost the mean."""
     missed = 0
-    for number in range(first, first + sessions):
+    for number in range(sessions):
         truth = WORLDS[world](np.random.default_rng([number, items, 14]), items)
         claim = Claim(alpha=ALPHA, precision=0.1)
         missed += to_exhaustion(truth, claim, seed_of(number, 14)).missed
-    return Lost(sessions, missed, 0)
+    return missed
 
 
-def at_border(beside: tuple[int, int], items: int, first: int, sessions: int) -> Lost:
-    """Verdicts where the mean is ``beside`` items from 0, and the margin that many."""
+def at_border(beside: tuple[int, int], items: int, sessions: int) -> tuple[int, int]:
+    """How many sessions ever lost the mean, and how many gave a wrong first verdict.
+
+    The mean is ``beside`` items from 0, and the margin that many.
+    """
     mean, margin = beside
     missed = wrong = 0
-    for number in range(first, first + sessions):
+    for number in range(sessions):
         truth = border(np.random.default_rng([number, items, mean % 97, 15]), items, mean)
         claim = Claim(alpha=ALPHA, decide=margin / items)
-        one = to_exhaustion(truth, claim, seed_of(number, 15))
-        missed += one.missed
-        wrong += one.wrong
-    return Lost(sessions, missed, wrong)
+        watched = to_exhaustion(truth, claim, seed_of(number, 15))
+        missed += watched.missed
+        wrong += watched.wrong
+    return missed, wrong

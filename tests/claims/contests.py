@@ -81,16 +81,11 @@ class LostBest:
     first: int
     every: int
 
-    def __add__(self, other: "LostBest") -> "LostBest":
-        return LostBest(
-            self.sessions + other.sessions, self.first + other.first, self.every + other.every
-        )
 
-
-def lost_best(world: str, items: int, first: int, sessions: int) -> LostBest:
-    """Sessions ``first`` and on, each on a pool of its own."""
+def lost_best(world: str, items: int, sessions: int) -> LostBest:
+    """Sessions, each on a pool of its own."""
     one = every = 0
-    for number in range(first, first + sessions):
+    for number in range(sessions):
         candidates, losses = WORLDS[world](np.random.default_rng([number, items, 17]), items)
         best = best_systems(losses)
         seed = seed_of(number, 17)

@@ -59,18 +59,11 @@ class Told:
     wrong: int
     anything: int
 
-    def __add__(self, other: "Told") -> "Told":
-        return Told(
-            self.sessions + other.sessions,
-            self.wrong + other.wrong,
-            self.anything + other.anything,
-        )
 
-
-def told(case: Asking, first: int, sessions: int) -> Told:
-    """Sessions ``first`` to ``first + sessions - 1`` of a case, each on a pool of its own."""
+def told(case: Asking, sessions: int) -> Told:
+    """Sessions of a case, each on a pool of its own."""
     wrong = anything = 0
-    for number in range(first, first + sessions):
+    for number in range(sessions):
         truth = case.pools.pool(np.random.default_rng([number, case.items, 4]), case.items)
         risk = float(truth.loss.mean()) if case.target == "pool" else case.pools.risk
         if not truth.lower < risk < truth.upper:

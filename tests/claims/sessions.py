@@ -185,21 +185,13 @@ class Tally:
     missed_ever: int
     drawn: tuple[float, ...]
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(
-            self.sessions + other.sessions,
-            self.missed_by_stop + other.missed_by_stop,
-            self.missed_ever + other.missed_ever,
-            self.drawn + other.drawn,
-        )
 
-
-def tally(case: Case, first: int, sessions: int) -> Tally:
-    """Sessions ``first`` to ``first + sessions - 1`` of a case, each on a pool of its own."""
+def tally(case: Case, sessions: int) -> Tally:
+    """Sessions of a case, each on a pool of its own."""
     world, claim = case.pools, case.claim()
     by_stop = ever = 0
     drawn = []
-    for number in range(first, first + sessions):
+    for number in range(sessions):
         truth = world.pool(np.random.default_rng([number, case.items]), case.items)
         risk = float(truth.loss.mean()) if case.target == "pool" else world.risk
         state, at_stop, lost_by_stop = _run(case, truth, claim, seed_of(number, 0), risk)

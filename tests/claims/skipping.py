@@ -37,17 +37,12 @@ class Skips:
     honest: int
     best: int
 
-    def __add__(self, other: "Skips") -> "Skips":
-        return Skips(
-            self.sessions + other.sessions, self.honest + other.honest, self.best + other.best
-        )
 
-
-def skips(case: Skipping, first: int, sessions: int) -> Skips:
-    """Sessions ``first`` to ``first + sessions - 1`` of a case, each on a pool of its own."""
+def skips(case: Skipping, sessions: int) -> Skips:
+    """Sessions of a case, each on a pool of its own."""
     honest = best = 0
     world = (WORLDS | FURTHER_WORLDS)[case.world]
-    for number in range(first, first + sessions):
+    for number in range(sessions):
         truth = world.pool(np.random.default_rng([number, case.items, 5]), case.items)
         session = _Session(case.policy, truth, seed_of(number, 5))
         honest += session.lost(set())

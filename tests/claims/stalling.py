@@ -14,13 +14,13 @@ MOST_OPEN = 8
 LOOKS_APART = 5
 
 
-def losses_of_risk(case: Case, first: int, sessions: int) -> int:
+def losses_of_risk(case: Case, sessions: int) -> int:
     """How many of the sessions ever show an interval, also a provisional one, without the risk.
 
     All draws whose losses lie on the side that the interval leans to are answered at once. Of the
     others MOST_OPEN stay open, the oldest the longest, each till no other can be drawn.
     """
-    return sum(_lost(case, number) for number in range(first, first + sessions))
+    return sum(_lost(case, number) for number in range(sessions))
 
 
 def _lost(case: Case, number: int) -> bool:

@@ -90,10 +90,10 @@ WORLDS: dict[str, Callable[[Chance, int], World]] = {
 }
 
 
-def lost_claims(world: str, items: int, first: int, sessions: int) -> NDArray[np.int64]:
+def lost_claims(world: str, items: int, sessions: int) -> NDArray[np.int64]:
     """Sessions, each on a pool of its own, in which every claim ever lost its risk."""
     total = np.zeros(0, dtype=np.int64)
-    for number in range(first, first + sessions):
+    for number in range(sessions):
         table, losses, wish = WORLDS[world](np.random.default_rng([number, items, 23]), items)
         run = judge_table(table, losses, wish, seed_of(number, 23), past=True, ahead=1 + number % 3)
         missed = np.array([claim.missed for claim in run.claims], dtype=np.int64)

@@ -15,7 +15,7 @@ SESSIONS = 1600 if NIGHTLY else 8
 
 @pytest.mark.parametrize("promise", PROMISES)
 def test_every_account_keeps_its_promise(promise: str) -> None:
-    counted = broken(promise, ITEMS, 0, SESSIONS)
+    counted = broken(promise, ITEMS, SESSIONS)
     note("account of six claims", promise, ITEMS, SESSIONS, f"broken {counted:g} times")
     # A share counts for no more than a whole one: the test is on the safe side
     assert credible(math.floor(counted), SESSIONS), counted

@@ -13,7 +13,7 @@ SESSIONS = 2000 if NIGHTLY else 24
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_best_is_lost_in_at_most_alpha_of_the_sessions(world: str) -> None:
-    counted = lost_best(world, ITEMS, 0, SESSIONS)
+    counted = lost_best(world, ITEMS, SESSIONS)
     found = f"lost the first of the best {counted.first}, all of them {counted.every}"
     note("best of k", world, ITEMS, SESSIONS, found)
     assert counted.every <= counted.first

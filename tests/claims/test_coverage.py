@@ -59,7 +59,7 @@ def test_at_most_alpha_of_the_sessions_ever_lose_the_risk(
     policy: str, target: str, world: str
 ) -> None:
     case = Case(policy, target, world, ITEMS)
-    counted = tally(case, 0, sessions(case))
+    counted = tally(case, sessions(case))
     keep_case(case, counted)
     assert counted.missed_by_stop <= counted.missed_ever
     assert credible(counted.missed_ever, counted.sessions), counted
@@ -71,24 +71,24 @@ def test_at_most_alpha_lose_it_when_the_precision_is_changed_twice_by_looking(
     target: str, world: str
 ) -> None:
     case = Case("sharp", target, world, ITEMS, changing=True)
-    counted = tally(case, 0, sessions(case))
+    counted = tally(case, sessions(case))
     keep_case(case, counted)
     assert credible(counted.missed_ever, counted.sessions), counted
 
 
 def test_without_knowledge_more_than_half_of_the_pool_is_drawn_before_the_stop() -> None:
-    counted = tally(Case("celeus", "pool", "more than half drawn", ITEMS), 0, 24)
+    counted = tally(Case("celeus", "pool", "more than half drawn", ITEMS), 24)
     assert sorted(counted.drawn)[counted.sessions // 2] > 0.5
 
 
 def test_an_engine_with_a_larger_alpha_is_caught() -> None:
     broken = Case("evalue", "pool", "more than half drawn", ITEMS, engine_alpha=0.9)
-    counted = tally(broken, 0, 80)
+    counted = tally(broken, 80)
     assert not credible(counted.missed_ever, counted.sessions), counted
 
 
 def quick(policy: str, world: str) -> Tally:
-    return tally(Case(policy, "pool", world, 400), 0, 20)
+    return tally(Case(policy, "pool", world, 400), 20)
 
 
 def test_probabilities_other_than_those_of_the_draws_are_caught(

@@ -31,7 +31,7 @@ CASES = [(*pools, *asked) for pools in POOLS for asked in (ASKED + FURTHER if NI
 def test_at_most_alpha_of_the_sessions_say_anything_wrong(
     case: tuple[str, str, str, Side, bool],
 ) -> None:
-    counted = told(Asking(*case, items=ITEMS), 0, SESSIONS)
+    counted = told(Asking(*case, items=ITEMS), SESSIONS)
     assert counted.wrong <= counted.anything
     assert credible(counted.anything, counted.sessions), counted
 
@@ -50,7 +50,7 @@ def test_stakes_that_add_up_to_more_than_alpha_are_caught(
 
     monkeypatch.setattr(ThresholdDesign, "candidates", generous)
     broken = Asking("sharp", "pool", "more than half drawn", side, beside, 60)
-    counted = told(broken, 0, 40)
+    counted = told(broken, 40)
     assert not credible(counted.wrong, counted.sessions), counted
 
 
@@ -67,5 +67,5 @@ def test_an_answer_before_the_interval_is_past_the_threshold_is_caught(
 
     monkeypatch.setattr(Question, "answer", hasty)
     hurried = Asking("sharp", "pool", "more than half drawn", side, beside=True, items=60)
-    counted = told(hurried, 0, 40)
+    counted = told(hurried, 40)
     assert not credible(counted.wrong, counted.sessions), counted

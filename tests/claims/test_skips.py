@@ -14,7 +14,7 @@ SESSIONS = 504 if NIGHTLY else 8
 @pytest.mark.nightly
 @pytest.mark.parametrize("world", ["informative surrogate", "three quarters drawn"])
 def test_the_best_of_27_rules_to_skip_what_was_seen_gains_nothing(world: str) -> None:
-    counted = skips(Skipping("sharp", world, ITEMS), 0, SESSIONS)
+    counted = skips(Skipping("sharp", world, ITEMS), SESSIONS)
     found = f"missed ever {counted.best}, without skips {counted.honest}"
     note("skips by the best of 27 rules", world, ITEMS, SESSIONS, found)
     assert credible(counted.best, SESSIONS), counted

@@ -1,7 +1,6 @@
 """Seeded sessions on pools whose items count differently, watched until all is judged."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +18,6 @@ Floats = NDArray[np.float64]
 MEAN = 0.3
 HEAVIER = 10.0
 PRECISION = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Of some sessions, how many ever lost the weighted mean."""
-
-    sessions: int
-    missed: int
-
-    def __add__(self, other: "Lost") -> "Lost":
-        return Lost(self.sessions + other.sessions, self.missed + other.missed)
 
 
 def _lognormal(chance: np.random.Generator, loss: Floats) -> Floats:
@@ -69,14 +57,14 @@ def pool(world: str, number: int, items: int) -> Truth:
     return Truth(loss, Scores(surrogate, np.zeros(items), item_weight=weight))
 
 
-def lost(world: str, items: int, first: int, sessions: int) -> Lost:
-    """Sessions ``first`` and on, each on a pool of its own."""
+def lost(world: str, items: int, sessions: int) -> int:
+    """How many sessions, each on a pool of its own, ever lost the weighted mean."""
     missed = 0
-    for number in range(first, first + sessions):
+    for number in range(sessions):
         truth = pool(world, number, items)
         claim = Claim(alpha=ALPHA, precision=PRECISION)
         state = opened(truth, policy_named("sharp"), claim, seed_of(number, 16))
         for _ in judge_rounds(state, truth.loss_of, past_stop=True):
             pass
         missed += ever_missed(state, truth.risk)
-    return Lost(sessions, missed)
+    return missed

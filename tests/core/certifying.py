@@ -1,7 +1,8 @@
 """Sessions of the core alone, kept with their records, and the certificates they lead to."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,9 +11,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.chain import record_of
-from celeus.core.certificate.document import Account, certificate, position_of
-from celeus.core.certificate.replay import Evidence, items_digest
+from celeus.core.certificate.chain import chain_head, chain_start, record_of
+from celeus.core.certificate.document import Account, certificate, position_of, signed
+from celeus.core.certificate.pool_checks import Evidence, items_digest
+from celeus.core.certificate.read import header_digest
+from celeus.core.certificate.report import Report
 from celeus.core.ledger import Amendment, Change, Draw, Event, Observation, Unjudgeable
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
@@ -25,7 +28,7 @@ from celeus.core.pools.systems import Systems
 from celeus.core.randomness import commitment
 from celeus.core.session.mean import Mean
 from celeus.core.session.rounds import PENDING
-from celeus.core.session.session import Session, begin_mean
+from celeus.core.session.session import AnySession, Session, begin_mean
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -56,16 +59,7 @@ class World:
     @property
     def evidence(self) -> Evidence:
         """The pool as somebody downloads it."""
-        pool = self.pool
-        return Evidence(
-            pool.columns,
-            pool.groups,
-            pool.items_digest,
-            pool.reasons,
-            pool.systems,
-            pool.based_on,
-            pool.score,
-        )
+        return Evidence.of(self.pool)
 
     @property
     def lines(self) -> list[bytes]:
@@ -309,3 +303,93 @@ def corrected(case: Case) -> Case:
     case.amend(2, float(case.world.losses[case.state.rounds[1].draw.item]))
     case.go(20)
     return case
+
+
+def issued(
+    session: AnySession, pool: Pool, records: Sequence[Mapping[str, Any]], *, final: bool
+) -> bytes:
+    """The certificate of a session on a pool, as it stands."""
+    account = Account(
+        session=SESSION,
+        header=pool.header(),
+        position=position_of(session),
+        records=[canonical_json(dict(record)) for record in records],
+        seed=SEED if final else None,
+        issued_at=ISSUED_AT,
+        supersedes=None,
+        pool_sessions=ONLY_SESSION,
+    )
+    return certificate(account, KEY)
+
+
+Document = dict[str, Any]
+
+
+Changes = Callable[[Document], None]
+
+
+def put(*paths: str, to: object) -> Changes:
+    """Another value at paths such as `claim.claims[2].level`, or one made of the old value."""
+
+    def change(body: Document) -> None:
+        for path in paths:
+            around, last = _reached(body, path)
+            around[last] = to(around[last]) if callable(to) else to
+
+    return change
+
+
+def drop(*paths: str) -> Changes:
+    """Nothing at these paths any more."""
+
+    def change(body: Document) -> None:
+        for path in paths:
+            around, last = _reached(body, path)
+            del around[last]
+
+    return change
+
+
+def changed(*changes: Changes) -> Changes:
+    """Several changes, one after the other."""
+
+    def change(body: Document) -> None:
+        for each in changes:
+            each(body)
+
+    return change
+
+
+def _reached(body: Document, path: str) -> tuple[Any, Any]:
+    """What holds the end of a path, and the end: a name, or a place in a list."""
+    *steps, last = (
+        int(step) if step.lstrip("-").isdigit() else step for step in re.findall(r"[^.\[\]]+", path)
+    )
+    around: Any = body
+    for step in steps:
+        around = around[step]
+    return around, last
+
+
+def forged(data: bytes, change: Changes) -> bytes:
+    """The certificate with a change, as its issuer would sign it."""
+    body: Document = json.loads(data)
+    change(body)
+    return restated(body)
+
+
+def restated(body: Document) -> bytes:
+    """The document signed anew by its issuer, with digests and a chain that fit what it says."""
+    body.pop("signature", None)
+    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
+    body["plan_digest"] = header_digest(body["plan"])
+    start = chain_start(SESSION, bytes.fromhex(body["plan_digest"]))
+    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
+    return signed(body, KEY)
+
+
+def where_of(report: Report) -> str:
+    """Where a certificate differs that is not valid."""
+    assert not report.valid
+    assert report.difference is not None
+    return report.difference.where

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import Record, record_of
-from celeus.core.certificate.document import Account, certificate, position_of
-from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.ledger import Change, Event, JointObservation
 from celeus.core.plans.best_plan import make_best
 from celeus.core.plans.plan import Claim
@@ -17,7 +15,7 @@ from celeus.core.pools.rows.lineups import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_session
-from tests.core.certifying import ISSUED_AT, KEY, ONLY_SESSION, SEED, SESSION
+from tests.core.certifying import SEED, issued
 from tests.lineups import Field, body_of
 
 AT = "2026-11-21T09:30:00.000000+00:00"
@@ -53,8 +51,7 @@ class Best:
     @property
     def evidence(self) -> Evidence:
         """The columns as they are downloaded."""
-        pool = self.pool
-        return Evidence(pool.columns, (), pool.items_digest, pool.reasons, pool.named)
+        return Evidence.of(self.pool)
 
     @property
     def lines(self) -> list[bytes]:
@@ -90,14 +87,4 @@ class Best:
             budget = self.state.stopping.budget
             detail = {"precision": None, "budget": budget, "state": "closed"}
             self.enter(Change(None, budget), detail)
-        account = Account(
-            session=SESSION,
-            header=self.pool.header(),
-            position=position_of(self.state),
-            records=[canonical_json(dict(one)) for one in self.records],
-            seed=SEED if final else None,
-            issued_at=ISSUED_AT,
-            supersedes=None,
-            pool_sessions=ONLY_SESSION,
-        )
-        return certificate(account, KEY)
+        return issued(self.state, self.pool, self.records, final=final)

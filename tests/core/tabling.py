@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import Record, record_of
-from celeus.core.certificate.document import Account, certificate, position_of
-from celeus.core.certificate.replay import Evidence, items_digest
+from celeus.core.certificate.pool_checks import Evidence, items_digest
 from celeus.core.ledger import AddedQuestion, Addition, Change, Event, JointObservation
 from celeus.core.plans.stopping import Question
 from celeus.core.plans.table_plan import TableWish, plan_table
@@ -19,7 +17,7 @@ from celeus.core.pools.score import declared_score
 from celeus.core.pools.table_pool import table_of
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_session
-from tests.core.certifying import AT, ISSUED_AT, KEY, ONLY_SESSION, SEED, SESSION
+from tests.core.certifying import AT, SEED, issued
 
 ZERO_ONE = LossScale.of("zero_one")
 METRICS = (
@@ -41,12 +39,6 @@ WISHES = {
 }
 LATER = TableWish(account="together", precision={"correct": 0.3}, reserve=0.02)
 """What leaves a part of alpha to claims added later."""
-
-
-def evidence_of(pool: Pool) -> Evidence:
-    """A pool as it is downloaded."""
-    named = {"metrics": pool.metrics, "group_columns": pool.group_columns}
-    return Evidence(pool.columns, pool.groups, pool.items_digest, **named)  # type: ignore[arg-type]
 
 
 class Tabled:
@@ -88,7 +80,7 @@ class Tabled:
     @property
     def evidence(self) -> Evidence:
         """The columns as they are downloaded."""
-        return evidence_of(self.pool)
+        return Evidence.of(self.pool)
 
     def enter(self, event: Event, detail: dict[str, Any] | None = None) -> None:
         """Apply an event, and write it down."""
@@ -129,17 +121,7 @@ class Tabled:
         """Signed; a final one closes the session."""
         if final:
             self.budget(self.state.stopping.budget, "closed")
-        account = Account(
-            session=SESSION,
-            header=self.pool.header(),
-            position=position_of(self.state),
-            records=[canonical_json(dict(one)) for one in self.records],
-            seed=SEED if final else None,
-            issued_at=ISSUED_AT,
-            supersedes=None,
-            pool_sessions=ONLY_SESSION,
-        )
-        return certificate(account, KEY)
+        return issued(self.state, self.pool, self.records, final=final)
 
 
 def added_later() -> Tabled:

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,14 +15,15 @@ from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
 from celeus.core.sampling.proposals import MixtureProposal, StratifiedProposal, draw_orders
-from celeus.core.session.engine import PublishedEngine, StratifiedEngine
 from celeus.core.session.mean import Mean
+from celeus.core.session.rounds import PENDING
 from celeus.core.session.session import Session, begin_mean
 from celeus.simulation.sessions import Truth, oracle_scores
 
 Floats = NDArray[np.float64]
 
 SEED = b"a seed for the tests"
+EXACT = 1e-12
 
 CONFIGURATIONS = {
     "celeus": policy_named("celeus"),
@@ -103,20 +104,68 @@ class Walk:
         return [int(item) for item in np.flatnonzero(self.state.question.proposal.drawn_in == 0)]
 
     def completions(self) -> tuple[Floats, Floats]:
-        """Losses with the smallest, and with the largest, for what nobody can judge."""
-        low, high = self.truth.loss.copy(), self.truth.loss.copy()
-        low[list(self.hidden)] = self.plan.lower
-        high[list(self.hidden)] = self.plan.upper
+        """Losses with the smallest, and with the largest, for what nobody can judge.
+
+        The ends are those of the item's own bounds, or of the scale.
+        """
+        low, high, hidden = self.truth.loss.copy(), self.truth.loss.copy(), list(self.hidden)
+        bounds = None if self.plan.audit else self.truth.scores.bounds
+        low[hidden] = self.plan.lower if bounds is None else bounds.lower[hidden]
+        high[hidden] = self.plan.upper if bounds is None else bounds.upper[hidden]
         return low, high
+
+
+def coming(walk: Walk) -> list[Draw]:
+    """Every draw that may come next."""
+    return [walk.state.chance(item) for item in walk.left()]
+
+
+def after(walk: Walk, draw: Draw) -> Walk:
+    """The walk after this draw, with every round judged."""
+    branch = walk.branch()
+    branch.enter(draw)
+    rounds = branch.state.rounds
+    branch.judge([made.draw.round for made in rounds if made.loss is PENDING])
+    return branch
+
+
+def draws_ahead(walk: Walk) -> None:
+    walk.go(1)
+    walk.draw(2)
+
+
+def losses_out_of_order(walk: Walk) -> None:
+    walk.draw(4)
+    walk.judge([3, 1])
+
+
+def judged_behind_open_rounds(walk: Walk) -> None:
+    """Later draws are made with what the judgements behind the open front said."""
+    walk.draw(2)
+    walk.judge([2])
+    walk.draw(2)
+    walk.judge([4])
+    walk.draw(1)
+    walk.judge([5])
+
+
+STAGES: dict[str, Callable[[Walk], None]] = {
+    "untouched": lambda _: None,
+    "midway": lambda walk: walk.go(3),
+    "draws ahead": draws_ahead,
+    "losses out of order": losses_out_of_order,
+    "judged behind open rounds": judged_behind_open_rounds,
+    "last item": lambda walk: walk.go(len(walk.left()) - 1),
+}
+"""What has happened to a session of six items or more."""
 
 
 def _unchanging(state: Session[Mean]) -> Iterator[object]:
     """What the steps of a session leave as it is."""
     engine = state.question.engine
-    if isinstance(engine, StratifiedEngine):
-        yield from (engine.strata, engine.bounds, engine.item_weight)
-    elif isinstance(engine, PublishedEngine):
-        yield from (engine.surrogate, engine.bounds, engine.proposal.weight)
+    yield from (*engine.fixed, engine.bounds, engine.item_weight)
+    if isinstance(engine.proposal, MixtureProposal):
+        yield engine.proposal.weight
 
 
 def alike(walk: Walk, draws: Iterable[Draw]) -> list[tuple[float, Draw]]:

@@ -9,7 +9,7 @@ import pytest
 
 from celeus.core.certificate.document import signed
 from celeus.core.certificate.verify import verify
-from tests.core.certifying import KEY
+from tests.core.certifying import KEY, where_of
 from tests.golden.make_certificates import FOLDER
 
 ISSUED = sorted(path.name for path in FOLDER.glob("*.final.json"))
@@ -57,6 +57,4 @@ def test_another_type_and_a_further_member_are_found_where_they_are(name: str) -
             around = around[step]
         before = around.get(path[-1]) if isinstance(around, dict) else around[path[-1]]
         around[path[-1]] = {} if isinstance(before, str | int | float | list) else []
-        difference = verify(signed(changed, KEY)).difference
-        assert difference is not None
-        assert difference.where == _spelled(path)
+        assert where_of(verify(signed(changed, KEY))) == _spelled(path)

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import celeus
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.verify import verify
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest

@@ -38,14 +38,14 @@ DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 SESSION: Final = re.compile(r"ses_[0-9a-f]{32}")
 
 
-class Mismatch(Exception):
-    """A document claims at ``where`` something else than what was found."""
+class Mismatch(ValueError):
+    """A document or a ledger claims at ``where`` something else than what was found."""
 
     def __init__(self, where: str, claimed: object, found: object) -> None:
-        super().__init__(where)
         self.where = where
         self.claimed = report_value(claimed)
         self.found = report_value(found)
+        super().__init__(f"{where} is {self.claimed!r} and should be {self.found!r}")
 
 
 def report_value(value: object) -> str | float | int | bool | None:
@@ -139,10 +139,10 @@ def same(where: str, claimed: object, found: object) -> None:
         for name in sorted(found):
             same(f"{where}.{name}", inner[name], found[name])
     elif isinstance(found, list | tuple):
-        for at, (one, other) in enumerate(
+        for place, (element, due) in enumerate(
             zip(listed(claimed, where, len(found)), found, strict=True)
         ):
-            same(f"{where}[{at}]", one, other)
+            same(f"{where}[{place}]", element, due)
     else:
         equal(where, claimed, found)
 
@@ -285,7 +285,7 @@ def _perhaps(value: object, where: str, read: Reader) -> Any:  # noqa: ANN401 --
 
 
 def _list(value: object, where: str, read: Reader) -> tuple[Any, ...]:
-    return tuple(read(each, f"{where}[{at}]") for at, each in enumerate(listed(value, where)))
+    return tuple(read(each, f"{where}[{place}]") for place, each in enumerate(listed(value, where)))
 
 
 def _by_name(value: object, where: str, read: Reader) -> dict[str, Any]:

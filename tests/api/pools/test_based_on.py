@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from httpx import AsyncClient
 from sqlalchemy import event
 
-from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.report import Report
 from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.audit import audit

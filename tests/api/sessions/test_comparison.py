@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient
 
-from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.verify import verify
 from celeus.core.ledger import Observation
 from celeus.core.plans.plan import Plan

@@ -9,8 +9,7 @@ from celeus.core.plans.policies import policy_named
 from celeus.core.plans.stopping import Question
 from celeus.core.pools.surrogates import Scores
 from celeus.simulation.sessions import Truth
-from tests.core.session.test_sharp_enumeration import after, coming
-from tests.core.worlds import Walk, alike, open_walk
+from tests.core.worlds import Walk, after, alike, coming, open_walk
 
 SHARP = policy_named("sharp")
 ITEMS = 5

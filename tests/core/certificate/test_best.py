@@ -1,6 +1,5 @@
 """Certificates of the best of several systems: what is forged about them is found out."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -8,32 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from celeus.core.certificate.chain import chain_head, chain_start
-from celeus.core.certificate.document import signed
-from celeus.core.certificate.read import header_digest
 from celeus.core.certificate.verify import verify
-from celeus.core.plans.best_plan import BestPlan, make_best
+from celeus.core.plans.best_plan import make_best
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_session
-from tests.core.certifying import KEY, SEED, SESSION
+from tests.core.certifying import SEED, changed, drop, forged, put, where_of
 from tests.core.contending import Best
 
 Document = dict[str, Any]
-
-
-def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
-    """Signed anew by the issuer, digests and chain made anew as well."""
-    body: Document = json.loads(data)
-    del body["signature"]
-    change(body)
-    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
-    plan = BestPlan.from_dict(body["plan"])
-    body["plan_digest"] = plan.digest
-    start = chain_start(SESSION, bytes.fromhex(plan.digest))
-    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
-    return signed(body, KEY)
 
 
 @pytest.mark.parametrize("final", [False, True])
@@ -104,63 +87,9 @@ def _rename(body: Document) -> None:
         one["name"] = name
 
 
-def _surer(body: Document) -> None:
-    body["plan"]["alpha"] = body["claim"]["alpha"] = 0.01
-
-
-def _know_less(body: Document) -> None:
-    body["plan"]["known"] -= 1
-
-
-def _other_label(body: Document) -> None:
-    detail = _first(body, "observation")["detail"]
-    detail["label"] = (detail["label"] + 1) % 4
-
-
-def _other_losses(body: Document) -> None:
-    one = _first(body, "observation")
-    one["losses"] = [1 - loss for loss in one["losses"]]
-
-
-def _one_loss(body: Document) -> None:
-    one = _first(body, "observation")
-    one["loss"] = one.pop("losses")[0]
-
-
-def _short(body: Document) -> None:
-    _first(body, "observation")["losses"].pop()
-
-
-def _beside(body: Document) -> None:
-    _first(body, "observation")["losses"][0] = 0.5
-
-
-def _skip(body: Document) -> None:
-    one = _first(body, "observation")
-    one["kind"] = "unjudgeable"
-    del one["losses"]
-
-
 def _other_item(body: Document) -> None:
     drawn = {one["item"] for one in body["ledger"] if one["kind"] == "draw"}
     _first(body, "draw")["item"] = next(at for at in range(80) if at not in drawn)
-
-
-def _likelier(body: Document) -> None:
-    one = _first(body, "draw")
-    one["q"] *= 1.01
-
-
-def _assume_nothing(body: Document) -> None:
-    body["claim"]["assumptions"] = []
-
-
-def _record(body: Document) -> None:
-    body["surrogates"] = 0
-
-
-def _other_beta(body: Document) -> None:
-    body["plan"]["beta"] = 0.9
 
 
 @pytest.mark.parametrize(
@@ -171,47 +100,43 @@ def _other_beta(body: Document) -> None:
         (_crown_wholly, "claim.best"),
         (_earlier, "claim.best.systems"),
         (_rename, "pool.systems.names"),
-        (_surer, "ledger["),
-        (_know_less, "plan.known"),
-        (_other_label, "ledger["),
-        (_other_losses, "ledger["),
-        (_one_loss, "ledger["),
-        (_short, "the length of ledger["),
-        (_beside, "ledger["),
-        (_skip, "ledger["),
+        (put("plan.alpha", "claim.alpha", to=0.01), "ledger["),
+        (put("plan.known", to=lambda known: known - 1), "plan.known"),
+        (put("ledger[2].detail.label", to=lambda label: (label + 1) % 4), "ledger["),
+        (put("ledger[2].losses", to=lambda losses: [1 - loss for loss in losses]), "ledger["),
+        (changed(put("ledger[2].loss", to=0), drop("ledger[2].losses")), "ledger["),
+        (drop("ledger[2].losses[-1]"), "the length of ledger["),
+        (put("ledger[2].losses[0]", to=0.5), "ledger["),
+        (changed(put("ledger[2].kind", to="unjudgeable"), drop("ledger[2].losses")), "ledger["),
         (_other_item, "ledger["),
-        (_likelier, "ledger["),
-        (_assume_nothing, "claim.assumptions"),
-        (_record, "surrogates"),
-        (_other_beta, "ledger["),
+        (put("ledger[0].q", to=lambda q: q * 1.01), "ledger["),
+        (put("claim.assumptions", to=[]), "claim.assumptions"),
+        (put("surrogates", to=0), "surrogates"),
+        (put("plan.beta", to=0.9), "ledger["),
     ],
 )
 def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
     best = Best().go()
     data = forged(best.certificate(), change)
-    difference = verify(data, best.evidence).difference
-    assert difference is not None
-    assert where in difference.where
+    assert where in where_of(verify(data, best.evidence))
 
 
-def _turn(body: Document) -> None:
-    detail = _first(body, "draw")["detail"]
-    detail["order"] = " ".join(reversed(detail["order"].split()))
-
-
-def _hide(body: Document) -> None:
-    del _first(body, "draw")["detail"]["order"]
-
-
-@pytest.mark.parametrize("change", [_turn, _hide])
+@pytest.mark.parametrize(
+    "change",
+    [
+        put("ledger[0].detail.order", to=lambda order: " ".join(reversed(order.split()))),
+        drop("ledger[0].detail.order"),
+    ],
+)
 @pytest.mark.parametrize("judged", ["answers", "losses"])
 def test_answers_shown_in_another_order_are_found(
     change: Callable[[Document], None], judged: str
 ) -> None:
     best = Best(judged).go(5)
-    difference = verify(forged(best.certificate(), change), best.evidence).difference
-    assert difference is not None
-    assert difference.where == "the order of round 1"
+    assert (
+        where_of(verify(forged(best.certificate(), change), best.evidence))
+        == "the order of round 1"
+    )
 
 
 def _pool_with(best: Best, **columns: Any) -> Pool:  # noqa: ANN401
@@ -227,9 +152,10 @@ def test_a_known_item_that_is_not_is_found() -> None:
     best.pool = _pool_with(best, known=known)
     best.plan = replace(best.plan, pool_digest=best.pool.digest)
     best.state = begin_session(best.plan, best.pool, SEED)
-    difference = verify(best.go(5).certificate(), best.evidence, items=best.lines).difference
-    assert difference is not None
-    assert difference.where == "pool.columns.known"
+    assert (
+        where_of(verify(best.go(5).certificate(), best.evidence, items=best.lines))
+        == "pool.columns.known"
+    )
 
 
 def test_answers_that_are_not_the_same_are_found_with_the_items() -> None:
@@ -255,6 +181,4 @@ def test_a_pool_of_another_number_of_systems_is_found() -> None:
     best.pool = _pool_with(best, surrogates=best.pool.columns["surrogates"][:, :3].copy())
     best.plan = replace(best.plan, pool_digest=best.pool.digest)
     best.state.question.plan = best.plan
-    difference = verify(best.go(3).certificate(), best.evidence).difference
-    assert difference is not None
-    assert difference.where == "pool.columns.surrogates"
+    assert where_of(verify(best.go(3).certificate(), best.evidence)) == "pool.columns.surrogates"

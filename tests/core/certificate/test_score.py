@@ -11,8 +11,20 @@ from celeus.core.certificate.verify import verify
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.score import Score
-from tests.core.certificate.test_weights import judged, restated
-from tests.core.certifying import Case, World, named_world, opened, paired_world, zero_one_world
+from tests.core.certificate.test_weights import judged
+from tests.core.certifying import (
+    Case,
+    Changes,
+    World,
+    drop,
+    named_world,
+    opened,
+    paired_world,
+    put,
+    restated,
+    where_of,
+    zero_one_world,
+)
 
 Document = dict[str, Any]
 
@@ -42,42 +54,17 @@ def test_the_claim_speaks_the_score_and_keeps_the_loss() -> None:
     assert verify(data).valid
 
 
-def nudged(name: str) -> Callable[[Document], None]:
-    def change(body: Document) -> None:
-        body["claim"]["score"][name] += 1e-12
-
-    return change
+def nudged(name: str) -> Changes:
+    return put(f"claim.score.{name}", to=lambda end: end + 1e-12)
 
 
-def renamed(body: Document) -> None:
-    body["claim"]["score"]["name"] = "recall"
-
-
-def turned(body: Document) -> None:
-    body["claim"]["score"]["better"] = "lower"
+def everywhere(name: str, value: str) -> Changes:
+    return put(*(f"{part}.score.{name}" for part in ("plan", "pool", "claim")), to=value)
 
 
 def told_as_loss(body: Document) -> None:
     claim = body["claim"]
     claim["score"] |= claim["interval"]
-
-
-def left_out(body: Document) -> None:
-    del body["claim"]["score"]
-
-
-def in_plan(body: Document) -> None:
-    body["plan"]["score"]["name"] = body["claim"]["score"]["name"] = "recall"
-
-
-def in_header(body: Document) -> None:
-    for part in ("plan", "pool", "claim"):
-        body[part]["score"] |= {"better": "lower"}
-
-
-def in_number(body: Document) -> None:
-    for part in ("plan", "pool", "claim"):
-        body[part]["score"] |= {"unit": "number"}
 
 
 @pytest.mark.parametrize(
@@ -86,13 +73,16 @@ def in_number(body: Document) -> None:
         (nudged("lower"), "claim.score.lower"),
         (nudged("upper"), "claim.score.upper"),
         (nudged("estimate"), "claim.score.estimate"),
-        (renamed, "claim.score.name"),
-        (turned, "claim.score.better"),
+        (put("claim.score.name", to="recall"), "claim.score.name"),
+        (put("claim.score.better", to="lower"), "claim.score.better"),
         (told_as_loss, "claim.score.lower"),
-        (left_out, "claim.score"),
-        (in_plan, "plan.score.name"),
-        (in_header, "claim.score"),
-        (in_number, "pool.score.unit"),
+        (drop("claim.score"), "claim.score"),
+        (
+            put("plan.score.name", "claim.score.name", to="recall"),
+            "plan.score.name",
+        ),
+        (everywhere("better", "lower"), "claim.score"),
+        (everywhere("unit", "number"), "pool.score.unit"),
     ],
 )
 def test_a_forged_score_is_found_in_what_the_issuer_signed(
@@ -100,18 +90,13 @@ def test_a_forged_score_is_found_in_what_the_issuer_signed(
 ) -> None:
     body = named()
     forge(body)
-    difference = verify(restated(body)).difference
-    assert difference is not None
-    assert difference.where.startswith(where), difference
+    assert where_of(verify(restated(body))).startswith(where)
 
 
 def test_another_name_for_the_pool_is_found_beside_its_columns() -> None:
     body = named()
-    for part in ("plan", "pool", "claim"):
-        body[part]["score"]["name"] = "recall"
-    difference = verify(restated(body), named_world().evidence).difference
-    assert difference is not None
-    assert difference.where == "pool.score.name"
+    everywhere("name", "recall")(body)
+    assert where_of(verify(restated(body), named_world().evidence)) == "pool.score.name"
 
 
 @pytest.mark.parametrize(
@@ -127,18 +112,14 @@ def test_another_name_for_the_pool_is_found_beside_its_columns() -> None:
 def test_scores_that_cannot_be_are_found(score: object, where: str) -> None:
     body = named(zero_one_world(200))
     body["pool"]["score"] = score
-    difference = verify(restated(body)).difference
-    assert difference is not None
-    assert difference.where.startswith(where)
+    assert where_of(verify(restated(body))).startswith(where)
 
 
 def test_a_preference_has_no_score() -> None:
     case: Case = opened(paired_world(60), claim=Claim(precision=0.2))
     body = json.loads(case.certificate())
     body["pool"]["score"] = {"name": "win rate", "better": "higher", "unit": "share"}
-    difference = verify(restated(body)).difference
-    assert difference is not None
-    assert difference.where == "pool.score"
+    assert where_of(verify(restated(body))) == "pool.score"
 
 
 def test_a_pool_is_another_by_the_name_of_its_score() -> None:

@@ -4,23 +4,19 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import pytest
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.chain import chain_head, chain_start
-from celeus.core.certificate.document import signed
-from celeus.core.certificate.read import header_digest
-from celeus.core.certificate.table.table_checks import check_table_pool
+from celeus.core.certificate.pool_checks import Evidence, check_table_pool
 from celeus.core.certificate.verify import verify
 from celeus.core.plain import Mismatch
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
-from tests.core.certifying import KEY, SESSION
-from tests.core.tabling import WISHES, Tabled, added_later, evidence_of
+from tests.core.certifying import changed, drop, forged, put, where_of
+from tests.core.tabling import WISHES, Tabled, added_later
 
 Document = dict[str, Any]
 
@@ -32,18 +28,6 @@ def issued(account: str = "each", *, final: bool = True) -> tuple[Tabled, bytes]
     if not final:
         tabled.enter(tabled.state.propose())
     return tabled, tabled.certificate(final=final)
-
-
-def forged(data: bytes, change: Callable[[Document], None]) -> bytes:
-    """Signed anew by the issuer, digests and chain made anew as well."""
-    body: Document = json.loads(data)
-    del body["signature"]
-    change(body)
-    body["pool_digest"] = body["plan"]["pool_digest"] = header_digest(body["pool"])
-    body["plan_digest"] = plan_digest = sha256(canonical_json(body["plan"])).hexdigest()
-    start = chain_start(SESSION, bytes.fromhex(plan_digest))
-    body["chain"] = {"start": start.hex(), "head": chain_head(start, body["ledger"]).hex()}
-    return signed(body, KEY)
 
 
 @cache
@@ -126,23 +110,6 @@ def _first(body: Document, kind: str) -> Document:
     return next(one for one in body["ledger"] if one["kind"] == kind)
 
 
-def _level(body: Document) -> None:
-    _claims(body)[2]["level"] = 0.01
-
-
-def _level_everywhere(body: Document) -> None:
-    _claims(body)[0]["level"] = body["plan"]["claims"][0]["level"] = 0.01
-
-
-def _left_out(body: Document) -> None:
-    del _claims(body)[3]
-
-
-def _left_out_everywhere(body: Document) -> None:
-    del _claims(body)[3]
-    del body["plan"]["claims"][3]
-
-
 def _added(body: Document) -> None:
     _claims(body).append(dict(_claims(body)[1]))
 
@@ -172,65 +139,10 @@ def _values_exchanged(body: Document) -> None:
                 one["value"] = {"easy": "hard", "hard": "easy"}[one["value"]]
 
 
-def _narrower(body: Document) -> None:
-    _claims(body)[1]["upper"] -= 0.001
-
-
-def _wider(body: Document) -> None:
-    _claims(body)[1]["lower"] -= 0.001
-
-
-def _narrower_score(body: Document) -> None:
-    _claims(body)[0]["score"]["upper"] -= 1e-9
-
-
-def _estimate(body: Document) -> None:
-    _claims(body)[0]["estimate"] += 0.001
-
-
-def _account(body: Document) -> None:
-    body["claim"]["account"] = "together"
-
-
-def _account_everywhere(body: Document) -> None:
-    """More is promised than was opened with: levels of alpha each do not hold at once."""
-    body["claim"]["account"] = body["plan"]["account"] = "together"
-
-
-def _account_selected(body: Document) -> None:
-    body["claim"]["account"] = body["plan"]["account"] = "selected"
-
-
-def _promise(body: Document) -> None:
-    body["claim"]["promises"]["all"] = body["claim"]["promises"]["one"]
-
-
-def _loss(body: Document) -> None:
-    one = _first(body, "observation")
-    one["losses"][0] = 1 - one["losses"][0]
-
-
 def _told(body: Document) -> None:
     """What nobody could tell is told."""
     one = next(one for one in body["ledger"] if None in one.get("losses", []))
     one["losses"][1] = 0
-
-
-def _untold(body: Document) -> None:
-    _first(body, "observation")["losses"] = [None, None]
-
-
-def _short(body: Document) -> None:
-    _first(body, "observation")["losses"].pop()
-
-
-def _off_scale(body: Document) -> None:
-    _first(body, "observation")["losses"][1] = 5.5
-
-
-def _one_loss(body: Document) -> None:
-    one = _first(body, "observation")
-    one["loss"] = one.pop("losses")[0]
 
 
 def _item(body: Document) -> None:
@@ -238,29 +150,9 @@ def _item(body: Document) -> None:
     _first(body, "draw")["item"] = next(at for at in range(220) if at not in drawn)
 
 
-def _likelier(body: Document) -> None:
-    _first(body, "draw")["q"] *= 1.01
-
-
-def _items(body: Document) -> None:
-    _claims(body)[4]["items"] += 1
-
-
-def _known(body: Document) -> None:
-    body["plan"]["claims"][1]["known"] += 1
-
-
 def _met(body: Document) -> None:
     one = next(one for one in _claims(body) if one["met"] is not None)
     one["met"] -= 1
-
-
-def _assume_nothing(body: Document) -> None:
-    body["claim"]["assumptions"] = []
-
-
-def _recorded(body: Document) -> None:
-    body["surrogates"] = 0
 
 
 def _metric(body: Document) -> None:
@@ -270,52 +162,61 @@ def _metric(body: Document) -> None:
         one["score"]["better"] = "lower"
 
 
-def _precision(body: Document) -> None:
-    body["plan"]["claims"][0]["precision"] = _claims(body)[0]["precision"] = 0.1
-
-
 @pytest.mark.parametrize(
     ("change", "where"),
     [
-        (_level, "claim.claims[2].level"),
-        (_level_everywhere, "claim.claims[0]"),
-        (_left_out, "the length of claim.claims"),
-        (_left_out_everywhere, "plan.claims"),
+        (put("claim.claims[2].level", to=0.01), "claim.claims[2].level"),
+        (
+            put("claim.claims[0].level", "plan.claims[0].level", to=0.01),
+            "claim.claims[0]",
+        ),
+        (drop("claim.claims[3]"), "the length of claim.claims"),
+        (drop("claim.claims[3]", "plan.claims[3]"), "plan.claims"),
         (_added, "the length of claim.claims"),
         (_added_everywhere, "plan.claims"),
         (_order, "claim.claims[2]"),
         (_order_everywhere, "plan.claims"),
         (_values_exchanged, "pool.group_columns"),
-        (_narrower, "claim.claims[1].upper"),
-        (_wider, "claim.claims[1].lower"),
-        (_narrower_score, "claim.claims[0].score.upper"),
-        (_estimate, "claim.claims[0].estimate"),
-        (_account, "claim.account"),
-        (_account_everywhere, "plan.claims.level"),
-        (_account_selected, "picked"),
-        (_promise, "claim.promises.all"),
-        (_loss, ""),
+        (put("claim.claims[1].upper", to=lambda end: end - 0.001), "claim.claims[1].upper"),
+        (put("claim.claims[1].lower", to=lambda end: end - 0.001), "claim.claims[1].lower"),
+        (
+            put("claim.claims[0].score.upper", to=lambda end: end - 1e-9),
+            "claim.claims[0].score.upper",
+        ),
+        (
+            put("claim.claims[0].estimate", to=lambda estimate: estimate + 0.001),
+            "claim.claims[0].estimate",
+        ),
+        (put("claim.account", to="together"), "claim.account"),
+        (
+            put("claim.account", "plan.account", to="together"),
+            "plan.claims.level",
+        ),
+        (put("claim.account", "plan.account", to="selected"), "picked"),
+        (put("claim.promises.all", to="All of them hold."), "claim.promises.all"),
+        (put("ledger[2].losses[0]", to=lambda loss: 1 - loss), ""),
         (_told, ""),
-        (_untold, ""),
-        (_short, "the length of ledger["),
-        (_off_scale, "ledger["),
-        (_one_loss, "ledger["),
+        (put("ledger[2].losses", to=[None, None]), ""),
+        (drop("ledger[2].losses[1]"), "the length of ledger["),
+        (put("ledger[2].losses[1]", to=5.5), "ledger["),
+        (changed(put("ledger[2].loss", to=0), drop("ledger[2].losses")), "ledger["),
         (_item, "ledger["),
-        (_likelier, "ledger["),
-        (_items, "claim.claims[4].items"),
-        (_known, "plan.claims"),
+        (put("ledger[0].q", to=lambda q: q * 1.01), "ledger["),
+        (put("claim.claims[4].items", to=lambda items: items + 1), "claim.claims[4].items"),
+        (put("plan.claims[1].known", to=lambda known: known + 1), "plan.claims"),
         (_met, "met"),
-        (_assume_nothing, "claim.assumptions"),
-        (_recorded, "surrogates"),
+        (put("claim.assumptions", to=[]), "claim.assumptions"),
+        (put("surrogates", to=0), "surrogates"),
         (_metric, "pool.metrics"),
-        (_precision, "claim.claims[0]"),
+        (
+            put("plan.claims[0].precision", "claim.claims[0].precision", to=0.1),
+            "claim.claims[0]",
+        ),
     ],
 )
 def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
     tabled, data = issued()
-    difference = verify(forged(data, change), tabled.evidence).difference
-    assert difference is not None
-    assert where in difference.where
+    assert where in where_of(verify(forged(data, change), tabled.evidence))
 
 
 def _unproven(body: Document) -> None:
@@ -336,9 +237,7 @@ def test_what_the_account_alone_promises_is_checked(
     account: str, change: Callable[[Document], None], where: str
 ) -> None:
     tabled, data = issued(account)
-    difference = verify(forged(data, change), tabled.evidence).difference
-    assert difference is not None
-    assert where in difference.where
+    assert where in where_of(verify(forged(data, change), tabled.evidence))
 
 
 @pytest.mark.parametrize(
@@ -357,9 +256,7 @@ def test_another_column_is_found(column: str, item: int, value: float) -> None:
     other = tabled.pool.columns[column].copy()
     other[item] = value
     pool = replace(tabled.pool, columns={**tabled.pool.columns, column: other})
-    difference = verify(data, evidence_of(pool)).difference
-    assert difference is not None
-    assert "pool" in difference.where
+    assert "pool" in where_of(verify(data, Evidence.of(pool)))
 
 
 def test_another_group_of_an_item_is_found_however_the_pool_is_sealed() -> None:
@@ -373,7 +270,7 @@ def test_another_group_of_an_item_is_found_however_the_pool_is_sealed() -> None:
     def reseal(body: Document) -> None:
         body["pool"] = json.loads(canonical_json(replace(other.pool, columns=columns).header()))
 
-    evidence = evidence_of(replace(tabled.pool, columns=columns))
+    evidence = Evidence.of(replace(tabled.pool, columns=columns))
     assert verify(forged(data, reseal), evidence).difference is not None
 
 
@@ -454,14 +351,6 @@ def _other_share(body: Document) -> None:
         _additions(body)[which]["detail"]["level"] = _claims(body)[which - 2]["level"] = 0.01
 
 
-def _unsaid(body: Document) -> None:
-    del _claims(body)[-1]["added"]
-
-
-def _sooner(body: Document) -> None:
-    _claims(body)[-1]["added"] = 0
-
-
 def _not_added(body: Document) -> None:
     body["ledger"].remove(_additions(body)[1])
     del _claims(body)[-1]
@@ -484,18 +373,6 @@ def _no_questions(body: Document) -> None:
     del _additions(body)[1]["detail"]["questions"]
 
 
-def _reserve_kept(body: Document) -> None:
-    body["claim"]["reserve"] = 0.02
-
-
-def _more_reserve(body: Document) -> None:
-    body["plan"]["reserve"] = 0.03
-
-
-def _fixed(body: Document) -> None:
-    body["plan"]["fixed"] = True
-
-
 @pytest.mark.parametrize(
     ("change", "where"),
     [
@@ -505,25 +382,23 @@ def _fixed(body: Document) -> None:
         (_first_of_all, "ledger["),
         (_higher_level, "].level"),
         (_other_share, ""),
-        (_unsaid, "added"),
-        (_sooner, "added"),
+        (drop("claim.claims[-1].added"), "added"),
+        (put("claim.claims[-1].added", to=0), "added"),
         (_not_added, "ledger["),
         (_asked_more, ""),
         (_other_group, ""),
         (_nobody, "].claim"),
         (_no_questions, "detail.questions"),
-        (_reserve_kept, "claim.reserve"),
-        (_more_reserve, "plan.claims.level"),
-        (_fixed, "].fixed"),
+        (put("claim.reserve", to=0.02), "claim.reserve"),
+        (put("plan.reserve", to=0.03), "plan.claims.level"),
+        (put("plan.fixed", to=True), "].fixed"),
     ],
 )
 def test_a_claim_forged_to_be_added_otherwise_is_found(
     change: Callable[[Document], None], where: str
 ) -> None:
     tabled, data = later()
-    difference = verify(forged(data, change), tabled.evidence).difference
-    assert difference is not None
-    assert where in difference.where
+    assert where in where_of(verify(forged(data, change), tabled.evidence))
 
 
 def _plain(**columns: list[float]) -> Pool:

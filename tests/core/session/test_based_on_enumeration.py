@@ -24,8 +24,7 @@ from tests.core.earlier import (
     judged_as,
     rows_of,
 )
-from tests.core.session.test_known import after, coming
-from tests.core.worlds import Walk, open_walk
+from tests.core.worlds import Walk, after, coming, open_walk
 
 EXACT = 1e-12
 ITEMS = 4

@@ -20,7 +20,6 @@ from celeus.core.session.presentation_order import Sides
 from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.simulation.sessions import Truth
 from tests.core.certifying import SEED, World, paired_world
-from tests.core.session.test_known import after, coming
 from tests.core.worlds import open_walk
 
 ITEMS = 9
@@ -42,28 +41,6 @@ def pair(*, answers: bool, surrogates: bool) -> Truth:
         ends = (np.where(same, 0.0, end) for end in (-1.0, 1.0))
         known = replace(known, lower=next(ends), upper=next(ends))
     return Truth(a - b, known, -1.0, 1.0, difference=True, reason="same answer")
-
-
-@pytest.mark.parametrize("hidden", [(), (1, 4)])
-@pytest.mark.parametrize("surrogates", [False, True])
-@pytest.mark.parametrize("answers", [False, True])
-@pytest.mark.parametrize("policy", ["sharp", "uniform", "celeus", "evalue"])
-@pytest.mark.parametrize("judged", [0, 3, 5])
-def test_the_mean_signal_is_the_mean_difference(
-    policy: str, judged: int, hidden: tuple[int, ...], *, answers: bool, surrogates: bool
-) -> None:
-    truth = pair(answers=answers, surrogates=surrogates)
-    claim = Claim(precision=0.2)
-    walk = open_walk(truth, policy_named(policy), claim, hidden=hidden)
-    walk.go(judged)
-    low, high = truth.loss.copy(), truth.loss.copy()
-    low[list(hidden)], high[list(hidden)] = -1.0, 1.0
-    means = np.zeros(2)
-    for draw in coming(walk):
-        point = after(walk, draw).state.question.points[-1]
-        means += draw.q * np.array([point.plus.signal, point.minus.signal])
-    assert means[0] == pytest.approx(low.mean(), abs=1e-12)
-    assert means[1] == pytest.approx(high.mean(), abs=1e-12)
 
 
 def test_what_is_not_known_to_agree_is_expected_to() -> None:
@@ -98,29 +75,6 @@ def truth_of(world: World) -> Truth:
         difference=True,
         reason="same answer (whitespace)",
     )
-
-
-@pytest.mark.parametrize("hidden", [(), (1, 4)])
-@pytest.mark.parametrize("policy", ["sharp", "uniform", "celeus", "evalue"])
-@pytest.mark.parametrize("judged", [0, 2, 4])
-def test_the_mean_signal_of_a_sealed_comparison_is_the_mean_difference(
-    policy: str, judged: int, hidden: tuple[int, ...]
-) -> None:
-    world = paired_world(items=9, seed=8)
-    assert 0 < int((world.pool.columns["same"] == 1).sum()) < 5
-    walk = open_walk(truth_of(world), policy_named(policy), Claim(precision=0.2), hidden=hidden)
-    walk.go(judged)
-    low, high = world.losses.copy(), world.losses.copy()
-    open_ = [item for item in hidden if not world.pool.columns["same"][item]]
-    low[open_], high[open_] = -1.0, 1.0
-    means, chance = np.zeros(2), 0.0
-    for draw in coming(walk):
-        point = after(walk, draw).state.question.points[-1]
-        means += draw.q * np.array([point.plus.signal, point.minus.signal])
-        chance += draw.q
-    assert chance == pytest.approx(1.0, abs=1e-12)
-    assert means[0] == pytest.approx(low.mean(), abs=1e-12)
-    assert means[1] == pytest.approx(high.mean(), abs=1e-12)
 
 
 def test_sides_are_a_stream_of_their_own() -> None:

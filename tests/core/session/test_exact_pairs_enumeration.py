@@ -17,8 +17,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.simulation.sessions import Truth
-from tests.core.session.test_known import after, coming
-from tests.core.worlds import Walk, alike, open_walk
+from tests.core.worlds import Walk, after, alike, coming, open_walk
 
 Floats = NDArray[np.float64]
 

@@ -17,11 +17,11 @@ from celeus.core.plans.plan import Claim, Plan, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.sampling.proposals import KNOWN, MixtureProposal, StratifiedProposal
-from celeus.core.session.rounds import PENDING
+from celeus.core.sampling.proposals import KNOWN
+from celeus.core.session.engine import strata_for
 from celeus.errors import BoundContradicted, NothingToJudge, Refusal
 from celeus.simulation.sessions import Truth
-from tests.core.worlds import CONFIGURATIONS, SEED, Walk, open_walk
+from tests.core.worlds import CONFIGURATIONS, SEED, after, coming, open_walk
 
 EXACT = 1e-12
 KNOWN_ITEMS = (0, 3, 7)
@@ -49,26 +49,6 @@ def truth(
     at = list(known) or list(KNOWN_ITEMS)
     lower[at] = upper[at] = loss[at]
     return Truth(loss, Scores(surrogate, weight, lower=lower, upper=upper), *scale)
-
-
-def coming(walk: Walk) -> list[Draw]:
-    """Every draw that may come next."""
-    proposal, round_ = walk.state.question.proposal, walk.state.drawn + 1
-    fit = walk.state.question.fold.predictor.fit
-    assert isinstance(proposal, StratifiedProposal | MixtureProposal)
-    return [
-        Draw(round_, item, made.q, 0, made.strata_q)
-        for item in walk.left()
-        for made in [proposal.chance(item, fit)]
-    ]
-
-
-def after(walk: Walk, draw: Draw) -> Walk:
-    branch = walk.branch()
-    branch.enter(draw)
-    waiting = [one.draw.round for one in branch.state.rounds if one.loss is PENDING]
-    branch.judge(waiting)
-    return branch
 
 
 @pytest.mark.parametrize("bounded", [False, True])
@@ -191,7 +171,7 @@ def test_many_bounds_still_make_few_strata() -> None:
     scores = Scores(chance.random(items), np.zeros(items), lower=lower, upper=upper)
     walk = open_walk(Truth(loss, scores), policy_named("sharp"), Claim(precision=0.1))
     walk.go(50)
-    strata = walk.state.question.engine.strata  # type: ignore[attr-defined]
+    strata = strata_for(walk.plan, scores)
     assert strata.count <= 40
     assert (strata.lower[strata.code] <= lower).all()
     assert (strata.upper[strata.code] >= upper).all()

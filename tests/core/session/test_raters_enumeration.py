@@ -10,13 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
+from celeus.core.ledger import Observation, Rating, Unjudgeable
 from celeus.core.plans.panel_plan import Protocol
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
-from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.panel import comes_to, order_of, turn_of
-from tests.core.worlds import SEED, Walk, open_walk, small_truth
+from tests.core.worlds import SEED, Walk, coming, open_walk, small_truth
 
 EXACT = 1e-12
 PANEL = ("ann", "ben", "cid", "dan")
@@ -68,16 +67,6 @@ class RatedWalk:
     def go(self, rounds: int) -> None:
         for _ in range(rounds):
             self.judge(self.walk.draw()[0].round)
-
-
-def coming(walk: Walk) -> list[Draw]:
-    """Every draw that may come next."""
-    proposal, state = walk.state.question.proposal, walk.state
-    assert isinstance(proposal, StratifiedProposal)
-    q = proposal.strata_q(state.question.fold.predictor.fit)
-    code = proposal._strata.code
-    round_ = state.drawn + 1
-    return [Draw(round_, at, float(q[code[at]]), state.sequence, q) for at in walk.left()]
 
 
 @pytest.mark.parametrize("before", [0, 1, 3, 6])

@@ -10,12 +10,12 @@ import pytest
 
 from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.ledger import Addition, Draw, Event, JointObservation
+from celeus.core.plain import Mismatch
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.table_plan import TableClaim, TablePlan, TableWish
 from celeus.core.pools.table_pool import Table
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Floats
-from celeus.core.session.recorded import LedgerDiffers
 from celeus.core.session.session import AnySession, Session
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.core.session.table.table_question import check_plan
@@ -123,7 +123,7 @@ def numbers(session: AnySession) -> list[bytes]:
     if isinstance(question, Best):
         return [question.race.stake.tobytes(), question.race.out_at.tobytes()]
     assert isinstance(question, TableQuestion)
-    kept = [question._calibration.fits.mean.tobytes(), question._q.tobytes()]
+    kept = [question._calibration.fits.mean.tobytes(), question.q.tobytes()]
     for claim in question.claims:
         sequence = claim.fold.confidence_sequence
         assert isinstance(sequence, LatticeSequence)
@@ -151,7 +151,7 @@ def test_a_ledger_replays_to_the_same_state_with_the_seed_and_without(kind: str)
 
 @pytest.mark.parametrize("kind", CASES)
 def test_another_seed_is_noticed(kind: str) -> None:
-    with pytest.raises(LedgerDiffers, match="item"):
+    with pytest.raises(Mismatch, match="item"):
         replayed(CASES[kind], run(CASES[kind])[1], b"another seed")
 
 
@@ -201,14 +201,14 @@ FORGED: dict[str, tuple[Callable[[Ledger], Ledger], str]] = {
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_draw_is_noticed(name: str, kind: str, seed: bytes | None) -> None:
     forge, where = FORGED[name]
-    with pytest.raises(LedgerDiffers, match=where):
+    with pytest.raises(Mismatch, match=where):
         replayed(CASES[kind], forge(run(CASES[kind])[1]), seed)
 
 
 @pytest.mark.parametrize("seed", [SEED, None])
 def test_forged_losses_are_noticed_by_the_draws_after_them(seed: bytes | None) -> None:
     case = CASES["best"]
-    with pytest.raises(LedgerDiffers, match=r"strata_q|item|\.q|nothing"):
+    with pytest.raises(Mismatch, match=r"strata_q|item|\.q|nothing"):
         replayed(case, other_losses(run(case)[1]), seed)
 
 
@@ -232,16 +232,16 @@ def test_answers_that_are_not_the_plans_are_noticed() -> None:
     answer = candidates.answer.copy()
     same = np.flatnonzero((answer == answer[:, :1]).all(axis=1))
     answer[same[0]] = np.arange(answer.shape[1])
-    with pytest.raises(LedgerDiffers, match="known"):
+    with pytest.raises(Mismatch, match="known"):
         Best(plan, replace(candidates, answer=answer), SEED)
 
 
 def test_a_plan_of_another_table_is_noticed() -> None:
     plan, made, _ = table()
-    with pytest.raises(LedgerDiffers, match="items"):
+    with pytest.raises(Mismatch, match="items"):
         check_plan(replace(plan, items=plan.items + 1), made)
     claims = (replace(plan.claims[0], known=plan.claims[0].known + 1), *plan.claims[1:])
-    with pytest.raises(LedgerDiffers, match="claims"):
+    with pytest.raises(Mismatch, match="claims"):
         check_plan(replace(plan, claims=claims), made)
 
 

@@ -16,9 +16,8 @@ from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.simulation.sessions import Truth, ever_missed, seed_of
 from tests.claims.sessions import credible
-from tests.core.session.test_known import after, coming
 from tests.core.session.test_verdict import SHARP, pair
-from tests.core.worlds import Walk, alike, open_walk
+from tests.core.worlds import Walk, after, alike, coming, open_walk
 from tests.nightly import NIGHTLY
 
 ALPHA = 0.6

@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.verify import verify
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest

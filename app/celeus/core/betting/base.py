@@ -78,15 +78,20 @@ class Outlook(NamedTuple):
 
 
 class ConfidenceSequence(Protocol):
-    """A running interval for the target, from bets on the signals of both completions."""
+    """A running interval for the target, from bets on the signals of both completions.
 
-    @property
-    def pool_interval(self) -> Interval:
-        """Interval for the pool risk."""
+    The defaults are those of a sequence without goals that bets on every round once.
+    """
+
+    __slots__ = ()
 
     @property
     def interval(self) -> Interval:
         """Interval for the target."""
+
+    @property
+    def pool_interval(self) -> Interval:
+        """Interval for the pool risk."""
 
     @property
     def emptied(self) -> bool:
@@ -97,29 +102,42 @@ class ConfidenceSequence(Protocol):
         """Point estimate, the midpoint of the two completions' estimates."""
 
     def count_unjudged(self) -> None:
-        """From now on some rounds have no loss: reject only what is rejected with any loss."""
+        """From now on some rounds have no loss: reject only what is rejected with any loss.
+
+        Where a candidate is rejected with these at their worst, it is with any loss.
+        """
+        return
 
     @property
     def rounds_to_replay(self) -> int:
         """Number of past rounds that the coming one may have to bet on again."""
+        return 0
 
     def replays_soon(self, precision: float | None, *, last: bool) -> bool:
         """Return true if a round drawn at ``precision`` is likely to replay all past rounds."""
+        del precision, last
+        return False
 
     def bets_per_round(self, precision: float | None) -> int:
         """Number of bets of a round drawn at ``precision``, one per candidate and goal."""
 
     def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Any, Any]:
         """What the folded rounds say of the signal of the next draw, for each side; immutable."""
+        del reach, variance
+        return None, None
 
     def halves(self, precision: float | None) -> tuple[Halves, ...]:
         """Half-widths of the bets of a round drawn at ``precision``, for each lattice.
 
         Empty without information goals, or where those before go on.
         """
+        del precision
+        return ()
 
     def outlook(self, accrued: tuple[Accrued, ...]) -> Outlook | None:
         """Information needed for the goal, and accrued; None without a goal."""
+        del accrued
+        return None
 
     def update(self, betting_round: BettingRound) -> None:
         """Bet on a round, with bets fixed at its draw."""
@@ -128,10 +146,11 @@ class ConfidenceSequence(Protocol):
         """Intersect with the logical limits that the observed losses leave for the pool risk."""
 
 
-class PoolRiskSequence:
+class PoolRiskSequence(ConfidenceSequence):
     """A confidence sequence for the pool risk, widened to the target by the plan's bound."""
 
     __slots__ = ("_intersection", "_plan", "interval")
+    interval: Interval
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -142,34 +161,6 @@ class PoolRiskSequence:
     def pool_interval(self) -> Interval:
         """Interval for the pool risk."""
         return self._intersection.interval
-
-    def count_unjudged(self) -> None:
-        """Do nothing: a candidate rejected with these at their worst is rejected with any loss."""
-
-    @property
-    def rounds_to_replay(self) -> int:
-        """Always 0: every round is bet on once."""
-        return 0
-
-    def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Any, Any]:
-        """Return nothing: no signal is bet on."""
-        del reach, variance
-        return None, None
-
-    def halves(self, precision: float | None) -> tuple[Halves, ...]:
-        """Return nothing: there is no goal."""
-        del precision
-        return ()
-
-    def outlook(self, accrued: tuple[Accrued, ...]) -> Outlook | None:
-        """Return None: there is no goal."""
-        del accrued
-        return None
-
-    def replays_soon(self, precision: float | None, *, last: bool) -> bool:
-        """Return false: every round is bet on once."""
-        del precision, last
-        return False
 
     @property
     def emptied(self) -> bool:

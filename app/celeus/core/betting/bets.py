@@ -60,7 +60,7 @@ class Information:
     def __init__(self, halves: tuple[Halves, ...]) -> None:
         self._halves = halves
         self.accrued: tuple[Accrued, ...] = tuple(
-            ((0.0,) * len(one), (0.0,) * len(one)) for one in halves
+            ((0.0,) * len(widths), (0.0,) * len(widths)) for widths in halves
         )
 
     def aim(self, halves: tuple[Halves, ...]) -> None:
@@ -86,8 +86,10 @@ def _added(sums: tuple[float, ...], prediction: Prediction, halves: Halves) -> t
 
 def _nearest(old: Halves, accrued: Accrued, halves: Halves) -> Accrued:
     """Return, for every new half-width, the sums of the nearest old one."""
-    places = [min(range(len(old)), key=lambda at: abs(math.log(old[at] / half))) for half in halves]
-    plus, minus = (tuple(sums[at] for at in places) for sums in accrued)
+    places = [
+        min(range(len(old)), key=lambda place: abs(math.log(old[place] / half))) for half in halves
+    ]
+    plus, minus = (tuple(sums[place] for place in places) for sums in accrued)
     return plus, minus
 
 

@@ -27,7 +27,6 @@ from celeus.core.growing_array import Table
 from celeus.core.pause import pause
 from celeus.core.plans.pair_plan import PairPlan
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 ROUNDING = 1e-6

@@ -7,7 +7,7 @@ the starting stakes alone.
 kappa, starts and lattice are those of the opening precision; a change moves only later goals.
 """
 
-from celeus.core.betting.base import Accrued, BettingRound, Halves, Outlook
+from celeus.core.betting.base import Accrued, BettingRound, ConfidenceSequence, Halves, Outlook
 from celeus.core.betting.candidate_grid import Lattice
 from celeus.core.betting.moments import Prediction, TwoSidedMoments, frames
 from celeus.core.betting.pair_rows import PairSide
@@ -24,7 +24,7 @@ NEARLY = 1.25
 """Factor of that width from which on the pairs may start soon."""
 
 
-class PairSequence:
+class PairSequence(ConfidenceSequence):
     """A loose sequence for the pool risk, and pairs for the population risk within it."""
 
     __slots__ = (

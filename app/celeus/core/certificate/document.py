@@ -16,8 +16,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.best.best_claim import best_claim
 from celeus.core.certificate.chain import chain_on, chain_start
+from celeus.core.certificate.claim import claim_of
 from celeus.core.certificate.ed25519 import OF_DIGEST, public_of, sign, signed_by
 from celeus.core.certificate.layout import (
     FORMAT,
@@ -30,15 +30,12 @@ from celeus.core.certificate.layout import (
 )
 from celeus.core.certificate.members import COLUMNS, OTHER
 from celeus.core.certificate.stamps import to_text
-from celeus.core.certificate.table.table_claim import table_claim
-from celeus.core.session.assumptions import OWN_PROCESS, assumptions_of
-from celeus.core.session.best.best_question import Best
+from celeus.core.session.assumptions import OWN_PROCESS
 from celeus.core.session.mean import Mean
 from celeus.core.session.points import Points
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.rounds import Rounds
-from celeus.core.session.session import AnySession, Session
-from celeus.core.session.table.table_question import Table
+from celeus.core.session.session import AnySession
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +86,12 @@ class Account:
 
 def position_of(session: AnySession) -> Position:
     """The position of ``session`` now."""
-    if isinstance(session.question, Best):
-        return Position(session.plan, best_claim(session), Points(), Rounds(), None)
-    if isinstance(session.question, Table):
-        return Position(session.plan, table_claim(session), Points(), Rounds(), None)
-    fold, points = session.question.fold, session.question.points[:]
-    return Position(
-        plan=session.plan,
-        claim=mean_claim(session),
-        points=points,
-        rounds=session.rounds[:],
-        surrogates=points[0].surrogates_left if points else fold.surrogates_left,
-    )
+    question, claim = session.question, claim_of(session)
+    if not isinstance(question, Mean):
+        return Position(session.plan, claim, Points(), Rounds(), None)
+    points = question.points[:]
+    start = points[0].surrogates_left if points else question.fold.surrogates_left
+    return Position(session.plan, claim, points, session.rounds[:], start)
 
 
 def certificate(account: Account, key: Ed25519PrivateKey) -> bytes:
@@ -222,43 +213,6 @@ def _claimed(account: Account) -> dict[str, Any]:
     return claim
 
 
-def mean_claim(session: Session[Mean]) -> dict[str, Any]:
-    """The claim after the events of ``session``."""
-    question, plan = session.question, session.question.plan
-    interval, pool = question.interval, question.fold.pool_interval
-    unjudgeable = session.rounds.unjudgeable(session.folded)
-    claim: dict[str, Any] = {
-        "target": plan.target,
-        "alpha": plan.alpha,
-        "precision": session.stopping.precision,
-        "budget": session.stopping.budget,
-        "fixed": plan.fixed,
-        "changes": session.changes,
-        "interval": {"lower": interval.lower, "upper": interval.upper},
-        "pool_interval": {"lower": pool.lower, "upper": pool.upper},
-        "estimate": question.estimate,
-        "labels": session.folded - unjudgeable,
-        "unjudgeable": unjudgeable,
-        "rounds": session.counts,
-        "stop_reason": session.stop_reason,
-        "emptied": question.fold.emptied,
-        "assumptions": assumptions_of(session),
-    }
-    if plan.weights is not None:
-        claim["effective_items"] = plan.weights.effective_items
-    if plan.systems is not None:
-        claim["systems"] = plan.systems
-    if plan.score is not None:
-        claim["score"] = plan.score.values(interval, question.estimate, plan.scale)
-    if question.ratings is not None:
-        claim["raters"] = question.ratings.summary
-    if plan.questions:
-        claim["decisions"] = [decision.to_dict() for decision in question.decisions]
-    if question.verdict is not None:
-        claim["verdict"] = question.verdict.to_dict()
-    return claim
-
-
 def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[str, Any]:
     """The folded rounds as columns, one value a round; ``q`` and ``seen`` are those of the draws.
 
@@ -271,9 +225,9 @@ def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[s
     plug_in, range_lower, range_upper, surrogate, _, _ = points.plus.columns
     minus = points.minus.columns
     apart = [
-        (points.minus_start + at, at)
-        for at, other in enumerate(minus[0])
-        if other != plug_in[points.minus_start + at]
+        (points.minus_start + row, row)
+        for row, other in enumerate(minus[0])
+        if other != plug_in[points.minus_start + row]
     ]
     predicted = count > 0 and not math.isnan(variance[0])
     columns = (
@@ -291,7 +245,7 @@ def rounds_of(points: Points, q: Sequence[float], seen: Sequence[int]) -> dict[s
     )
     second = (
         [points.first + place for place, _ in apart],
-        *([column[at] for _, at in apart] for column in minus[:3]),
+        *([column[row] for _, row in apart] for column in minus[:3]),
     )
     return {
         **dict(zip(COLUMNS, columns, strict=True)),

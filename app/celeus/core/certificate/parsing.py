@@ -76,9 +76,9 @@ def _no_number(name: str) -> Never:
     raise ValueError(message)
 
 
-def _first_difference(one: bytes, other: bytes) -> int:
-    shorter = min(len(one), len(other))
-    a, b = (np.frombuffer(side, dtype=np.uint8, count=shorter) for side in (one, other))
+def _first_difference(left: bytes, other: bytes) -> int:
+    shorter = min(len(left), len(other))
+    a, b = (np.frombuffer(side, dtype=np.uint8, count=shorter) for side in (left, other))
     apart = np.flatnonzero(a != b)[:1]
     return int(apart[0]) if apart.size else shorter
 

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from celeus.core.betting.signals import Range
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.best.best_checks import best_plan_of
 from celeus.core.certificate.members import COLUMNS, OTHER
 from celeus.core.certificate.parsing import numbers
 from celeus.core.certificate.recording import FoldRecord
-from celeus.core.certificate.table.table_checks import table_plan_of
 from celeus.core.plain import (
     DIGEST,
     Mismatch,
@@ -30,12 +28,15 @@ from celeus.core.plain import (
     text,
     whole,
 )
+from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import METHOD_VERSION, Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import POLICIES, SIMULATION_ONLY, Policy, policy_named
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import PoolHeader
 from celeus.core.pools.score import Score, declared_score
 from celeus.core.pools.systems import AnySystems, Lineup, Systems
+from celeus.core.pools.table_pool import sole_metric
 from celeus.core.session.question import AnyPlan
 
 Floats = NDArray[np.float64]
@@ -52,8 +53,8 @@ def header_of(value: object) -> PoolHeader:
         if systems is not None:
             same("pool.loss", loss, _scale_of(systems).to_dict())
         _check_score("pool.score", header.score, header.loss, systems)
-        for at, metric in enumerate(header.metrics):
-            _check_score(f"pool.metrics[{at}].score", metric.score, metric.scale, None)
+        for place, metric in enumerate(header.metrics):
+            _check_score(f"pool.metrics[{place}].score", metric.score, metric.scale, None)
         if header.metrics:
             same("pool.loss", loss, header.metrics[0].scale.to_dict())
     return header
@@ -85,12 +86,38 @@ def plan_of(value: object, header: PoolHeader) -> AnyPlan:
     plan: AnyPlan
     with refusals("plan"):
         if "table" in values:
-            plan = table_plan_of(values, header)
+            plan = _table_plan_of(values, header)
         elif isinstance(header.systems, Lineup):
-            plan = best_plan_of(values, header.systems, header)
+            plan = _best_plan_of(values, header.systems, header)
         else:
             plan = _mean_plan_of(Plan.from_dict(values, "plan"), header)
     same("plan", values, plan.to_dict())
+    return plan
+
+
+def _best_plan_of(values: Object, lineup: Lineup, header: PoolHeader) -> BestPlan:
+    """The plan in ``values``; Mismatch where no session on such a pool has it."""
+    plan, scale = BestPlan.from_dict(values, "plan"), header.loss
+    equal("plan.items", plan.items, header.items)
+    same("plan.systems", list(plan.systems), list(lineup.names))
+    for name, end in (("lower", scale.lower), ("upper", scale.upper)):
+        equal(f"plan.{name}", getattr(plan, name), end)
+    return plan
+
+
+def _table_plan_of(values: Object, header: PoolHeader) -> TablePlan:
+    """The plan in ``values``; Mismatch where no session on such a pool has it."""
+    metrics = header.metrics or (sole_metric(header.loss, header.score),)
+    due = [metric.to_dict() for metric in metrics]
+    same("plan.metrics", values.get("metrics", due), due)
+    plan = TablePlan.from_dict(values, "plan")
+    equal("plan.items", plan.items, header.items)
+    names = {metric.name for metric in metrics}
+    for place, claim in enumerate(plan.claims):
+        if claim.metric not in names:
+            rule = f"one of {', '.join(sorted(names))}"
+            raise Mismatch(f"plan.claims[{place}].metric", claim.metric, rule)
+        plan.of(claim)
     return plan
 
 
@@ -180,26 +207,29 @@ def compare_rounds(claimed: Object, found: Mapping[str, Any], plan: Plan) -> Non
     for name in COLUMNS:
         if found[name] is None:
             continue
-        one, other = np.array(claimed[name], dtype=np.float64), np.array(found[name], dtype=float)
-        at = _first_apart(one, other, _slack(name, one, other, plan))
-        if at is not None and (first is None or at < first[0]):
-            where = f"rounds.{name}, round {at + 1}"
-            first = at, Mismatch(where, float(one[at]), float(other[at]))
+        stated, other = (
+            np.array(claimed[name], dtype=np.float64),
+            np.array(found[name], dtype=float),
+        )
+        place = _first_apart(stated, other, _slack(name, stated, other, plan))
+        if place is not None and (first is None or place < first[0]):
+            where = f"rounds.{name}, round {place + 1}"
+            first = place, Mismatch(where, float(stated[place]), float(other[place]))
     if first is not None:
         raise first[1]
     same("rounds.other.round", claimed["other"]["round"], found["other"]["round"])
     for name in OTHER[1:]:
-        one, other = (np.array(side["other"][name], dtype=float) for side in (claimed, found))
-        at = _first_apart(one, other, _slack(name, one, other, plan))
-        if at is not None:
-            where = f"rounds.other.{name}, round {found['other']['round'][at]}"
-            raise Mismatch(where, float(one[at]), float(other[at]))
+        stated, other = (np.array(side["other"][name], dtype=float) for side in (claimed, found))
+        place = _first_apart(stated, other, _slack(name, stated, other, plan))
+        if place is not None:
+            where = f"rounds.other.{name}, round {found['other']['round'][place]}"
+            raise Mismatch(where, float(stated[place]), float(other[place]))
 
 
 def close(where: str, claimed: object, found: float, plan: Plan, *, column: str = "lower") -> None:
     """Raise unless a number is the one found, but for the slack that ``column`` has."""
-    one, other = np.array([number(claimed, where)]), np.array([found])
-    if _first_apart(one, other, _slack(column, one, other, plan)) is not None:
+    stated, other = np.array([number(claimed, where)]), np.array([found])
+    if _first_apart(stated, other, _slack(column, stated, other, plan)) is not None:
         raise Mismatch(where, claimed, found)
 
 
@@ -249,29 +279,29 @@ def _other_of(value: object, folded: int) -> dict[int, Range]:
 def _within(where: str, values: Floats, lowest: Floats, highest: Floats) -> None:
     outside = np.flatnonzero(~((values >= lowest) & (values <= highest)))[:1]
     if outside.size:
-        at = int(outside[0])
-        rule = f"a number from {lowest[at]:g} to {highest[at]:g}"
-        raise Mismatch(f"{where}, round {at + 1}", float(values[at]), rule)
+        place = int(outside[0])
+        rule = f"a number from {lowest[place]:g} to {highest[place]:g}"
+        raise Mismatch(f"{where}, round {place + 1}", float(values[place]), rule)
 
 
-def _first_apart(one: Floats, other: Floats, slack: Floats) -> int | None:
+def _first_apart(claimed: Floats, other: Floats, slack: Floats) -> int | None:
     # NaN is never close to anything.
-    apart = np.flatnonzero(~(np.abs(one - other) <= slack))[:1]
+    apart = np.flatnonzero(~(np.abs(claimed - other) <= slack))[:1]
     return int(apart[0]) if apart.size else None
 
 
-def _slack(name: str, one: Floats, other: Floats, plan: Plan) -> Floats:
+def _slack(name: str, claimed: Floats, other: Floats, plan: Plan) -> Floats:
     """The largest lawful differences between two numbers of this column."""
-    largest = np.maximum(np.abs(one), np.abs(other))
+    largest = np.maximum(np.abs(claimed), np.abs(other))
     kind = COLUMNS[name]
     if kind == "none":
-        return np.zeros(one.size)
+        return np.zeros(claimed.size)
     if kind == "relative":
         return SLACK * largest
-    origin = np.full(one.size, plan.lower)
+    origin = np.full(claimed.size, plan.lower)
     if kind == "sum":
         # How much is left of weights only the pool tells.
-        left = plan.drawable - np.arange(one.size)
+        left = plan.drawable - np.arange(claimed.size)
         origin *= left if plan.weights is None else 0.0
-    away = np.maximum(np.abs(one - origin), np.abs(other - origin))
+    away = np.maximum(np.abs(claimed - origin), np.abs(other - origin))
     return np.asarray(SLACK * np.maximum(away, plan.scale.width) + ROUNDING * largest)

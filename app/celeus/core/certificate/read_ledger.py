@@ -7,7 +7,7 @@ losses on the scale, changes the plan allows, times in order, nothing after the 
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ from celeus.core.pools.comparison import WORDS
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.strata import MOST_STRATA
 from celeus.core.pools.systems import SIDES, Side
+from celeus.core.pools.weights import Weights
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.table.allocation import NEEDED_SHARE
 from celeus.core.session.table.table_cells import MOST_CELLS
@@ -59,114 +60,47 @@ NESTED = "questions"
 
 
 @dataclass(frozen=True, slots=True)
-class MeanRules:
-    """The rules for the ledger of a session of one mean."""
+class Rules:
+    """What the ledger of a session may hold.
 
-    plan: Plan
-    events: ClassVar = (Draw, Observation, Unjudgeable, Rating, Amendment, Change)
-    strata_stay: ClassVar = True
+    ``losses`` are the scale of every loss of a joint judgement, and whether that loss may be
+    missing. ``arrangement`` is the member of a draw's detail that says how answers stood before its
+    judge. ``panel`` are the raters whose ratings there may be. A draw has at most ``most_strata``
+    strata, 0 where the policy has none, and as many as the first draw where ``strata_stay``.
+    ``even_share`` is the least part of the even probability that is left to every item.
+    """
 
-    @property
-    def arrangement(self) -> str | None:
-        """The member of a draw's detail that says how answers stood before its judge."""
-        return None if self.plan.systems is None else "left"
-
-    @property
-    def panel(self) -> tuple[str, ...]:
-        """The raters whose ratings the ledger may hold."""
-        return () if self.plan.protocol is None else self.plan.panel
-
-    @property
-    def most_strata(self) -> int:
-        """The largest number of strata of a draw; 0 where the policy has none."""
-        return MOST_RECORDED if self.plan.policy.has_goal else 0
-
-    @property
-    def q_of_a_stratum(self) -> bool:
-        """Whether the probability of an item is that of its stratum, and not of its weight too."""
-        return self.plan.weights is None
-
-    def least_q(self, round_: int) -> float:
-        """The least probability of a draw; of weights, which only the pool holds, the lightest."""
-        weights = self.plan.weights
-        if weights is None:
-            return _least_even(self.plan, round_)
-        return self.plan.beta * weights.least_share / self.plan.items * (1.0 - SLACK)
-
-    def check_precision(self, precision: float | None, before: float | None, where: str) -> None:
-        """Refuse a new precision that the plan does not allow; an unchanged one was checked."""
-        del where
-        if precision != before:
-            check_precision(self.plan, precision)
+    events: tuple[type[Event], ...]
+    losses: tuple[tuple[LossScale, bool], ...] = ()
+    arrangement: Literal["left", "order"] | None = None
+    panel: tuple[str, ...] = ()
+    most_strata: int = MOST_RECORDED
+    strata_stay: bool = True
+    even_share: float = 1.0
 
 
-class JointRules:
-    """The rules that ledgers with several losses a round share."""
-
-    __slots__ = ()
-    panel: ClassVar[tuple[str, ...]] = ()
-    q_of_a_stratum: ClassVar = True
-
-    def check_precision(self, precision: float | None, before: float | None, where: str) -> None:
-        """Refuse any precision: none is asked of the whole session."""
-        del before
-        equal(where, precision, None)
-
-
-@dataclass(frozen=True, slots=True)
-class BestRules(JointRules):
-    """The rules for the ledger of a session that seeks the best of several systems."""
-
-    plan: BestPlan
-    events: ClassVar = (Draw, JointObservation, Change)
-    arrangement: ClassVar = "order"
-    most_strata: ClassVar = MOST_RECORDED
-    # The pool is cut anew as systems leave.
-    strata_stay: ClassVar = False
-
-    def least_q(self, round_: int) -> float:
-        """The least probability of a draw."""
-        return _least_even(self.plan, round_)
-
-    def scales(self, scale: LossScale) -> list[tuple[LossScale, bool]]:
-        """The scale of every loss of a judgement, and whether that loss may be missing."""
-        return [(scale, False)] * self.plan.width
-
-
-@dataclass(frozen=True, slots=True)
-class TableRules(JointRules):
-    """The rules for the ledger of a session about a table."""
-
-    plan: TablePlan
-    events: ClassVar = (Draw, JointObservation, Change, Addition)
-    arrangement: ClassVar = None
-    most_strata: ClassVar = MOST_CELLS
-    strata_stay: ClassVar = True
-
-    def least_q(self, round_: int) -> float:
-        """The least probability of a draw: part of the even share goes to claims that need it."""
-        return _least_even(self.plan, round_) * (1.0 - NEEDED_SHARE)
-
-    def scales(self, scale: LossScale) -> list[tuple[LossScale, bool]]:
-        """The scale of every loss of a judgement, and whether that loss may be missing."""
-        del scale
-        return [(metric.scale, True) for metric in self.plan.metrics]
-
-
-def _least_even(plan: AnyPlan, round_: int) -> float:
-    """The probability that even draws leave every item, whatever the policy."""
-    return plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
-
-
-def rules_of(plan: AnyPlan) -> MeanRules | BestRules | TableRules:
-    """The rules of the ledger of a plan's session."""
+def rules_of(plan: AnyPlan, scale: LossScale) -> Rules:
+    """The rules of the ledger of a plan's session on a pool of this scale."""
     match plan:
         case Plan():
-            return MeanRules(plan)
+            return Rules(
+                (Draw, Observation, Unjudgeable, Rating, Amendment, Change),
+                arrangement=None if plan.systems is None else "left",
+                panel=() if plan.protocol is None else plan.panel,
+                most_strata=MOST_RECORDED if plan.policy.has_goal else 0,
+            )
         case BestPlan():
-            return BestRules(plan)
+            # The pool is cut anew as systems leave.
+            losses = ((scale, False),) * plan.width
+            return Rules((Draw, JointObservation, Change), losses, "order", strata_stay=False)
         case TablePlan():
-            return TableRules(plan)
+            # Part of the even share goes to claims that need it.
+            return Rules(
+                (Draw, JointObservation, Change, Addition),
+                tuple((metric.scale, True) for metric in plan.metrics),
+                most_strata=MOST_CELLS,
+                even_share=1.0 - NEEDED_SHARE,
+            )
 
 
 @dataclass(slots=True)
@@ -192,10 +126,15 @@ class Transcript:
     _judged: list[bool] = field(default_factory=list)
     _items: set[int] = field(default_factory=set)
     _rule: StoppingRule | None = None
-    _rules: MeanRules | BestRules | TableRules = field(init=False)
+    _rules: Rules = field(init=False)
 
     def __post_init__(self) -> None:
-        self._rules = rules_of(self.plan)
+        self._rules = rules_of(self.plan, self.scale)
+
+    @property
+    def arrangement(self) -> Literal["left", "order"] | None:
+        """The member of a draw's detail that says how answers stood before its judge."""
+        return self._rules.arrangement
 
     @property
     def closed(self) -> bool:
@@ -252,11 +191,11 @@ class Transcript:
 
     def _read_words(self, detail: Mapping[str, Any], event: Event, where: str) -> None:
         """Keep the words of a judge, and how the answers of a draw stood before its judge."""
-        said = {name: detail[name] for name in WORDS if name in detail}
-        if "label" in said:
-            said["label"] = whole(said["label"], f"{where}.label")
-        if said:
-            self.words[len(self.records)] = said
+        words = {name: detail[name] for name in WORDS if name in detail}
+        if "label" in words:
+            words["label"] = whole(words["label"], f"{where}.label")
+        if words:
+            self.words[len(self.records)] = words
         if isinstance(event, JointObservation):
             self.losses[len(self.records)] = event
         if self._rules.arrangement == "order" and isinstance(event, Draw):
@@ -264,12 +203,12 @@ class Transcript:
         if self._rules.arrangement != "left":
             return
         if isinstance(event, Draw):
-            side = next((one for one in SIDES if one == detail.get("left")), None)
+            side = next((name for name in SIDES if name == detail.get("left")), None)
             if side is None:
                 raise Mismatch(f"{where}.left", detail.get("left"), "one of " + ", ".join(SIDES))
             self.left.append(side)
         elif (
-            not said
+            not words
             and isinstance(event, Observation | Rating | Amendment)
             and event.loss is not None
             # What raters have come to is said by them
@@ -300,7 +239,7 @@ class Transcript:
         if item in self._items:
             raise Mismatch(f"{where}.item", item, "an item not drawn before")
         self._items.add(item)
-        q = number(record["q"], f"{where}.q", self._rules.least_q(round_), 1.0 + SLACK)
+        q = number(record["q"], f"{where}.q", self._least_q(round_), 1.0 + SLACK)
         # A draw is made and written down under one lock.
         equal(f"{where}.seen", record["seen"], len(self.records))
         strata_q = self._strata(record.get("strata_q"), q, f"{where}.strata_q")
@@ -308,6 +247,18 @@ class Transcript:
         self.draws.append(draw)
         self._judged.append(False)
         return draw
+
+    @property
+    def _weights(self) -> Weights | None:
+        return self.plan.weights if isinstance(self.plan, Plan) else None
+
+    def _least_q(self, round_: int) -> float:
+        """The least probability of a draw; of weights, which only the pool holds, the lightest."""
+        plan, weights = self.plan, self._weights
+        if weights is None:
+            even = plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
+            return even * self._rules.even_share
+        return plan.beta * weights.least_share / plan.items * (1.0 - SLACK)
 
     def _strata(self, value: object, q: float, where: str) -> NDArray[np.float64] | None:
         most = self._rules.most_strata
@@ -327,7 +278,7 @@ class Transcript:
             and (before := self.draws[0].strata_q) is not None
         ):
             equal(f"the strata of {where}", strata_q.size, before.size)
-        if self._rules.q_of_a_stratum and not (strata_q == q).any():
+        if self._weights is None and not (strata_q == q).any():
             raise Mismatch(
                 where, f"none of {strata_q.size} is {q:.12g}", f"q = {q:.12g} of one stratum"
             )
@@ -378,8 +329,10 @@ class Transcript:
         if budget < len(self.draws):
             raise Mismatch(f"{where}.budget", budget, f"at least the {len(self.draws)} draws made")
         try:
-            before = self.rule.precision
-            self._rules.check_precision(precision, before, f"{where}.precision")
+            if not isinstance(self.plan, Plan):
+                equal(f"{where}.precision", precision, None)
+            elif precision != self.rule.precision:
+                check_precision(self.plan, precision)
             check_budget(budget, self.plan.drawable)
         except Refusal as refusal:
             raise Mismatch(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
@@ -417,11 +370,11 @@ class Transcript:
 
     def _losses(self, value: object, where: str) -> tuple[float | None, ...]:
         """The losses of a judgement of several, None where one may be missing and is."""
-        scales = () if isinstance(self._rules, MeanRules) else self._rules.scales(self.scale)
+        scales = self._rules.losses
         losses = listed(value, where, len(scales))
         return tuple(
-            None if missing and loss is None else self._loss(loss, f"{where}[{at}]", scale)
-            for at, (loss, (scale, missing)) in enumerate(zip(losses, scales, strict=True))
+            None if missing and loss is None else self._loss(loss, f"{where}[{place}]", scale)
+            for place, (loss, (scale, missing)) in enumerate(zip(losses, scales, strict=True))
         )
 
     def _loss(self, value: object, where: str, scale: LossScale | None = None) -> float:

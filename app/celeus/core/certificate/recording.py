@@ -8,6 +8,7 @@ signal for whatever loss the item might have had.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,7 @@ from celeus.core.sampling.calibration import NO_FIT, Fit
 from celeus.core.sampling.predictors import Expectation, Label, Predictor
 from celeus.core.sampling.proposals import ProposedDraw, shares_adapt
 from celeus.core.sampling.sums import RunningSum
-from celeus.core.session.engine import first_fold
-from celeus.core.session.fold import Fold
+from celeus.core.session.engine import Engine
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.int32]
@@ -75,18 +75,20 @@ class RecordedPredictor(Predictor):
 
     def expect(self, draw: Draw) -> Expectation:
         """The prediction of a draw, as recorded."""
-        at, recorded = draw.round - 1, self._recorded
-        if at >= len(self._plug_in):
+        place, recorded = draw.round - 1, self._recorded
+        if place >= len(self._plug_in):
             nothing = float("nan")
             return Expectation(nothing, recorded.sum, Range(nothing, nothing))
         moves = self._plan.policy.range != "global"
-        plug_in = self._plug_in[at] if moves else 0.0
+        plug_in = self._plug_in[place] if moves else 0.0
         variance = recorded.variance
         return Expectation(
-            surrogate=float(recorded.surrogate[at]),
-            surrogates_left=float(recorded.surrogates_left[at]),
-            reach=Range(float(recorded.lower[at]) - plug_in, float(recorded.upper[at]) - plug_in),
-            variance=float("nan") if variance is None else float(variance[at]),
+            surrogate=float(recorded.surrogate[place]),
+            surrogates_left=float(recorded.surrogates_left[place]),
+            reach=Range(
+                float(recorded.lower[place]) - plug_in, float(recorded.upper[place]) - plug_in
+            ),
+            variance=float("nan") if variance is None else float(variance[place]),
             moves=moves,
         )
 
@@ -139,21 +141,14 @@ class RecordedProposal:
         self._taken.add(item)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedEngine:
+def recorded_engine(
+    plan: Plan, recorded: FoldRecord, losses: Sequence[float | None], strata: int
+) -> Engine:
     """The engine of a session whose pool is not at hand; ``strata`` of its draws, 0 of none."""
-
-    plan: Plan
-    recorded: FoldRecord
-    losses: Sequence[float | None]
-    strata: int
-    proposal: RecordedProposal = field(default_factory=RecordedProposal)
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether draws depend on the losses judged before."""
-        return shares_adapt(self.plan.beta, self.strata)
-
-    def fold(self) -> Fold:
-        """The fold before its first round."""
-        return first_fold(self.plan, RecordedPredictor(self.plan, self.recorded, self.losses))
+    return Engine(
+        plan,
+        RecordedProposal(),
+        shares_adapt(plan.beta, strata),
+        partial(RecordedPredictor, plan, recorded, losses),
+        fixed=(recorded,),
+    )

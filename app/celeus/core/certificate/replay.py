@@ -4,307 +4,38 @@ With the seed every draw is proposed again; without it the item is the recorded 
 probability is computed again.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, overload
+from collections.abc import Iterable
+from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from celeus.core.canonical import canonical_json
-from celeus.core.certificate.parsing import EXCERPT
 from celeus.core.certificate.read_ledger import Transcript
-from celeus.core.interval import Interval
-from celeus.core.ledger import Amendment, Draw, Event, Observation
-from celeus.core.plain import Mismatch, Object, Plain, equal, same
+from celeus.core.ledger import Amendment, Draw, Event, JointObservation, Observation
+from celeus.core.plain import Mismatch, refusals, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
-from celeus.core.pools.comparison import loss_said
-from celeus.core.pools.loss_bounds import Basis, foreign
-from celeus.core.pools.losses import LossScale
-from celeus.core.pools.metrics import Metric
-from celeus.core.pools.pool import CHAIN_START, STATED, Pool, chain
-from celeus.core.pools.rows.lineups import composed_of_all
-from celeus.core.pools.rows.pairs import composed
-from celeus.core.pools.score import Score
+from celeus.core.pools.comparison import loss_said, losses_said
+from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores, scores
-from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
+from celeus.core.pools.systems import Lineup
 from celeus.core.session.best.best_question import Best
+from celeus.core.session.best.candidates import candidates_of
 from celeus.core.session.question import AnyPlan
-from celeus.core.session.recorded import LedgerDiffers
 from celeus.core.session.session import AnySession, Session, begin_session
 from celeus.core.session.table.table_question import Table
 from celeus.errors import Refusal
 
-PREDICTIONS = frozenset(f"prediction_{side}" for side in SIDES)
 MOST_ITEMS_UNSEEN = 2_000_000
 """Largest pool that is set up from the number of its items alone."""
 SLACK = 1e-9
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
-    """The columns of a pool as they were downloaded, with what else its digest is taken over."""
-
-    columns: Mapping[str, NDArray[Any]]
-    groups: tuple[str, ...]
-    items_digest: bytes
-    reasons: tuple[str, ...] = ()
-    systems: AnySystems | None = None
-    based_on: Basis | None = None
-    score: Score | None = None
-    metrics: tuple[Metric, ...] = ()
-    group_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-def items_digest(
-    lines: Iterable[bytes], systems: AnySystems | None = None, same: list[Any] | None = None
-) -> str:
-    """The digest in hexadecimal of items given as lines of JSON with ``id`` and ``payload``.
-
-    Of two systems also ``a`` and ``b``. To ``same`` is added of every item whether their texts are
-    one answer, None where there are no texts. Of several also ``answers``, and the codes of these.
-    """
-
-    def record(at: int, line: bytes) -> bytes:
-        item, encoded = _item(line, at, systems)
-        if same is not None:
-            same.append(None if systems is None else _same_texts(item, systems))
-        return encoded
-
-    return chain(CHAIN_START, (record(at, line) for at, line in enumerate(lines, 1))).hex()
-
-
-def _same_texts(item: Object, systems: AnySystems) -> bool | list[int] | None:
-    if isinstance(systems, Lineup):
-        answers = item.get("answers") or {}
-        given = [(answers.get(name) or {}).get("answer") for name in systems.names]
-        return None if None in given else systems.codes([*map(str, given)])
-    texts = [
-        it for it in ((item.get(side) or {}).get("answer") for side in SIDES) if it is not None
-    ]
-    if not texts:
-        return None
-    return len(texts) == len(SIDES) and systems.same(*map(str, texts))
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are there once: of two, a reader would see the other one."""
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        message = "a name is there twice"
-        raise ValueError(message)
-    return members
-
-
-def _item(line: bytes, at: int, systems: AnySystems | None) -> tuple[Object, bytes]:
-    """An item, and the record of it that the digest is taken over."""
-    try:
-        item = json.loads(line, object_pairs_hook=_once)
-        payload = item.get("payload") if systems is None else composed(item)
-        if isinstance(systems, Lineup):
-            payload = composed_of_all(item)
-        return item, canonical_json([item["id"], payload])
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        excerpt = line[:EXCERPT].decode(errors="replace")
-        rule = "an object with id and payload" + (", a and b" if systems is not None else "")
-        raise Mismatch(f"items, line {at}", excerpt, rule) from error
-
-
-def pool_of(evidence: Evidence, header: Object, scale: LossScale) -> Pool:
-    """The pool, when its header is the one in the certificate."""
-    items = int(header["items"])
-    for name, column in evidence.columns.items():
-        if len(column) != items:
-            raise Mismatch("pool.items", items, f"a column {name} of {len(column)} items")
-        # Where a metric's loss is not known stands NaN.
-        if column.dtype.kind == "f" and not _numbers(column, known=name.startswith("known_")).all():
-            raise Mismatch("pool.columns", name, "finite numbers")
-    digest, reasons = evidence.items_digest, evidence.reasons
-    pool = Pool(
-        items,
-        scale,
-        evidence.columns,
-        evidence.groups,
-        digest,
-        reasons,
-        evidence.systems,
-        evidence.based_on,
-        evidence.score,
-        evidence.metrics,
-        evidence.group_columns,
-    )
-    same("pool", header, pool.header())
-    return pool
-
-
-def _numbers(column: NDArray[Any], *, known: bool) -> NDArray[np.bool_]:
-    return np.asarray(np.isfinite(column) | (np.isnan(column) if known else False))
-
-
-def check_same(pool: Pool, texts: Sequence[bool | None] | None) -> None:
-    """Check that the difference is known to be 0 for exactly the items with the same answer twice.
-
-    They are found by the classes of both systems or by ``texts``, which are None where the items
-    are not at hand, as is one of an item without texts. Refuses with `Mismatch`.
-    """
-    columns, systems = pool.columns, pool.systems
-    classes = PREDICTIONS & columns.keys()
-    able = systems is not None and systems.loss.kind == "zero_one"
-    if classes not in (frozenset(), PREDICTIONS) or (classes and not able):
-        rule = "classes of both systems, for zero_one losses, or of neither"
-        raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
-    if systems is None:
-        return
-    same = columns.get("same", np.zeros(pool.items)) == 1
-    _check_known_same(pool, same, systems.reason(classes=bool(classes)))
-    if classes:
-        _check_flags("same", same, columns["prediction_a"] == columns["prediction_b"])
-        if texts is not None and any(text is not None for text in texts):
-            rule = "texts, which the items have"
-            raise Mismatch("pool.columns", ", ".join(sorted(classes)), rule)
-    elif systems.normalisation is None:
-        _check_flags("same", same, np.zeros(pool.items, dtype=np.bool_))
-    elif texts is not None:
-        _check_flags("same", same, np.array([text is True for text in texts]))
-
-
-def _check_known_same(pool: Pool, same: NDArray[np.bool_], reason: str) -> None:
-    """Check that these items, and no others, are known by this reason, with difference 0."""
-    for stated in pool.reasons:
-        if stated.startswith(SAME_ANSWER):
-            equal("pool.reasons", stated, reason)
-    nothing = np.zeros(pool.items)
-    numbers = [number for number, stated in enumerate(pool.reasons, 1) if stated == reason]
-    _check_flags("known", np.isin(pool.columns.get("known", nothing), numbers), same)
-    for name in ("loss_lower", "loss_upper"):
-        _check_flags(name, same & (pool.columns.get(name, nothing) == 0.0), same)
-
-
-def _check_flags(name: str, claimed: NDArray[np.bool_], found: NDArray[np.bool_]) -> None:
-    apart = np.flatnonzero(claimed != found)
-    if apart.size:
-        rule = "known to be 0 where both gave the same answer, and nowhere else known for it"
-        raise Mismatch(f"pool.columns.{name}", f"item {int(apart[0])}", rule)
-
-
-def check_known(plan: Plan, pool: Pool) -> None:
-    """Refuse a plan whose known losses and bounds are not those of the pool's columns."""
-    _check_statement("plan.known", plan.known, pool.known)
-    if pool.known is not None:
-        check_bounds_columns(pool, plan.scale)
-
-
-def check_bounds_columns(pool: Pool, scale: Interval) -> None:
-    """Bounds of single losses lie on the scale, in order, and known losses have a reason."""
-    there = STATED & pool.columns.keys()
-    if there not in {frozenset(), STATED}:
-        raise Mismatch("pool.columns", ", ".join(sorted(there)), ", ".join(sorted(STATED)))
-    if not there:
-        return
-    number, most = pool.columns["known"], len(pool.reasons)
-    unnamed = np.flatnonzero((number < 0) | (number > most))
-    if unnamed.size:
-        rule = f"0, or the number of one of {most} reasons"
-        raise Mismatch("pool.columns.known", f"item {int(unnamed[0])}", rule)
-    bounds = pool.bounds
-    if bounds is None:
-        return
-    crossed = np.flatnonzero(~(bounds.lower <= bounds.upper))
-    off = np.flatnonzero((bounds.lower < scale.lower) | (bounds.upper > scale.upper))
-    reason, whole = number > 0, bounds.of_scale(scale)
-    unexplained = np.flatnonzero((bounds.known & ~reason) | (whole & reason))
-    rules = ["bounds in order", "bounds on the scale", "known with a reason"]
-    wrong = [crossed, off, unexplained]
-    if pool.scale.kind == "zero_one":
-        wrong.append(np.flatnonzero(bounds.known & (bounds.lower != 0.0) & (bounds.lower != 1.0)))
-        rules.append("0 or 1 where known, as every loss of this pool")
-    for at, rule in zip(wrong, rules, strict=True):
-        if at.size:
-            raise Mismatch("pool.columns", f"the bounds of item {int(at[0])}", rule)
-
-
-def check_weights(plan: Plan, pool: Pool) -> None:
-    """Refuse a plan whose weights are not those of the pool's column."""
-    if "weight" in pool.columns:
-        nothing = np.flatnonzero(~(pool.columns["weight"] > 0.0))
-        if nothing.size:
-            raise Mismatch("pool.columns.weight", f"item {int(nothing[0])}", "a weight above 0")
-    _check_statement("plan.weights", plan.weights, pool.weights)
-
-
-def _check_statement(place: str, stated: Plain | None, found: Plain | None) -> None:
-    """Refuse what a plan states of the pool unless it was found there, None where it is not."""
-    stated_values = None if stated is None else stated.to_dict()
-    found_values = None if found is None else found.to_dict()
-    if stated_values is None or found_values is None:
-        equal(place, stated_values, found_values)
-    else:
-        same(place, stated_values, found_values)
-
-
-CARRIED = ("round", "label")
-"""Columns that a pool based on a session has, and no other."""
-
-
-def check_carried(pool: Pool) -> None:
-    """Refuse judgements of another session that the columns contradict.
-
-    Of a true label the loss follows; a loss that was judged names its round, each another one. The
-    judgements themselves are in the ledger of that session.
-    """
-    columns, basis = pool.columns, pool.based_on
-    there = [name for name in CARRIED if name in columns]
-    if there != ([] if basis is None else list(CARRIED)):
-        rule = ", ".join(CARRIED) if basis is not None else "none that a session leaves"
-        raise Mismatch("pool.columns", ", ".join(there), rule)
-    other = foreign(pool.reasons, basis)
-    if other is not None:
-        raise Mismatch("pool.reasons", other, "no session but the one the pool is based on")
-    if basis is None:
-        return
-    nothing = np.zeros(pool.items)
-    reason = np.array(["", *pool.reasons])[columns.get("known", nothing).astype(int)]
-    lower, label, rounds = columns.get("loss_lower", nothing), columns["label"], columns["round"]
-    judged = rounds[rounds != 0]
-    checks = (
-        (np.ones(pool.items, bool), (rounds >= 0) & (label >= -1), "no number below these"),
-        (reason == basis.true_label, label >= 0, "a true label"),
-        (label >= 0, np.isin(reason, list(known_by_label(pool))), "a loss that follows from it"),
-        (reason == basis.unchanged, rounds > 0, "the round that judged it"),
-    )
-    for those, holds, rule in checks:
-        apart = np.flatnonzero(those & ~holds)
-        if apart.size:
-            raise Mismatch("pool.columns", f"what is carried over to item {int(apart[0])}", rule)
-    if np.unique(judged).size != judged.size:
-        raise Mismatch("pool.columns.round", "a round there twice", "one item a round")
-    for item in np.flatnonzero(label >= 0).tolist():
-        try:
-            expected = pool.loss_of_label(item, int(label[item]))
-        except Refusal as refusal:
-            raise Mismatch(
-                f"pool.columns.label, item {item}", refusal.value, refusal.rule
-            ) from refusal
-        if abs(lower[item] - expected) > SLACK * max(1.0, abs(expected)):
-            raise Mismatch(f"pool.columns.loss_lower, item {item}", float(lower[item]), expected)
-
-
-def known_by_label(pool: Pool) -> set[str]:
-    """Reasons of items whose label is known: that label, or equal answers of two systems."""
-    own = set() if pool.based_on is None else {pool.based_on.true_label}
-    return own if pool.systems is None else own | {pool.systems.reason(classes=True)}
-
-
 def scores_for(plan: Plan, pool: Pool | None) -> Scores | None:
     """The scores of every item before its loss; None when that takes a pool not at hand."""
     if pool is not None:
-        try:
+        with refusals("plan"):
             return scores(pool, plan.strategy)
-        except Refusal as refusal:
-            raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
     stated = plan.known is not None or plan.weights is not None
     if plan.policy.uses_scores or stated or plan.items > MOST_ITEMS_UNSEEN:
         return None
@@ -319,12 +50,8 @@ def begun(plan: TablePlan, pool: Pool, seed: bytes | None) -> Session[Table]: ..
 def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession: ...
 def begun(plan: AnyPlan, pool: Pool, seed: bytes | None) -> AnySession:
     """The session of a plan on its pool before the first draw; Mismatch where they do not agree."""
-    try:
+    with refusals("plan"):
         return begin_session(plan, pool, seed or b"")
-    except LedgerDiffers as differs:
-        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
-    except Refusal as refusal:
-        raise Mismatch(f"plan.{refusal.field}", refusal.value, refusal.rule) from refusal
 
 
 def replay_ledger(session: AnySession, events: Iterable[Event], *, seeded: bool) -> None:
@@ -340,8 +67,6 @@ def replay_ledger(session: AnySession, events: Iterable[Event], *, seeded: bool)
                 session.check_draw(event, seeded=seeded)
             session.enter(event)
         session.fold()
-    except LedgerDiffers as differs:
-        raise Mismatch(differs.where, differs.claimed, differs.due) from differs
     except Refusal as refusal:
         where = f"ledger[{session.sequence - 1}].{refusal.field}"
         raise Mismatch(where, refusal.value, refusal.rule) from refusal
@@ -349,18 +74,41 @@ def replay_ledger(session: AnySession, events: Iterable[Event], *, seeded: bool)
 
 def check_labels(pool: Pool, transcript: Transcript) -> None:
     """Refuse a loss that does not follow from the label or preference its judge gave."""
-    for at, said in transcript.words.items():
-        event = transcript.events[at]
-        where = f"ledger[{at}].loss"
+    for place, words in transcript.words.items():
+        event = transcript.events[place]
+        where = f"ledger[{place}].loss"
         round_, loss = getattr(event, "round", 0), getattr(event, "loss", None)
+        if isinstance(event, JointObservation):
+            if len(event.losses) > 1:
+                rule = "nothing beside several losses"
+                raise Mismatch(f"ledger[{place}].detail", sorted(words), rule)
+            where, loss = f"ledger[{place}].losses", event.losses[0]
         left = transcript.left[round_ - 1] if transcript.left else None
         try:
-            expected = loss_said(pool, transcript.draws[round_ - 1].item, said, left)
+            expected = loss_said(pool, transcript.draws[round_ - 1].item, words, left)
         except Refusal as refusal:
             field = str(refusal.field).replace("losses.", "loss_")
-            raise Mismatch(f"ledger[{at}].detail.{field}", refusal.value, refusal.rule) from refusal
+            where = f"ledger[{place}].detail.{field}"
+            raise Mismatch(where, refusal.value, refusal.rule) from refusal
         if loss is None or abs(loss - expected) > SLACK * max(1.0, abs(expected)):
             raise Mismatch(where, loss, expected)
+
+
+def check_best_labels(pool: Pool, lineup: Lineup, transcript: Transcript) -> None:
+    """The losses are those that answers so given can have, and that follow from a label."""
+    candidates = candidates_of(pool)
+    for place, joint in transcript.losses.items():
+        item = transcript.draws[joint.round - 1].item
+        words = transcript.words.get(place)
+        where = f"ledger[{place}].losses"
+        try:
+            if words is not None:
+                expected = losses_said(pool, lineup, item, words, None)
+                same(where, list(joint.losses), list(expected))
+            unit = (np.array(joint.losses) - pool.scale.lower) / pool.scale.width
+            candidates.check(item, unit)
+        except Refusal as refusal:
+            raise Mismatch(where, str(joint.losses), refusal.rule) from refusal
 
 
 def check_bounds(plan: Plan, pool: Pool, transcript: Transcript) -> None:
@@ -368,11 +116,11 @@ def check_bounds(plan: Plan, pool: Pool, transcript: Transcript) -> None:
     bounds = pool.bounds
     if bounds is None or plan.believed is None:
         return
-    for at, event in enumerate(transcript.events):
+    for place, event in enumerate(transcript.events):
         if isinstance(event, Draw) and bounds.known[event.item]:
-            raise Mismatch(f"ledger[{at}].item", event.item, "an item whose loss is not known")
+            raise Mismatch(f"ledger[{place}].item", event.item, "an item whose loss is not known")
         if isinstance(event, Observation | Amendment) and event.loss is not None:
             try:
                 bounds.check(transcript.draws[event.round - 1].item, event.loss)
             except Refusal as refusal:
-                raise Mismatch(f"ledger[{at}].loss", event.loss, refusal.rule) from refusal
+                raise Mismatch(f"ledger[{place}].loss", event.loss, refusal.rule) from refusal

@@ -16,14 +16,21 @@ import numpy as np
 from cryptography import x509
 
 from celeus.core.canonical import canonical_json
-from celeus.core.certificate.best.best_checks import (
-    check_answers,
-    check_best_labels,
-)
-from celeus.core.certificate.best.best_claim import best_claim
 from celeus.core.certificate.chain import chain_heads, chain_start
-from celeus.core.certificate.document import digest_of, mean_claim, rounds_of, signs
+from celeus.core.certificate.claim import check_claim
+from celeus.core.certificate.document import digest_of, rounds_of, signs
 from celeus.core.certificate.layout import Certificate, certificate_in
+from celeus.core.certificate.pool_checks import (
+    Evidence,
+    check_answers,
+    check_carried,
+    check_known,
+    check_same,
+    check_table_pool,
+    check_weights,
+    items_digest,
+    pool_of,
+)
 from celeus.core.certificate.read import (
     close,
     compare_rounds,
@@ -33,18 +40,12 @@ from celeus.core.certificate.read import (
     recorded_of,
 )
 from celeus.core.certificate.read_ledger import Transcript
-from celeus.core.certificate.recording import RecordedEngine
+from celeus.core.certificate.recording import recorded_engine
 from celeus.core.certificate.replay import (
-    Evidence,
     begun,
+    check_best_labels,
     check_bounds,
-    check_carried,
-    check_known,
     check_labels,
-    check_same,
-    check_weights,
-    items_digest,
-    pool_of,
     replay_ledger,
     scores_for,
 )
@@ -56,15 +57,9 @@ from celeus.core.certificate.stamps import (
     stamp_of,
     time_of,
 )
-from celeus.core.certificate.table.table_checks import (
-    check_table_labels,
-    check_table_pool,
-)
-from celeus.core.certificate.table.table_comparison import compare_table_claim
 from celeus.core.insights.sentences import best_sentence, certified_sentence
-from celeus.core.interval import Interval
 from celeus.core.ledger import Draw, Observation, Rating, Unjudgeable
-from celeus.core.plain import Mismatch, equal, listed, members, same, whole
+from celeus.core.plain import Mismatch, equal, listed, whole
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
@@ -72,12 +67,10 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import STATED, Pool, PoolHeader
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
-from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean, ratings_of
 from celeus.core.session.outcome import loss_in
-from celeus.core.session.presentation_order import Sides
 from celeus.core.session.question import AnyPlan
-from celeus.core.session.session import Session, begin_mean
+from celeus.core.session.session import AnySession, Session, begin_mean
 
 LARGEST_CLAIM = 8 << 20
 """Bytes: that of 600 claims with 20 questions each has a quarter of it."""
@@ -180,75 +173,59 @@ class _Inspection:
 
     def _claimed(self, plan: AnyPlan, header: PoolHeader, transcript: Transcript) -> str | None:
         """Check what the plan's question claims; the claim as pages say it, if in one sentence."""
-        claim, seed = self.report.claim, self._seed(plan)
-        match plan:
-            case Plan():
-                self._mean(plan, seed, self._pool(plan, header.loss, transcript), transcript)
-                systems, closed = header.systems, transcript.closed
-                if claim is not None:
-                    return certified_sentence(claim, plan, header.loss, systems, closed=closed)
-            case BestPlan():
-                self._best(plan, seed, self._best_pool(plan, header.loss, transcript), transcript)
-                return None if claim is None else best_sentence(claim)
-            case TablePlan():
-                self._table(plan, seed, self._table_pool(header.loss), transcript)
-        return None
-
-    def _mean(
-        self, plan: Plan, seed: bytes | None, pool: Pool | None, transcript: Transcript
-    ) -> None:
-        """The claim of a session of one mean, and what it rests on."""
-        self._sides(plan, seed, transcript)
-        self._raters(plan, seed, transcript)
-        session = self._session(plan, transcript, seed, pool)
+        seed = self._seed(plan)
+        session: AnySession
+        if isinstance(plan, Plan):
+            pool = self._pool(plan, header.loss, transcript)
+            self._raters(plan, seed, transcript)
+            session = self._session(plan, transcript, seed, pool)
+            self._arrangements(session, seed, transcript)
+        else:
+            session = self._joint(plan, header.loss, seed, transcript)
+            self._arrangements(session, seed, transcript)
+            self._nothing_recorded()
         with self._checking("claim"):
-            self._claim(session)
+            check_claim(self._document.claim, session)
+        claim = self.report.claim
+        if claim is None or isinstance(plan, TablePlan):
+            return None
+        if isinstance(plan, BestPlan):
+            return best_sentence(claim)
+        systems, closed = header.systems, transcript.closed
+        return certified_sentence(claim, plan, header.loss, systems, closed=closed)
 
-    def _best_pool(self, plan: BestPlan, scale: LossScale, transcript: Transcript) -> Pool:
+    def _joint(
+        self,
+        plan: BestPlan | TablePlan,
+        scale: LossScale,
+        seed: bytes | None,
+        transcript: Transcript,
+    ) -> AnySession:
+        """The session with several losses a round after its ledger, which takes its pool."""
         if self._evidence is None:
-            raise Mismatch("the pool", None, NO_ANSWERS)
+            missing = NO_ANSWERS if isinstance(plan, BestPlan) else NO_GROUPS
+            raise Mismatch("the pool", None, missing)
         with self._checking("pool_columns"):
             pool = pool_of(self._evidence, self._document.pool, scale)
-            lineup = _lineup_of(pool)
-            check_answers(plan, pool, lineup, None if self._items is None else self._same)
+            if isinstance(plan, BestPlan):
+                texts = None if self._items is None else self._same
+                check_answers(plan, pool, _lineup_of(pool), texts)
+            else:
+                check_table_pool(pool)
         with self._checking("labels"):
-            check_best_labels(pool, lineup, transcript)
-        return pool
-
-    def _best(self, plan: BestPlan, seed: bytes | None, pool: Pool, transcript: Transcript) -> None:
-        """The claim of a session that seeks the best of several systems."""
+            if isinstance(plan, BestPlan):
+                check_best_labels(pool, _lineup_of(pool), transcript)
+            else:
+                check_labels(pool, transcript)
         with self._replaying(seed):
             session = begun(plan, pool, seed)
             replay_ledger(session, transcript.events, seeded=seed is not None)
-        self._order(session.question, seed, transcript)
-        self._nothing_recorded()
-        with self._checking("claim"):
-            same("claim", self._document.claim, best_claim(session))
-
-    def _table_pool(self, scale: LossScale) -> Pool:
-        if self._evidence is None:
-            raise Mismatch("the pool", None, NO_GROUPS)
-        with self._checking("pool_columns"):
-            pool = pool_of(self._evidence, self._document.pool, scale)
-            check_table_pool(pool)
-        return pool
-
-    def _table(
-        self, plan: TablePlan, seed: bytes | None, pool: Pool, transcript: Transcript
-    ) -> None:
-        """The claims of a session about a table."""
-        with self._replaying(seed, "labels"):
-            check_table_labels(pool, plan, transcript)
-            session = begun(plan, pool, seed)
-            replay_ledger(session, transcript.events, seeded=seed is not None)
-        self._nothing_recorded()
-        with self._checking("claim"):
-            compare_table_claim(self._document.claim, session)
+        return session
 
     @contextmanager
-    def _replaying(self, seed: bytes | None, *names: str) -> Iterator[None]:
+    def _replaying(self, seed: bytes | None) -> Iterator[None]:
         """A replay of the ledger on its pool, that makes every draw again where there is a seed."""
-        with self._checking(*names, "probabilities", *(["draws"] if seed is not None else [])):
+        with self._checking("probabilities", *(["draws"] if seed is not None else [])):
             yield
         if seed is None:
             self.report.unchecked["draws"] = NO_SEED
@@ -262,11 +239,11 @@ class _Inspection:
     @staticmethod
     def _check_stated(plan: Plan, header: PoolHeader) -> None:
         """Known losses have three columns and weights one, where the plan says there are any."""
-        columns = STATED & {one.name for one in header.columns}
+        columns = STATED & {column.name for column in header.columns}
         if columns != (frozenset() if plan.known is None else STATED):
             rule = "nothing known" if plan.known is None else ", ".join(sorted(STATED))
             raise Mismatch("pool.columns", ", ".join(sorted(columns)), rule)
-        weighted = any(one.name == "weight" for one in header.columns)
+        weighted = any(column.name == "weight" for column in header.columns)
         equal("whether pool.columns hold a weight", weighted, plan.weights is not None)
         if plan.known is not None and header.loss.kind == "zero_one" and not weighted:
             whole(plan.known.total, "plan.known.total")
@@ -370,17 +347,21 @@ class _Inspection:
             equal("commitment", plan.commitment, commitment(seed))
         return seed
 
-    def _sides(self, plan: Plan, seed: bytes | None, transcript: Transcript) -> None:
-        """Which answer stood on the left was drawn from the seed."""
-        if plan.systems is None:
+    def _arrangements(
+        self, session: AnySession, seed: bytes | None, transcript: Transcript
+    ) -> None:
+        """How answers stood before the judge of every round was drawn from the seed."""
+        question, name = session.question, transcript.arrangement
+        if name is None or (name == "order" and not question.orders_answers):
             return
         if seed is None:
             self.report.unchecked["sides"] = NO_SEED
             return
         with self._checking("sides"):
-            sides = Sides(seed)
-            for round_, left in enumerate(transcript.left, 1):
-                equal(f"the left of round {round_}", left, sides.left(round_))
+            claimed = transcript.left if name == "left" else transcript.order
+            for draw, shown in zip(transcript.draws, claimed, strict=True):
+                due = question.arrangement(draw.round, draw.item)[name]
+                equal(f"the {name} of round {draw.round}", shown, due)
 
     def _raters(self, plan: Plan, seed: bytes | None, transcript: Transcript) -> None:
         """Every outcome is that of its raters; with the seed, of those whose turn it was."""
@@ -398,18 +379,6 @@ class _Inspection:
             ratings.must_be_settled()
         if seed is None:
             self.report.unchecked["turns"] = NO_SEED
-
-    def _order(self, question: Best, seed: bytes | None, transcript: Transcript) -> None:
-        """The order in which several answers were shown was drawn from the seed."""
-        if question.order is None:
-            return
-        if seed is None:
-            self.report.unchecked["sides"] = NO_SEED
-            return
-        with self._checking("sides"):
-            for draw, order in zip(transcript.draws, transcript.order, strict=True):
-                due = question.arrangement(draw.round, draw.item)["order"]
-                equal(f"the order of round {draw.round}", order, due)
 
     def _pool(self, plan: Plan, scale: LossScale, transcript: Transcript) -> Pool | None:
         if self._evidence is None:
@@ -443,15 +412,13 @@ class _Inspection:
             self.report.unchecked |= missing
             with self._checking("rounds"):
                 losses = transcript.outcomes[: transcript.folded]
-                engine = RecordedEngine(plan, recorded, losses, transcript.strata)
+                engine = recorded_engine(plan, recorded, losses, transcript.strata)
                 session = Session.of(Mean.begun(plan, engine, seed or b""), b"")
                 self._rounds(session.replay(transcript.events), transcript)
             return session
-        with self._checking("probabilities", *(["draws"] if seed is not None else [])):
+        with self._replaying(seed):
             session = begin_mean(plan, item_scores, seed or b"")
             replay_ledger(session, transcript.events, seeded=seed is not None)
-        if seed is None:
-            self.report.unchecked["draws"] = NO_SEED
         with self._checking("surrogates", "rounds"):
             self._rounds(session, transcript)
         return session
@@ -459,27 +426,10 @@ class _Inspection:
     def _rounds(self, session: Session[Mean], transcript: Transcript) -> None:
         document, question, plan = self._document, session.question, session.question.plan
         points = question.points
-        q, seen = ([getattr(one, name) for one in transcript.draws] for name in ("q", "seen"))
+        q, seen = ([getattr(draw, name) for draw in transcript.draws] for name in ("q", "seen"))
         compare_rounds(document.rounds, rounds_of(points, q, seen), plan)
         start = points[0].surrogates_left if points else question.fold.surrogates_left
         close("surrogates", document.surrogates, start, plan, column="left")
-
-    def _claim(self, session: Session[Mean]) -> None:
-        """Numbers that were computed may differ a little, all others not at all."""
-        found, plan = mean_claim(session), session.question.plan
-        claim = members(self._document.claim, "claim", found)
-        for name in ("interval", "pool_interval"):
-            where = f"claim.{name}"
-            ends = members(claim[name], where, found[name])
-            for end, value in found[name].items():
-                close(f"{where}.{end}", ends[end], value, plan)
-        close("claim.estimate", claim["estimate"], found["estimate"], plan)
-        if plan.score is not None:
-            # Of the interval and estimate that it claims: no digit of these is its own.
-            losses = Interval(claim["interval"]["lower"], claim["interval"]["upper"])
-            found["score"] = plan.score.values(losses, claim["estimate"], plan.scale)
-        computed = {name: claim[name] for name in ("interval", "pool_interval", "estimate")}
-        same("claim", claim, found | computed)
 
     def _issuer(self) -> None:
         key = self.report.signature.public_key

@@ -99,7 +99,7 @@ def _verdict(status: Mapping[str, Any], names: tuple[str, str] | None) -> str:
 
 
 def _colour(status: Mapping[str, Any]) -> Colour:
-    answers = [one["answer"] for one in status["decisions"]]
+    answers = [decision["answer"] for decision in status["decisions"]]
     if "no" in answers:
         return "red"
     return "green" if answers and set(answers) == {"yes"} else "blue"

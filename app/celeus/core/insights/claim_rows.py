@@ -46,7 +46,7 @@ def claims_document(
     """
     table = table_of(state, session)
     plan, (order, metric, column) = table.question.plan, query
-    check_name("metric", metric, [one.name for one in plan.metrics])
+    check_name("metric", metric, [known.name for known in plan.metrics])
     check_name("column", column, [ALL, *plan.columns])
     check_name("sort", order, ["plan", *_KEYS])
     kept = [
@@ -84,7 +84,7 @@ def check_name(field: str, name: str | None, names: Sequence[str]) -> None:
         raise InvalidValue(
             f"The session has no {field} {name}.",
             field=field,
-            rule="one of " + ", ".join(one for one in names if one),
+            rule="one of " + ", ".join(known for known in names if known),
             value=name,
         )
 
@@ -97,12 +97,12 @@ def claim_rows(state: Session[Table], places: Iterable[int] | None = None) -> li
     """Return claims as rows: those at these places, or all."""
     cells = state.question.cells
     code = cells.strata.code[np.array(state.rounds.item, dtype=np.intp)]
-    told = state.rounds.judged
-    drawn, judged = (np.bincount(one, minlength=cells.count) for one in (code, code[told]))
+    is_judged = state.rounds.judged
+    drawn, judged = (np.bincount(codes, minlength=cells.count) for codes in (code, code[is_judged]))
     rows = []
-    for at in range(len(state.question.claims)) if places is None else places:
-        own = state.question.claims[at]
-        stated = own.claim
+    for place in range(len(state.question.claims)) if places is None else places:
+        claim = state.question.claims[place]
+        stated = claim.claim
         rows.append(
             {
                 "metric": stated.metric,
@@ -111,21 +111,21 @@ def claim_rows(state: Session[Table], places: Iterable[int] | None = None) -> li
                 "items": stated.items,
                 "known": stated.known,
             }
-            | (values := claim_values(state.question.plan, own))
+            | (values := claim_values(state.question.plan, claim))
             | {
                 "sentence": claim_sentence(
-                    stated.name, values["score"], own.plan.scale, values["level"]
+                    stated.name, values["score"], claim.plan.scale, values["level"]
                 ),
                 "whole": stated.whole,
-                "added": state.question.after(at),
-                "met": claim_met(state.question, at),
-                "met_at": state.question.met_at.get(at),
+                "added": state.question.after(place),
+                "met": claim_met(state.question, place),
+                "met_at": state.question.met_at.get(place),
                 "rounds": {
-                    "drawn": int(drawn[own.cells].sum()),
-                    "judged": int(judged[own.cells].sum()),
-                    "in_interval": len(own.rounds),
+                    "drawn": int(drawn[claim.cells].sum()),
+                    "judged": int(judged[claim.cells].sum()),
+                    "in_interval": len(claim.rounds),
                 },
-                "answers": [one.to_dict() for one in state.question.decisions(at)],
+                "answers": [decision.to_dict() for decision in state.question.decisions(place)],
             }
         )
     return rows

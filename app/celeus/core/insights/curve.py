@@ -108,8 +108,8 @@ class Supposition:
     def of(cls, assumption: Assumption, *, told: bool) -> "Supposition":
         """Of an assumption; ``told`` says that its mean loss was given."""
         spread = math.sqrt(assumption.variance(UNIT))
-        own = float(np.std(assumption.mean))
-        largest = min(1.0, MOST_CORRELATED * spread / own) if own > 0.0 else 1.0
+        deviation = float(np.std(assumption.mean))
+        largest = min(1.0, MOST_CORRELATED * spread / deviation) if deviation > 0.0 else 1.0
         shifts = assumption.informed and assumption.change is None and not told
         return cls(assumption, largest, LARGEST_SHIFT if shifts else 0.0)
 
@@ -135,9 +135,9 @@ class Supposition:
         share = sum(int(end.sum()) for end in ends) / max(int(free.sum()), 1)
         if share < HARD_SHARE or not assumed.informed or assumed.change is not None:
             return None
-        at = [int(end.argmax()) if end.any() else None for end in ends]
+        firsts = [int(end.argmax()) if end.any() else None for end in ends]
         means = [self.case(plan, scores, run).assumption.mean for run in range(runs)]
-        first, last = (None if one is None else [mean[one] for mean in means] for one in at)
+        first, last = (None if item is None else [mean[item] for mean in means] for item in firsts)
         return Tempering(
             share,
             None if first is None else (float(min(first)), float(max(first))),
@@ -148,8 +148,8 @@ class Supposition:
         """The values of items that are not known, drawn towards their mean, which is shifted."""
         known, weight = self.assumption.known, self.assumption.item_weight
         free = np.ones(values.size, dtype=bool) if known is None else ~known
-        own = None if weight is None else weight[free]
-        centre = float(np.average(values[free], weights=own))
+        free_weight = None if weight is None else weight[free]
+        centre = float(np.average(values[free], weights=free_weight))
         shifted = float(expit(logit(centre) + shift))
         least, most = LEFT_OPEN * shifted, 1.0 - LEFT_OPEN * (1.0 - shifted)
         drawn_in = np.clip(shifted + worth * (values - centre), least, most)
@@ -177,46 +177,52 @@ def points(
     ``plans`` go from coarse to fine; ``floor`` is the width left when all items are judged.
     """
     found: list[Point] = []
-    now = {run: one for (at, run), one in outcomes.items() if at == 0}
-    for at, plan in enumerate(plans if now else ()):
-        told = {run: one for (place, run), one in outcomes.items() if place == at and run in now}
-        if at:
-            longer = {run: _finer(one, plans[at - 1], plan, floor) for run, one in now.items()}
-            pairs = [(one.labels, longer[run].labels) for run, one in told.items()]
+    now = {run: outcome for (place, run), outcome in outcomes.items() if place == 0}
+    for number, plan in enumerate(plans if now else ()):
+        simulated = {
+            run: outcome
+            for (place, run), outcome in outcomes.items()
+            if place == number and run in now
+        }
+        if number:
+            longer = {
+                run: _finer(outcome, plans[number - 1], plan, floor) for run, outcome in now.items()
+            }
+            pairs = [(outcome.labels, longer[run].labels) for run, outcome in simulated.items()]
             off = _mean_ratio([taken / drawn for taken, drawn in pairs if taken and drawn])
             now = {
-                run: _not_below(now[run], told.get(run) or _times(one, off, plan))
-                for run, one in longer.items()
+                run: _not_below(now[run], simulated.get(run) or _times(outcome, off, plan))
+                for run, outcome in longer.items()
             }
         found.append(
             Point(
                 precision=plan.precision,
-                labels=Spread.of([one.labels for one in now.values()]),
-                reached=sum(one.reached for one in now.values()) / len(now),
-                runs=len(told),
-                extrapolated=not told,
+                labels=Spread.of([outcome.labels for outcome in now.values()]),
+                reached=sum(outcome.reached for outcome in now.values()) / len(now),
+                runs=len(simulated),
+                extrapolated=not simulated,
             )
         )
     return found
 
 
-def _finer(one: SimulationOutcome, before: Plan, plan: Plan, floor: float) -> SimulationOutcome:
+def _finer(outcome: SimulationOutcome, before: Plan, plan: Plan, floor: float) -> SimulationOutcome:
     """Where a session that stopped under the plan ``before`` would under a finer one."""
     old, new = before.precision, plan.precision
-    if old is None or new is None or not one.reached or one.width > old:
+    if old is None or new is None or not outcome.reached or outcome.width > old:
         # Ended by its answers, its budget or its pool: it still is.
-        return one
-    if one.labels == 0:
-        if one.width <= new:
-            return one
+        return outcome
+    if outcome.labels == 0:
+        if outcome.width <= new:
+            return outcome
         # Narrower from the beginning: the first label is counted from there
-        one, old = replace(one, labels=1), one.width
+        outcome, old = replace(outcome, labels=1), outcome.width
     part = max(new**2 - floor**2, 0.0) / (old**2 - floor**2) if old > floor else 0.0
-    finer = None if one.finer is None or part == 0.0 else one.finer.narrowed(part)
+    finer = None if outcome.finer is None or part == 0.0 else outcome.finer.narrowed(part)
     if finer is not None:
         labels = finer.labels
     else:
-        left = 1.0 / one.labels - 1.0 / plan.drawable if one.labels < plan.drawable else 0.0
+        left = 1.0 / outcome.labels - 1.0 / plan.drawable if outcome.labels < plan.drawable else 0.0
         labels = 1.0 / (1.0 / plan.drawable + part * left)
     reached = part > 0.0 and labels <= plan.budget
     return SimulationOutcome(math.ceil(min(labels, plan.budget)), reached, new, finer)
@@ -227,16 +233,18 @@ def _mean_ratio(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / (len(ratios) + BELIEF))
 
 
-def _times(one: SimulationOutcome, factor: float, plan: Plan) -> SimulationOutcome:
-    if not one.reached:
-        return one
-    finer = None if one.finer is None else one.finer.times(factor)
-    labels = math.ceil(one.labels * factor if finer is None else finer.labels)
-    return replace(one, labels=min(labels, plan.budget), reached=labels <= plan.budget, finer=finer)
+def _times(outcome: SimulationOutcome, factor: float, plan: Plan) -> SimulationOutcome:
+    if not outcome.reached:
+        return outcome
+    finer = None if outcome.finer is None else outcome.finer.times(factor)
+    labels = math.ceil(outcome.labels * factor if finer is None else finer.labels)
+    return replace(
+        outcome, labels=min(labels, plan.budget), reached=labels <= plan.budget, finer=finer
+    )
 
 
-def _not_below(before: SimulationOutcome, one: SimulationOutcome) -> SimulationOutcome:
-    return replace(one, labels=max(before.labels, one.labels))
+def _not_below(before: SimulationOutcome, outcome: SimulationOutcome) -> SimulationOutcome:
+    return replace(outcome, labels=max(before.labels, outcome.labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,5 +289,5 @@ def _half_spent(variance: float, width: float, items: int) -> bool:
 def _step_down(width: float) -> float:
     """The largest of 1, 2 and 5 times a power of ten that is no larger."""
     unit = 10.0 ** math.floor(math.log10(width) + 1e-9)
-    step = max(one for one in (1.0, 2.0, 5.0) if one * unit <= width * (1.0 + 1e-9))
+    step = max(digit for digit in (1.0, 2.0, 5.0) if digit * unit <= width * (1.0 + 1e-9))
     return float(f"{step * unit:.{ROUND_DIGITS}g}")

@@ -42,7 +42,9 @@ class Answers:
     def of(cls, plan: Plan, interval: Interval, round_: int) -> "Answers":
         """The answers to the plan's questions that ``interval`` gives after ``round_`` rounds."""
         slack = rounding(plan.scale)
-        decisions = tuple(one.after(round_, interval, slack) for one in undecided(plan.questions))
+        decisions = tuple(
+            decision.after(round_, interval, slack) for decision in undecided(plan.questions)
+        )
         verdict = None
         if plan.decide is not None:
             verdict = Verdict(plan.decide).after(round_, interval, slack).answer
@@ -52,7 +54,7 @@ class Answers:
     def complete(self) -> bool:
         """All that was asked is answered; so is nothing, where nothing was asked."""
         return self.verdict != "undecided" and all(
-            one.answer != "undecided" for one in self.decisions
+            decision.answer != "undecided" for decision in self.decisions
         )
 
 
@@ -67,13 +69,13 @@ def intervals(
     return [sequence.interval_at(level) for level in levels]
 
 
-def rank(plan: Plan, at: Sequence[Interval], round_: int) -> int | None:
+def rank(plan: Plan, by_shown: Sequence[Interval], round_: int) -> int | None:
     """The least number of claims shown with which all is answered that the plan asks."""
 
     def stands(shown: int) -> bool:
-        return Answers.of(plan, at[shown - 1], round_).complete
+        return Answers.of(plan, by_shown[shown - 1], round_).complete
 
-    return least_rank(stands, len(at))
+    return least_rank(stands, len(by_shown))
 
 
 def resumed(plan: Plan, scores: Scores, rounds: Rounds, stopping: StoppingRule) -> Session[Mean]:

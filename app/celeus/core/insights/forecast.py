@@ -187,14 +187,14 @@ class Extrapolation(NamedTuple):
         """That of a session; None of a published policy, and where hardly anything is left."""
         plan, folded = session.question.plan, session.folded
         judged = folded - session.rounds.unjudgeable(folded)
-        at = _Outset(session, judged) if judged else None
-        course = None if at is None else at.course
+        outset = _Outset(session, judged) if judged else None
+        course = None if outset is None else outset.course
         share = 0.0 if course is None else course.left / plan.drawable
-        if at is None or at.outlook is None or course is None or share < LEAST_LEFT:
+        if outset is None or outset.outlook is None or course is None or share < LEAST_LEFT:
             return None
         whole = Course(float(plan.drawable), course.variance / share**2, course.padding / share)
-        lag = math.sqrt(folded / max(whole.rounds(at.outlook.accrued), 1.0))
-        return cls(at.outlook.goal, whole, lag)
+        lag = math.sqrt(folded / max(whole.rounds(outset.outlook.accrued), 1.0))
+        return cls(outset.outlook.goal, whole, lag)
 
     def narrowed(self, part: float) -> "Extrapolation":
         """The same at the root of ``part`` of its width."""
@@ -222,16 +222,16 @@ def forecast(session: Session[Mean]) -> Forecast | None:
     judged = folded - session.rounds.unjudgeable(folded)
     if not rule.can_stop_early or session.stop_reason is not None or not judged:
         return None
-    at = _Outset(session, judged)
-    expected = [at.to_width(rule.precision)] if rule.precision is not None else []
+    outset = _Outset(session, judged)
+    expected = [outset.to_width(rule.precision)] if rule.precision is not None else []
     if rule.stop_when_decided and plan.asks:
-        expected.append(at.to_answers())
+        expected.append(outset.to_answers())
     first = expected[0]
     for other in expected[1:]:
         first = first.sooner(other)
     most = min(rule.budget, session.drawable) - folded
     # The lines of little and of much luck may cross where one loss is known and little is missing
-    low, median, high = sorted(min(max(math.ceil(one), 1), most) for one in first)
+    low, median, high = sorted(min(max(math.ceil(labels), 1), most) for labels in first)
     return Forecast(folded, median, low, high)
 
 
@@ -316,24 +316,24 @@ class _Outset:
         """
         judged, skew = self._judged, min(skew, MOST_SKEW * self._judged) / (self._judged + 1.0)
         if self._plan.policy.uses_scores:
-            own = SPREAD_SKEW * skew + SPREAD_LEARNT * math.log(ratio) ** 2
+            added = SPREAD_SKEW * skew + SPREAD_LEARNT * math.log(ratio) ** 2
         else:
-            own = SPREAD_SKEW_UNIFORM * skew
-        return math.sqrt(SPREAD / (SPREAD_AFTER + judged) + own)
+            added = SPREAD_SKEW_UNIFORM * skew
+        return math.sqrt(SPREAD / (SPREAD_AFTER + judged) + added)
 
     def to_answers(self) -> Range:
         """Labels until all that is asked has its answer."""
         question = self._question
         ends = [
-            self._to_end(one.question.threshold)
-            for one in question.decisions
-            if one.answer == "undecided"
+            self._to_end(decision.question.threshold)
+            for decision in question.decisions
+            if decision.answer == "undecided"
         ]
         if question.verdict is not None and question.verdict.answer == "undecided":
             ends.append(self._to_verdict(question.verdict.margin))
         last = Range(0.0, 0.0, 0.0)
-        for one in ends:
-            last = last.later(one)
+        for end in ends:
+            last = last.later(end)
         return last
 
     def _to_verdict(self, margin: float) -> Range:
@@ -457,8 +457,8 @@ class _Outset:
         if not any(missing):
             return []
         plan, rounds, scale = self._plan, len(self._question.points), self._scale
-        own = plan.policy.fraction == "own"
-        stakes = Stakes(plan.alpha1, plan.policy.c, own, plan.drawable)
+        by_own = plan.policy.fraction == "own"
+        stakes = Stakes(plan.alpha1, plan.policy.c, by_own, plan.drawable)
         place = self._below / max(self._below + self._above, 1e-12)
         mean, variances = self._signals(place, scatter / scale**2)
         start = math.atanh(math.sqrt(rounds / (plan.drawable + 1.0)))
@@ -471,14 +471,18 @@ class _Outset:
             path = expected_path(below, variance, middle, need, rounds, stakes)
             end = math.atanh(math.sqrt((rounds + path.rounds) / (plan.drawable + 1.0)))
             chance = math.sqrt(path.scattered) / path.gained
-            spent = variance + middle * middle if own else variance
+            spent = variance + middle * middle if by_own else variance
             labels = []
-            for one, far, lucky in zip(variances, distances, luck, strict=True):
+            for spread, far, lucky in zip(variances, distances, luck, strict=True):
                 if far <= 0.0:
                     labels.append(self._left)
                     continue
                 apart = far / scale
-                slower = math.sqrt((one + apart * apart if own else one) / spent) * middle / apart
+                slower = (
+                    math.sqrt((spread + apart * apart if by_own else spread) / spent)
+                    * middle
+                    / apart
+                )
                 slower *= max(1.0 - lucky * chance, LEAST_NEEDED)
                 root = math.tanh(start + (end - start) * slower)
                 labels.append((plan.drawable + 1.0) * root * root - rounds)
@@ -499,8 +503,8 @@ class _Outset:
         rarer, least = min(mean, 1.0 - mean), 0.125 / (judged + 3.0)
 
         def at(tail: float) -> float:
-            own = min(max(rarer + error * tail, least), 0.5)
-            return min(share * math.exp(tail * deviation), 1.0) * own * (1.0 - own)
+            rate = min(max(rarer + error * tail, least), 0.5)
+            return min(share * math.exp(tail * deviation), 1.0) * rate * (1.0 - rate)
 
         low, middle, high = map(at, TAILS)
         return mean, (low, middle, high)

@@ -11,11 +11,8 @@ from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.systems import TIES
+from celeus.core.pools.systems import PLACES, TIES
 from celeus.core.session.question import AnyPlan
-
-PLACES = ("left", "right")
-"""Where the answers of two systems stand before their judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +43,8 @@ class LabelContext:
     @property
     def groups(self) -> dict[str, tuple[str, ...]]:
         """The values of every group column, by code."""
-        own = {"group": self.pool.groups} if self.pool.groups else {}
-        return own | dict(self.pool.group_columns)
+        groups = {"group": self.pool.groups} if self.pool.groups else {}
+        return groups | dict(self.pool.group_columns)
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
@@ -57,8 +54,8 @@ class LabelContext:
 
     def codes(self, column: str) -> NDArray[Any]:
         """The code that every item has in a group column."""
-        own = column == "group" and "group" not in self.pool.group_columns
-        codes: NDArray[Any] = self.pool.columns["group" if own else f"group_{column}"]
+        is_sole = column == "group" and "group" not in self.pool.group_columns
+        codes: NDArray[Any] = self.pool.columns["group" if is_sole else f"group_{column}"]
         return codes
 
 
@@ -114,9 +111,9 @@ def said_of(
         loss = losses[0] if len(losses) == 1 else loss
     elif labels.systems:
         given = {
-            one: detail[f"loss_{one}"] for one in ("a", "b", *PLACES) if f"loss_{one}" in detail
+            name: detail[f"loss_{name}"] for name in ("a", "b", *PLACES) if f"loss_{name}" in detail
         }
-        named = {by_place.get(one, one): value for one, value in given.items()} or None
+        named = {by_place.get(name, name): value for name, value in given.items()} or None
     preference = detail.get("preference")
     return {
         "loss": loss,

@@ -71,8 +71,8 @@ def refit(strata: Strata, judged: JudgedRounds) -> Floats:
     line.y += float(weight @ loss)
     line.xy += float(weight @ (x * loss))
     labels, losses = (
-        np.bincount(stratum, weights=one, minlength=strata.count)
-        for one in (np.ones(loss.size), loss)
+        np.bincount(stratum, weights=numbers, minlength=strata.count)
+        for numbers in (np.ones(loss.size), loss)
     )
     guess = np.clip(line.at(strata.base), LEAST_SURROGATE, 1.0 - LEAST_SURROGATE)
     return np.asarray((LINE_LABELS * guess + losses) / (LINE_LABELS + labels))

@@ -32,13 +32,13 @@ from scipy.special import betaincinv, ndtri
 
 from celeus.core.insights.forecast import Course, Extrapolation
 from celeus.core.interval import Interval
-from celeus.core.plans.claim import require
 from celeus.core.plans.pair_plan import narrowest
 from celeus.core.plans.plan import FINEST_PRECISION, Plan
 from celeus.core.plans.stopping import StopReason
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import Numbers
 from celeus.core.session.session import begin_mean, judge_rounds
+from celeus.errors import require
 from celeus.units import LEAST_DISTANCE
 
 Floats = NDArray[np.float64]
@@ -95,8 +95,8 @@ class Assumption:
         if self.known is not None:
             square = np.where(self.known, self.mean**2, square)
         risk = _mean(self.mean, self.item_weight)
-        own = np.ones(1) if self.item_weight is None else self.item_weight**2
-        found = float((own * (square - 2.0 * risk * self.mean + risk**2)).mean())
+        squares = np.ones(1) if self.item_weight is None else self.item_weight**2
+        found = float((squares * (square - 2.0 * risk * self.mean + risk**2)).mean())
         # Of hardly any variance rounding leaves a little less than none
         return scale.width**2 * max(found, 0.0)
 
@@ -118,8 +118,8 @@ def assumption_of(
     bounds, change = scores.bounds, scores.change
     known = None if bounds is None else bounds.known
     free = np.ones(unit.size, dtype=bool) if known is None else ~known
-    told = unit[free] if change is None else np.stack((unit[free], change[free]), axis=1)
-    informed = has_surrogate and bool(free.any()) and bool(np.ptp(told, axis=0).any())
+    stated = unit[free] if change is None else np.stack((unit[free], change[free]), axis=1)
+    informed = has_surrogate and bool(free.any()) and bool(np.ptp(stated, axis=0).any())
     if not has_surrogate:
         unit, change = np.full(unit.size, MIDDLE), None
     if bounds is not None:
@@ -148,15 +148,15 @@ def _tilted(mean: Floats, change: Floats, risk: float, weight: Floats | None) ->
     """
     share = _share(mean, change)
     ordered = np.argsort(mean)[:: max(1, mean.size // MOST_TILTED)]
-    own = None if weight is None else weight[ordered]
+    ordered_weight = None if weight is None else weight[ordered]
 
-    def moved(at: slice | NDArray[np.int64], midpoint: float) -> Floats:
-        return mean[at] + change[at] * (_with_odds(share[at], midpoint) - share[at])
+    def moved(items: slice | NDArray[np.int64], midpoint: float) -> Floats:
+        return mean[items] + change[items] * (_with_odds(share[items], midpoint) - share[items])
 
     low, high = -LARGEST_TILT, LARGEST_TILT
     for _ in range(TILT_BISECTIONS):
         midpoint = (low + high) / 2.0
-        if _mean(moved(ordered, midpoint), own) < risk:
+        if _mean(moved(ordered, midpoint), ordered_weight) < risk:
             low = midpoint
         else:
             high = midpoint
@@ -198,10 +198,10 @@ class Losses:
     def _other(self) -> int:
         """Any item that may be drawn, by weight: the mean loss is then the assumed one."""
         number, others, shares = self._numbers.next(), self._drawable, self._shares
-        at = int(number * others.size)
+        place = int(number * others.size)
         if shares is not None:
-            at = int(np.searchsorted(shares, number * shares[-1], side="right"))
-        return int(others[min(at, others.size - 1)])
+            place = int(np.searchsorted(shares, number * shares[-1], side="right"))
+        return int(others[min(place, others.size - 1)])
 
     def _unit(self, mean: float, item: int) -> float:
         if self._assumed.change is not None:
@@ -259,14 +259,14 @@ class Case:
 
         Equal numbers and seeds give equal sessions; a caller may stop listening at any time.
         """
-        own = f"planning {seed} run {number}".encode()
-        losses = Losses(self.assumption, self.plan.scale, self.scenario, own)
-        state = begin_mean(self.plan, self.scores, own)
+        run_seed = f"planning {seed} run {number}".encode()
+        losses = Losses(self.assumption, self.plan.scale, self.scenario, run_seed)
+        state = begin_mean(self.plan, self.scores, run_seed)
         state.question.ratings = None
 
         def loss(item: int) -> float:
-            own = state.question.fold.remainder.limits(item)
-            return min(max(losses.of_item(item), own.lower), own.upper)
+            limits = state.question.fold.remainder.limits(item)
+            return min(max(losses.of_item(item), limits.lower), limits.upper)
 
         for _ in judge_rounds(state, loss):
             if state.folded % ROUNDS_BETWEEN_LOOKS == 0:
@@ -347,8 +347,8 @@ def floor_of(plan: Plan, risk: float) -> Floor:
     # The side towards the middle is the one that stays wide.
     nearer = min(unit, 1.0 - unit)
     widths = (
-        narrowest(plan.items, plan.alpha1, FINEST_PRECISION, at, exact=bound.exact) * scale.width
-        for at in (nearer, MIDDLE)
+        narrowest(plan.items, plan.alpha1, FINEST_PRECISION, end, exact=bound.exact) * scale.width
+        for end in (nearer, MIDDLE)
     )
     return Floor(*widths)
 

@@ -91,8 +91,8 @@ class Measure:
     def threshold(self, asked: Mapping[str, Any]) -> str:
         """What a question asks of the score, such as "at most 10 %"."""
         most = (asked["side"] == "at_most") == (self.told.better == "lower")
-        at = self.told.at(asked["threshold"], self.scale.interval)
-        threshold = Figures(self.scale, 0.0, self.shift).given(at)
+        score = self.told.at(asked["threshold"], self.scale.interval)
+        threshold = Figures(self.scale, 0.0, self.shift).given(score)
         return f"{'at most' if most else 'at least'} {threshold}{self.sign}"
 
     def question(self, asked: Mapping[str, Any]) -> str:
@@ -105,19 +105,19 @@ class Measure:
         ``given`` is yes, no or undecided; of a verdict yes, once there is one.
         """
         closed = status["state"] == "closed"
-        told = [
+        answers = [
             _answered(
-                self.question(one),
-                one["answer"],
-                one["answer"].title(),
-                one["round"],
+                self.question(decision),
+                decision["answer"],
+                decision["answer"].title(),
+                decision["round"],
                 closed=closed,
             )
-            for one in status["decisions"]
+            for decision in status["decisions"]
         ]
         verdict = status["verdict"]
         if verdict is None:
-            return told
+            return answers
         a, b = self.names
         words = {
             "a_at_least_as_good": f"{a} is",
@@ -131,29 +131,29 @@ class Measure:
             question = f"Is {a} or {b} at least as good, or are they equivalent to within {within}?"
         given = "undecided" if answer is None else "yes"
         first = _answered(question, given, answer or "", verdict["round"], closed=closed)
-        return [first, *told]
+        return [first, *answers]
 
 
 def _answered(
     question: str, given: str, answer: str, round_: int | None, *, closed: bool
 ) -> dict[str, str]:
     """A question with its answer, and when that was given."""
-    said = "Undecided, for good" if closed else "Undecided so far"
+    text = "Undecided, for good" if closed else "Undecided so far"
     if given != "undecided" and round_ is not None:
         when = f"since label {count(round_)}" if round_ else "before the first label"
-        said = f"{answer}, {when}"
-    return {"question": question, "given": given, "answer": said}
+        text = f"{answer}, {when}"
+    return {"question": question, "given": given, "answer": text}
 
 
 def progress(status: Mapping[str, Any], labels: int) -> str:
     """How many labels there are, how many more are likely, how long these take, and the plan."""
     planned = status.get("planned_labels")
-    told = "No labels yet"
+    text = "No labels yet"
     if labels:
-        told = _labels(labels) + ("" if status["stopped"] else _more(status))
+        text = _labels(labels) + ("" if status["stopped"] else _more(status))
     if planned is not None:
-        told += f"; the plan at opening said about {_range(planned)}"
-    return f"{told}."
+        text += f"; the plan at opening said about {_range(planned)}"
+    return f"{text}."
 
 
 def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> str | None:
@@ -165,7 +165,7 @@ def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> st
         return None
     if not informed:
         return "The policies sharp and uniform draw alike: no surrogate tells these items apart."
-    by_scores, even = (round(one.labels.median) for one in (sharp, uniform))
+    by_scores, even = (round(point.labels.median) for point in (sharp, uniform))
     if by_scores < (1.0 - ALIKE) * even:
         saved = round(100.0 * (1.0 - by_scores / even))
         return (
@@ -192,17 +192,17 @@ def tempered(found: Tempering | None, *, whole: bool) -> str | None:
         return None
     part = round(100.0 * found.share)
     which = "All guesses are" if found.share == 1.0 else f"{part}{PERCENT_SIGN} of the guesses are"
-    told = f"{which} at an end of the scale, and none is taken as certain"
+    text = f"{which} at an end of the scale, and none is taken as certain"
     if not whole:
-        return f"{told}."
+        return f"{text}."
     parts = [
         f"between {round(100.0 * least)} and {round(100.0 * most)}{PERCENT_SIGN} of the items"
         f" guessed {guess} had a loss of {1 - guess}"
-        for guess, one in enumerate((found.zeros, found.ones))
-        if one is not None
-        for least, most in (one,)
+        for guess, limits in enumerate((found.zeros, found.ones))
+        if limits is not None
+        for least, most in (limits,)
     ]
-    return f"{told}: sessions are simulated as if {', and '.join(parts)}."
+    return f"{text}: sessions are simulated as if {', and '.join(parts)}."
 
 
 def fixed(found: FixedSample | None, items: int) -> str | None:
@@ -214,15 +214,17 @@ def fixed(found: FixedSample | None, items: int) -> str | None:
             f"A paired test that looks only once would take {_labels(found.told)}, if it were told"
             " difference and variance beforehand."
         )
-    told, safe = found.told, found.safe
+    informed, safe = found.told, found.safe
     whole = "A fixed sample that is judged whole before anybody looks would take"
-    if safe is not None and safe <= told:
-        said = f"{whole} {_labels(safe)} to be as precise whatever losses do."
+    if safe is not None and safe <= informed:
+        text = f"{whole} {_labels(safe)} to be as precise whatever losses do."
     else:
         rest = "" if safe is None else f", and {count(safe)} to be as precise whatever they do"
         vary = "if it were told beforehand how much losses vary"
-        said = f"{whole} {_labels(told)}, {vary}{rest}."
-    return said if max(told, safe or 0) <= items else f"{said} This pool has {count(items)} items."
+        text = f"{whole} {_labels(informed)}, {vary}{rest}."
+    return (
+        text if max(informed, safe or 0) <= items else f"{text} This pool has {count(items)} items."
+    )
 
 
 def _range(planned: Mapping[str, int]) -> str:
@@ -244,9 +246,9 @@ def _more(status: Mapping[str, Any]) -> str:
     )
     if left <= 0:
         return ""
-    told = f", about {_range({'low': low, 'median': left, 'high': high})} more"
+    text = f", about {_range({'low': low, 'median': left, 'high': high})} more"
     pace = forecast.get("seconds_per_label")
-    return told if pace is None else f"{told}, {duration(left * pace)} at the recent pace"
+    return text if pace is None else f"{text}, {duration(left * pace)} at the recent pace"
 
 
 def duration(seconds: float) -> str:
@@ -282,14 +284,14 @@ def _share_inside(status: Mapping[str, Any], labels: int, inside: int) -> str:
     if waiting == 0:
         every = "The one label is" if labels == 1 else f"All {_labels(labels)} are"
         return f"{every} in the {whole}"
-    one = waiting == 1
+    single = waiting == 1
     if status["state"] == "closed":
         reason = (
-            f"{'was' if one else 'were'} given after a draw that nobody judged, and"
-            f" {'is' if one else 'are'} not"
+            f"{'was' if single else 'were'} given after a draw that nobody judged, and"
+            f" {'is' if single else 'are'} not"
         )
     else:
-        reason = f"{'waits' if one else 'wait'} for an item drawn earlier that is not judged yet"
+        reason = f"{'waits' if single else 'wait'} for an item drawn earlier that is not judged yet"
     verb = "is" if labels == 1 else "are"
     share = f"{count(inside)} of {_labels(labels)} {verb} in the {whole}"
     return f"{share}; {count(waiting)} {reason}"
@@ -312,11 +314,11 @@ def _open_draws(status: Mapping[str, Any]) -> str:
 
 def provisional_remark(found: Provisional, measure: Measure) -> str:
     """Return the sentence on the interval that counts open draws at their worst."""
-    one = found.waiting == 1
-    labels = "label that waits" if one else "labels that wait"
+    single = found.waiting == 1
+    labels = "label that waits" if single else "labels that wait"
     draws, worst = ("draw", "its") if found.open == 1 else (f"{count(found.open)} draws", "their")
     return (
-        f"With the {labels}, and the {draws} open before {'it' if one else 'them'} counted at"
+        f"With the {labels}, and the {draws} open before {'it' if single else 'them'} counted at"
         f" {worst} worst, the interval is {measure.ends(found.interval)}."
     )
 

@@ -154,8 +154,8 @@ class Contrast:
         phrase = "level" if lower == 0.0 else "open"
         # Of nothing, no minus
         low = figures.above(-lower) if lower < 0.0 else figures.below(0.0)
-        said = self.phrases[phrase].format(low=low, high=figures.above(upper), **names)
-        return said + self._won(names["better"], Interval(lower, upper))
+        text = self.phrases[phrase].format(low=low, high=figures.above(upper), **names)
+        return text + self._won(names["better"], Interval(lower, upper))
 
     def _won(
         self, name: str, more: Interval, estimate: float | None = None, *, told: bool = True
@@ -208,11 +208,11 @@ def sentence(
     losses = Interval(status["lower"], status["upper"])
     values = score.values(losses, status["estimate"], scale)
     if is_settled(status):
-        said = score_figures(values, scale, settled=True)
-        return f"{_name(status, score.name)} {said}; every item is judged or known."
+        text = score_figures(values, scale, settled=True)
+        return f"{_name(status, score.name)} {text}; every item is judged or known."
     if status["rounds"]["in_interval"] == 0:
-        said = score_figures(values, scale, estimated=False)
-        return f"{_begun(status)}{_name(status, score.name)} {said}."
+        text = score_figures(values, scale, estimated=False)
+        return f"{_begun(status)}{_name(status, score.name)} {text}."
     return score_sentence(status, values, scale, labels=labels, promised=promised)
 
 

@@ -151,14 +151,14 @@ def provisional_member(waiting: WaitingRounds | None, pool: Pool) -> dict[str, A
     if waiting is None:
         return {}
     found = waiting.provisional()
-    told = {
+    member = {
         "lower": found.interval.lower,
         "upper": found.interval.upper,
         "open": found.open,
         "judged": found.rounds - found.open,
         "sentence": provisional_remark(found, _measure(waiting.plan, pool)),
     }
-    return {"provisional": told}
+    return {"provisional": member}
 
 
 def _measure(plan: Plan, pool: Pool) -> Measure:
@@ -250,15 +250,15 @@ def _best(question: Best) -> dict[str, Any]:
             "places": None if question.order is None else question.places,
             "systems": [
                 {
-                    "name": one.name,
-                    "state": one.state,
-                    "round": one.round,
-                    "stake": one.stake,
-                    "estimate": one.estimate,
-                    "lower": None if one.limits is None else one.limits.lower,
-                    "upper": None if one.limits is None else one.limits.upper,
+                    "name": system.name,
+                    "state": system.state,
+                    "round": system.round,
+                    "stake": system.stake,
+                    "estimate": system.estimate,
+                    "lower": None if system.limits is None else system.limits.lower,
+                    "upper": None if system.limits is None else system.limits.upper,
                 }
-                for one in question.systems
+                for system in question.systems
             ],
         },
     }
@@ -268,8 +268,9 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
     """The members that a session adds that makes a table of claims: most are in ``claims``."""
     plan, claims = question.plan, question.claims
     metrics = [
-        {"metric": claim.claim.metric, "met": claim_met(question, at)} | claim_values(plan, claim)
-        for at, claim in enumerate(claims[: len(plan.metrics)])
+        {"metric": claim.claim.metric, "met": claim_met(question, place)}
+        | claim_values(plan, claim)
+        for place, claim in enumerate(claims[: len(plan.metrics)])
     ]
     return {
         "table": {
@@ -292,31 +293,32 @@ def _emptied(claims: Sequence[ClaimState]) -> list[str]:
     names = [claim.claim.name for claim in claims if claim.fold.emptied]
     if not names:
         return []
-    told = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
-    left = f"no candidate is left of {len(names)} of {len(claims)} claims ({told})"
+    named = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    left = f"no candidate is left of {len(names)} of {len(claims)} claims ({named})"
     return [f"{left}: {LOST}"]
 
 
 def _reversed(question: Table) -> list[str]:
     """Warnings of answers that later losses contradict."""
-    told = []
-    for at, claim in enumerate(question.claims):
+    warnings = []
+    for place, claim in enumerate(question.claims):
         if claim.claim.questions:
             slack = rounding(claim.plan.scale)
-            told += [
-                f"{claim.claim.name}: {_given(one)}"
-                for one in question.decisions(at)
-                if one.contradicted(claim.interval, slack)
+            warnings += [
+                f"{claim.claim.name}: {_given(decision)}"
+                for decision in question.decisions(place)
+                if decision.contradicted(claim.interval, slack)
             ]
-    more = len(told) - MOST_NAMED
-    return told[:MOST_NAMED] + ([f"so it is with {more} more answers"] if more > 0 else [])
+    more = len(warnings) - MOST_NAMED
+    return warnings[:MOST_NAMED] + ([f"so it is with {more} more answers"] if more > 0 else [])
 
 
-def _given(one: Decision) -> str:
+def _given(decision: Decision) -> str:
+    question = decision.question
     return (
-        f"{one.question.side} {one.question.threshold:g} was answered {one.answer} in round"
-        f" {one.round} and later losses say otherwise: an event of probability at most alpha has"
-        " happened; the answer stays as it was given"
+        f"{question.side} {question.threshold:g} was answered {decision.answer} in round"
+        f" {decision.round} and later losses say otherwise: an event of probability at most alpha"
+        " has happened; the answer stays as it was given"
     )
 
 
@@ -344,18 +346,17 @@ def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
 
 def _contradicted(contradictions: Sequence[Mapping[str, Any]]) -> list[str]:
     """Warnings of judgements outside their items' bounds."""
-    return [
-        f"a judgement of item {one['item']} said {_named(one)}{one['loss']:g}, and the pool states"
-        f" that its loss is from {one['lower']:g} to {one['upper']:g}: if the judgement is right,"
-        " an assumption is false and nothing here can be claimed; open another session with"
+    return [_contradiction(stated) for stated in contradictions]
+
+
+def _contradiction(stated: Mapping[str, Any]) -> str:
+    metric = "" if stated.get("metric") is None else f"{stated['metric']} "
+    return (
+        f"a judgement of item {stated['item']} said {metric}{stated['loss']:g}, and the pool states"
+        f" that its loss is from {stated['lower']:g} to {stated['upper']:g}: if the judgement is"
+        " right, an assumption is false and nothing here can be claimed; open another session with"
         " `audit`, or on a pool without the bound"
-        for one in contradictions
-    ]
-
-
-def _named(contradiction: Mapping[str, Any]) -> str:
-    metric = contradiction.get("metric")
-    return "" if metric is None else f"{metric} "
+    )
 
 
 def _warnings(session: Session[Mean]) -> list[str]:
@@ -370,7 +371,9 @@ def _warnings(session: Session[Mean]) -> list[str]:
         )
     slack = rounding(plan.scale)
     warnings += [
-        _given(one) for one in question.decisions if one.contradicted(question.interval, slack)
+        _given(decision)
+        for decision in question.decisions
+        if decision.contradicted(question.interval, slack)
     ]
     verdict = question.verdict
     if verdict is not None and verdict.contradicted(question.interval, slack):

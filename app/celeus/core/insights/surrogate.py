@@ -69,7 +69,7 @@ def diagnose(plan: Plan, scores: Scores, judged: JudgedRounds) -> SurrogateDiagn
         judged = replace(judged, item=place[judged.item], drawn=place[judged.drawn])
         scores = scores.of(drawn)
     unit = np.clip((scores.surrogate - plan.lower) / plan.scale.width, 0.0, 1.0)
-    own = np.ones(unit.size) if scores.item_weight is None else scores.item_weight
+    item_weight = np.ones(unit.size) if scores.item_weight is None else scores.item_weight
     current = unit if plan.policy.uses_scores else np.zeros(unit.size)
     strata: Counts | None = None
     if plan.policy.has_goal:
@@ -77,14 +77,14 @@ def diagnose(plan: Plan, scores: Scores, judged: JudgedRounds) -> SurrogateDiagn
         current = refit(groups, judged)[groups.code]
         strata = groups.code.astype(np.int64)
     scored = np.stack((unit, current))
-    weight, labels = judged.weight * own[judged.item], judged.loss.size
+    weight, labels = judged.weight * item_weight[judged.item], judged.loss.size
     return SurrogateDiagnostics(
         labels=labels,
-        surrogate=_value(plan, float(np.average(unit, weights=own))),
+        surrogate=_value(plan, float(np.average(unit, weights=item_weight))),
         loss=_value(plan, float(np.average(judged.loss, weights=weight))) if labels else None,
         correlation=_correlation(unit[judged.item], judged.loss, weight),
-        curve=_parts(plan, judged, scored, own, _bins(unit)),
-        strata=() if strata is None else _parts(plan, judged, scored, own, strata),
+        curve=_parts(plan, judged, scored, item_weight, _bins(unit)),
+        strata=() if strata is None else _parts(plan, judged, scored, item_weight, strata),
     )
 
 
@@ -99,7 +99,7 @@ def _bins(surrogate: Floats) -> Counts:
 
 
 def _parts(
-    plan: Plan, judged: JudgedRounds, scored: Floats, own: Floats, code: Counts
+    plan: Plan, judged: JudgedRounds, scored: Floats, item_weight: Floats, code: Counts
 ) -> tuple[Part, ...]:
     """Every part of the pool; ``scored`` holds surrogates as they came and as they are used.
 
@@ -107,19 +107,19 @@ def _parts(
     """
     count = int(code.max()) + 1
     items = np.bincount(code, minlength=count)
-    size = np.bincount(code, weights=own, minlength=count)
+    size = np.bincount(code, weights=item_weight, minlength=count)
     surrogate, used = (
-        np.bincount(code, weights=one * own, minlength=count) / size for one in scored
+        np.bincount(code, weights=column * item_weight, minlength=count) / size for column in scored
     )
     least, largest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(least, code, scored[0])
     np.maximum.at(largest, code, scored[0])
-    part_of_round, weight = code[judged.item], judged.weight * own[judged.item]
+    part_of_round, weight = code[judged.item], judged.weight * item_weight[judged.item]
     parts = []
     for part in range(count):
         mask = part_of_round == part
         estimates = _mean_loss(judged.loss[mask], weight[mask], int(items[part]))
-        loss, low, high = (None if one is None else _value(plan, one) for one in estimates)
+        loss, low, high = (None if number is None else _value(plan, number) for number in estimates)
         parts.append(
             Part(
                 items=int(items[part]),

@@ -71,17 +71,17 @@ class TableCase:
 
         Equal numbers and seeds give equal sessions; a caller may stop listening at any time.
         """
-        own = f"planning {seed} run {number}"
+        name = f"planning {seed} run {number}"
         losses = [
-            Losses(assumed, metric.scale.interval, self.scenario, f"{own} {metric.name}".encode())
+            Losses(assumed, metric.scale.interval, self.scenario, f"{name} {metric.name}".encode())
             for metric, assumed in zip(self.plan.metrics, self.assumptions, strict=True)
         ]
-        coins = own.encode()
+        coins = name.encode()
         session = Session.of(TableQuestion(self.plan, self.table, coins), coins)
         while session.stop_reason is None:
             draw = session.propose()
-            said = tuple(loss.of_item(draw.item) for loss in losses)
-            session.apply(draw).apply(JointObservation(draw.round, said))
+            drawn = tuple(loss.of_item(draw.item) for loss in losses)
+            session.apply(draw).apply(JointObservation(draw.round, drawn))
             if session.folded % ROUNDS_BETWEEN_LOOKS == 0:
                 yield _outcome(session)
         yield _outcome(session)
@@ -89,8 +89,8 @@ class TableCase:
 
 def with_targets(plan: TablePlan) -> TablePlan:
     """The plan without the groups in which nothing has a target: they change no draw."""
-    wanting = {(one.column, one.value) for one in plan.claims if one.wants} | {(None, None)}
-    claims = tuple(one for one in plan.claims if (one.column, one.value) in wanting)
+    wanting = {(claim.column, claim.value) for claim in plan.claims if claim.wants} | {(None, None)}
+    claims = tuple(claim for claim in plan.claims if (claim.column, claim.value) in wanting)
     return replace(plan, claims=claims)
 
 
@@ -105,13 +105,13 @@ def assumptions_of(table: Table, risks: Mapping[str, float]) -> list[Assumption]
     """What the surrogates say of every metric, moved to the mean loss of ``risks`` where given."""
     return [
         assumption_of(
-            _scores_of(table, at, metric.scale.interval),
+            _scores_of(table, place, metric.scale.interval),
             metric.scale.interval,
             whole=metric.scale.kind == "zero_one",
-            has_surrogate=bool(np.ptp(table.surrogate[:, at])),
+            has_surrogate=bool(np.ptp(table.surrogate[:, place])),
             risk=risks.get(metric.name),
         )
-        for at, metric in enumerate(table.metrics)
+        for place, metric in enumerate(table.metrics)
     ]
 
 
@@ -129,9 +129,9 @@ def _scores_of(table: Table, metric: int, scale: Interval) -> Scores:
 
 def stream_summary(outcomes: Sequence[TableOutcome]) -> Summary:
     """Sum up the sessions that ended, or say how far one came."""
-    ended = [one for one in outcomes if one.ended]
+    ended = [outcome for outcome in outcomes if outcome.ended]
     if not ended:
-        furthest = max((one.labels for one in outcomes), default=0)
+        furthest = max((outcome.labels for outcome in outcomes), default=0)
         return Summary(0, None, None, None, furthest)
     return Summary.of_ended(
         [outcome.labels for outcome in ended], [outcome.reached for outcome in ended]
@@ -143,13 +143,16 @@ def claim_summary(outcomes: Sequence[TableOutcome], place: int) -> Summary:
 
     ``labels`` are those until it had its target; of a session in which it never had it, all.
     """
-    ended = [one for one in outcomes if one.ended]
+    ended = [outcome for outcome in outcomes if outcome.ended]
     if not ended:
-        furthest = max(outcomes, key=lambda one: one.labels, default=None)
-        at = None if furthest is None else furthest.met[place]
-        if at is None:
+        furthest = max(outcomes, key=lambda outcome: outcome.labels, default=None)
+        after = None if furthest is None else furthest.met[place]
+        if after is None:
             return Summary(0, None, None, None, 0 if furthest is None else furthest.labels)
-        return Summary(1, 1.0, Spread.of([at]), None, None)
-    met = [one.met[place] for one in ended]
-    labels = [one.labels if at is None else at for one, at in zip(ended, met, strict=True)]
-    return Summary.of_ended(labels, [at is not None for at in met])
+        return Summary(1, 1.0, Spread.of([after]), None, None)
+    met = [outcome.met[place] for outcome in ended]
+    labels = [
+        outcome.labels if after is None else after
+        for outcome, after in zip(ended, met, strict=True)
+    ]
+    return Summary.of_ended(labels, [after is not None for after in met])

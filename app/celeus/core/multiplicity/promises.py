@@ -1,8 +1,8 @@
 """The account of alpha in plain words: for one claim, for all, and for those picked later."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-Account = Literal["each", "together", "selected", "closed"]
+from celeus.core.plans.table_plan import Account
 
 
 class Promises(NamedTuple):

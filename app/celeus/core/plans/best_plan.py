@@ -8,14 +8,14 @@ from typing import Annotated, ClassVar
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.plain import Plain, only
-from celeus.core.plans.claim import Claim, require
+from celeus.core.plans.claim import Claim
 from celeus.core.plans.plan import METHOD_VERSION, check_alpha, check_budget
 from celeus.core.plans.policies import LEAST_BETA
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.lineups import all_same
 from celeus.core.pools.systems import check_count
-from celeus.errors import InvalidValue, NothingToJudge
+from celeus.errors import InvalidValue, NothingToJudge, require
 
 BETA = 0.5
 

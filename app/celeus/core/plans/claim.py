@@ -12,7 +12,7 @@ from celeus.core.plans.stopping import Question
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.weights import LARGEST_RATIO, Weights
-from celeus.errors import InvalidValue, NothingToJudge
+from celeus.errors import NothingToJudge, require
 from celeus.units import LEAST_DISTANCE, check_margin, check_threshold
 
 Target = Literal["pool", "population"]
@@ -228,9 +228,3 @@ def check_questions(questions: tuple[Question, ...], scale: Interval) -> None:
             away = abs(other.threshold - threshold)
             apart = away >= least or (away == 0.0 and other.side != question.side)
             require(field, "asked once", f"{question.side} {threshold:.12g}", holds=apart)
-
-
-def require(field: str, rule: str, value: object, *, holds: bool) -> None:
-    """Refuse ``value`` by name unless the rule ``holds``."""
-    if not holds:
-        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)

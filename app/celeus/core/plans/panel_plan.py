@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, cast
 
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, require
 
 RaterSource = Literal["pairs", "assigned"]
 Protocol = Literal["two_then_third", "consensus"]
@@ -100,10 +100,10 @@ def panel_of(
     small for it: without a named panel the outcome of an item is not fixed before it is drawn.
     """
     if protocol is None:
-        _require("protocol", "named where there is a panel", protocol, holds=not panel)
+        require("protocol", "named where there is a panel", protocol, holds=not panel)
         return None, ()
-    _require("protocol", "two_then_third or consensus", protocol, holds=protocol in PROTOCOLS)
-    _require("raters", "assigned where there is a protocol", source, holds=source == "assigned")
+    require("protocol", "two_then_third or consensus", protocol, holds=protocol in PROTOCOLS)
+    require("raters", "assigned where there is a protocol", source, holds=source == "assigned")
     least = LEAST_RATERS[protocol]
     if len(panel) < least:
         raise InvalidValue(
@@ -115,10 +115,5 @@ def panel_of(
         )
     rule = f"at most {MOST_RATERS} names, each once"
     distinct = len(set(panel)) == len(panel) <= MOST_RATERS
-    _require("panel", rule, list(panel), holds=distinct)
+    require("panel", rule, list(panel), holds=distinct)
     return cast("Protocol", protocol), tuple(panel)
-
-
-def _require(field: str, rule: str, value: object, *, holds: bool) -> None:
-    if not holds:
-        raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)

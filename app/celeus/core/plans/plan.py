@@ -20,7 +20,6 @@ from celeus.core.plans.claim import (
     check_questions,
     check_stop_when_decided,
     check_weights,
-    require,
 )
 from celeus.core.plans.pair_plan import narrowest, pair_steps
 from celeus.core.plans.panel_plan import Protocol, RaterSource, panel_of, rater_source
@@ -31,7 +30,7 @@ from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Strategy
 from celeus.core.pools.weights import Weights
-from celeus.errors import UnreachablePrecision
+from celeus.errors import UnreachablePrecision, require
 from celeus.units import check_width
 
 __all__ = [

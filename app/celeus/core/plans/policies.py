@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from celeus.core.plain import Plain
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, require
 
 RangeKind = Literal["floor", "exact", "global"]
 FractionKind = Literal["own", "common", "goal"]
@@ -100,6 +100,4 @@ def _check(policy: Policy) -> None:
         ("range", "floor, exact or global", policy.range in {"floor", "exact", "global"}),
     )
     for field, rule, holds in rules:
-        if not holds:
-            value = getattr(policy, field)
-            raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=value)
+        require(field, rule, getattr(policy, field), holds=holds)

@@ -19,14 +19,14 @@ import numpy as np
 from celeus.core.canonical import canonical_json
 from celeus.core.ledger import Addition
 from celeus.core.plain import Count, Plain, Probability, only
-from celeus.core.plans.claim import Claim, PoolFacts, require
+from celeus.core.plans.claim import Claim, PoolFacts
 from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
 from celeus.core.plans.policies import LEAST_BETA, policy_named
 from celeus.core.plans.stopping import Question, StoppingRule
 from celeus.core.pools.loss_bounds import KnownLosses
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.table_pool import LEAST_GROUP, Mask, Table
-from celeus.errors import InvalidValue, NothingToJudge
+from celeus.errors import InvalidValue, NothingToJudge, require
 
 Account = Literal["each", "together", "selected", "closed"]
 SmallGroups = Literal["merge", "whole"]

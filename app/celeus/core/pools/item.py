@@ -31,9 +31,7 @@ class Item:
         return Item(
             index=self.index,
             id=self.id,
-            payload=None
-            if shared is None
-            else json.dumps(shared, ensure_ascii=False, separators=(",", ":")),
+            payload=None if shared is None else _spelled(shared),
             sides={
                 side: {name: answers.get(side, {}).get(name) for name in ("answer", "payload")}
                 for side in names

@@ -137,8 +137,8 @@ class Systems(Plain):
         """Return whether the two texts are the same answer; an empty one is none."""
         if self.normalisation is None:
             return False
-        one, other = (normal(text, self.normalisation) for text in (first, second))
-        return one == other and bool(one.strip())
+        first_text, second_text = (normal(text, self.normalisation) for text in (first, second))
+        return first_text == second_text and bool(first_text.strip())
 
     def reason(self, *, classes: bool) -> str:
         """Return the reason for which the difference of equal answers is known."""

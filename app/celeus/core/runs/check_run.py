@@ -19,15 +19,10 @@ from celeus.core.certificate.chain import chain_on, chain_start
 from celeus.core.certificate.document import Account, certificate, position_of
 from celeus.core.certificate.layout import PUSHED
 from celeus.core.certificate.parsing import moment, parse
+from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.read import header_of, plan_of
 from celeus.core.certificate.read_ledger import Transcript
-from celeus.core.certificate.replay import (
-    Evidence,
-    begun,
-    check_bounds,
-    check_labels,
-    replay_ledger,
-)
+from celeus.core.certificate.replay import begun, check_bounds, check_labels, replay_ledger
 from celeus.core.certificate.verify import verify
 from celeus.core.ledger import Amendment, JointObservation, Observation, Unjudgeable
 from celeus.core.plain import DIGEST, Mismatch, Object, equal, members, refusals, same, text, whole
@@ -227,6 +222,8 @@ def _replayed(plan: AnyPlan, pool: Pool, seed: bytes, transcript: Transcript) ->
             check_bounds(plan, pool, transcript)
         session = begun(plan, pool, seed)
         replay_ledger(session, transcript.events, seeded=True)
+    except Mismatch:
+        raise
     except (ArithmeticError, ValueError) as error:
         rule = f"numbers that a session leads to ({str(error)[:200]})"
         raise Mismatch("ledger", None, rule) from error
@@ -260,7 +257,7 @@ def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
     )
     # Any key will do: only the issuer is not checked
     key = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(run.seed).digest())
-    report = verify(certificate(account, key), _evidence_of(pool))
+    report = verify(certificate(account, key), Evidence.of(pool))
     if report.difference is not None:
         where = report.difference.where
         round_ = re.search(r"\bround (\d+)$", where)
@@ -270,17 +267,3 @@ def _certify(run: Run, pool: Pool, until: str, draws: Sequence[int]) -> None:
     unseen = report.unchecked.keys() - UNSEEN
     if unseen:
         raise Mismatch("ledger", None, f"a ledger of which all is checked: {', '.join(unseen)}")
-
-
-def _evidence_of(pool: Pool) -> Evidence:
-    return Evidence(
-        pool.columns,
-        pool.groups,
-        pool.items_digest,
-        pool.reasons,
-        pool.named,
-        pool.based_on,
-        pool.score,
-        pool.metrics,
-        pool.group_columns,
-    )

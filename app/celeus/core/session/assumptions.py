@@ -91,43 +91,45 @@ def assumptions_of(session: AnySession, *, pushed: bool = False) -> list[Assumpt
     """
     match session.question:
         case Mean() as mean:
-            own = _of_mean(mean.plan)
+            facts = _of_mean(mean.plan)
         case Best() as best:
-            own = _of_best(best)
+            facts = _of_best(best)
         case Table() as table:
-            own = _of_table(table)
+            facts = _of_table(table)
     if not isinstance(session.plan, Plan) or session.plan.target == "pool":
-        own["these_answers"] = ""
+        facts["these_answers"] = ""
     if session.drawn and not session.question.adaptive:
-        own["signed_losses"] = ""
+        facts["signed_losses"] = ""
     if session.changes:
-        own["unforeseen_draws"] = ""
+        facts["unforeseen_draws"] = ""
     if session.corrections:
-        own |= dict.fromkeys(("one_version", "independent_corrections"), "")
-    told = [{"code": code, "text": TEXTS[code] + own[code]} for code in TEXTS if code in own]
-    return [*told, dict(OWN_PROCESS)] if pushed else told
+        facts |= dict.fromkeys(("one_version", "independent_corrections"), "")
+    assumptions = [
+        {"code": code, "text": TEXTS[code] + facts[code]} for code in TEXTS if code in facts
+    ]
+    return [*assumptions, dict(OWN_PROCESS)] if pushed else assumptions
 
 
 def _of_mean(plan: Plan) -> dict[str, str]:
     """What the claim of one mean assumes by its plan: by code, the facts told behind the text."""
-    own: dict[str, str] = {}
+    facts: dict[str, str] = {}
     if plan.bound.kind == "margin":
-        own["margin"] = f" The reason given: {plan.bound.assumption}"
+        facts["margin"] = f" The reason given: {plan.bound.assumption}"
     elif plan.target == "population":
-        own["iid_sample"] = ""
+        facts["iid_sample"] = ""
     if plan.believed is not None:
-        own["known_losses"] = f" {stated(plan.believed, plan.items)}"
+        facts["known_losses"] = f" {stated(plan.believed, plan.items)}"
     if plan.based_on is not None:
-        own["labels_seen"] = f" {SEEN[plan.based_on.labels_seen]}"
+        facts["labels_seen"] = f" {SEEN[plan.based_on.labels_seen]}"
         if plan.believed is not None:
-            own["earlier_judgements"] = f" {_source(plan.based_on)}"
+            facts["earlier_judgements"] = f" {_source(plan.based_on)}"
     if plan.raters is not None:
-        own["raters"] = f" {SOURCES[plan.raters]}"
+        facts["raters"] = f" {SOURCES[plan.raters]}"
     if plan.protocol is not None:
-        own["raters"] += f" {PROTOCOLS[plan.protocol].format(len(plan.panel))}{PANEL}"
+        facts["raters"] += f" {PROTOCOLS[plan.protocol].format(len(plan.panel))}{PANEL}"
     if not plan.policy.recentred:
-        own["without_recentring"] = ""
-    return own
+        facts["without_recentring"] = ""
+    return facts
 
 
 def _of_best(best: Best) -> dict[str, str]:
@@ -145,11 +147,11 @@ def _of_best(best: Best) -> dict[str, str]:
 
 def _of_table(table: Table) -> dict[str, str]:
     """The same of the claims about a table."""
-    plan, own = table.plan, dict[str, str]()
+    plan, facts = table.plan, dict[str, str]()
     known = [claim for claim in plan.claims[: len(plan.metrics)] if claim.known]
     if known:
         counts = ", ".join(f"{claim.metric} ({claim.known})" for claim in known)
-        own["known_losses"] = (
+        facts["known_losses"] = (
             f" Losses of {counts} of {plan.items} items were known before the first draw."
         )
     later = "; ".join(
@@ -157,8 +159,8 @@ def _of_table(table: Table) -> dict[str, str]:
         for claim, after in zip(table.added, table.added_after, strict=True)
     )
     if later:
-        own["later_claims"] = f" They are {later}."
-    return own
+        facts["later_claims"] = f" They are {later}."
+    return facts
 
 
 def _source(basis: Basis) -> str:
@@ -174,13 +176,15 @@ def stated(known: KnownLosses, items: int) -> str:
     """Sentences counting the known and bounded losses, with their reasons."""
     parts = []
     if known.items:
-        reasons = ", ".join(f"{one} ({known.reasons[one]})" for one in sorted(known.reasons))
+        reasons = ", ".join(
+            f"{reason} ({known.reasons[reason]})" for reason in sorted(known.reasons)
+        )
         parts.append(
             f"The losses of {known.items} of {items} items were known before the first draw:"
             f" {reasons}."
         )
     if known.bounded:
-        given = [f"{one} ({known.bounds[one]})" for one in sorted(known.bounds)]
+        given = [f"{reason} ({known.bounds[reason]})" for reason in sorted(known.bounds)]
         without = known.bounded - sum(known.bounds.values())
         given += [f"without a reason ({without})"] if given and without else []
         reasons = f": {', '.join(given)}" if given else ""

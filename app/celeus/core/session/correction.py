@@ -60,7 +60,7 @@ class Checkpoints:
     def forget(self, rounds: Rounds, round_: int) -> None:
         """Drop the copies that hold the judgement of this round, which is corrected."""
         entry = rounds.entry_of(round_)
-        self.copies = [one for one in self.copies if one[1].knowledge.entries <= entry]
+        self.copies = [copy for copy in self.copies if copy[1].knowledge.entries <= entry]
 
     def rounds_before(self, rounds: Rounds, round_: int) -> int:
         """Rounds folded in the last copy without the judgement of this one."""
@@ -173,7 +173,7 @@ def _coming(
     losses = {**losses, **known.losses}
     return [
         (coming, losses[round_])
-        for round_, coming in takewhile(lambda one: one[0] in losses, known.open.items())
+        for round_, coming in takewhile(lambda entry: entry[0] in losses, known.open.items())
     ]
 
 

@@ -1,8 +1,9 @@
 """Engines: the proposal, predictor and confidence sequence that a policy uses."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,76 +30,34 @@ from celeus.core.session.points import Points
 Floats = NDArray[np.float64]
 
 
-class Engine(Protocol):
-    """The proposal of a session, and how to start its fold (anew after an amendment)."""
-
-    @property
-    def proposal(self) -> Proposal:
-        """The proposal: which item is drawn next, and with which probability."""
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether draws depend on the losses judged before."""
-
-    def fold(self) -> Fold:
-        """The fold before its first round."""
-
-
 @dataclass(frozen=True, slots=True)
-class PublishedEngine:
-    """Scores mixed with uniform draws, surrogates as they came, wealth on cells."""
+class Engine:
+    """The proposal of a session, and how to start its fold (anew after an amendment).
+
+    ``adaptive``: draws depend on the losses judged before. ``predictor`` makes the predictor before
+    the first round; ``fixed`` are its parts that never change, which copies of a fold share.
+    """
 
     plan: Plan
-    proposal: MixtureProposal
-    surrogate: Floats
-    bounds: Bounds | None = None
-
-    @property
-    def adaptive(self) -> bool:
-        """False: the scores are fixed before the first draw."""
-        return False
-
-    def fold(self) -> Fold:
-        """The fold before its first round."""
-        predictor = FixedPredictor(self.plan, self.surrogate, self.proposal)
-        return first_fold(self.plan, predictor, self.bounds)
-
-
-@dataclass(frozen=True, slots=True)
-class StratifiedEngine:
-    """Strata, surrogates recalibrated in each, bets with an information goal."""
-
-    plan: Plan
-    proposal: StratifiedProposal
-    strata: Strata
+    proposal: Proposal
+    adaptive: bool
+    predictor: Callable[[], Predictor]
     bounds: Bounds | None = None
     item_weight: Floats | None = None
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether draws depend on the losses judged before: only shares between strata do."""
-        return shares_adapt(self.plan.beta, self.strata.count)
+    fixed: tuple[object, ...] = ()
 
     def fold(self) -> Fold:
         """The fold before its first round."""
-        predictor = CalibratedPredictor(self.plan, self.strata)
-        return first_fold(self.plan, predictor, self.bounds, self.item_weight)
+        plan = self.plan
 
+        def confidence_sequence(start: float) -> ConfidenceSequence:
+            if not plan.policy.has_goal:
+                return CellSequence(plan, start)
+            return PairSequence(plan, start) if plan.bound.paired else LatticeSequence(plan, start)
 
-def first_fold(
-    plan: Plan,
-    predictor: Predictor,
-    bounds: Bounds | None = None,
-    item_weight: Floats | None = None,
-) -> Fold:
-    """The fold of ``plan`` before round 1."""
-
-    def confidence_sequence(start: float) -> ConfidenceSequence:
-        if not plan.policy.has_goal:
-            return CellSequence(plan, start)
-        return PairSequence(plan, start) if plan.bound.paired else LatticeSequence(plan, start)
-
-    return Fold.before(plan, predictor, confidence_sequence, bounds, item_weight)
+        return Fold.before(
+            plan, self.predictor(), confidence_sequence, self.bounds, self.item_weight
+        )
 
 
 def strata_for(plan: Plan, scores: Scores) -> Strata:
@@ -117,8 +76,15 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
         strata = strata_for(plan, scores)
-        stratified = StratifiedProposal(strata, seed, policy.beta, plan.half)
-        return StratifiedEngine(plan, stratified, strata, bounds, scores.item_weight)
+        return Engine(
+            plan,
+            StratifiedProposal(strata, seed, policy.beta, plan.half),
+            shares_adapt(plan.beta, strata.count),
+            partial(CalibratedPredictor, plan, strata),
+            bounds,
+            scores.item_weight,
+            (strata,),
+        )
     surrogate, weight = scores.surrogate, scores.weight
     if not policy.uses_scores:
         surrogate = np.full(plan.items, plan.lower)
@@ -129,11 +95,14 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
         weight = np.where(known, 0.0, weight)
         surrogate = np.clip(surrogate, bounds.lower, bounds.upper)
     proposal = MixtureProposal(weight, draw_orders(weight, seed), policy.beta, known)
-    return PublishedEngine(plan, proposal, surrogate, bounds)
+    predictor = partial(FixedPredictor, plan, surrogate, proposal)
+    return Engine(
+        plan, proposal, adaptive=False, predictor=predictor, bounds=bounds, fixed=(surrogate,)
+    )
 
 
 def copied_fold(engine: Engine, fold: Fold, points: Points, *shared: object) -> Fold:
     """A copy of the fold with other points; what never changes belongs to the engine."""
-    parts = (getattr(engine, name) for name in getattr(engine, "__slots__", ()))
-    memo: dict[int, object] = {id(part): part for part in (*parts, *shared)}
+    parts = (engine.plan, engine.proposal, engine.bounds, engine.item_weight)
+    memo: dict[int, object] = {id(part): part for part in (*parts, *engine.fixed, *shared)}
     return copy.deepcopy(fold, memo | {id(fold.points): points})

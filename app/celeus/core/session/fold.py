@@ -126,15 +126,15 @@ class Fold:
         if seen is None:
             known = 0.0 if plan.believed is None else plan.believed.total
             remainder = Remainder.of(plan.scale, plan.drawable, bounds, item_weight)
-            one, other = RunningSum(known), RunningSum(known)
+            least, largest = RunningSum(known), RunningSum(known)
         else:
-            one, other = deepcopy(seen.least), deepcopy(seen.largest)
-            remainder, known = deepcopy(seen.remainder), (one.value + other.value) / 2.0
+            least, largest = deepcopy(seen.least), deepcopy(seen.largest)
+            remainder, known = deepcopy(seen.remainder), (least.value + largest.value) / 2.0
         confidence_sequence = sequence_of((known + predictor.surrogates_left) / plan.items)
         information = Information(confidence_sequence.halves(plan.precision))
-        sums = deepcopy(one), deepcopy(other)
+        sums = deepcopy(least), deepcopy(largest)
         knowledge = Knowledge(predictor, information, *sums, plan.precision)
-        fold = cls(knowledge, confidence_sequence, remainder, one, other)
+        fold = cls(knowledge, confidence_sequence, remainder, least, largest)
         fold.verdict = None if plan.decide is None else Verdict(plan.decide)
         if plan.believed is not None or seen is not None:
             confidence_sequence.narrow(fold.limits(plan.items), last=False)
@@ -146,7 +146,9 @@ class Fold:
         if not plan.asks:
             return
         slack, decisions = rounding(plan.scale), self.decisions or undecided(plan.questions)
-        self.decisions = tuple(one.after(self.rounds, self.interval, slack) for one in decisions)
+        self.decisions = tuple(
+            decision.after(self.rounds, self.interval, slack) for decision in decisions
+        )
         if self.verdict is not None:
             self.verdict = self.verdict.after(self.rounds, self.interval, slack)
 
@@ -218,15 +220,15 @@ class Fold:
                     return
                 self.fold_next(plan)
                 most -= 1
-            at = known.entries - start
-            if at == len(order):
+            entry = known.entries - start
+            if entry == len(order):
                 return
-            place = abs(order[at]) - rounds.first
-            if order[at] > 0:
+            place = abs(order[entry]) - rounds.first
+            if order[entry] > 0:
                 rule = rounds.rule_of(place)
                 self.draw(plan, rounds.draw(place), rule.precision, rule.budget)
             else:
-                self.judge(-order[at], rounds.losses(place)[0])
+                self.judge(-order[entry], rounds.losses(place)[0])
             known.entries += 1
 
     def draw(self, plan: Plan, draw: Draw, precision: float | None, budget: int) -> None:
@@ -306,7 +308,7 @@ class Fold:
         self.answer(plan)
 
     def _betting_round(
-        self, plan: Plan, coming: OpenRound, told: float | None, *, last: bool
+        self, plan: Plan, coming: OpenRound, judged: float | None, *, last: bool
     ) -> BettingRound:
         expected, predictor = coming.expected, self.predictor
         surrogate = expected.surrogate
@@ -314,7 +316,7 @@ class Fold:
         limits = coming.limits
         for observed, fill in ((self.least, limits.lower), (self.largest, limits.upper)):
             plug_in = (observed.value + expected.surrogates_left) / plan.items
-            loss = fill if told is None else told
+            loss = fill if judged is None else judged
             if sides and plug_in == sides[0].plug_in:
                 if loss == sides[0].loss:
                     sides.append(sides[0])

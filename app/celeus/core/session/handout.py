@@ -88,8 +88,10 @@ def hand_out(  # noqa: PLR0913 -- all that the rule depends on, each by its name
     held = [draw for draw in draws if asker in (draw.holders or draw.ended)]
     if not count:
         return Handout(tuple(draw.round for draw in held), 0)
-    own = {draw.round for draw in held}
-    free = [draw for draw in draws if not (draw.holders or draw.passed or draw.round in own)]
+    held_rounds = {draw.round for draw in held}
+    free = [
+        draw for draw in draws if not (draw.holders or draw.passed or draw.round in held_rounds)
+    ]
     left = count if unseen is None else unseen
     handed: list[OpenDraw] = []
     for draw in held + free:

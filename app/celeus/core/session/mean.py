@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from celeus.core.interval import Interval
 from celeus.core.ledger import (
@@ -33,17 +33,21 @@ from celeus.core.session.outcome import Judgement, Loss, single_loss
 from celeus.core.session.panel import Ratings
 from celeus.core.session.points import Points
 from celeus.core.session.presentation_order import Sides
-from celeus.core.session.question import View
+from celeus.core.session.question import Question, View
 from celeus.core.session.rounds import Rounds
 
 
 @dataclass(slots=True)
-class Mean:
+class Mean(Question):
     """The question of one mean loss, after the rounds in ``fold``.
 
     ``sides`` says on which side judges see which answer, where two named systems are compared;
     ``ratings`` what the raters of a panel have said, where a protocol makes losses of it.
     """
+
+    purpose: ClassVar = "measures a risk or a difference"
+    correctable: ClassVar = True
+    bets_at_draw: ClassVar = False
 
     plan: Plan
     engine: Engine
@@ -61,26 +65,6 @@ class Mean:
         """The question of an engine before its first draw."""
         sides = None if plan.systems is None else Sides(seed)
         return cls(plan, engine, engine.fold(), sides, ratings_of(plan, seed))
-
-    @property
-    def purpose(self) -> str:
-        """The words for what such a session does."""
-        return "measures a risk or a difference"
-
-    @property
-    def correctable(self) -> bool:
-        """True: all rounds can be folded again."""
-        return True
-
-    @property
-    def bets_at_draw(self) -> bool:
-        """False: a round is bet on when it is folded."""
-        return False
-
-    @property
-    def orders_answers(self) -> bool:
-        """False: two answers stand side by side."""
-        return False
 
     @property
     def adaptive(self) -> bool:
@@ -121,11 +105,6 @@ class Mean:
     def verdict(self) -> Verdict | None:
         """The verdict on a difference; None where none is asked for."""
         return self.fold.verdict
-
-    @property
-    def is_open(self) -> bool:
-        """True: any item left narrows the interval."""
-        return True
 
     @property
     def rounds_to_replay(self) -> int:
@@ -193,9 +172,6 @@ class Mean:
                 yield f"{question.side} {question.threshold:g}", decision.answer
         if self.verdict is not None and self.verdict.answer != "undecided":
             yield "verdict", self.verdict.answer
-
-    def check_budget(self, budget: int) -> None:
-        """Any budget will do: a draw has few strata."""
 
     def outcome(self, pool: Pool, item: int, judgement: Judgement, view: View) -> Loss:
         """The loss that a judgement states or implies; None where nobody can tell it."""

@@ -94,15 +94,15 @@ def single_loss(pool: Pool, item: int, judgement: Judgement, left: Side | None) 
     _check_all_told(judgement)
     if judgement.unjudgeable is not None:
         return None
-    said = detail_of(judgement)
+    words = detail_of(judgement)
     # An order is said of several answers alone
-    said.pop("in_order", None)
+    words.pop("in_order", None)
     if judgement.loss is not None:
-        said["loss"] = judgement.loss
-    if not said:
+        words["loss"] = judgement.loss
+    if not words:
         rule = "exactly one of loss, label, losses, preference and unjudgeable"
         raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
-    return loss_said(pool, item, said, left)
+    return loss_said(pool, item, words, left)
 
 
 def losses_by_system(
@@ -159,8 +159,8 @@ def losses_by_metric(
     if single and len(metrics) == 1:
         losses = {metrics[0].name: loss_said(pool, item, single, None)}
     if not isinstance(losses, Mapping):
-        said = detail_of(judgement) | single
-        field = "losses" if losses is not None else next(iter(said), "losses")
+        words = detail_of(judgement) | single
+        field = "losses" if losses is not None else next(iter(words), "losses")
         raise InvalidValue(
             "A judgement of this session gives a loss for every metric, by name.",
             field=field,

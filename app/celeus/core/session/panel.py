@@ -99,7 +99,7 @@ def comes_to(protocol: Protocol, said: Said, panel: int) -> Outcome:
     judging = _judging(said)
     turns = range(1, TURNS + 1) if protocol == "consensus" else (1,)
     asked = [(rater, turn) for turn in turns for rater in judging if (rater, turn) in said]
-    losses = [loss for one in asked if (loss := said[one]) is not None]
+    losses = [loss for rating in asked if (loss := said[rating]) is not None]
     result = outcome(protocol, losses)
     needed = 3 if protocol == "two_then_third" and len(losses) > 1 else 2
     left = panel - sum(loss is None for loss in said.values())
@@ -329,7 +329,7 @@ class Agreement:
         if count < 2:
             return
         exact = [Fraction(loss) for loss in losses]
-        total, squares = sum(exact, Fraction()), sum((one * one for one in exact), Fraction())
+        total, squares = sum(exact, Fraction()), sum((loss * loss for loss in exact), Fraction())
         self.items += 1
         self._judgements += count
         self._sum += total

@@ -4,9 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple, Self, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from celeus.core.betting.base import CompletionSignal
 from celeus.core.betting.signals import Range
 from celeus.core.growing_array import Table
@@ -49,7 +46,7 @@ class Points(Sequence[Point]):
         return len(self.results)
 
     @overload
-    def __getitem__(self, at: int) -> Point: ...
+    def __getitem__(self, place: int) -> Point: ...
     @overload
     def __getitem__(self, at: slice) -> Self: ...
     def __getitem__(self, at: int | slice) -> Point | Self:
@@ -96,12 +93,6 @@ class Points(Sequence[Point]):
         )
         self.plus.append(_row(plus))
 
-    def residuals(self, start: int) -> NDArray[np.float64]:
-        """Signals less their plug-in parts from index ``start`` on, of the plus side."""
-        width = self.plus.width
-        rows = np.array(memoryview(self.plus.numbers)[start * width :]).reshape(-1, width)
-        return np.asarray(rows[:, -1] - rows[:, 0])
-
     def _part(self, start: int, stop: int) -> Self:
         copied = type(self)(self.first + start)
         copied.results = self.results.part(start, stop)
@@ -126,6 +117,6 @@ def _row(signal: CompletionSignal) -> tuple[float, ...]:
     )
 
 
-def _signal_of(table: Table, at: int) -> CompletionSignal:
-    plug_in, lower, upper, surrogate, loss, signal = table[at]
+def _signal_of(table: Table, row: int) -> CompletionSignal:
+    plug_in, lower, upper, surrogate, loss, signal = table[row]
     return CompletionSignal(plug_in, Range(lower, upper), surrogate, loss, signal)

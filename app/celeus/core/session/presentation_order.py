@@ -40,7 +40,9 @@ class Order:
         groups: dict[int, list[int]] = {}
         for system in range(self._count):
             groups.setdefault(system if codes is None else codes[system], []).append(system)
-        return [tuple(one) for one in sorted(groups.values(), key=lambda one: numbers[one[0]])]
+        return [
+            tuple(group) for group in sorted(groups.values(), key=lambda group: numbers[group[0]])
+        ]
 
 
 def order_text(shown: Sequence[Sequence[int]]) -> str:

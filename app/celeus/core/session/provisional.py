@@ -55,8 +55,8 @@ class WaitingRounds:
         question = session.question
         known = question.fold.knowledge
         last = max(known.losses, default=0)
-        rounds = [(one, known.losses.get(number)) for number, one in known.open.items()]
-        rounds = [one for one in rounds if one[0].draw.round <= last]
+        rounds = [(coming, known.losses.get(number)) for number, coming in known.open.items()]
+        rounds = [entry for entry in rounds if entry[0].draw.round <= last]
         if not rounds or len(rounds) > MOST_ROUNDS:
             return None
         # What is known at draws goes on with the session; bets on drawn rounds do not use it

@@ -14,7 +14,10 @@ drawn, what a loss means and what is answered. For every round a session calls, 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from celeus.core.ledger import (
     Addition,
@@ -30,8 +33,8 @@ from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
-from celeus.core.sampling.proposals import Proposal, ProposedDraw
-from celeus.core.session.outcome import Judgement, Loss
+from celeus.core.sampling.proposals import Proposal, ProposedDraw, StratifiedProposal
+from celeus.core.session.outcome import Judgement, Loss, Losses
 from celeus.core.session.panel import Ratings
 from celeus.core.session.points import Points
 from celeus.core.session.rounds import Rounds
@@ -47,73 +50,25 @@ class View:
     blind: bool = False
 
 
-class JointQuestion:
-    """The answers that questions with several losses a round share: no correction, no panel."""
-
-    __slots__ = ()
-
-    @property
-    def correctable(self) -> bool:
-        """False: which items were drawn later followed from what the judges had said."""
-        return False
-
-    @property
-    def bets_at_draw(self) -> bool:
-        """True: a round is bet on with what was folded when it was drawn."""
-        return True
-
-    @property
-    def points(self) -> Points:
-        """Empty: there is no one interval."""
-        return Points()
-
-    @property
-    def ratings(self) -> None:
-        """None: there is no panel."""
-        return None
-
-    @property
-    def rounds_to_replay(self) -> int:
-        """0: a round is bet on once."""
-        return 0
-
-    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
-        """False: a round is bet on once."""
-        del rule, last
-        return False
-
-    def holds(self, round_: int) -> bool:
-        """False: no judgement is corrected."""
-        del round_
-        return False
-
-    def restart(self) -> None:
-        """Raise TypeError: no judgement is corrected."""
-        raise TypeError(self)
-
-
 class Question(Protocol):
     """A question that a session asks of its pool."""
 
-    @property
-    def plan(self) -> AnyPlan:
-        """The frozen choices of the session."""
-
-    @property
-    def purpose(self) -> str:
-        """The words for what a session of this question does, as in "a session that …"."""
-
-    @property
-    def correctable(self) -> bool:
-        """Whether a judgement can be corrected later."""
-
-    @property
-    def bets_at_draw(self) -> bool:
-        """Whether a round's bets are fixed at its draw, by what is folded then."""
+    __slots__ = ()
+    purpose: ClassVar[str]
+    """The words for what a session of this question does, as in "a session that …"."""
+    correctable: ClassVar[bool]
+    """Whether a judgement can be corrected later."""
+    bets_at_draw: ClassVar[bool]
+    """Whether a round's bets are fixed at its draw, by what is folded then."""
+    plan: AnyPlan
+    """The frozen choices of the session."""
+    ratings: Ratings | None
+    """The ratings of a panel; None where there is no panel."""
 
     @property
     def orders_answers(self) -> bool:
         """Whether judges see several answers, in an order drawn for the round."""
+        return False
 
     @property
     def proposal(self) -> Proposal:
@@ -132,12 +87,9 @@ class Question(Protocol):
         """The answer after every folded round; empty where there is no one interval."""
 
     @property
-    def ratings(self) -> Ratings | None:
-        """The ratings of a panel; None where there is no panel."""
-
-    @property
     def is_open(self) -> bool:
         """Whether what is left to draw may still change the answer."""
+        return True
 
     @property
     def rounds_to_replay(self) -> int:
@@ -183,16 +135,81 @@ class Question(Protocol):
         """The answers given so far, each with what was asked."""
 
     def check_budget(self, budget: int) -> None:
-        """Refuse a budget that would fill a ledger whose certificate nobody verifies."""
+        """Refuse a budget that would fill a ledger whose certificate nobody verifies.
+
+        Any will do where a draw has few strata.
+        """
+        del budget
 
     def outcome(self, pool: Pool, item: int, judgement: Judgement, view: View) -> Loss:
         """The loss that a judgement of ``item`` states or implies; refused where it has none."""
 
     def presented(self, item: Item, round_: int) -> dict[str, Any]:
         """The item of a round as its judge sees it: nothing says whose its answers are."""
+        del round_
+        return {"item": item}
 
     def arrangement(self, round_: int, item: int) -> dict[str, str]:
         """The order of a round's answers before its judge, as the ledger keeps it with the draw.
 
-        Of two systems which one is ``left``, of several their ``order``; empty where none is shown.
+        Of two systems which one is ``left``, of several their ``order``; empty where one is judged.
         """
+        del round_, item
+        return {}
+
+
+class JointQuestion(Question, Protocol):
+    """What questions with several losses a round share: no correction, no panel, no one interval.
+
+    Which items were drawn later followed from what the judges had said, so nothing is corrected. A
+    round is bet on once, with what was folded when it was drawn.
+    """
+
+    __slots__ = ()
+    correctable: ClassVar[bool] = False
+    bets_at_draw: ClassVar[bool] = True
+    ratings: None = None
+    rounds_to_replay: int = 0
+
+    @property
+    def proposal(self) -> StratifiedProposal:
+        """The proposal that the next item is drawn by."""
+
+    @property
+    def q(self) -> NDArray[np.float64]:
+        """The probability of a single item left in every stratum."""
+
+    @property
+    def points(self) -> Points:
+        """Empty: there is no one interval."""
+        return Points()
+
+    def choose(self, coin: float) -> ProposedDraw:
+        """The next item with its probabilities."""
+        return self.proposal.pick(coin, self.q)
+
+    def chance(self, item: int) -> ProposedDraw:
+        """An item left, with the probabilities it would be drawn with now."""
+        return self.proposal.at(item, self.q)
+
+    def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
+        """False: a round is bet on once."""
+        del rule, last
+        return False
+
+    def holds(self, round_: int) -> bool:
+        """False: no judgement is corrected."""
+        del round_
+        return False
+
+    def restart(self) -> None:
+        """Raise TypeError: no judgement is corrected."""
+        raise TypeError(self)
+
+    def fold(self, losses: Losses) -> None:
+        """Fold the oldest draw that is out, with its losses."""
+
+    def follow(self, rounds: Rounds, most: int) -> None:
+        """Fold every judged round before the first unjudged one, at most ``most`` of them."""
+        for _ in range(min(rounds.ready - self.folded, most)):
+            self.fold(rounds.losses(self.folded))

@@ -4,25 +4,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from celeus.core.ledger import Draw
+from celeus.core.plain import Mismatch, equal
 
 SLACK = 1e-9
 """Share by which a recorded probability may be off."""
 
 
-class LedgerDiffers(ValueError):
-    """A ledger says something else than its plan, its pool and its seed do."""
-
-    def __init__(self, where: str, claimed: object, due: object) -> None:
-        super().__init__(f"{where} is {claimed!r} and should be {due!r}")
-        self.where, self.claimed, self.due = where, claimed, due
-
-
 def compare_draws(where: str, claimed: Draw, due: Draw) -> None:
-    """Raise LedgerDiffers unless the two draws are the same, up to the rounding of q."""
+    """Raise Mismatch unless the two draws are the same, up to the rounding of q."""
     for name in ("round", "item", "seen"):
-        same(f"{where}.{name}", getattr(claimed, name), getattr(due, name))
+        equal(f"{where}.{name}", getattr(claimed, name), getattr(due, name))
     if not abs(claimed.q - due.q) <= SLACK * due.q:
-        raise LedgerDiffers(f"{where}.q", claimed.q, due.q)
+        raise Mismatch(f"{where}.q", claimed.q, due.q)
     _compare_strata(f"{where}.strata_q", claimed.strata_q, due.strata_q)
 
 
@@ -30,16 +23,10 @@ def _compare_strata(
     where: str, claimed: NDArray[np.float64] | None, due: NDArray[np.float64] | None
 ) -> None:
     if claimed is None or due is None or claimed.shape != due.shape:
-        same(f"the strata of {where}", *(None if q is None else q.size for q in (claimed, due)))
+        equal(f"the strata of {where}", *(None if q is None else q.size for q in (claimed, due)))
         return
     apart = np.flatnonzero(~(np.abs(claimed - due) <= SLACK * due))
     if apart.size:
         stratum = int(apart[0])
         place = f"{where}, stratum {stratum}"
-        raise LedgerDiffers(place, float(claimed[stratum]), float(due[stratum]))
-
-
-def same(where: str, claimed: object, due: object) -> None:
-    """Raise LedgerDiffers unless the two are equal."""
-    if claimed != due:
-        raise LedgerDiffers(where, claimed, due)
+        raise Mismatch(place, float(claimed[stratum]), float(due[stratum]))

@@ -216,7 +216,7 @@ class Rounds(Sequence[Round]):
     def losses(self, place: int) -> Losses:
         """The losses of a judged round, of which there are ``width``."""
         start = place * self._stride
-        return tuple(_known(one) for one in self.loss[start : start + self._stride])
+        return tuple(_known(number) for number in self.loss[start : start + self._stride])
 
     def draw(self, place: int) -> Draw:
         """The draw of a round."""
@@ -281,7 +281,7 @@ class Rounds(Sequence[Round]):
         start = place * self._stride
         if math.isnan(column[start]):
             return PENDING
-        losses = tuple(_known(one) for one in column[start : start + self._stride])
+        losses = tuple(_known(number) for number in column[start : start + self._stride])
         return losses[0] if self.width is None else losses
 
     def _advance(self) -> None:

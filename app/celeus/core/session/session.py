@@ -31,6 +31,7 @@ from celeus.core.ledger import (
     Unjudgeable,
 )
 from celeus.core.pause import pause
+from celeus.core.plain import Mismatch
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import StoppingRule, StopReason
@@ -45,7 +46,7 @@ from celeus.core.session.best.candidates import candidates_of
 from celeus.core.session.mean import Mean
 from celeus.core.session.outcome import Judgement, Loss, judged, loss_in
 from celeus.core.session.question import AnyPlan, Question, View
-from celeus.core.session.recorded import LedgerDiffers, compare_draws
+from celeus.core.session.recorded import compare_draws
 from celeus.core.session.rounds import JudgedLoss, JudgedLosses, Rounds, counts_of
 from celeus.core.session.table.table_question import Table, check_plan
 from celeus.errors import RoundNotDrawn
@@ -183,13 +184,13 @@ class Session(Generic[Q]):
         return Draw(self.drawn + 1, item, q, self.sequence, strata_q)
 
     def check_draw(self, draw: Draw, *, seeded: bool) -> None:
-        """Raise LedgerDiffers unless ``draw`` is the one due, or without the seed one possible."""
+        """Raise Mismatch unless ``draw`` is the one due, or without the seed one possible."""
         where = f"ledger[{self.sequence}]"
         if not self.can_draw:
-            raise LedgerDiffers(where, "a draw", "none: nothing is left to draw")
+            raise Mismatch(where, "a draw", "none: nothing is left to draw")
         drawn_in = self.question.proposal.drawn_in
         if not 0 <= draw.item < drawn_in.size or drawn_in[draw.item]:
-            raise LedgerDiffers(f"{where}.item", draw.item, "an item left")
+            raise Mismatch(f"{where}.item", draw.item, "an item left")
         compare_draws(where, draw, self.propose() if seeded else self.chance(draw.item))
 
     def outcome(self, pool: Pool, judgement: Judgement, view: View = AS_SEEN) -> Loss:
@@ -305,7 +306,7 @@ class Session(Generic[Q]):
             raise ValueError(message)
         if isinstance(event, JointObservation) == (self.plan.width is None):
             kind = "one loss" if self.plan.width is None else "a loss of each"
-            raise LedgerDiffers(f"ledger[{self.sequence - 1}]", event, kind)
+            raise Mismatch(f"ledger[{self.sequence - 1}]", event, kind)
         self.question.accept(event, self.item(round_))
         loss = event.losses if isinstance(event, JointObservation) else loss_in(event)
         self.rounds.judge(round_ - 1, loss, self.sequence)
@@ -313,7 +314,7 @@ class Session(Generic[Q]):
 
     def _correct(self, event: Amendment) -> None:
         if not self.question.correctable:
-            raise LedgerDiffers(f"ledger[{self.sequence - 1}]", event, "no correction")
+            raise Mismatch(f"ledger[{self.sequence - 1}]", event, "no correction")
         if not 1 <= event.round <= self.drawn or not self.rounds.is_judged(event.round - 1):
             message = f"round {event.round} has no judgement to correct"
             raise ValueError(message)
@@ -351,7 +352,7 @@ def begin_session(plan: AnyPlan, pool: Pool, seed: bytes) -> AnySession: ...
 def begin_session(plan: AnyPlan, pool: Pool, seed: bytes) -> AnySession:
     """The session of a plan on its pool before its first draw. O(N log N), once.
 
-    Raises LedgerDiffers where plan and pool do not agree. With an empty ``seed``, one that is not
+    Raises Mismatch where plan and pool do not agree. With an empty ``seed``, one that is not
     known, draws can be checked and not proposed.
     """
     match plan:

@@ -14,7 +14,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.plain import Mismatch
 from celeus.core.pools.pool import MATRICES, PoolStatements, dtype_of
 from celeus.errors import InvalidValue, Refusal

@@ -18,14 +18,20 @@ from uuid_utils.compat import uuid7
 
 from celeus.core.certificate.chain import chain_start
 from celeus.core.ledger import Change
-from celeus.core.plans.claim import require
 from celeus.core.plans.plan import Plan, check_budget, check_precision, check_stop_when_decided
 from celeus.core.plans.plan_request import ENDLESS, SessionRequest, is_endless, plan_of, policy_of
 from celeus.core.pools.pool import Pool
 from celeus.core.randomness import commitment
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import begin_session
-from celeus.errors import InvalidValue, PoolNotFound, PreconditionFailed, Refusal, SessionFixed
+from celeus.errors import (
+    InvalidValue,
+    PoolNotFound,
+    PreconditionFailed,
+    Refusal,
+    SessionFixed,
+    require,
+)
 from celeus.operations.certificates.issue import issue
 from celeus.operations.insights.session_lists import words_of
 from celeus.operations.pools.pools import load_pool

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from celeus.core.ledger import Change, Draw, Event, JointObservation, Unjudgeable
+from celeus.core.plain import Mismatch
 from celeus.core.plans.best_plan import BestPlan, make_best
 from celeus.core.plans.claim import Claim
 from celeus.core.pools.pool import CHAIN_START, Pool
@@ -15,7 +16,6 @@ from celeus.core.randomness import commitment
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.best.candidates import Floats
 from celeus.core.session.presentation_order import Order
-from celeus.core.session.recorded import LedgerDiffers
 from celeus.core.session.session import Session, begin_session
 from tests.core.session.best.test_best import SEED
 from tests.core.session.best.test_best_enumeration import coming, histories, signals
@@ -123,7 +123,7 @@ def test_limits_hold_the_difference_for_certain() -> None:
 @pytest.mark.parametrize("event", [Unjudgeable(1), Draw(3, 0, 0.5, 0, np.ones(1))])
 def test_events_that_such_a_session_has_not_are_refused(event: Event) -> None:
     _, state = begun(pool_of(WORDS)[0])
-    with pytest.raises((LedgerDiffers, ValueError)):
+    with pytest.raises((Mismatch, ValueError)):
         state.apply(event)
 
 
@@ -131,7 +131,7 @@ def test_draws_beyond_the_budget_are_refused() -> None:
     _, state = begun(pool_of(WORDS)[0], budget=1)
     draw = state.propose()
     state.apply(draw)
-    with pytest.raises(LedgerDiffers, match="nothing is left"):
+    with pytest.raises(Mismatch, match="nothing is left"):
         state.check_draw(Draw(2, 1, 0.5, 1, draw.strata_q), seeded=False)
 
 

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from celeus.core.ledger import Change, Draw, Event, JointObservation
+from celeus.core.plain import Mismatch
 from celeus.core.plans.stopping import Question, StopReason
 from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table
 from celeus.core.pools.losses import LossScale
@@ -16,7 +17,6 @@ from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.score import Score
 from celeus.core.pools.table_pool import table_of
 from celeus.core.randomness import commitment
-from celeus.core.session.recorded import LedgerDiffers
 from celeus.core.session.session import begin_session, plan_from_values
 from celeus.errors import InvalidValue
 
@@ -95,12 +95,12 @@ def test_a_budget_binds_from_the_change_on_and_a_forged_draw_is_refused() -> Non
     state.apply(state.propose())
     state.apply(Change(None, 1))
     assert (state.changes, state.can_draw, state.stop_reason) == (1, False, None)
-    with pytest.raises(LedgerDiffers, match="nothing is left"):
+    with pytest.raises(Mismatch, match="nothing is left"):
         state.check_draw(Draw(2, 5, 0.1, 2), seeded=False)
     state.apply(JointObservation(1, tuple(losses[state.item(1)].tolist())))
     assert state.stop_reason is StopReason.BUDGET_SPENT
     state.apply(Change(None, 2))
-    with pytest.raises(LedgerDiffers, match="item left"):
+    with pytest.raises(Mismatch, match="item left"):
         state.check_draw(Draw(2, state.item(1), 0.1, 4), seeded=False)
 
 

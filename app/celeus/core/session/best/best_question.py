@@ -7,7 +7,7 @@ in the partition of the pool that it was made in, with the probabilities it was 
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,22 +23,21 @@ from celeus.core.ledger import (
     Unjudgeable,
 )
 from celeus.core.pause import pause
+from celeus.core.plain import Mismatch, equal
 from celeus.core.plans.best_plan import BestPlan, require_difference
 from celeus.core.plans.plan import check_alpha
 from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.strata import NOWHERE
-from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal, shares_adapt
+from celeus.core.sampling.proposals import StratifiedProposal, shares_adapt
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 from celeus.core.session.best.contrasts import Forecast, Totals
 from celeus.core.session.best.partition import Partition, focus_of
 from celeus.core.session.best.race import Race, strongest
-from celeus.core.session.outcome import Judgement, losses_by_system
+from celeus.core.session.outcome import Judgement, Losses, losses_by_system
 from celeus.core.session.presentation_order import PLACES, Order, Place, best_place, order_text
 from celeus.core.session.question import JointQuestion, View
-from celeus.core.session.recorded import LedgerDiffers, same
-from celeus.core.session.rounds import Rounds
 
 LABELS_AT_ONCE = 1024
 COMPARED_IN_A_BET = 50
@@ -87,6 +86,9 @@ class Best(JointQuestion):
     best answer stood, over the judgements said in that order; no claim rests on it.
     """
 
+    purpose: ClassVar = "seeks the best of several systems"
+    plan: BestPlan
+
     __slots__ = (
         "_items",
         "_losses",
@@ -122,9 +124,9 @@ class Best(JointQuestion):
         self.partition = self._partition(every)
         self.known = candidates.items - self.partition.left
         require_difference(candidates.items, self.known, "answer")
-        same("plan.items", plan.items, candidates.items)
-        same("plan.systems", len(plan.systems), candidates.count)
-        same("plan.known", plan.known, self.known)
+        equal("plan.items", plan.items, candidates.items)
+        equal("plan.systems", len(plan.systems), candidates.count)
+        equal("plan.known", plan.known, self.known)
         self.race = Race(
             candidates.count, plan.alpha, goals(candidates, self.partition.left, plan.alpha)
         )
@@ -133,11 +135,6 @@ class Best(JointQuestion):
         self._items: list[int] = []
         self._losses: list[Floats] = []
         self._out: deque[OpenDraw] = deque()
-
-    @property
-    def purpose(self) -> str:
-        """The words for what such a session does."""
-        return "seeks the best of several systems"
 
     @property
     def orders_answers(self) -> bool:
@@ -188,23 +185,16 @@ class Best(JointQuestion):
         parted = self.candidates.items * (self.plan.width + pairs // COMPARED_IN_A_BET)
         return int(contrasts.left.size + (parted if self.race.standing.size > 2 else 0))
 
-    def choose(self, coin: float) -> ProposedDraw:
-        """The next item with its probabilities."""
-        return self.proposal.pick(coin, self._q)
-
-    def chance(self, item: int) -> ProposedDraw:
-        """An item left, with the probabilities it would be drawn with now."""
-        return self.proposal.at(item, self._q)
-
     @property
-    def _q(self) -> Floats:
+    def q(self) -> Floats:
+        """The probability of an item left in every stratum."""
         focus = focus_of(self.totals, self.race.standing, self.candidates.count)
         return self.proposal.mixture(self.partition.priorities(focus))
 
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""
         if draw.strata_q is None:
-            raise LedgerDiffers("strata_q", None, "the probability of an item of each stratum")
+            raise Mismatch("strata_q", None, "the probability of an item of each stratum")
         self.proposal.take(draw.item, draw.round)
         self._out.append(OpenDraw(draw, self.partition))
 
@@ -224,25 +214,21 @@ class Best(JointQuestion):
 
     def enter(self, event: Rating | Addition) -> None:
         """Refuse it: there is no panel, and no further claim."""
-        raise LedgerDiffers("ledger", event, "draw, losses or change")
+        raise Mismatch("ledger", event, "draw, losses or change")
 
-    def follow(self, rounds: Rounds, most: int) -> None:
-        """Fold every judged round before the first unjudged one, at most ``most`` of them."""
-        for _ in range(min(rounds.ready - self.folded, most)):
-            self._fold(rounds.losses(self.folded))
-
-    def _fold(self, given: tuple[float | None, ...]) -> None:
+    def fold(self, losses: Losses) -> None:
+        """Fold the oldest draw that is out, with its losses."""
         pause()
-        losses = self._unit(given)
+        unit = self._unit(losses)
         draw, partition = self._out.popleft()
         if draw.strata_q is None:
             raise TypeError(draw)
         contrasts = partition.contrasts
         forecast = contrasts.forecast(self.totals, draw.strata_q)
         bets = self.race.bets(forecast, self._opponents(forecast, self.race.standing))
-        signal = contrasts.signals(forecast, draw.item, losses)
+        signal = contrasts.signals(forecast, draw.item, unit)
         self.race.settle(bets, signal)
-        self._record(draw.item, partition, losses)
+        self._record(draw.item, partition, unit)
         self.totals.record(forecast, signal)
         self.race.narrow(contrasts.pairs, *contrasts.limits(self.totals))
         standing = self.race.standing
@@ -262,9 +248,6 @@ class Best(JointQuestion):
         """The winner, once there is one."""
         if self.winner is not None:
             yield "best", self.winner
-
-    def check_budget(self, budget: int) -> None:
-        """Any budget will do: a draw has few strata."""
 
     def outcome(self, pool: Pool, item: int, judgement: Judgement, view: View) -> tuple[float, ...]:
         """The losses of all systems that a judgement states or implies."""

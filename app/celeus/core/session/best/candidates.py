@@ -36,8 +36,8 @@ class Pairs:
     @classmethod
     def among(cls, systems: Indices, count: int) -> Self:
         """The pairs of some of ``count`` systems, given in ascending order."""
-        one, other = np.triu_indices(systems.size, 1)
-        first, second = systems[one], systems[other]
+        i, j = np.triu_indices(systems.size, 1)
+        first, second = systems[i], systems[j]
         place = first * (2 * count - first - 3) // 2 + second - 1
         row = np.full((count, count), -1)
         row[first, second] = row[second, first] = np.arange(place.size)
@@ -108,8 +108,8 @@ class Candidates:
         if self.answer is None:
             return np.ones(self.items, dtype=np.bool_)
         open_ = np.zeros(self.items, dtype=np.bool_)
-        for one in standing[1:]:
-            open_ |= self.answer[:, one] != self.answer[:, standing[0]]
+        for system in standing[1:]:
+            open_ |= self.answer[:, system] != self.answer[:, standing[0]]
         return open_
 
     def differing(self, pairs: Pairs, code: NDArray[np.int16], strata: int) -> Floats:
@@ -125,8 +125,8 @@ class Candidates:
         answer = np.ascontiguousarray(self.answer.T[:, inside])
         counts = np.empty((pairs.first.size, strata))
         parts = [slice(*part) for part in pairwise(ends.tolist())]
-        for row, (one, other) in enumerate(zip(pairs.first, pairs.second, strict=True)):
-            differ = answer[one] != answer[other]
+        for row, (system, other) in enumerate(zip(pairs.first, pairs.second, strict=True)):
+            differ = answer[system] != answer[other]
             counts[row] = [np.count_nonzero(differ[part]) for part in parts]
         return counts
 
@@ -135,7 +135,7 @@ def narrow(codes: Codes) -> Codes:
     """The same codes in as few bytes as hold them, in Fortran's order: they are read much."""
     least, most = codes.min(initial=0), codes.max(initial=0)
     kinds = (np.iinfo(kind) for kind in (np.uint8, np.int8, np.uint16, np.int16))
-    fits = (one.dtype for one in kinds if one.min <= least and most <= one.max)
+    fits = (kind.dtype for kind in kinds if kind.min <= least and most <= kind.max)
     return codes.astype(next(fits, codes.dtype), order="F")
 
 

@@ -97,16 +97,16 @@ def _strata(candidates: Candidates, standing: Indices, focus: Focus) -> Strata:
     open_ = candidates.open(standing)
     leader, answer, surrogate = focus.leader, candidates.answer, candidates.surrogate
     lead, change = np.full(open_.size, 0.5), np.zeros(open_.size)
-    for one in standing[standing != leader]:
-        matter = np.full(open_.size, focus.weight[one])
+    for rival in standing[standing != leader]:
+        matter = np.full(open_.size, focus.weight[rival])
         if answer is not None:
-            matter[answer[:, one] == answer[:, leader]] = 0.0
+            matter[answer[:, rival] == answer[:, leader]] = 0.0
         if surrogate is None:
             change += matter
         else:
-            other, own = surrogate[:, one], surrogate[:, leader]
-            lead += 0.5 * matter * (other - own)
-            change += matter * (own * (1.0 - other) + other * (1.0 - own))
+            rivals, leading = surrogate[:, rival], surrogate[:, leader]
+            lead += 0.5 * matter * (rivals - leading)
+            change += matter * (leading * (1.0 - rivals) + rivals * (1.0 - leading))
     lower, upper, weightless = np.zeros(open_.size), open_.astype(np.float64), np.zeros(open_.size)
     if surrogate is None:
         scores = Scores(change, weightless, lower=lower, upper=upper)

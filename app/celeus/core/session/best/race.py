@@ -85,9 +85,9 @@ class Race:
     def settle(self, bets: Bets, signal: Floats) -> None:
         """Settle the bets, given the signals of all pairs of the forecast."""
         self.rounds += 1
-        own = bets.sign * signal[bets.row]
-        _check(own, bets)
-        gain = bets.size * own
+        signed = bets.sign * signal[bets.row]
+        _check(signed, bets)
+        gain = bets.size * signed
         if gain.size and gain.min() <= -1.0:
             message = f"a signal below its range took a whole stake in round {self.rounds}"
             raise WealthLost(message)
@@ -134,7 +134,7 @@ def _check(signal: Floats, bets: Bets) -> None:
     slack = 1e-9 * (1.0 + np.abs(signal) + bets.upper - bets.lower)
     outside = (signal < bets.lower - slack) | (signal > bets.upper + slack)
     if outside.any():
-        at = int(np.flatnonzero(outside)[0])
-        ends = f"[{float(bets.lower[at])!r}, {float(bets.upper[at])!r}]"
-        message = f"signal {float(signal[at])!r} outside {ends}"
+        place = int(np.flatnonzero(outside)[0])
+        ends = f"[{float(bets.lower[place])!r}, {float(bets.upper[place])!r}]"
+        message = f"signal {float(signal[place])!r} outside {ends}"
         raise RangeLeft(message)

@@ -33,7 +33,6 @@ from celeus.core.session.table.table_cells import Cells
 from celeus.core.session.table.table_claims import ClaimState
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 NEEDED_SHARE = 0.8
 LEAST_PRIORITY = 1e-4
@@ -61,20 +60,20 @@ class Wants:
         """The wants before the first round; ``claims`` stand by part and metric."""
         parts = len(claims) // metrics
         member = np.zeros((parts, cells.count))
-        for at, claim in enumerate(claims):
-            member[at // metrics, claim.cells] = 1.0
+        for place, claim in enumerate(claims):
+            member[place // metrics, claim.cells] = 1.0
         atoms = np.maximum.reduceat(member[1:], cells.start, axis=1)
         shape = parts, metrics
         items = np.array([claim.plan.items for claim in claims], dtype=np.float64).reshape(shape)
         whole = np.zeros(parts, dtype=np.bool_)
         wants = cls(member, atoms, items, np.zeros(shape), np.ones(shape), whole)
-        for at, claim in enumerate(claims):
-            wants.update(at, (claim, claim.met))
+        for place, claim in enumerate(claims):
+            wants.update(place, (claim, claim.met))
         return wants
 
-    def update(self, at: int, *claims: tuple[ClaimState, bool]) -> None:
+    def update(self, place: int, *claims: tuple[ClaimState, bool]) -> None:
         """What the claims about one part and metric lack now; each with whether it is met."""
-        part, metric = divmod(at, self.items.shape[1])
+        part, metric = divmod(place, self.items.shape[1])
         self.lack[part, metric] = 0.0
         for claim, met in claims:
             outlook = claim.outlook

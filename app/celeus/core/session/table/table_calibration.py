@@ -74,7 +74,7 @@ class TableCalibration:
 
     def _fitted(self) -> Fits:
         cells, labels = self._cells, self._labels
-        pooled = np.array([one.fit for one in self._pooled])
+        pooled = np.array([calibration.fit for calibration in self._pooled])
         mean, moment = np.moveaxis(pooled, 1, 0)[:, :, cells.stratum]
         if not self._grouped:
             return Fits(mean, moment)

@@ -120,9 +120,9 @@ def _base(table: Table, stratum: Indices) -> Floats:
     """Mean surrogate of every metric in every stratum, over the items whose loss is not known."""
     count = int(stratum.max()) + 1
     base = np.full((len(table.metrics), count), UNKNOWN)
-    for at, surrogate in enumerate(table.surrogate.T):
-        open_ = np.isnan(table.known[:, at])
+    for metric, surrogate in enumerate(table.surrogate.T):
+        open_ = np.isnan(table.known[:, metric])
         sums = np.bincount(stratum[open_], weights=surrogate[open_], minlength=count)
         size = np.bincount(stratum[open_], minlength=count)
-        np.divide(sums, size, out=base[at], where=size > 0)
+        np.divide(sums, size, out=base[metric], where=size > 0)
     return base

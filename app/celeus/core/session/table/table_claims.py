@@ -181,8 +181,8 @@ class ClaimState:
 
     def draw(self, draw: Draw, known: Known) -> None:
         """Fix the bets on a draw that falls into the claim."""
-        own = self._predictor.among(draw, known)
-        self.fold.draw(self.plan, own, self.plan.precision, self.plan.drawable)
+        drawn = self._predictor.among(draw, known)
+        self.fold.draw(self.plan, drawn, self.plan.precision, self.plan.drawable)
 
     def record(self, round_: int, loss: float | None) -> None:
         """Fold the oldest round drawn; ``loss`` is None when nobody could tell it."""

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from copy import deepcopy
 from heapq import nlargest
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from celeus.core.ledger import (
 from celeus.core.multiplicity.promises import Promises, promises
 from celeus.core.multiplicity.selection import Closure, shown_level
 from celeus.core.pause import pause
+from celeus.core.plain import Mismatch, equal
 from celeus.core.plans.stopping import (
     Answer,
     Decision,
@@ -34,15 +35,13 @@ from celeus.core.plans.stopping import (
     rounding,
 )
 from celeus.core.plans.table_plan import TableClaim, TablePlan, TableWish, claims_of, table_for
-from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.table_pool import Mask
 from celeus.core.pools.table_pool import Table as PoolTable
 from celeus.core.sampling.calibration import Fit
-from celeus.core.sampling.proposals import ProposedDraw, StratifiedProposal
+from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
 from celeus.core.session.question import JointQuestion, View
-from celeus.core.session.recorded import LedgerDiffers, same
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
 from celeus.core.session.table.table_calibration import TableCalibration
@@ -70,6 +69,11 @@ class Table(JointQuestion):
     of the answers yes under the account ``closed``, by the places of claim and question. ``bets``
     are those of every claim's next round.
     """
+
+    purpose: ClassVar = "makes a table of claims"
+    folded: int
+    plan: TablePlan
+    proposal: StratifiedProposal
 
     __slots__ = (
         "_calibration",
@@ -107,9 +111,9 @@ class Table(JointQuestion):
         self.claims = self._claims(plan)
         self.bets = [claim.bets for claim in self.claims]
         member = np.zeros((len(self.claims), self.cells.count), dtype=np.bool_)
-        for at, claim in enumerate(self.claims):
-            member[at, claim.cells] = True
-        self._of_cell = [np.flatnonzero(one).tolist() for one in member.T]
+        for place, claim in enumerate(self.claims):
+            member[place, claim.cells] = True
+        self._of_cell = [np.flatnonzero(cell).tolist() for cell in member.T]
         self._wants = Wants.of(self.cells, self.claims, len(plan.metrics))
         self.added: list[TableClaim] = []
         self.added_after: list[int] = []
@@ -118,11 +122,13 @@ class Table(JointQuestion):
         closed = plan.account == "closed"
         self._closure = Closure(plan.alpha) if closed else None
         self._tests = [
-            (at, number)
-            for at, claim in enumerate(plan.claims if closed else ())
+            (place, number)
+            for place, claim in enumerate(plan.claims if closed else ())
             for number in range(len(claim.questions))
         ]
-        self._evidence = np.array([self._log_evidence(at, number) for at, number in self._tests])
+        self._evidence = np.array(
+            [self._log_evidence(place, number) for place, number in self._tests]
+        )
         self._note_met(range(len(self.claims)))
         self._out: deque[Drawn] = deque()
 
@@ -150,19 +156,19 @@ class Table(JointQuestion):
         It knows what was judged before and bets on later rounds alone. Refused are those that
         ``check_addition`` refuses.
         """
-        own = self.check_addition(claim)
-        at = self.plan.place_of(own)
-        part = self.claims[at]
+        added = self.check_addition(claim)
+        place = self.plan.place_of(added)
+        part = self.claims[place]
         parts = part.metric, part.cells, self.cells, self._known
-        plan = self.plan.of(own)
-        self.claims.append(ClaimState(own, plan, *parts, seen=part.fold))
+        plan = self.plan.of(added)
+        self.claims.append(ClaimState(added, plan, *parts, seen=part.fold))
         self.bets.append(self.claims[-1].bets)
-        self.added.append(own)
+        self.added.append(added)
         self.added_after.append(self.folded)
         for cell in part.cells.tolist():
             self._of_cell[cell].append(len(self.claims) - 1)
         self._note_met([len(self.claims) - 1])
-        self._update_wants(at)
+        self._update_wants(place)
 
     def check_addition(self, claim: TableClaim) -> TableClaim:
         """The claim as it would be added; changes nothing.
@@ -190,7 +196,7 @@ class Table(JointQuestion):
     @property
     def reserve(self) -> float:
         """The part of alpha that claims added later may still take."""
-        return max(self.plan.reserve - sum(one.level for one in self.added), 0.0)
+        return max(self.plan.reserve - sum(claim.level for claim in self.added), 0.0)
 
     def after(self, at: int) -> int | None:
         """After how many folded rounds a claim was added; None of the plan's own."""
@@ -202,7 +208,7 @@ class Table(JointQuestion):
         """After how many folded rounds an answer yes was given under the account ``closed``."""
         if self._closure is None:
             return {}
-        return {self._tests[at]: round_ for at, round_ in self._closure.at.items()}
+        return {self._tests[test]: round_ for test, round_ in self._closure.at.items()}
 
     def shown(self, places: Sequence[int], rounds: Rounds) -> list[Interval]:
         """The intervals of claims picked after looking, under the account ``selected``.
@@ -212,12 +218,12 @@ class Table(JointQuestion):
         """
         self._check_selected()
         betting = self.plan.betting
-        picked = [at for at in dict.fromkeys(places) if not self.claims[at].claim.whole]
+        picked = [place for place in dict.fromkeys(places) if not self.claims[place].claim.whole]
         if len(set(places)) < len(places) or not picked:
             shown_level(self.plan.alpha, 0, betting)
         level = shown_level(self.plan.alpha, len(picked), betting)
         settled = self._settled(rounds)
-        return [settled.claims[at].interval_at(level) for at in places]
+        return [settled.claims[place].interval_at(level) for place in places]
 
     def pickings(self, rounds: Rounds) -> list[list[Picking]]:
         """The intervals of every claim where 1, 2, 4 and so on, or all are picked.
@@ -227,9 +233,9 @@ class Table(JointQuestion):
         self._check_selected()
         betting, settled = self.plan.betting, self._settled(rounds)
         counts = sorted({*(2**power for power in range(betting.bit_length())), betting} - {0})
-        levels = [(one, shown_level(self.plan.alpha, one, betting)) for one in counts]
+        levels = [(count, shown_level(self.plan.alpha, count, betting)) for count in counts]
         return [
-            [Picking(one, level, claim.interval_at(level)) for one, level in levels]
+            [Picking(count, level, claim.interval_at(level)) for count, level in levels]
             for claim in settled.claims
         ]
 
@@ -251,25 +257,25 @@ class Table(JointQuestion):
             settled.fold(rounds.losses(place) if rounds.is_judged(place) else nobody)
         return settled
 
-    def decisions(self, at: int) -> Decisions:
+    def decisions(self, place: int) -> Decisions:
         """The answers of a claim that its account speaks for, each with the session's round.
 
         Under ``closed`` a yes is given when all answers yes so far hold at once.
         """
-        claim, proven = self.claims[at], self.proven
+        claim, proven = self.claims[place], self.proven
         decisions = []
-        for number, one in enumerate(claim.fold.decisions):
+        for number, decision in enumerate(claim.fold.decisions):
             # Round 0 is before the claim's first: what is known then answers.
-            round_ = claim.rounds[one.round - 1] if one.round else one.round
+            round_ = claim.rounds[decision.round - 1] if decision.round else decision.round
             if round_ == 0:
-                round_ = self.after(at) or 0
-            answer: Answer = one.answer
-            if (at, number) in proven:
+                round_ = self.after(place) or 0
+            answer: Answer = decision.answer
+            if (place, number) in proven:
                 # Given for good, whatever later losses say.
-                answer, round_ = "yes", proven[at, number]
+                answer, round_ = "yes", proven[place, number]
             elif self._closure is not None and answer != "no":
                 answer, round_ = "undecided", None
-            decisions.append(Decision(one.question, answer, round_))
+            decisions.append(Decision(decision.question, answer, round_))
         return tuple(decisions)
 
     @property
@@ -281,33 +287,18 @@ class Table(JointQuestion):
         return promises(plan.account, plan.alpha, count)
 
     @property
-    def purpose(self) -> str:
-        """The words for what such a session does."""
-        return "makes a table of claims"
-
-    @property
-    def orders_answers(self) -> bool:
-        """False: one answer is judged."""
-        return False
-
-    @property
     def adaptive(self) -> bool:
         """Whether draws depend on the losses folded before.
 
         Where all draws are uniform only by what groups lack, if there are several.
         """
         lacking = any(
-            one.claim.wants and not one.claim.whole and one.claim.column is not None
-            for one in self.claims
+            claim.claim.wants and not claim.claim.whole and claim.claim.column is not None
+            for claim in self.claims
         )
         cells = self.cells
         uneven = self.plan.beta < 1.0 or (lacking and cells.start.size > 1)
         return cells.count > 1 and uneven
-
-    @property
-    def is_open(self) -> bool:
-        """True: any item left narrows an interval."""
-        return True
 
     def bets_per_round(self, rule: StoppingRule) -> int:
         """Bets that folding the next round may place, were it to fall into the largest claims."""
@@ -334,27 +325,20 @@ class Table(JointQuestion):
         return Known(self.proposal.left, self._calibration.fits)
 
     @property
-    def _q(self) -> Floats:
+    def q(self) -> Floats:
+        """The probability of an item left in every cell."""
         fits = self._calibration.fits
         if len(self.claims) == 1:
             return self.proposal.strata_q(Fit(fits.mean[0], fits.moment[0]))
         return allocate(self.cells, self._wants, fits.moment, self.proposal.left, self.plan.beta)
 
-    def choose(self, coin: float) -> ProposedDraw:
-        """The next item with its probabilities."""
-        return self.proposal.pick(coin, self._q)
-
-    def chance(self, item: int) -> ProposedDraw:
-        """An item left, with the probabilities it would be drawn with now."""
-        return self.proposal.at(item, self._q)
-
     def take(self, draw: Draw) -> None:
         """Enter the next draw of the ledger."""
         if draw.strata_q is None:
-            raise LedgerDiffers("strata_q", None, "the probability of an item of each cell")
+            raise Mismatch("strata_q", None, "the probability of an item of each cell")
         claims = tuple(self._of_cell[int(self.cells.strata.code[draw.item])])
-        for at in claims:
-            self.claims[at].draw(draw, self._known)
+        for place in claims:
+            self.claims[place].draw(draw, self._known)
         self._out.append(Drawn(draw, self._calibration.fits, claims))
         self.proposal.take(draw.item, draw.round)
 
@@ -367,13 +351,8 @@ class Table(JointQuestion):
     def enter(self, event: Rating | Addition) -> None:
         """Add a claim."""
         if isinstance(event, Rating):
-            raise LedgerDiffers("ledger", event, "draw, losses, change or claim")
+            raise Mismatch("ledger", event, "draw, losses, change or claim")
         self.add(TableClaim.asked(event))
-
-    def follow(self, rounds: Rounds, most: int) -> None:
-        """Fold every judged round before the first unjudged one, at most ``most`` of them."""
-        for _ in range(min(rounds.ready - self.folded, most)):
-            self.fold(rounds.losses(self.folded))
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """One answer: all claims have what was asked for."""
@@ -391,19 +370,9 @@ class Table(JointQuestion):
         """
         metrics = self.plan.metrics
         known = [] if view.blind else np.flatnonzero(~np.isnan(self.table.known[item])).tolist()
-        names = [metrics[at].name for at in known]
+        names = [metrics[metric].name for metric in known]
         losses = losses_by_metric(pool, item, judgement, metrics, names)
         return self.check(item, losses)
-
-    def presented(self, item: Item, round_: int) -> dict[str, Any]:
-        """The item: one answer is judged."""
-        del round_
-        return {"item": item}
-
-    def arrangement(self, round_: int, item: int) -> dict[str, str]:
-        """Empty: one answer is judged."""
-        del round_, item
-        return {}
 
     def check(self, item: int, losses: Sequence[float | None]) -> Losses:
         """The losses themselves, where an item may have them; refused by name otherwise."""
@@ -415,8 +384,8 @@ class Table(JointQuestion):
                 rule=f"{len(metrics)} losses, or null where nobody can tell one",
                 value=len(losses),
             )
-        for at, (metric, loss) in enumerate(zip(metrics, losses, strict=True)):
-            known = float(self._lower[at] + self._width[at] * self.table.known[item, at])
+        for place, (metric, loss) in enumerate(zip(metrics, losses, strict=True)):
+            known = float(self._lower[place] + self._width[place] * self.table.known[item, place])
             if loss is None:
                 continue
             metric.scale.check(loss, f"losses.{metric.name}")
@@ -438,66 +407,66 @@ class Table(JointQuestion):
         draw = drawn.draw
         cell = int(self.cells.strata.code[draw.item])
         weight = 1.0 / (float(self._left.sum()) * draw.q)
-        for at in drawn.claims:
-            claim = self.claims[at]
+        for place in drawn.claims:
+            claim = self.claims[place]
             claim.record(draw.round, losses[claim.metric])
-            self.bets[at] = claim.bets
-        told = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
-        told[~self.cells.open[:, cell]] = np.nan
-        unit = (told - self._lower) / self._width
+            self.bets[place] = claim.bets
+        known = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
+        known[~self.cells.open[:, cell]] = np.nan
+        unit = (known - self._lower) / self._width
         self._calibration.record(cell, unit, drawn.fits, weight)
         self._left[cell] -= 1.0
         self.folded += 1
         proven = 0 if self._closure is None else self._prove(self._closure, drawn.claims)
-        for at in drawn.claims if not proven else range(len(self.claims)):
-            self._update_wants(self._slot(at))
+        for place in drawn.claims if not proven else range(len(self.claims)):
+            self._update_wants(self._slot(place))
         self._note_met(drawn.claims if not proven else range(len(self.claims)))
 
     def _prove(self, closure: Closure, folded: Container[int]) -> int:
         """Answers yes that a round of the claims ``folded`` has given under ``closed``."""
         before = len(closure.at)
-        for place, (at, number) in enumerate(self._tests):
-            if at in folded:
-                self._evidence[place] = self._log_evidence(at, number)
+        for place, (claim, number) in enumerate(self._tests):
+            if claim in folded:
+                self._evidence[place] = self._log_evidence(claim, number)
         closure.update(self._evidence, self.folded)
         return len(closure.at) - before
 
-    def _log_evidence(self, at: int, number: int) -> float:
-        return self.claims[at].log_evidence(self.plan.claims[at].questions[number])
+    def _log_evidence(self, place: int, number: int) -> float:
+        return self.claims[place].log_evidence(self.plan.claims[place].questions[number])
 
-    def _slot(self, at: int) -> int:
+    def _slot(self, place: int) -> int:
         """The place of the opening's claim about the same part and metric."""
         count = len(self.plan.claims)
-        return at if at < count else self.plan.place_of(self.claims[at].claim)
+        return place if place < count else self.plan.place_of(self.claims[place].claim)
 
     def _update_wants(self, slot: int) -> None:
         later = range(len(self.plan.claims), len(self.claims))
-        places = [slot, *(at for at in later if self._slot(at) == slot)]
-        self._wants.update(slot, *((self.claims[at], self._is_met(at)) for at in places))
+        places = [slot, *(place for place in later if self._slot(place) == slot)]
+        self._wants.update(slot, *((self.claims[place], self._is_met(place)) for place in places))
 
-    def _is_met(self, at: int) -> bool:
+    def _is_met(self, place: int) -> bool:
         """The claim has what was asked for, and its answers yes are given as the account says."""
-        claim = self.claims[at]
+        claim = self.claims[place]
         if not claim.met or self._closure is None or not claim.left:
             return claim.met
         return all(
-            one.answer == "no" or (at, number) in self.proven
-            for number, one in enumerate(claim.fold.decisions)
+            decision.answer == "no" or (place, number) in self.proven
+            for number, decision in enumerate(claim.fold.decisions)
         )
 
     def _note_met(self, places: Iterable[int]) -> None:
-        for at in places:
-            if self.claims[at].claim.wants and at not in self.met_at and self._is_met(at):
-                self.met_at[at] = self.folded
+        for place in places:
+            if self.claims[place].claim.wants and place not in self.met_at and self._is_met(place):
+                self.met_at[place] = self.folded
 
 
 def check_plan(plan: TablePlan, table: PoolTable) -> None:
-    """Raise LedgerDiffers unless the table is as the plan says."""
-    same("plan.items", plan.items, table.items)
-    same("plan.metrics", plan.metrics, table.metrics)
-    same("plan.drawable", plan.drawable, int(table.drawable.sum()))
+    """Raise Mismatch unless the table is as the plan says."""
+    equal("plan.items", plan.items, table.items)
+    equal("plan.metrics", plan.metrics, table.metrics)
+    equal("plan.drawable", plan.drawable, int(table.drawable.sum()))
     due = claims_of(TableWish(), table_for(plan.small_groups, table))
-    same("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
+    equal("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
 
 
 def _fact(claim: TableClaim) -> tuple[object, ...]:

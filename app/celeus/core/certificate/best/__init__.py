@@ -1,1 +1,0 @@
-"""Certificates of sessions that seek the best of several systems."""

@@ -1,1 +1,0 @@
-"""Certificates of sessions that make many claims about a table."""
