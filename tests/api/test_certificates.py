@@ -99,23 +99,6 @@ async def test_a_certificate_follows_its_session_to_the_end(
         assert set(report.unchecked) == missing
 
 
-async def test_nothing_happening_the_bytes_stay_the_same(client: AsyncClient) -> None:
-    pool = await known_pool(client)
-    session = await opened(client, pool)
-    await labelled(client, session, pool, 5)
-    first = await _certificate(client, session)
-    assert await _certificate(client, session) == first
-    address = f"/v1/sessions/{session}/certificate"
-    again = await client.get(address, headers={"If-None-Match": f'"{digest_of(first)}"'})
-    assert (again.status_code, again.content) == (304, b"")
-    await labelled(client, session, pool, 1)
-    assert await _certificate(client, session) != first
-    await _close(client, session)
-    final = await _certificate(client, session)
-    await asyncio.sleep(0.01)
-    assert await _certificate(client, session) == final
-
-
 async def test_a_certificate_is_made_once_for_as_long_as_nothing_happens(
     client: AsyncClient, app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,27 +317,6 @@ async def test_the_seed_of_an_open_session_is_nowhere(
     assert json.loads(await _certificate(client, session))["seed"] == seed.hex()
 
 
-async def test_certificates_are_for_keys_that_read_in_their_own_project(
-    client: AsyncClient, database_url: str
-) -> None:
-    pool = await known_pool(client)
-    session = await opened(client, pool)
-    await _close(client, session)
-    await _certificate(client, session)
-    address = f"/v1/sessions/{session}/certificate"
-    blind = await client.get(address, headers=bearer(key_in(database_url, "label")))
-    assert (blind.status_code, blind.json()["code"]) == (403, "scope_missing")
-    other = bearer(key_in(database_url, "admin", project="other"))
-    foreign = await client.get(address, headers=other)
-    assert (foreign.status_code, foreign.json()["code"]) == (404, "session_not_found")
-    nobody = await client.get(address, headers={"Authorization": ""})
-    assert nobody.status_code == 401
-    missing = await client.get("/v1/sessions/ses_" + "0" * 32 + "/certificate")
-    assert missing.status_code == 404
-    anybody = bearer(key_in(database_url, "label", project="other"))
-    assert (await client.get("/v1/certificates/key", headers=anybody)).status_code == 200
-
-
 async def test_without_a_signing_key_nothing_is_certified(settings: Settings) -> None:
     async with serving(settings, signing_key_file=None) as client:
         session = await opened(client, await known_pool(client))
@@ -467,21 +429,6 @@ async def test_what_is_no_certificate_and_no_form_is_refused_by_name(
         for parts in ({"content": body, "headers": JSON}, {"files": {"certificate": file}}):
             answer = await _verified(other, **parts)
             assert (answer.status_code, answer.json()["code"]) == (413, "upload_too_large")
-
-
-async def test_one_certificate_is_verified_at_a_time(
-    client: AsyncClient, final: tuple[bytes, Path]
-) -> None:
-    body, _ = final
-    answers = await asyncio.gather(
-        *(_verified(client, content=body, headers=JSON) for _ in range(4))
-    )
-    told = sorted(answer.status_code for answer in answers)
-    assert told == [200, 503, 503, 503]
-    refused = next(answer for answer in answers if answer.status_code == 503)
-    assert refused.json()["code"] == "verification_busy"
-    assert int(refused.headers["retry-after"]) >= 1
-    assert (await _verified(client, content=body, headers=JSON)).status_code == 200
 
 
 async def test_a_key_has_one_verification_from_its_upload_on(

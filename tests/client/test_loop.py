@@ -17,7 +17,6 @@ from tests.client.pools import Counting, Exam
 from tests.keys import ADMIN, key_in
 from tests.pairs import body_of
 from tests.servers import Service
-from tests.tabled import sheet_body
 
 
 def told(session: celeus.Session) -> dict[int, float | None]:
@@ -28,13 +27,6 @@ def told(session: celeus.Session) -> dict[int, float | None]:
     losses = {items[one.round]: one.loss for one in seen}
     assert len(losses) == len(seen)
     return {place: loss for place, loss in losses.items() if place is not None}
-
-
-def test_an_empty_name_is_no_name(session: celeus.Session, known: Exam) -> None:
-    """As from a variable of the environment that is not set."""
-    for item in session.draws(worker=""):
-        item.observe(known(item))
-    assert session.status().stopped
 
 
 def test_a_label_takes_one_request(service: Service, known: Exam) -> None:
@@ -49,15 +41,6 @@ def test_a_label_takes_one_request(service: Service, known: Exam) -> None:
     labels = session_labels = transport.sent["POST observe"]
     assert session_labels == labels > 10
     assert transport.sent.total() == labels + 3, "the version, the opening, and the first item"
-
-
-def test_the_interval_holds_what_was_said(session: celeus.Session, known: Exam) -> None:
-    for item in session.draws():
-        item.observe(known(item))
-    status = session.status()
-    assert status.state in {"target_reached", "exhausted"}
-    assert told(session).items() <= dict(enumerate(known.losses)).items()
-    assert len(told(session)) == status.rounds.judged
 
 
 def test_threads_judge_nothing_twice(session: celeus.Session, known: Exam) -> None:
@@ -369,17 +352,6 @@ def test_two_systems_are_compared(client: Client, judged: str) -> None:
     assert verdict.answer != "undecided"
 
 
-def test_metrics_are_judged_by_name(client: Client) -> None:
-    body, losses = sheet_body(60)
-    pool = client.create_pool("sheet", body["items"], metrics=body["metrics"])
-    session = client.open_session(pool, precision={"faithful": 0.3, "stars": None})
-    session.judge(lambda item: losses[item.index], concurrency=2)
-    table = session.status().table
-    assert table is not None
-    assert table["met"] == 1
-    assert "faithful" in str(table["metrics"])
-
-
 def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> None:
     panel = ["ada", "ben"]
     session = client.open_session(
@@ -397,11 +369,6 @@ def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> 
         assert [sorted(map(str, one)) for one in threads.map(rate, panel)] == [list("111222")] * 2
     status = session.status()
     assert (status.rounds.judged, status.raters and status.raters["judgements"]) == (3, 12)
-
-
-def test_a_verdict_of_a_word_says_which_side(session: celeus.Session) -> None:
-    with pytest.raises(Refusal, match="must be a loss as a number from 0 to 1, and is"):
-        session.judge(lambda _: "a", concurrency=1)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), "often", object()])

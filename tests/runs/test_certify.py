@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -259,29 +259,6 @@ def test_a_function_that_returned_losses_is_another_judge_once_it_returns_scores
     assert scores.against(str(scores)).verdict == "same"
 
 
-def test_compare_and_best_take_the_score_that_is_named() -> None:
-    def accuracy(item: celeus.Turn) -> dict[str, float]:
-        assert item.left is not None
-        assert item.right is not None
-        sides = {"left": item.left, "right": item.right}
-        return {side: float(str(text).startswith("good")) for side, text in sides.items()}
-
-    score: tuple[str, Literal["higher", "lower"]] = ("accuracy", "higher")
-    good, bad = answers("good"), answers("bad")
-    session = celeus.compare(good, bad, accuracy, margin=0.1, loss="zero_one", score=score)
-    verdict = session.status().verdict
-    assert verdict is not None
-    assert verdict.answer == "a_at_least_as_good"
-    race = celeus.best(
-        {"new": good, "old": bad},
-        lambda item: [str(text).startswith("good") for text in item.answers],
-        score=score,
-    )
-    assert race.status().raw["best"]["winner"] == "new"
-    with pytest.raises(celeus.Refusal, match="A preference has no score"):
-        celeus.compare(good, bad, by_word, margin=0.1, score=score)
-
-
 def answers(word: str) -> dict[str, str]:
     return {f"q{at}": f"{word if at % 3 else 'same'} {at}" for at in range(300)}
 
@@ -311,16 +288,6 @@ def test_two_systems_are_compared_by_preference(folder: Path) -> None:
     assert verify(session.certificate()).valid
     (key,) = (folder / ".celeus").glob("*.jsonl.pem")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-
-
-def test_the_judge_of_several_systems_gets_the_answers_that_were_put_in() -> None:
-    right, wrong = ({f"q{at}": f"{word} {at}" for at in range(60)} for word in ("yes", "no"))
-
-    def judge(item: celeus.Turn) -> list[float]:
-        return [float(answer != f"yes {item.id[1:]}") for answer in item.answers]
-
-    status = celeus.best({"new": right, "old": wrong}, judge).status()
-    assert status.raw["best"]["winner"] == "new"
 
 
 def test_the_judge_of_two_systems_gets_the_answers_that_were_put_in() -> None:
@@ -391,7 +358,7 @@ def test_a_comparison_speaks_of_the_score_that_is_named() -> None:
 def test_the_best_is_sought_by_the_score_that_is_named() -> None:
     session = celeus.best(
         {"new": answers("good"), "old": answers("bad")},
-        lambda item: [accuracy(answer) for answer in item.answers or ()],
+        lambda item: [answer != "" and accuracy(answer) == 1.0 for answer in item.answers],
         score=("accuracy", "higher"),
     )
     best = session.status().best
@@ -545,12 +512,6 @@ def test_numbers_may_be_those_of_numpy() -> None:
     settings: dict[str, Any] = {"precision": np.float32(0.25), "budget": np.int64(9)}
     session = celeus.certify(items, lambda item: losses[item.id], **settings)
     assert session.status().rounds.judged == 9
-
-
-@pytest.mark.parametrize("loss", [float("nan"), np.array([1.0, 0.0]), {1.0}, 1j])
-def test_a_loss_that_is_no_number_is_refused_with_the_name_of_its_item(loss: object) -> None:
-    with pytest.raises(celeus.Refusal, match="a loss of 'q0' must be a finite number"):
-        celeus.certify([{"id": "q0"}], lambda _: loss, budget="all")
 
 
 def test_a_key_that_is_none_is_refused_before_anything_is_judged(folder: Path) -> None:

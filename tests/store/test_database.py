@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
 from celeus.store.database import Database, async_url, plain_url, raw_connection
 from celeus.store.tables import pools, projects
-from tests.servers import free_port, running_postgres
+from tests.servers import free_port
 
 
 @pytest.fixture
@@ -44,11 +44,6 @@ def test_another_database_is_refused(url: str) -> None:
         Database.connect(url)
 
 
-async def _add(database: Database, project: uuid.UUID) -> None:
-    async with database.transaction() as db:
-        await db.execute(insert(projects).values(project_id=project, name=str(project)))
-
-
 async def _names(database: Database) -> set[uuid.UUID]:
     async with database.transaction() as db:
         return set((await db.scalars(select(projects.c.project_id))).all())
@@ -60,16 +55,6 @@ async def test_a_statement_that_fails_does_not_tell_what_it_was_given(database: 
             await db.execute(text("SELECT 1 / 0, CAST(:seed AS text)"), {"seed": "5eed"})
     assert "division by zero" in str(failed.value)
     assert "5eed" not in str(failed.value)
-
-
-async def test_a_transaction_commits_when_its_block_ends(database: Database) -> None:
-    project = uuid.uuid4()
-    try:
-        await _add(database, project)
-        assert project in await _names(database)
-    finally:
-        async with database.transaction() as db:
-            await db.execute(projects.delete().where(projects.c.project_id == project))
 
 
 async def test_a_transaction_rolls_back_when_its_block_raises(database: Database) -> None:
@@ -403,15 +388,6 @@ async def test_a_database_that_is_gone_is_unavailable_and_comes_back() -> None:
     assert not await nowhere.reachable()
     assert not await nowhere.at_head()
     await nowhere.close()
-
-
-async def test_a_server_that_stops_is_unavailable() -> None:
-    with running_postgres() as url:
-        database = Database.connect(url)
-        assert await database.reachable()
-        assert await database.at_head()
-    assert not await database.reachable()
-    await database.close()
 
 
 async def test_a_connection_is_not_used_again_after_a_cancelled_transaction(

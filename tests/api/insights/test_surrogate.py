@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from fastapi import FastAPI
 from httpx import AsyncClient
 from sqlalchemy import text
 
 from celeus.operations.insights import surrogate as operations
 from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.database import Database
-from tests.api.contract import client_with
 from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
-from tests.keys import key_in
 
 
 async def surrogate(client: AsyncClient, session: str) -> dict[str, Any]:
@@ -199,16 +196,6 @@ async def test_only_the_last_minute_and_hour_are_counted(
     found = await workers(client, session)
     assert (found["labels_minute"], found["labels_hour"]) == (12, 19)
     assert [one["labels_hour"] for one in found["data"]] == [19]
-
-
-@pytest.mark.parametrize("path", ["surrogate", "workers"])
-async def test_judges_are_told_nothing(
-    app: FastAPI, client: AsyncClient, database_url: str, path: str
-) -> None:
-    session = await opened(client, await known_pool(client, 30))
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        answer = await labeller.get(f"/v1/sessions/{session}/{path}")
-    assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
 
 
 def when(text: str) -> datetime:

@@ -348,17 +348,6 @@ async def test_a_budget_may_change_and_a_judgement_may_not(client: AsyncClient) 
     assert verify(data, read_archive(io.BytesIO(columns.content))).valid
 
 
-async def test_a_fixed_session_keeps_its_budget(client: AsyncClient) -> None:
-    pool = await field(client, "label")
-    session = await opened(client, pool, budget=4, fixed=True)
-    answer = await client.patch(f"/v1/sessions/{session}", json={"budget": 9})
-    assert answer.json()["code"] == "session_fixed"
-    await judged(client, session, pool)
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
-    data = await certified(client, session)
-    assert verify(data, read_archive(io.BytesIO(columns.content))).valid
-
-
 async def test_systems_that_are_equally_good_are_never_told_apart(
     client: AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -374,12 +363,3 @@ async def test_systems_that_are_equally_good_are_never_told_apart(
     assert status["best"]["standing"] == list(NAMES[:2])
     page = (await client.get(f"/v1/sessions/{session}/report")).text
     assert "qwen-72b and llama-70b are at least as good as every other of 3 systems" in page
-
-
-async def test_opening_twice_with_one_key_opens_once(client: AsyncClient) -> None:
-    pool = await field(client, "label")
-    body = {"pool_id": pool.id, "best": True}
-    headers = {"Idempotency-Key": "best-once"}
-    first = await client.post("/v1/sessions", json=body, headers=headers)
-    again = await client.post("/v1/sessions", json=body, headers=headers)
-    assert first.json()["id"] == again.json()["id"]

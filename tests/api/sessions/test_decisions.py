@@ -8,7 +8,6 @@ from httpx import AsyncClient
 
 from celeus.store.database import Database
 from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
-from tests.keys import bearer, key_in
 from tests.operations.replays import assert_whole, kept, replayed
 
 ASKED = [{"side": "at_most", "threshold": 0.9}, {"side": "at_least", "threshold": 0.1}]
@@ -18,12 +17,6 @@ SURE = {"alpha": 1e-9}
 
 def told(session: dict[str, Any]) -> list[tuple[str, float, str]]:
     return [(one["side"], one["threshold"], one["answer"]) for one in session["decisions"]]
-
-
-async def test_a_session_without_questions_says_so(client: AsyncClient) -> None:
-    pool = await known_pool(client, 30)
-    body = (await client.post("/v1/sessions", json={"pool_id": pool.id})).json()
-    assert (body["decisions"], body["stop_when_decided"]) == ([], False)
 
 
 async def test_questions_are_open_at_first_and_a_precision_is_not_needed(
@@ -237,11 +230,3 @@ async def test_an_answer_that_losses_contradict_stays_with_a_warning(client: Asy
             assert f"in round {body['decisions'][0]['round']} and later losses" in warning
             return
     raise AssertionError("no answer was wrong")
-
-
-async def test_a_blind_judge_is_told_of_no_answer(client: AsyncClient, database_url: str) -> None:
-    pool = await known_pool(client, 60)
-    session = await opened(client, pool, questions=ASKED)
-    client.headers.update(bearer(key_in(database_url, "label")))
-    answer = await labelled(client, session, pool, 5)
-    assert "decisions" not in answer["session"]

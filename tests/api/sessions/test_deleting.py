@@ -173,14 +173,6 @@ async def test_what_a_certificate_rests_on_is_deleted_by_its_name_alone(
     assert report.valid, report.line
 
 
-async def test_a_session_without_a_name_is_named_by_its_id(client: AsyncClient) -> None:
-    pool = await known_pool(client, 60)
-    session = await archived(client, pool)
-    await client.post(f"/v1/sessions/{session}/certificate")
-    assert (await delete(client, session)).status_code == 409
-    await deleted(client, session, session)
-
-
 async def test_deleted_sessions_count_in_later_certificates_even_of_the_pool_made_again(
     client: AsyncClient,
 ) -> None:
@@ -217,15 +209,6 @@ async def test_deleted_sessions_count_in_later_certificates_even_of_the_pool_mad
     assert [one["id"] for one in rest["data"]] == [first]
     of_pool = {"pool_id": again.id}
     assert (await client.get("/v1/tombstones", params=of_pool)).json()["data"] == []
-
-
-async def test_certificates_without_deleted_sessions_say_nothing_of_them(
-    client: AsyncClient,
-) -> None:
-    pool = await known_pool(client, 60)
-    session = await opened(client, pool)
-    certificate = (await client.get(f"/v1/sessions/{session}/certificate")).json()
-    assert "others_deleted" not in certificate["pool_sessions"]
 
 
 async def test_a_session_that_a_pool_is_based_on_stays(client: AsyncClient) -> None:

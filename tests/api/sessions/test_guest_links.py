@@ -13,7 +13,6 @@ from httpx import ASGITransport, AsyncClient
 from celeus.commands.service.logs import ShortTarget
 from celeus.core.insights.badges import badge_of
 from tests.factories import KnownPool, known_pool, labelled, opened
-from tests.keys import bearer, key_in
 from tests.pairs import A, B, pair
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -100,18 +99,6 @@ async def test_a_link_is_unknown_revoked_and_expired_alike(
                 told.add(answer.text)
         assert len(told) == 1
     assert (await client.get(f"/v1/sessions/{session}/shares")).json()["data"] == []
-
-
-async def test_only_who_manages_the_project_shares(client: AsyncClient, database_url: str) -> None:
-    pool = await known_pool(client, items=40)
-    session = await opened(client, pool)
-    path = f"/v1/sessions/{session}/shares"
-    for scope in ("read", "label"):
-        lesser = bearer(key_in(database_url, scope))
-        assert (await client.post(path, json={}, headers=lesser)).status_code == 403
-    other = bearer(key_in(database_url, "admin", project="other"))
-    assert (await client.post(path, json={}, headers=other)).status_code == 404
-    assert (await client.get(path, headers=other)).status_code == 404
 
 
 async def test_a_badge_says_what_the_session_says(app: FastAPI, client: AsyncClient) -> None:

@@ -175,20 +175,6 @@ async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, run_file
     assert (await client.get(path)).json() == session
 
 
-async def test_only_who_manages_pushes(
-    client: AsyncClient, database_url: str, run_file: bytes
-) -> None:
-    for scope in ("read", "label"):
-        key = key_in(database_url, scope)
-        answer = await client.post(
-            "/v1/session-files",
-            content=run_file,
-            headers=LINES | bearer(key),
-        )
-        assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
-    assert not (await client.get("/v1/sessions")).json()["data"]
-
-
 @pytest.mark.parametrize("there", ["nothing", "the session", "another ledger", "a tombstone"])
 async def test_a_push_does_not_show_what_another_project_has(
     client: AsyncClient, app: FastAPI, database_url: str, run_file: bytes, there: str

@@ -18,7 +18,6 @@ from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
 from celeus.store.database import Database
 from tests.api.contract import client_with
-from tests.clients import serving
 from tests.factories import drawn
 from tests.keys import key_in
 from tests.tabled import Sheet, sheet
@@ -134,18 +133,6 @@ async def test_the_certificate_of_a_table_is_verified_with_its_pool(
     document["claim"]["claims"][0]["lower"] -= 0.01
     forged = verify(canonical_json(document), read_archive(io.BytesIO(columns.content)))
     assert not forged.valid
-
-
-async def test_another_process_says_the_same_to_the_last_digit(
-    client: AsyncClient, settings: Settings
-) -> None:
-    pool = await sheet(client, seed=1)
-    session = await opened(client, pool)
-    await judged(client, session, pool, most=10)
-    async with serving(settings) as other:
-        assert await claims_of(other, session) == await claims_of(client, session)
-        await judged(other, session, pool, most=2)
-        assert await claims_of(other, session) == await claims_of(client, session)
 
 
 async def test_claims_are_sorted_filtered_and_downloaded(client: AsyncClient) -> None:
@@ -456,12 +443,3 @@ async def test_the_items_of_no_group_are_refused(
     session = await opened(client, await sheet(client, size=90))
     answer = await client.get(f"/v1/sessions/{session}/items", params=params)
     assert (answer.status_code, answer.json()["field"]) == (422, field)
-
-
-async def test_who_only_labels_is_shown_no_items_of_a_claim(
-    client: AsyncClient, app: FastAPI, database_url: str
-) -> None:
-    session = await opened(client, await sheet(client, size=90))
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        answer = await labeller.get(f"/v1/sessions/{session}/items")
-    assert answer.status_code == 403

@@ -83,12 +83,3 @@ async def test_the_state_is_told_as_next_tells_it(client: AsyncClient) -> None:
     for state in ("paused", "active", "closed"):
         await client.patch(f"/v1/sessions/{session}", json={"state": state})
         assert (await task_of(client, session))["session"]["state"] == state
-
-
-async def test_another_projects_session_has_no_task(
-    client: AsyncClient, app: FastAPI, database_url: str
-) -> None:
-    session = await opened(client, await known_pool(client, 30))
-    async with client_with(app, key_in(database_url, "label", project="other")) as eve:
-        answer = await eve.get(f"/v1/sessions/{session}/task")
-    assert (answer.status_code, answer.json()["code"]) == (404, "session_not_found")

@@ -15,7 +15,6 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.session.outcome import Judgement
-from celeus.errors import SigningKeyMissing
 from celeus.operations.certificates import audit as auditing
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.audit import audit
@@ -122,14 +121,6 @@ async def test_a_margin_the_database_writes_as_a_whole_number_is_certified(
     warm = await issue.issue(signing, session)
     signing.states._slots.clear()
     assert (await issue.issue(signing, session)).body == warm.body
-
-
-async def test_a_context_without_a_key_certifies_nothing(context: Context) -> None:
-    session = await _session(context, "evalue", CLAIMS["evalue"])
-    with pytest.raises(SigningKeyMissing):
-        await issue.issue(context, session)
-    with pytest.raises(SigningKeyMissing):
-        issue.public_key(context)
 
 
 HARMS = {

@@ -1,7 +1,7 @@
 """A request under a key takes effect once: races, refusals, and the end of a day."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.errors import BadRows, Busy, IdempotencyKeyReused, PoolNotFound
 from celeus.operations.pools import pools
-from celeus.operations.pools.imports import ImportOptions, ImportResult, Rows
+from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime import idempotency
@@ -59,26 +59,6 @@ async def hasty(database_url: str) -> AsyncIterator[Context]:
     settings = Settings(database_url=database_url, database_pool_size=8, lock_timeout_ms=200)
     async with open_context(settings) as opened:
         yield opened
-
-
-async def test_the_same_request_again_gets_the_first_answer(
-    context: Context, database: Database
-) -> None:
-    first, replayed = await created(context, once())
-    assert not replayed
-    for _ in range(3):
-        assert await created(context, once()) == (first, True)
-    assert await count(database) == 1
-
-
-async def test_another_request_under_the_key_is_refused(
-    context: Context, database: Database
-) -> None:
-    await created(context, once())
-    with pytest.raises(IdempotencyKeyReused) as caught:
-        await created(context, once(fingerprint=b"g"))
-    assert caught.value.value == "k"
-    assert await count(database) == 1
 
 
 async def test_the_same_request_five_times_at_once_has_one_effect(
@@ -221,27 +201,6 @@ async def test_outdated_answers_are_cleared_away_a_few_at_a_time(
     assert await count(database, "idempotency") == 6
     await asyncio.gather(*(created(context, once(f"newer-{number}")) for number in range(4)))
     assert await count(database, "idempotency") == 5
-
-
-async def test_an_import_under_a_key_adds_its_rows_once(context: Context) -> None:
-    made = await pools.create_pool(context, EMPTY)
-    request: Once[ImportResult] = Once("i", b"f", 200, lambda done: str(done.added).encode())
-    parsed = 0
-
-    def rows() -> Iterator[Rows]:
-        nonlocal parsed
-        parsed += 1
-        yield scored(0, 10)
-
-    async def imported() -> object:
-        return await pools.add_items(context, made.pool_id, rows(), ImportOptions(), request)
-
-    await imported()
-    await pools.seal_pool(context, made.pool_id)
-    with pytest.raises(Replay) as caught:
-        await imported()
-    assert (caught.value.body, parsed) == (b"10", 1)
-    assert (await pools.get_pool(context, made.pool_id)).items == 10
 
 
 async def test_a_session_under_a_key_is_opened_once(context: Context, database: Database) -> None:

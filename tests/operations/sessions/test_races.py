@@ -17,7 +17,7 @@ from celeus.store.database import Database
 from tests.factories import KnownPool, drawn, known_pool, opened
 from tests.keys import bearer
 from tests.operations.replays import assert_whole, kept
-from tests.servers import running_services, started_service
+from tests.servers import running_services
 
 WORKERS = 16
 ROUNDS = 96
@@ -101,27 +101,6 @@ async def test_sixteen_workers_on_two_processes_lose_and_double_nothing(
         async with AsyncClient(base_url=services[1].url, headers=bearer()) as client:
             served = (await client.get(f"/v1/sessions/{load.session}")).json()
         assert served["sequence"] == found.session["sequence"]
-
-
-async def test_a_process_killed_under_load_loses_nothing_it_acknowledged(
-    database_url: str, database: Database, redis_url: str
-) -> None:
-    with running_services(2, database_url, redis_url) as services:
-        async with loaded([service.url for service in services]) as load:
-            work = asyncio.gather(*(load.work(number) for number in range(WORKERS)))
-            await load.third.wait()
-            services[1].kill()
-            before = dict(load.acknowledged)
-            await load.failed.wait()
-            services[1] = await asyncio.to_thread(started_service, database_url, redis_url)
-            load.urls[1] = services[1].url
-            await work
-        found = kept(database_url, load.session)
-        written = {row["round"]: row["sequence"] for row in found.events if row["kind"] == 2}
-        assert before.items() <= written.items()
-        assert load.acknowledged.items() <= written.items()
-        state = await assert_whole(database, found)
-        assert state.folded == ROUNDS
 
 
 @pytest.fixture
