@@ -26,6 +26,7 @@ from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
 from tests.api.serving import served
 from tests.clients import serving
+from tests.conftest import Execute
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.pairs import pair
@@ -204,7 +205,7 @@ async def test_reading_a_certificate_or_report_writes_nothing_and_waits_for_nobo
 
 
 async def test_closing_issues_the_final_certificate_and_says_why_not(
-    settings: Settings, database_url: str
+    settings: Settings, database_url: str, execute: Execute
 ) -> None:
     async with serving(settings) as client:
         session = await opened(client, await known_pool(client))
@@ -226,8 +227,7 @@ async def test_closing_issues_the_final_certificate_and_says_why_not(
         assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing")
         read = await client.get(address, headers=reading)
         assert await _issued(client, other) == await _certificate(client, other) == read.content
-    with psycopg.connect(database_url) as db:
-        kept = db.execute("SELECT count(*) FROM certificates WHERE final").fetchone()
+    kept = execute("SELECT count(*) FROM certificates WHERE final").fetchone()
     assert kept == (2,)
 
 
@@ -277,19 +277,18 @@ async def test_anybody_can_compute_the_head_of_the_chain_from_the_ledger(
 
 
 async def test_a_ledger_changed_behind_the_service_is_not_certified(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client)
     session = await opened(client, pool)
     await labelled(client, session, pool, 5)
-    with psycopg.connect(database_url) as db:
-        db.execute('UPDATE events SET detail = \'{"worker": "eve"}\' WHERE sequence = 3')
+    execute('UPDATE events SET detail = \'{"worker": "eve"}\' WHERE sequence = 3')
     answer = await client.get(f"/v1/sessions/{session}/certificate")
     assert (answer.status_code, answer.json()["code"]) == (409, "ledger_broken")
 
 
 async def test_the_seed_of_an_open_session_is_nowhere(
-    client: AsyncClient, database_url: str, caplog: pytest.LogCaptureFixture
+    client: AsyncClient, caplog: pytest.LogCaptureFixture, execute: Execute
 ) -> None:
     caplog.set_level(logging.DEBUG)
     pool = await known_pool(client)
@@ -307,9 +306,8 @@ async def test_the_seed_of_an_open_session_is_nowhere(
     await client.get("/v1/sessions")
     await client.patch(f"/v1/sessions/{session}", json={"state": "paused"})
     await client.get(f"/v1/sessions/{session}/certificate")
-    with psycopg.connect(database_url) as db:
-        seed = db.execute("SELECT seed FROM sessions").fetchall()[0][0]
-        kept = db.execute("SELECT status::text FROM sessions").fetchall()[0][0].encode()
+    seed = execute("SELECT seed FROM sessions").fetchall()[0][0]
+    kept = execute("SELECT status::text FROM sessions").fetchall()[0][0].encode()
     everything = b"".join(answers) + caplog.text.encode() + kept
     spellings = (seed, seed.hex().encode(), base64.b64encode(seed).rstrip(b"="))
     assert not any(spelling in everything for spelling in spellings)

@@ -17,6 +17,7 @@ from celeus.api.wire.connections import OPEN
 from celeus.main import PAGES, create_app
 from celeus.settings import Settings
 from tests.api.contract import CLOSED, MISSING, ROUTES, Route, client_with, every
+from tests.conftest import Execute
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import ADMIN, bearer, key_in
 
@@ -207,7 +208,7 @@ async def test_the_last_use_is_noted_to_the_minute(database_url: str) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0])
 async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
-    seconds: float, database_url: str
+    seconds: float, database_url: str, execute: Execute
 ) -> None:
     token = key_in(database_url, "read")
     app = create_app(Settings(database_url=database_url, key_cache_seconds=seconds))
@@ -227,9 +228,8 @@ async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
     async with app.router.lifespan_context(app), client_with(app, token) as client:
         users = [asyncio.create_task(use(client)) for _ in range(4)]
         await used.wait()
-        with psycopg.connect(database_url) as db:
-            ending = "UPDATE keys SET revoked_at = now() WHERE key_id = %s"
-            db.execute(ending, [token.split("_")[1]])
+        ending = "UPDATE keys SET revoked_at = now() WHERE key_id = %s"
+        execute(ending, [token.split("_")[1]])
         ended_at = time.monotonic()
         for last, status in await asyncio.gather(*users):
             assert status == 401

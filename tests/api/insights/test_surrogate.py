@@ -13,6 +13,7 @@ from sqlalchemy import text
 from celeus.operations.insights import surrogate as operations
 from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.database import Database
+from tests.conftest import Execute
 from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
 
 
@@ -181,7 +182,7 @@ async def test_workers_are_paged_by_name(client: AsyncClient) -> None:
 
 
 async def test_only_the_last_minute_and_hour_are_counted(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client, 120)
     session = await opened(client, pool)
@@ -191,8 +192,7 @@ async def test_only_the_last_minute_and_hour_are_counted(
             WHEN round <= 18 THEN interval '2 minutes' ELSE interval '1 second' END
         WHERE session_id = %s
         """
-    with psycopg.connect(database_url) as db:
-        db.execute(aged, [session.removeprefix("ses_")])
+    execute(aged, [session.removeprefix("ses_")])
     found = await workers(client, session)
     assert (found["labels_minute"], found["labels_hour"]) == (12, 19)
     assert [one["labels_hour"] for one in found["data"]] == [19]

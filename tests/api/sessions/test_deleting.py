@@ -24,6 +24,7 @@ from celeus.operations.sessions.labelling import labels
 from celeus.settings import Settings
 from celeus.store.database import Database
 from tests.clients import serving
+from tests.conftest import Execute
 from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.runs.files import exam
@@ -143,7 +144,7 @@ async def test_only_an_archived_session_is_deleted_and_only_by_an_admin(
 
 
 async def test_what_a_certificate_rests_on_is_deleted_by_its_name_alone(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client, 60)
     session = await opened(client, pool, name="Exam of May")
@@ -165,8 +166,7 @@ async def test_what_a_certificate_rests_on_is_deleted_by_its_name_alone(
     digests = [(one["digest"], one["final"]) for one in stone["certificates"]]
     assert digests == [(digest_of(final), True), (digest_of(interim), False)]
     assert stone["ledger_head"] in final.decode()
-    with psycopg.connect(database_url) as db:
-        assert db.execute("SELECT count(body) FROM certificates").fetchone() == (0,)
+    assert execute("SELECT count(body) FROM certificates").fetchone() == (0,)
     # At home it is worth what it was worth
     columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
     report = verify(final, read_archive(io.BytesIO(columns.content)))
@@ -393,7 +393,7 @@ async def test_webhooks_are_told_nothing_more_of_the_session_and_keep_nothing_it
 
 
 async def test_an_open_invitation_to_the_session_leads_to_the_start(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client, 60)
     session, kept = await archived(client, pool), await opened(client, pool)
@@ -402,8 +402,7 @@ async def test_an_open_invitation_to_the_session_leads_to_the_start(
         answer = await client.post("/v1/invitations", json=body)
         assert answer.status_code == 201, answer.text
     await deleted(client, session)
-    with psycopg.connect(database_url) as db:
-        found = db.execute("SELECT path FROM invitations ORDER BY path").fetchall()
+    found = execute("SELECT path FROM invitations ORDER BY path").fetchall()
     assert found == [("/",), (f"/label/{kept}",)]
 
 
@@ -436,19 +435,18 @@ async def test_what_is_left_goes_in_parts_that_several_processes_share(
 
 
 async def test_an_audit_finds_what_is_left_of_no_session(
-    client: AsyncClient, app: FastAPI, database_url: str
+    client: AsyncClient, app: FastAPI, database_url: str, execute: Execute
 ) -> None:
     pool = await known_pool(client, 60)
     session = await archived(client, pool)
     await deleted(client, session)
     await emptied(database_url, session)
     orphan = UUID(int=7)
-    with psycopg.connect(database_url) as db:
-        db.execute(
-            "INSERT INTO trajectory (session_id, round, sequence, estimate, lower, upper)"
-            " VALUES (%s, 1, 1, 0, 0, 1)",
-            [orphan],
-        )
+    execute(
+        "INSERT INTO trajectory (session_id, round, sequence, estimate, lower, upper)"
+        " VALUES (%s, 1, 1, 0, 0, 1)",
+        [orphan],
+    )
     found = await audit(app.state.context.database)
     assert [(one.name, one.where) for one in found.findings] == [
         (f"ses_{orphan.hex}", "trajectory")
@@ -456,7 +454,7 @@ async def test_an_audit_finds_what_is_left_of_no_session(
 
 
 async def test_what_made_the_session_is_not_answered_again_with_it(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client)
     others = await client.post("/v1/sessions", json={"pool_id": pool.id}, headers=KEYED)
@@ -473,8 +471,7 @@ async def test_what_made_the_session_is_not_answered_again_with_it(
     assert again.json()["value"] == session
     other = await client.post("/v1/sessions", json=body | {"precision": 0.2}, headers=keyed)
     assert other.json()["code"] == "idempotency_key_reused"
-    with psycopg.connect(database_url) as db:
-        kept = db.execute("SELECT answer FROM idempotency").fetchall()
+    kept = execute("SELECT answer FROM idempotency").fetchall()
     assert not any(b"Ada's exam" in answer for (answer,) in kept)
     # What is there is answered as ever
     same = await client.post("/v1/sessions", json={"pool_id": pool.id}, headers=KEYED)

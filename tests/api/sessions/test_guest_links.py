@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
 from celeus.commands.service.logs import ShortTarget
 from celeus.core.insights.badges import badge_of
+from tests.conftest import Execute
 from tests.factories import KnownPool, known_pool, labelled, opened
 from tests.pairs import A, B, pair
 
@@ -72,7 +72,7 @@ async def test_anybody_reads_the_report_by_a_link_and_nothing_else(
 
 
 async def test_a_link_is_unknown_revoked_and_expired_alike(
-    app: FastAPI, client: AsyncClient, database_url: str
+    app: FastAPI, client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client, items=40)
     session = await opened(client, pool)
@@ -86,9 +86,8 @@ async def test_a_link_is_unknown_revoked_and_expired_alike(
     path = f"/v1/sessions/{session}/shares/{revoked['id']}"
     assert (await client.delete(path)).status_code == 204
     assert (await client.delete(path)).json()["code"] == "share_not_found"
-    with psycopg.connect(database_url, autocommit=True) as db:
-        db.execute("UPDATE shares SET expires_at = now() - interval '1 second'")
-        kept = db.execute("SELECT token_hash FROM shares").fetchall()
+    execute("UPDATE shares SET expires_at = now() - interval '1 second'")
+    kept = execute("SELECT token_hash FROM shares").fetchall()
     assert revoked["url"].rpartition("/")[2].encode() not in bytes(kept[0][0])
     async with stranger(app) as other:
         told = set()

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import psycopg
 import pytest
 from httpx import AsyncClient
 
+from tests.conftest import Execute
 from tests.factories import drawn, judged, known_pool, labelled, opened
 
 
@@ -41,14 +41,13 @@ async def test_count_is_what_a_worker_holds_and_not_what_it_gets_on_top(
 
 
 async def test_an_expired_lease_hands_the_same_draw_to_the_next_caller(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     session = await opened(client, await known_pool(client))
     first = (await drawn(client, session))["draws"][0]
     other = (await drawn(client, session, 1, "bob"))["draws"][0]
     assert other["round"] == 2
-    with psycopg.connect(database_url) as db:
-        db.execute("UPDATE leases SET expires_at = now() - interval '1 second'")
+    execute("UPDATE leases SET expires_at = now() - interval '1 second'")
     handed = (await drawn(client, session, 2, "cy"))["draws"]
     assert [it["round"] for it in handed] == [1, 2]
     assert handed[0]["item"] == first["item"]

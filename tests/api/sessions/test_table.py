@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fastapi import FastAPI
 from httpx import AsyncClient
 
 from celeus.core.canonical import canonical_json
@@ -17,9 +16,7 @@ from celeus.operations.certificates.audit import audit
 from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
 from celeus.store.database import Database
-from tests.api.contract import client_with
 from tests.factories import drawn
-from tests.keys import key_in
 from tests.tabled import Sheet, sheet
 
 ASKED: dict[str, Any] = {
@@ -327,45 +324,43 @@ async def test_bad_openings_are_refused_by_name(
 
 
 async def test_a_blind_labeller_judges_and_learns_nothing_of_the_claims(
-    client: AsyncClient, app: FastAPI, database_url: str
+    client: AsyncClient, ann: AsyncClient
 ) -> None:
     pool = await sheet(client)
     session = await opened(client, pool)
-    async with client_with(app, key_in(database_url, "label")) as bob:
-        draw = (await drawn(bob, session))["draws"][0]
-        said = pool.losses[draw["item"]["index"]]
-        answer = await observed(bob, session, draw["round"], losses=said)
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["session"] == {"id": session, "state": "active"}
-        again = await observed(bob, session, draw["round"], losses=said)
-        assert again.json()["receipt"]["replayed"]
-        other = await observed(bob, session, draw["round"], losses=said | {"stars": None})
-        assert other.status_code in {200, 409}
-        corrected = {"round": draw["round"], "losses": said, "reason": "typo"}
-        answer = await bob.post(f"/v1/sessions/{session}/amendments", json=corrected)
-        assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
-        assert (await bob.get(f"/v1/sessions/{session}/claims")).status_code == 403
-        task = (await bob.get(f"/v1/sessions/{session}/task")).json()
-        assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
+    draw = (await drawn(ann, session))["draws"][0]
+    said = pool.losses[draw["item"]["index"]]
+    answer = await observed(ann, session, draw["round"], losses=said)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["session"] == {"id": session, "state": "active"}
+    again = await observed(ann, session, draw["round"], losses=said)
+    assert again.json()["receipt"]["replayed"]
+    other = await observed(ann, session, draw["round"], losses=said | {"stars": None})
+    assert other.status_code in {200, 409}
+    corrected = {"round": draw["round"], "losses": said, "reason": "typo"}
+    answer = await ann.post(f"/v1/sessions/{session}/amendments", json=corrected)
+    assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
+    assert (await ann.get(f"/v1/sessions/{session}/claims")).status_code == 403
+    task = (await ann.get(f"/v1/sessions/{session}/task")).json()
+    assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
 
 
 async def test_a_blind_labeller_is_not_told_which_losses_are_known(
-    client: AsyncClient, app: FastAPI, database_url: str
+    client: AsyncClient, ann: AsyncClient
 ) -> None:
     pool = await sheet(client)
     session = await opened(client, pool)
-    async with client_with(app, key_in(database_url, "label")) as bob:
-        draws = (await drawn(bob, session, 8))["draws"]
-        for draw in draws:
-            answer = await observed(bob, session, draw["round"], losses={"faithful": 1})
-            assert (answer.status_code, answer.json()["field"]) == (422, "losses.stars")
-        held = (one for one in draws if "known" in pool.items[one["item"]["index"]])
-        for draw in held:
-            stars = pool.losses[draw["item"]["index"]]["stars"]
-            said = {"faithful": 1, "stars": 4 - stars if stars != 2 else 0}
-            answer = await observed(bob, session, draw["round"], losses=said)
-            assert answer.json()["code"] == "bound_contradicted"
-            assert "known" not in answer.text
+    draws = (await drawn(ann, session, 8))["draws"]
+    for draw in draws:
+        answer = await observed(ann, session, draw["round"], losses={"faithful": 1})
+        assert (answer.status_code, answer.json()["field"]) == (422, "losses.stars")
+    held = (one for one in draws if "known" in pool.items[one["item"]["index"]])
+    for draw in held:
+        stars = pool.losses[draw["item"]["index"]]["stars"]
+        said = {"faithful": 1, "stars": 4 - stars if stars != 2 else 0}
+        answer = await observed(ann, session, draw["round"], losses=said)
+        assert answer.json()["code"] == "bound_contradicted"
+        assert "known" not in answer.text
 
 
 async def test_groups_too_small_for_bets_are_judged_whole_on_request(client: AsyncClient) -> None:

@@ -3,13 +3,10 @@
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from httpx import AsyncClient
 
 from tests.api.access.test_blindness import assert_blind
-from tests.api.contract import client_with
 from tests.factories import drawn, judged, known_pool, opened
-from tests.keys import key_in
 
 
 async def task_of(client: AsyncClient, session: str) -> dict[str, Any]:
@@ -21,35 +18,33 @@ async def task_of(client: AsyncClient, session: str) -> dict[str, Any]:
 
 
 async def test_a_labeller_is_told_the_form_of_a_judgement_and_the_own_count(
-    client: AsyncClient, app: FastAPI, database_url: str
+    client: AsyncClient, ann: AsyncClient, bob: AsyncClient
 ) -> None:
     pool = await known_pool(client)
     session = await opened(client, pool, lease_seconds=60)
-    async with client_with(app, key_in(database_url, "label")) as ann:
-        for count in range(3):
-            assert await task_of(ann, session) == {
-                "session": {"id": session, "state": "active"},
-                "name": "known",
-                "loss": {"kind": "zero_one", "scale": [0, 1]},
-                "score": None,
-                "metrics": None,
-                "takes_labels": False,
-                "classes": None,
-                "comparison": None,
-                "best": None,
-                "rater": None,
-                "stands": False,
-                "levels": None,
-                "better": None,
-                "instructions": None,
-                "lease_seconds": 60,
-                "labeller": {"name": "of a test", "labels": count},
-            }
-            draw = (await drawn(ann, session))["draws"][0]
-            await judged(ann, session, pool, draw, worker=f"window {count}")
-            await judged(ann, session, pool, draw, worker="the same again")
-    async with client_with(app, key_in(database_url, "label")) as bob:
-        assert (await task_of(bob, session))["labeller"]["labels"] == 0
+    for count in range(3):
+        assert await task_of(ann, session) == {
+            "session": {"id": session, "state": "active"},
+            "name": "known",
+            "loss": {"kind": "zero_one", "scale": [0, 1]},
+            "score": None,
+            "metrics": None,
+            "takes_labels": False,
+            "classes": None,
+            "comparison": None,
+            "best": None,
+            "rater": None,
+            "stands": False,
+            "levels": None,
+            "better": None,
+            "instructions": None,
+            "lease_seconds": 60,
+            "labeller": {"name": "of a test", "labels": count},
+        }
+        draw = (await drawn(ann, session))["draws"][0]
+        await judged(ann, session, pool, draw, worker=f"window {count}")
+        await judged(ann, session, pool, draw, worker="the same again")
+    assert (await task_of(bob, session))["labeller"]["labels"] == 0
 
 
 @pytest.mark.parametrize(

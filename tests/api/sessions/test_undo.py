@@ -1,7 +1,6 @@
 """Who only judges takes back the last label given with the same key, and nothing else."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -14,18 +13,6 @@ from tests.api.access.test_blindness import assert_blind
 from tests.api.contract import client_with
 from tests.factories import drawn, judged, known_pool, numbers_of, opened
 from tests.keys import key_in
-
-
-@pytest.fixture
-async def ann(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        yield labeller
-
-
-@pytest.fixture
-async def bob(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        yield labeller
 
 
 async def labelled(

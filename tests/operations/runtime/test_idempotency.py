@@ -15,7 +15,6 @@ from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.errors import BadRows, Busy, IdempotencyKeyReused, PoolNotFound
 from celeus.operations.pools import pools
-from celeus.operations.pools.imports import Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime import idempotency
@@ -25,6 +24,7 @@ from celeus.operations.sessions import sessions
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 from celeus.store.database import Database
+from tests.operations.opened import sealed
 
 ZERO_ONE = LossScale("zero_one", 0.0, 1.0)
 EMPTY = NewPool("p", ZERO_ONE)
@@ -32,11 +32,6 @@ EMPTY = NewPool("p", ZERO_ONE)
 
 def once(key: str = "k", fingerprint: bytes = b"f") -> Once[PoolRecord]:
     return Once(key, fingerprint, 201, lambda record: record.pool_id.bytes)
-
-
-def scored(begin: int, end: int) -> Rows:
-    lines = list(range(begin + 1, end + 1))
-    return lines, [{"id": f"i{number}", "surrogate": 0.5} for number in range(begin, end)]
 
 
 async def created(context: Context, request: Once[PoolRecord]) -> tuple[bytes, bool]:
@@ -204,10 +199,9 @@ async def test_outdated_answers_are_cleared_away_a_few_at_a_time(
 
 
 async def test_a_session_under_a_key_is_opened_once(context: Context, database: Database) -> None:
-    wanted = NewPool("p", ZERO_ONE, scored(0, 50), sealed=True)
-    pool = await pools.create_pool(context, wanted)
+    pool = await sealed(context, 50)
     request: Once[dict[str, Any]] = Once("s", b"f", 201, lambda found: found["id"].encode())
-    opening = Opening(pool.pool_id, SessionRequest(Claim(precision=0.1)))
+    opening = Opening(pool, SessionRequest(Claim(precision=0.1)))
 
     async def opened() -> bytes:
         try:

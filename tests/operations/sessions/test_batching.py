@@ -1,9 +1,7 @@
 """Requests that wait for one session: one transaction for all, each answered as if alone."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 from uuid import UUID
@@ -25,7 +23,8 @@ from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.batching import TURN_SECONDS, Answering, together
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.sessions import Opening
-from tests.operations.wire import Wire, listening
+from tests.operations.opened import opened
+from tests.operations.wire import Wire
 
 ITEMS = 400
 MANY = 40
@@ -34,25 +33,7 @@ MANY = 40
 @pytest.fixture
 async def session(context: Context) -> UUID:
     """A session of which nobody has asked for anything."""
-    return await opened(context, Claim(precision=0.1))
-
-
-async def opened(context: Context, claim: Claim) -> UUID:
-    """A new session on a new pool."""
-    scale = LossScale.of("zero_one", None, None)
-    items: list[object] = [{"id": f"item-{i}", "surrogate": i / ITEMS} for i in range(ITEMS)]
-    rows = list(range(1, ITEMS + 1)), items
-    pool = await pools.create_pool(context, NewPool("known", scale, rows, sealed=True))
-    asked = Opening(pool.pool_id, SessionRequest(claim))
-    return UUID((await sessions.open_session(context, asked))["id"].removeprefix("ses_"))
-
-
-@pytest.fixture
-async def wire(context: Context, tmp_path: Path) -> AsyncIterator[Wire]:
-    """What the context says to PostgreSQL."""
-    await context.deliveries.close()
-    async with listening(context.database, tmp_path / "wire") as wire:
-        yield wire
+    return await opened(context, SessionRequest(Claim(precision=0.1)), ITEMS)
 
 
 async def held(context: Context, session: UUID, count: int = MANY) -> list[int]:
@@ -183,10 +164,8 @@ async def test_raters_of_a_panel_ask_the_database_no_more_the_more_they_are(
 ) -> None:
     many = 24
     raters = tuple(f"judge-{at}" for at in range(many))
-    session = await opened(
-        context,
-        Claim(precision=0.1, raters="assigned", protocol="two_then_third", panel=raters),
-    )
+    claim = Claim(precision=0.1, raters="assigned", protocol="two_then_third", panel=raters)
+    session = await opened(context, SessionRequest(claim), ITEMS)
     offers = [await rounds.next_draws(context, session, rater, 1) for rater in raters]
     wire.statements()
     answers = await asyncio.gather(
