@@ -203,20 +203,6 @@ def test_both_bad_is_kept_apart_from_a_tie(client: Client) -> None:
     session.amend(judged.round, "both are poor", preference="both_bad")
 
 
-def test_somebody_who_was_faster_is_counted(session: celeus.Session, known: Exam) -> None:
-    first = True
-    overtaken = 0
-    for item in session.draws("ada"):
-        if first:
-            body = {"round": item.round, "loss": 1 - known(item), "worker": "bob"}
-            session.client.request("POST", f"/v1/sessions/{session.id}/observe", body)
-        first = False
-        item.observe(known(item))
-        overtaken += 1
-    losses = told(session)
-    assert len(losses) == overtaken
-
-
 def test_a_batch_of_which_one_was_judged_keeps_the_others(
     session: celeus.Session, known: Exam
 ) -> None:
@@ -248,39 +234,6 @@ def test_what_one_passes_on_another_judges(session: celeus.Session, known: Exam)
     bob.close()
     assert told(session) == {one.index: known(one) for one in (first, second)}
     assert [one.comment for one in session.comments()] == ["hard to read"]
-
-
-def test_what_is_passed_on_comes_back_where_nothing_else_is_left(
-    client: Client, known: Exam
-) -> None:
-    session = client.open_session(known.pool, budget=2)
-    seen: list[int] = []
-    for item in session.draws("ada"):
-        seen.append(item.round)
-        if seen.count(item.round) == 1:
-            item.pass_on()
-        else:
-            item.observe(known(item))
-    assert sorted(seen) == sorted([*set(seen)] * 2)
-    assert session.status().rounds.judged == 2
-
-
-def test_a_blind_key_passes_on_what_a_batch_holds(
-    service: Service, database_url: str, known: Exam
-) -> None:
-    with Client(service.url, ADMIN) as client:
-        session = client.open_session(known.pool, budget=6).id
-    passed: set[int] = set()
-    with Client(service.url, key_in(database_url, "label")) as client:
-        for item in client.session(session).draws("ada"):
-            if len(passed) < 3 and item.index not in passed:
-                passed.add(item.index)
-                item.pass_on()
-            else:
-                item.observe(known(item))
-    with Client(service.url, ADMIN) as client:
-        assert len(passed) == 3
-        assert passed < told(client.session(session)).keys()
 
 
 def test_a_session_that_is_closed_or_paused_ends_the_loop(

@@ -186,14 +186,6 @@ def test_other_settings_are_another_session(folder: Path) -> None:
     assert len(list((folder / ".celeus").iterdir())) == 2
 
 
-def test_without_a_judge_the_session_asks() -> None:
-    items, losses = exam()
-    session = celeus.certify(items, None, precision=0.3, file="exam.celeus")
-    for item in session.draws():
-        item.observe(np.float64(losses[item.id]))
-    assert session.status().state == "target_reached"
-
-
 def test_a_notebook_may_run_its_cell_again() -> None:
     items, losses = exam()
     first = celeus.certify(items, lambda item: losses[item.id], precision=0.3)
@@ -317,20 +309,6 @@ def test_equal_answers_are_judged_where_nobody_says_that_the_text_decides() -> N
 
     celeus.compare(said, said, judge, budget=10)
     assert len(asked) == 10
-
-
-@pytest.mark.parametrize("loss", ["zero_one", (0.0, 1.0)])
-def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float]) -> None:
-    def judge(item: celeus.Turn) -> dict[str, float]:
-        shown = {"left": item.left, "right": item.right}
-        return {
-            side: float(str(one and one.answer).startswith("bad")) for side, one in shown.items()
-        }
-
-    session = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05, loss=loss)
-    verdict = session.status().verdict
-    assert verdict is not None
-    assert verdict.answer == "a_at_least_as_good"
 
 
 def accuracy(answer: Any) -> float:  # noqa: ANN401 -- an answer of a system
@@ -486,13 +464,6 @@ def test_all_is_judged_only_where_somebody_says_so(folder: Path) -> None:
     assert not list(folder.iterdir())
     status = celeus.certify(items[:20], judge, budget="all").status()
     assert status.rounds.judged == 20
-
-
-def test_items_may_lie_in_a_file(folder: Path) -> None:
-    items, losses = exam()
-    (folder / "exam.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in items))
-    session = celeus.certify("exam.jsonl", lambda item: losses[item.id], precision=0.3)
-    assert session.status().items == ITEMS
 
 
 def test_a_file_of_items_is_cut_into_lines_at_line_feeds_alone(folder: Path) -> None:

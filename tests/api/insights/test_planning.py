@@ -47,31 +47,6 @@ async def test_a_plan_tells_labels_of_every_policy_and_what_it_assumed(client: A
     assert uniform["surrogate_right"] == uniform["surrogate_useless"]
 
 
-async def test_the_same_request_gets_the_same_plan(client: AsyncClient) -> None:
-    pool = await known_pool(client, 100)
-    first, again = [(await planned(client, pool.id)).json() for _ in range(2)]
-    other = (await planned(client, pool.id, seed=1)).json()
-    assert first == again
-    assert first["policies"] != other["policies"]
-
-
-async def test_a_pool_without_surrogate_is_planned_for_the_middle_of_its_scale(
-    client: AsyncClient,
-) -> None:
-    items = [{"id": str(number)} for number in range(200)]
-    body = {"name": "bare", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=body)).json()["id"]
-    told = (await planned(client, pool)).json()
-    assert (told["informed"], told["assumed_risk"]) == (False, 0.5)
-    assert told["policies"][0]["surrogate_right"] is None
-    assert told["policies"][0]["surrogate_useless"]["runs"] == 3
-    lower = (await planned(client, pool, risk=0.05)).json()
-    medians = [
-        answer["policies"][1]["surrogate_useless"]["labels"]["median"] for answer in (told, lower)
-    ]
-    assert medians[1] < medians[0]
-
-
 async def test_a_plan_has_remarks_on_policies_guesses_and_a_fixed_sample(
     client: AsyncClient,
 ) -> None:

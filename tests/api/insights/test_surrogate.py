@@ -99,15 +99,6 @@ async def test_a_judged_round_changes_the_etag_and_nothing_else_does(client: Asy
     assert (await client.get(path, headers=held)).status_code == 304
 
 
-async def test_many_who_look_at_once_are_told_the_same(client: AsyncClient) -> None:
-    pool = await known_pool(client, 200)
-    session = await opened(client, pool, precision=0.1)
-    await labelled(client, session, pool, 60)
-    answers = await asyncio.gather(*(surrogate(client, session) for _ in range(8)))
-    assert all(answer == answers[0] for answer in answers)
-    assert answers[0]["labels"] == 60
-
-
 async def test_looking_waits_for_nobody_who_writes(client: AsyncClient, database_url: str) -> None:
     pool = await known_pool(client, 40)
     session = await opened(client, pool)

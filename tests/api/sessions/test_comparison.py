@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from httpx import AsyncClient
 
 from celeus.core.certificate.replay import Evidence
@@ -167,44 +166,6 @@ async def test_the_status_says_how_often_a_side_won(client: AsyncClient) -> None
     assert B in page
 
 
-async def test_hostile_names_stay_words(client: AsyncClient) -> None:
-    body, made = body_of("losses", 20)
-    hostile = {"a": "<script>alert(1)</script>", "b": "</title>&\n\x1b[2J"}
-    answer = await client.post("/v1/pools", json=body | {"systems": hostile})
-    assert answer.status_code == 201, answer.text
-    session = await opened(client, replace(made, id=answer.json()["id"]))
-    page = (await client.get(f"/v1/sessions/{session}/report")).text
-    assert "&lt;script&gt;" in page
-    assert "<script" not in page
-    assert page.count("</title>") == 1 + page.count('<title id="chart-title">')
-    status = (await client.get(f"/v1/sessions/{session}")).json()
-    assert status["systems"] == hostile
-
-
-async def test_a_state_made_again_from_the_ledger_is_the_same(
-    client: AsyncClient, app: FastAPI
-) -> None:
-    pool = await pair(client, "losses")
-    session = await opened(client, pool)
-    for _ in range(5):
-        draws = (await drawn(client, session, 3))["draws"]
-        left = await left_of(client, session)
-        for draw in draws:
-            said = pool.said(draw["item"]["index"], left[draw["round"]])
-            await observed(client, session, draw["round"], **said)
-    before = (await drawn(client, session, 3))["draws"]
-    status = (await client.get(f"/v1/sessions/{session}")).json()
-    app.state.context.states._slots.clear()
-    after = (await drawn(client, session, 3))["draws"]
-    assert [(it["round"], it["left"], it["right"]) for it in before] == [
-        (it["round"], it["left"], it["right"]) for it in after
-    ]
-    seen = (await client.get(f"/v1/sessions/{session}")).json()
-    assert {name: seen[name] for name in ("sides", "lower", "upper", "round")} == {
-        name: status[name] for name in ("sides", "lower", "upper", "round")
-    }
-
-
 @pytest.fixture
 async def database(settings: Settings) -> AsyncIterator[Database]:
     assert settings.database_url is not None
@@ -265,53 +226,6 @@ async def test_grades_say_by_how_much(client: AsyncClient) -> None:
     assert losses == [-2.0 if left[draws[0]["round"]] == "a" else 2.0, 2.0, -1.0]
     refused = await observed(client, session, draws[0]["round"], preference="left", grade=3)
     assert (refused.status_code, refused.json()["field"]) == (422, "grade")
-
-
-@pytest.mark.parametrize(
-    ("kind", "said", "field", "asked"),
-    [
-        ("label", {"preference": "left"}, "preference", "`label`"),
-        ("label", {"loss": 0}, "loss", "`label`"),
-        ("losses", {"label": 1}, "label", "`losses`"),
-        ("losses", {"losses": {"a": 0.5, "b": 0}}, "losses.a", "0 or 1"),
-        ("preference", {"losses": {"a": 0, "b": 0}}, "losses", "`preference`"),
-        ("preference", {"label": 1}, "label", "`preference`"),
-    ],
-)
-async def test_what_is_not_asked_for_is_refused_with_what_is(
-    client: AsyncClient, kind: str, said: dict[str, object], field: str, asked: str
-) -> None:
-    pool = await pair(client, kind)
-    session = await opened(client, pool)
-    draw = (await drawn(client, session))["draws"][0]
-    answer = await observed(client, session, draw["round"], **said)
-    assert answer.status_code == 422
-    assert answer.json()["field"] == field
-    assert asked in answer.json()["rule"]
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"losses": {"a": 0}},
-        {"losses": {"a": 0, "right": 1}},
-        {"losses": {"a": 0, "b": 1, "left": 0}},
-        {"preference": "tie", "grade": 1},
-        {"grade": 1},
-        {"preference": "left", "label": 1},
-        {"preference": "up"},
-    ],
-)
-async def test_words_that_cannot_be_said_are_refused(
-    client: AsyncClient, said: dict[str, object]
-) -> None:
-    pool = await pair(client, "preference")
-    session = await opened(client, pool)
-    draw = (await drawn(client, session))["draws"][0]
-    answer = await observed(client, session, draw["round"], **said)
-    assert answer.status_code == 422
-    status = (await client.get(f"/v1/sessions/{session}")).json()
-    assert status["rounds"]["judged"] == 0
 
 
 async def test_equal_answers_may_decide_without_a_label(client: AsyncClient) -> None:

@@ -210,15 +210,6 @@ async def test_who_cannot_judge_is_passed_over(client: AsyncClient) -> None:
     assert (await status(client, session))["raters"]["judgements"] == 3
 
 
-async def test_nobody_can_judge_where_too_few_of_the_panel_can(client: AsyncClient) -> None:
-    session, _ = await panelled(client)
-    (one, two, _), draw = await first_round(client, session)
-    await rate(client, session, one, draw, unjudgeable="blurred")
-    answer = await rate(client, session, two, draw, unjudgeable="dark")
-    assert answer.json()["session"]["rounds"]["judged"] == 1
-    assert (await kinds(client, session))[-1] == "unjudgeable"
-
-
 async def amended(client: AsyncClient, session: str, **body: object) -> Response:
     return await client.post(
         f"/v1/sessions/{session}/amendments", json={"author": "eve", "reason": "a slip"} | body

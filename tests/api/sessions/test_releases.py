@@ -150,17 +150,3 @@ async def test_what_nobody_takes_comes_back_after_a_lease(client: AsyncClient) -
     await asyncio.sleep(1.1)
     rounds = [it["round"] for it in (await drawn(client, session, 2))["draws"]]
     assert rounds == [first["round"], 2]
-
-
-async def test_where_nothing_else_is_left_it_comes_back_at_once(client: AsyncClient) -> None:
-    pool = await known_pool(client)
-    session = await opened(client, pool, budget=2)
-    one, two = (await drawn(client, session, 2))["draws"]
-    await release(client, session, worker="ada", rounds=[1], **PASS)
-    held = (await drawn(client, session, 2))["draws"]
-    assert [it["round"] for it in held] == [2], "there is another one to judge"
-    await judged(client, session, pool, two)
-    assert (await drawn(client, session, 2))["draws"][0]["round"] == one["round"]
-    await judged(client, session, pool, one)
-    status = (await client.get(f"/v1/sessions/{session}")).json()
-    assert (status["state"], status["rounds"]["in_interval"]) == ("budget_spent", 2)

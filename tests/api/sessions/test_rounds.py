@@ -6,7 +6,7 @@ import pytest
 from httpx import AsyncClient
 
 from tests.conftest import Execute
-from tests.factories import drawn, judged, known_pool, labelled, opened
+from tests.factories import drawn, judged, known_pool, opened
 
 
 async def status(client: AsyncClient, session: str) -> dict[str, Any]:
@@ -29,15 +29,6 @@ async def test_asking_again_gives_the_same_draw_and_renews_its_lease(client: Asy
     assert again["item"] == first["item"]
     assert again["expires_at"] > first["expires_at"]
     assert len(await ledger(client, session)) == 1
-
-
-async def test_count_is_what_a_worker_holds_and_not_what_it_gets_on_top(
-    client: AsyncClient,
-) -> None:
-    session = await opened(client, await known_pool(client))
-    assert [it["round"] for it in (await drawn(client, session, 2))["draws"]] == [1, 2]
-    assert [it["round"] for it in (await drawn(client, session, 3))["draws"]] == [1, 2, 3]
-    assert [it["round"] for it in (await drawn(client, session, 1, "bob"))["draws"]] == [4]
 
 
 async def test_an_expired_lease_hands_the_same_draw_to_the_next_caller(
@@ -82,19 +73,6 @@ async def test_another_loss_for_a_judged_round_is_a_conflict_and_changes_nothing
     assert await status(client, session) == before
 
 
-async def test_losses_out_of_order_wait_and_fold_in_draw_order(client: AsyncClient) -> None:
-    pool = await known_pool(client)
-    in_order = await opened(client, pool)
-    draws = (await drawn(client, in_order, 4))["draws"]
-    for draw in reversed(draws):
-        answer = await judged(client, in_order, pool, draw)
-        waiting = answer["session"]["rounds"]
-        assert waiting["in_interval"] == (4 if draw["round"] == 1 else 0)
-        assert waiting["waiting"] == waiting["judged"] - waiting["in_interval"]
-    points = (await client.get(f"/v1/sessions/{in_order}/trajectory")).json()["data"]
-    assert [point["round"] for point in points] == [1, 2, 3, 4]
-
-
 async def test_a_list_is_taken_all_or_not_at_all(client: AsyncClient) -> None:
     pool = await known_pool(client)
     session = await opened(client, pool)
@@ -108,41 +86,6 @@ async def test_a_list_is_taken_all_or_not_at_all(client: AsyncClient) -> None:
     taken = await client.post(url, json={"observations": [*good, good[0]], "worker": "ada"})
     assert [it["replayed"] for it in taken.json()["receipts"]] == [False, False, False, True]
     assert taken.json()["session"]["rounds"]["in_interval"] == 3
-
-
-async def test_an_unjudgeable_round_keeps_both_completions_and_widens_the_interval(
-    client: AsyncClient,
-) -> None:
-    pool = await known_pool(client, 20)
-    session = await opened(client, pool)
-    answer = await drawn(client, session)
-    for number in range(20):
-        draw = answer["draws"][0]
-        if number == 3:
-            body = {"round": draw["round"], "unjudgeable": "blurred", "worker": "ada", "next": 1}
-            answer = (await client.post(f"/v1/sessions/{session}/observe", json=body)).json()
-        else:
-            answer = await judged(client, session, pool, draw, next=1)
-    assert answer["state"] == "exhausted"
-    assert answer["session"]["width"] == pytest.approx(1 / 20)
-
-
-async def test_an_amendment_folds_anew_and_may_take_back_the_stop(client: AsyncClient) -> None:
-    pool = await known_pool(client, 100)
-    session = await opened(client, pool, precision=0.4)
-    stopped = (await labelled(client, session, pool, 100))["session"]
-    assert stopped["state"] == "target_reached"
-    url = f"/v1/sessions/{session}/amendments"
-    for round_ in range(1, stopped["round"] + 1):
-        body = {"round": round_, "unjudgeable": "wrong file", "author": "ada", "reason": "mixed up"}
-        answer = (await client.post(url, json=body)).json()
-    assert answer["session"]["state"] == "active"
-    assert answer["session"]["revision"] == stopped["revision"] + stopped["round"]
-    again = (await client.post(url, json=body)).json()
-    assert again["receipt"] == answer["receipt"] | {"replayed": True}
-    points = (await client.get(f"/v1/sessions/{session}/trajectory")).json()["data"]
-    assert len(points) == stopped["round"]
-    assert points[-1]["upper"] - points[-1]["lower"] == pytest.approx(answer["session"]["width"])
 
 
 async def test_a_round_without_a_judgement_cannot_be_amended(client: AsyncClient) -> None:
@@ -237,12 +180,6 @@ async def test_all_leased_says_when_to_ask_again(client: AsyncClient) -> None:
     answer = await drawn(client, session, 1, "bob")
     assert (answer["state"], answer["draws"]) == ("all_leased", [])
     assert 1 <= answer["retry_after"] <= 60
-
-
-async def test_at_most_the_set_number_of_draws_is_out(client: AsyncClient) -> None:
-    session = await opened(client, await known_pool(client, 400))
-    assert len((await drawn(client, session, 256))["draws"]) == 256
-    assert (await drawn(client, session, 1, "bob"))["state"] == "all_leased"
 
 
 async def test_who_asks_for_no_draw_is_not_told_to_wait(client: AsyncClient) -> None:

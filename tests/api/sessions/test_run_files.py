@@ -82,18 +82,7 @@ async def test_a_run_is_kept_as_it_was_and_says_where_it_ran(
     assert not (await audit(app.state.context.database)).findings
 
 
-async def test_two_systems_are_pushed_with_the_sides_that_were_drawn(
-    client: AsyncClient, app: FastAPI, tmp_path: Path
-) -> None:
-    answer = await push(client, duel(tmp_path / "duel.celeus"))
-    assert answer.status_code == 201, answer.text
-    session = answer.json()
-    assert session["systems"] == {"a": "new", "b": "old"}
-    assert session["upper"] < 0
-    assert not (await audit(app.state.context.database)).findings
-
-
-@pytest.mark.parametrize("kind", [race, sheet])
+@pytest.mark.parametrize("kind", [duel, race, sheet])
 async def test_other_kinds_of_claims_are_pushed(
     client: AsyncClient, app: FastAPI, tmp_path: Path, kind: Callable[[Path], bytes]
 ) -> None:

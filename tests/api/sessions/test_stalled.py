@@ -163,19 +163,6 @@ async def test_who_held_nothing_of_it_is_refused_as_before(client: AsyncClient) 
         assert (answer.status_code, answer.json()["code"]) == (409, "observation_conflict")
 
 
-async def test_too_few_waiting_rounds_hand_nothing_out_again(client: AsyncClient) -> None:
-    session, says = await session_of(client, "pool")
-    await waiting(client, session, says, 7)
-    assert (await asked(client, session, "ada"))["draws"][0]["round"] == 9
-
-
-async def test_a_program_started_again_gets_its_own_oldest_draw(client: AsyncClient) -> None:
-    session, says = await session_of(client, "pool")
-    await waiting(client, session, says, 7)
-    assert (await asked(client, session, "slow"))["draws"][0]["round"] == 1
-    assert (await asked(client, session, "slow"))["draws"][0]["round"] == 1
-
-
 @pytest.mark.parametrize("kind", KINDS)
 async def test_nothing_is_drawn_while_64_rounds_wait(client: AsyncClient, kind: str) -> None:
     session, says = await session_of(client, kind)
@@ -236,19 +223,6 @@ async def test_who_comes_back_after_an_outage_keeps_the_calls_under_way(
     assert (await asked(client, session, "eve"))["draws"][0]["round"] == 3
 
 
-async def test_a_draw_that_was_passed_on_to_its_holder_does_not_come_back(
-    client: AsyncClient,
-) -> None:
-    session, says = await session_of(client, "pool")
-    await waiting(client, session, says, 8)
-    assert (await asked(client, session, "ada"))["draws"][0]["round"] == 1
-    passed = {"worker": "ada", "rounds": [1], "pass": True}
-    answer = await client.post(f"/v1/sessions/{session}/release", json=passed)
-    assert answer.json() == {"released": [1]}
-    assert (await asked(client, session, "ada"))["draws"][0]["round"] == 10
-    assert (await asked(client, session, "bob"))["draws"][0]["round"] == 1
-
-
 async def test_a_program_holds_a_draw_for_as_long_as_it_asks(
     client: AsyncClient, execute: Execute
 ) -> None:
@@ -295,32 +269,6 @@ async def test_a_draw_counts_as_slow_from_when_its_holder_got_it(
     execute("UPDATE leases SET since = since - interval '301 seconds' WHERE round = 1")
     assert (await asked(client, session, "bob", count=0, **person))["draws"][0]["round"] == 1
     assert (await asked(client, session, "cleo", **person))["draws"][0]["round"] == 1
-
-
-async def test_a_browser_closed_at_once_does_not_stall_three_others(client: AsyncClient) -> None:
-    person: dict[str, Any] = {"lease_seconds": None}
-    session, says = await session_of(client, "pool")
-    await asked(client, session, "gone", count=2, **person)
-    offers = {name: await asked(client, session, name, count=2, **person) for name in "abc"}
-    for _ in range(40):
-        for name, offer in offers.items():
-            if not offer["draws"]:
-                continue
-            draw = offer["draws"][0]
-            offers[name] = await told(
-                client, session, name, draw["round"], next=2, **says(draw) | person
-            )
-    rounds = (await client.get(f"/v1/sessions/{session}")).json()["rounds"]
-    assert rounds["judged"] == 120
-    assert rounds["in_interval"] >= 120 - 24
-
-
-async def test_where_the_plan_fixes_the_rater_nobody_else_gets_the_draw(
-    client: AsyncClient,
-) -> None:
-    session, says = await session_of(client, "pool", raters="assigned")
-    await waiting(client, session, says, 20)
-    assert (await asked(client, session, "ada"))["draws"][0]["round"] == 22
 
 
 async def test_raters_of_a_panel_go_on_while_one_of_them_is_away(client: AsyncClient) -> None:
