@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.runs.run_file import PoolForm
 from celeus.core.session.outcome import Judgement
 from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
+from celeus.runs.fair_lock import FairLock
 from celeus.runs.run import Run
 from tests.faults.disks import small_disk
 
@@ -363,3 +365,26 @@ def test_a_disk_that_is_full_and_has_room_again() -> None:
         assert session.status().rounds.judged in {len(judged), len(judged) - 1}
         assert before < len(judged)
         session.client.close()
+
+
+def test_who_asks_again_at_once_waits_for_the_others() -> None:
+    lock, order = FairLock(), list[str]()
+    waiting = threading.Barrier(2)
+
+    def other() -> None:
+        waiting.wait()
+        with lock:
+            order.append("other")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with lock:
+        waiting.wait()
+        while len(lock._queue) < 2:
+            threading.Event().wait(0.001)
+    with lock:
+        order.append("again")
+    thread.join()
+    assert order == ["other", "again"]
+    with lock:
+        order.append("free")

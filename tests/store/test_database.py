@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
 from celeus.store.database import Database, async_url, plain_url, raw_connection
-from celeus.store.tables import pools, projects
+from celeus.store.tables import projects
 from tests.servers import free_port
 
 
@@ -42,6 +42,13 @@ def test_every_usual_spelling_of_the_address_is_taken(url: str) -> None:
 def test_another_database_is_refused(url: str) -> None:
     with pytest.raises(InvalidValue):
         Database.connect(url)
+
+
+async def run(database: Database, *statements: str) -> None:
+    """Run statements in a transaction of their own."""
+    async with database.transaction() as db:
+        for statement in statements:
+            await db.execute(text(statement))
 
 
 async def _names(database: Database) -> set[uuid.UUID]:
@@ -165,16 +172,11 @@ async def test_a_pooler_finds_nothing_left_on_a_connection(database_url: str) ->
 
 
 async def test_a_lock_that_is_not_given_in_time_is_refused_as_busy(impatient: Database) -> None:
-    lock = text("SELECT pg_advisory_xact_lock(1)")
-
-    async def wait_for_it() -> None:
-        async with impatient.transaction() as db:
-            await db.execute(lock)
-
+    lock = "SELECT pg_advisory_xact_lock(1)"
     async with impatient.transaction() as db:
-        await db.execute(lock)
+        await db.execute(text(lock))
         with pytest.raises(Busy):
-            await wait_for_it()
+            await run(impatient, lock)
 
 
 async def test_one_connection_too_many_is_refused_as_unavailable(impatient: Database) -> None:
@@ -186,67 +188,40 @@ async def test_a_statement_that_takes_too_long_is_refused_as_unavailable(
     impatient: Database,
 ) -> None:
     with pytest.raises(DatabaseUnavailable):
-        await _sleep(impatient, seconds=5)
+        await run(impatient, "SELECT pg_sleep(5)")
     assert await impatient.reachable()
-
-
-async def _sleep(database: Database, seconds: float) -> None:
-    async with database.transaction() as db:
-        await db.execute(text("SELECT pg_sleep(:seconds)"), {"seconds": seconds})
 
 
 async def test_a_wrong_statement_stays_an_error_of_ours(database: Database) -> None:
     with pytest.raises(exc.ProgrammingError):
-        await _select_nonsense(database)
-
-
-async def _select_nonsense(database: Database) -> None:
-    async with database.transaction() as db:
-        await db.execute(text("SELECT nonsense"))
+        await run(database, "SELECT nonsense")
 
 
 async def test_a_broken_constraint_passes_to_the_operation(database: Database) -> None:
     with pytest.raises(exc.IntegrityError):
-        await _insert_empty_scale(database)
-
-
-async def _insert_empty_scale(database: Database) -> None:
-    async with database.transaction() as db:
-        await db.execute(
-            insert(pools).values(
-                pool_id=uuid.uuid4(), name="p", loss_kind="bounded", loss_lower=1.0, loss_upper=1.0
-            )
+        await run(
+            database,
+            "INSERT INTO pools (pool_id, name, loss_kind, loss_lower, loss_upper)"
+            " VALUES (gen_random_uuid(), 'p', 'bounded', 1, 1)",
         )
 
 
 async def test_idle_connections_the_server_closed_are_replaced_unseen(database: Database) -> None:
-    await asyncio.gather(*[_sleep(database, seconds=0.05) for _ in range(4)])
-    await _close_all_connections(database)
+    await asyncio.gather(*[run(database, "SELECT pg_sleep(0.05)") for _ in range(4)])
+    await run(
+        database,
+        "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
+        " WHERE application_name = 'celeus' AND pid <> pg_backend_pid()",
+    )
     assert await _names(database)
-
-
-async def _close_all_connections(database: Database) -> None:
-    async with database.transaction() as db:
-        await db.execute(
-            text(
-                "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
-                " WHERE application_name = 'celeus' AND pid <> pg_backend_pid()"
-            )
-        )
 
 
 async def test_a_connection_lost_inside_a_transaction_is_refused_as_unavailable(
     database: Database,
 ) -> None:
     with pytest.raises(DatabaseUnavailable):
-        await _end_itself(database)
+        await run(database, "SELECT pg_terminate_backend(pg_backend_pid())", "SELECT 1")
     assert await database.reachable()
-
-
-async def _end_itself(database: Database) -> None:
-    async with database.transaction() as db:
-        await db.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-        await db.execute(text("SELECT 1"))
 
 
 async def test_whatever_the_driver_says_of_a_lost_connection_it_is_unavailable(

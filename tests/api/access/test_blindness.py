@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
 from tests.api.contract import MISSING, ROUTES, client_with
-from tests.factories import drawn, judged, known_pool, labelled, opened
+from tests.factories import drawn, judged, known_pool, labelled, opened, sealed
 from tests.keys import key_in
 
 BLIND_TO = {
@@ -136,10 +136,7 @@ async def test_what_is_stated_of_an_item_is_not_told_by_contradicting_it(
     probs, upper = [0.34567, 0.65433], 0.71234
     items = [{"id": f"i{n}", "target_probs": probs, "loss_upper": upper} for n in range(3)]
     loss = {"kind": "cross_entropy", "upper": 5.0}
-    body = {"name": "bounded", "loss": loss, "items": items, "sealed": True}
-    pool = await client.post("/v1/pools", json=body)
-    assert pool.status_code == 201, pool.text
-    session = (await client.post("/v1/sessions", json={"pool_id": pool.json()["id"]})).json()["id"]
+    session = await opened(client, await sealed(client, items, loss=loss))
     token = key_in(database_url, "label")
     async with client_with(app, token) as labeller:
         [draw] = (await drawn(labeller, session))["draws"]

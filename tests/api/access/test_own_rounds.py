@@ -9,7 +9,7 @@ from httpx import AsyncClient, Response
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.settings import Settings
 from tests.conftest import Execute
-from tests.factories import drawn, known_pool, opened
+from tests.factories import drawn, known_pool, opened, sealed
 
 SHARE = 128
 """Half of the draws of a session that may be out."""
@@ -111,9 +111,7 @@ async def test_the_hidden_prediction_is_not_told_by_repeating_a_label_in_other_w
 ) -> None:
     """Nor by what follows from two labels: both may be wrong, and then have the same loss."""
     items = [{"id": f"i{number}", "prediction": number % 3} for number in range(60)]
-    form = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=form)).json()["id"]
-    session = (await client.post("/v1/sessions", json={"pool_id": pool})).json()["id"]
+    session = await opened(client, await sealed(client, items))
     predictions: list[int] = []
     # Until there was one of each, which the session stops far behind
     while len(predictions) < 12 or len(set(predictions)) < 3:

@@ -281,7 +281,7 @@ async def test_what_cannot_be_asked_is_refused_by_name(client: AsyncClient) -> N
 
 async def test_a_session_without_an_interval_is_refused_by_name(client: AsyncClient) -> None:
     pool = await field(client, "answers", 20)
-    session = await opened(client, KnownPool(pool.id, []), best=True)
+    session = await opened(client, pool, best=True)
     assert await refused(client, session=session) == (422, "invalid_value", "session")
 
 

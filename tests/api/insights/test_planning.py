@@ -10,7 +10,7 @@ from httpx import AsyncClient
 
 from celeus.operations.insights import planning
 from celeus.operations.runtime.workers import Bounds
-from tests.factories import known_pool
+from tests.factories import known_pool, sealed
 from tests.keys import bearer, key_in
 from tests.pairs import pair
 from tests.tabled import sheet
@@ -51,8 +51,7 @@ async def test_a_plan_has_remarks_on_policies_guesses_and_a_fixed_sample(
     client: AsyncClient,
 ) -> None:
     items = [{"id": str(at), "surrogate": float(at % 5 == 0)} for at in range(400)]
-    body = {"name": "hard", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    pool = await sealed(client, items)
     told = (await planned(client, pool)).json()
     policies, guesses, fixed = told["notes"]
     for one in told["policies"]:
@@ -143,13 +142,6 @@ def partly_known(items: int, known: int, loss: float = 0.0) -> list[dict[str, An
         {"id": f"{at}", "surrogate": (at % 10) / 10} | (told if at < known else {})
         for at in range(items)
     ]
-
-
-async def sealed(client: AsyncClient, items: list[dict[str, Any]]) -> str:
-    body = {"name": "known", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    answer = await client.post("/v1/pools", json=body)
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["id"])
 
 
 async def test_where_most_is_known_coarse_widths_take_no_label(client: AsyncClient) -> None:
@@ -315,8 +307,7 @@ async def test_what_the_opening_of_a_table_refuses_its_plan_refuses(
 
 async def test_groups_of_a_pool_of_one_loss_are_planned(client: AsyncClient) -> None:
     items = [{"id": str(at), "surrogate": 0.3, "group": "ab"[at % 2]} for at in range(160)]
-    body = {"name": "exam", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    pool = await sealed(client, items)
     asked = {"groups": ["group"], "group_precision": 0.4, "account": "together", "runs": 2}
     told = (await client.post(f"/v1/pools/{pool}/planning", json=asked)).json()
     assert [one["value"] for one in told["claims"]] == ["a", "b"]

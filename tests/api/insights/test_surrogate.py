@@ -14,7 +14,7 @@ from celeus.operations.insights import surrogate as operations
 from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.database import Database
 from tests.conftest import Execute
-from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
+from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened, sealed
 
 
 async def surrogate(client: AsyncClient, session: str) -> dict[str, Any]:
@@ -118,11 +118,9 @@ async def test_any_pool_can_be_asked(client: AsyncClient, kind: str) -> None:
     if kind == "cross entropy":
         loss = {"kind": "cross_entropy", "upper": 5.0}
         items = [one | {"target_probs": [0.5, 0.3, 0.2]} for one in items]
-    body = {"name": kind, "loss": loss, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    pool = await sealed(client, items, loss=loss)
     for policy in ("sharp", "celeus"):
-        opening = {"pool_id": pool, "policy": policy}
-        session = (await client.post("/v1/sessions", json=opening)).json()["id"]
+        session = await opened(client, pool, policy=policy)
         assert (await surrogate(client, session))["labels"] == 0
         draw = (await drawn(client, session))["draws"][0]
         judgement = {"round": draw["round"], "loss": 1.0, "worker": "ada"}

@@ -1,7 +1,6 @@
 """Sessions deleted for good: out of sight at once, counted for ever, and nothing else hurt."""
 
 import asyncio
-import io
 import json
 import re
 from pathlib import Path
@@ -17,7 +16,6 @@ from celeus.core.certificate.document import digest_of
 from celeus.core.certificate.verify import verify
 from celeus.errors import SessionNotFound
 from celeus.operations.certificates.audit import audit
-from celeus.operations.certificates.npz import read_archive
 from celeus.operations.deletion import tombstones
 from celeus.operations.deletion.tombstones import Remains, delete_part
 from celeus.operations.sessions.labelling import labels
@@ -25,13 +23,15 @@ from celeus.settings import Settings
 from celeus.store.database import Database
 from tests.clients import serving
 from tests.conftest import Execute
-from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
+from tests.factories import KnownPool, drawn, evidence_of, judged, known_pool, labelled, opened
 from tests.keys import bearer, key_in
+from tests.receivers import until
 from tests.runs.files import exam
 from tests.versions import Versions, made
 from tests.versions import judged as judged_version
 
 KEYED = {"Idempotency-Key": "another"}
+STREAMING = "celeus_http_streams_open 1.0"
 TABLES = ("sessions", "events", "trajectory", "comments", "leases", "labellers", "shares")
 
 
@@ -168,8 +168,8 @@ async def test_what_a_certificate_rests_on_is_deleted_by_its_name_alone(
     assert stone["ledger_head"] in final.decode()
     assert execute("SELECT count(body) FROM certificates").fetchone() == (0,)
     # At home it is worth what it was worth
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
-    report = verify(final, read_archive(io.BytesIO(columns.content)))
+    evidence = await evidence_of(client, pool.id)
+    report = verify(final, evidence)
     assert report.valid, report.line
 
 
@@ -273,7 +273,7 @@ async def test_another_process_knows_at_once_and_its_streams_end(
         assert (await elsewhere.get(path)).status_code == 200
         assert (await elsewhere.get(f"{path}/certificate")).status_code == 200
         watching = asyncio.create_task(elsewhere.get(f"{path}/stream"))
-        await asyncio.sleep(0.3)
+        await until(lambda: elsewhere.get("/metrics"), lambda told: STREAMING in told.text)
         await deleted(client, session)
         for own in ("", "/certificate", "/report", "/surrogate", "/labels", "/ledger", "/task"):
             answer = await elsewhere.get(path + own)

@@ -12,7 +12,7 @@ from httpx import ASGITransport, AsyncClient
 from celeus.commands.service.logs import ShortTarget
 from celeus.core.insights.badges import badge_of
 from tests.conftest import Execute
-from tests.factories import KnownPool, known_pool, labelled, opened
+from tests.factories import known_pool, labelled, opened
 from tests.pairs import A, B, pair
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -140,7 +140,7 @@ async def test_a_badge_is_not_sent_again_while_it_holds(app: FastAPI, client: As
 
 async def test_a_badge_of_two_systems_names_both(app: FastAPI, client: AsyncClient) -> None:
     two = await pair(client, "losses")
-    session = await opened(client, KnownPool(two.id, []))
+    session = await opened(client, two)
     share = await shared(client, session)
     async with stranger(app) as other:
         _, label, message, _ = await words(other, share)

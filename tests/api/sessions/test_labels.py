@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from httpx import AsyncClient
 
-from tests.factories import KnownPool, drawn, judged, known_pool, opened
+from celeus.api.insights.csv_cells import cell
+from tests.factories import KnownPool, drawn, judged, known_pool, opened, sealed
 
 MANY = 8_000
 LABELS_BETWEEN = 2_000
@@ -73,8 +74,7 @@ async def grouped(client: AsyncClient) -> KnownPool:
         }
         for at in range(40)
     ]
-    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    return KnownPool((await client.post("/v1/pools", json=body)).json()["id"], [0] * 40)
+    return KnownPool(await sealed(client, items), [0] * 40)
 
 
 async def test_every_judgement_is_told_as_it_stands(client: AsyncClient, session: str) -> None:
@@ -320,3 +320,13 @@ async def test_many_labels_are_streamed_and_nobody_waits(
         else:
             assert answer.text.count("\n") == MANY + (form == "csv")
     watch.cancel()
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n"])
+def test_no_spreadsheet_runs_a_text(sign: str) -> None:
+    assert cell(f"{sign}1+1") == f"'{sign}1+1"
+    assert cell(f"1{sign}1") == f"1{sign}1"
+
+
+def test_other_values_stay_what_they_are() -> None:
+    assert [cell(one) for one in (-1.5, None, True, False, "")] == [-1.5, None, "yes", "no", ""]

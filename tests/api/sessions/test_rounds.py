@@ -6,7 +6,7 @@ import pytest
 from httpx import AsyncClient
 
 from tests.conftest import Execute
-from tests.factories import drawn, judged, known_pool, opened
+from tests.factories import drawn, judged, known_pool, opened, sealed
 
 
 async def status(client: AsyncClient, session: str) -> dict[str, Any]:
@@ -98,9 +98,8 @@ async def test_a_round_without_a_judgement_cannot_be_amended(client: AsyncClient
 
 async def test_a_label_becomes_the_loss_of_the_prediction(client: AsyncClient) -> None:
     items = [{"id": str(i), "prediction": i % 3} for i in range(12)]
-    body = {"name": "labels", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=body)).json()["id"]
-    session = (await client.post("/v1/sessions", json={"pool_id": pool})).json()["id"]
+    pool = await sealed(client, items)
+    session = await opened(client, pool)
     for draw in (await drawn(client, session, 12))["draws"]:
         label = {"round": draw["round"], "label": 1, "worker": "ada"}
         await client.post(f"/v1/sessions/{session}/observe", json=label)
@@ -214,8 +213,7 @@ async def test_what_the_database_cannot_hold_is_refused(
 async def test_a_payload_with_large_numbers_reaches_its_judge(client: AsyncClient) -> None:
     payload = {"account": 2**53 - 1, "size": 9e15}
     items = [{"id": "a", "payload": payload}]
-    body = {"name": "big", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    pool = await sealed(client, items)
     opening = await client.post("/v1/sessions", json={"pool_id": pool})
     answer = await drawn(client, opening.json()["id"])
     assert answer["draws"][0]["item"]["payload"] == payload

@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fastapi import FastAPI
 from httpx import AsyncClient
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.verify import verify
 from celeus.core.session.table import table_cells
 from celeus.operations.certificates.audit import audit
-from celeus.operations.certificates.npz import read_archive
-from celeus.settings import Settings
-from celeus.store.database import Database
-from tests.factories import drawn
+from tests.factories import drawn, evidence_of, observed, sealed
 from tests.tabled import Sheet, sheet
 
 ASKED: dict[str, Any] = {
@@ -31,11 +29,6 @@ async def opened(client: AsyncClient, pool: Sheet, **settings: object) -> str:
     answer = await client.post("/v1/sessions", json={"pool_id": pool.id, **ASKED, **settings})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
-
-
-async def observed(client: AsyncClient, session: str, round_: int, **said: object) -> Any:  # noqa: ANN401
-    body = {"round": round_, "worker": "ada"} | said
-    return await client.post(f"/v1/sessions/{session}/observe", json=body)
 
 
 async def judged(
@@ -72,7 +65,7 @@ def truth(pool: Sheet, row: dict[str, Any]) -> float:
 
 @pytest.mark.parametrize("account", ["each", "together", "selected", "closed"])
 async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
-    client: AsyncClient, settings: Settings, account: str
+    client: AsyncClient, app: FastAPI, account: str
 ) -> None:
     pool = await sheet(client)
     session = await opened(client, pool, account=account, alpha=0.02)
@@ -102,9 +95,7 @@ async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
     assert first["answers"][0]["answer"] == "yes"
     assert 0 <= first["answers"][0]["round"] <= status["round"]
     assert first["rounds"]["in_interval"] == status["round"]
-    database = Database.connect(str(settings.database_url), pool_size=1)
-    result = await audit(database)
-    await database.close()
+    result = await audit(app.state.context.database)
     assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
 
 
@@ -115,20 +106,20 @@ async def test_the_certificate_of_a_table_is_verified_with_its_pool(
     pool = await sheet(client, seed=2)
     session = await opened(client, pool, account=account)
     await judged(client, session, pool, most=8)
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    evidence = await evidence_of(client, pool.id)
     items = [json.dumps(one).encode() for one in pool.items]
     for final in (False, True):
         if final:
             await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
         answer = await client.get(f"/v1/sessions/{session}/certificate")
         assert answer.status_code == 200, answer.text
-        report = verify(answer.content, read_archive(io.BytesIO(columns.content)), items=items)
+        report = verify(answer.content, evidence, items=items)
         assert report.valid, report.line
         drawn_again = {"draws"} if final else {*()}
         assert {"probabilities", "items", "claim", *drawn_again} <= set(report.checked)
     document = answer.json()
     document["claim"]["claims"][0]["lower"] -= 0.01
-    forged = verify(canonical_json(document), read_archive(io.BytesIO(columns.content)))
+    forged = verify(canonical_json(document), evidence)
     assert not forged.valid
 
 
@@ -157,15 +148,8 @@ async def test_claims_are_sorted_filtered_and_downloaded(client: AsyncClient) ->
         answer = await client.get(f"/v1/sessions/{session}/claims", params=params, headers=headers)
         assert answer.headers["content-type"] == "text/csv; charset=utf-8"
         rows = list(csv.DictReader(io.StringIO(answer.text)))
-        assert [row["value"] for row in rows] == [
-            "",
-            "",
-            "art",
-            "art",
-            "law",
-            "law",
-            *["sport"] * 2,
-        ]
+        named = [row["value"] for row in rows]
+        assert named == ["", "", "art", "art", "law", "law", "sport", "sport"]
         assert float(rows[0]["lower"]) == whole[0]["lower"]
     for name in ("metric", "column"):
         answer = await client.get(f"/v1/sessions/{session}/claims", params={name: "nobody"})
@@ -255,17 +239,16 @@ async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClien
 
 async def test_of_a_single_metric_a_round_may_be_unjudgeable(client: AsyncClient) -> None:
     items = [{"id": str(at), "surrogate": 0.5, "group": "ab"[at % 2]} for at in range(80)]
-    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    pool = await sealed(client, items)
     made = await client.post("/v1/sessions", json={"pool_id": pool, "groups": ["group"]})
     session = made.json()["id"]
     await drawn(client, session, 2)
     for round_, said in ((1, {"unjudgeable": "blurred"}), (2, {"loss": 1})):
         answer = await observed(client, session, round_, **said)
         assert answer.status_code == 200, answer.text
-    columns = await client.get(f"/v1/pools/{pool}/columns.npz")
+    evidence = await evidence_of(client, pool)
     certificate = await client.get(f"/v1/sessions/{session}/certificate")
-    report = verify(certificate.content, read_archive(io.BytesIO(columns.content)))
+    report = verify(certificate.content, evidence)
     assert report.valid, report.line
     detail = certificate.json()["ledger"][2]["detail"]
     assert detail["unjudgeable"] == "blurred"

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from celeus.core.plans.plan import Claim, Plan
-from celeus.core.plans.plan_request import SessionRequest
+from celeus.core.plans.plan_request import SessionRequest, TableRequest
+from celeus.core.plans.stopping import Question
 from celeus.core.session import correction as refolding
 from celeus.core.session.correction import Checkpoints, Refold, catch_up
 from celeus.core.session.fold import Fold, OpenRound
@@ -20,10 +22,12 @@ from celeus.core.session.points import Points
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.session import Session
 from celeus.errors import Busy
+from celeus.operations.insights.table import table_claims
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions import amendments, journal, ledger, rounds
 from celeus.operations.sessions.amendments import Correction, amend
 from celeus.settings import Settings
+from celeus.store.database import plain_url
 from tests.conftest import Execute
 from tests.operations.opened import judged, opened
 from tests.operations.sessions.conftest import Whole
@@ -351,3 +355,33 @@ async def test_a_ledger_read_in_pages_is_whole(
         assert slot.session is not None
         assert slot.session.state.rounds == rebuilt.state.rounds
         assert slot.session.state.question.points == rebuilt.state.question.points
+
+
+BEHIND = 25
+
+
+TABLE = TableRequest(account="closed", questions=[(None, Question("at_most", 0.9))])
+"""One claim about answers yes that hold at once."""
+
+
+async def test_a_table_is_folded_while_nobody_waits_for_its_row(
+    two: list[Context], database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds of hundreds of claims take so long that two thousand events kept others waiting."""
+    monkeypatch.setattr(journal, "BETS_LOCKED", BEHIND)
+    session = await opened(two[0], SessionRequest(Claim(precision=0.05), table=TABLE), 200)
+    free = list[bool]()
+    await table_claims(two[1], session)
+    await judged(two[0], session, BEHIND)
+
+    def looking(*parts: Any) -> Any:  # noqa: ANN401 -- what it is given, and what that gives
+        with psycopg.connect(plain_url(database_url)) as other:
+            asked = "SELECT 1 FROM sessions WHERE session_id = %s FOR UPDATE SKIP LOCKED"
+            free.append(other.execute(asked, [session]).fetchone() is not None)
+        return catch_up(*parts)
+
+    monkeypatch.setattr(journal, "catch_up", looking)
+    await judged(two[1], session, 1)
+    assert free == [True]
+    one, other = [await table_claims(context, session) for context in two]
+    assert one == other
