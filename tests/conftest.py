@@ -174,6 +174,17 @@ def database_url(postgres_url: str, emptying: psycopg.Connection) -> Iterator[st
     empty(emptying)
 
 
+Execute = Callable[..., psycopg.Cursor[Any]]
+"""Runs a statement, which is committed at once."""
+
+
+@pytest.fixture
+def execute(database_url: str) -> Iterator[Execute]:
+    """Look at the database, or change it behind the service."""
+    with psycopg.connect(database_url, autocommit=True) as db:
+        yield db.execute
+
+
 @pytest.fixture
 def alter(emptying: psycopg.Connection) -> Callable[[str], Awaitable[object]]:
     """Have a statement run in a thread: whoever holds the lock it needs may be in this loop."""

@@ -1,12 +1,16 @@
 """Pools and sessions for tests, made through the API as a user makes them."""
 
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import psycopg
-from httpx import AsyncClient
+from httpx import AsyncClient, Response
 
+from celeus.core.certificate.replay import Evidence
+from celeus.operations.certificates.npz import read_archive
 from celeus.operations.sessions.blinding import RoundNumbers
 
 
@@ -48,9 +52,26 @@ async def known_pool(
     return KnownPool(answer.json()["id"], losses)
 
 
-async def opened(client: AsyncClient, pool: KnownPool, **settings: Any) -> str:  # noqa: ANN401 - whatever the wire takes
+async def sealed(client: AsyncClient, items: Sequence[object], **more: object) -> str:
+    """Id of a sealed pool of these items, whose losses are 0 or 1 unless said otherwise."""
+    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True} | more
+    answer = await client.post("/v1/pools", json=body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+class Made(Protocol):
+    """A pool of any factory."""
+
+    @property
+    def id(self) -> str:
+        """The id on the wire."""
+
+
+async def opened(client: AsyncClient, pool: Made | str, **settings: Any) -> str:  # noqa: ANN401 - whatever the wire takes
     """Id of a session on ``pool``."""
-    answer = await client.post("/v1/sessions", json={"pool_id": pool.id, **settings})
+    pool_id = pool if isinstance(pool, str) else pool.id
+    answer = await client.post("/v1/sessions", json={"pool_id": pool_id, **settings})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
 
@@ -98,3 +119,31 @@ async def labelled(client: AsyncClient, session: str, pool: KnownPool, most: int
             break
         answer = await judged(client, session, pool, answer["draws"][0], next=1)
     return answer
+
+
+async def observed(client: AsyncClient, session: str, round_: int, **said: object) -> Response:
+    """The answer to whatever is said of a round."""
+    body = {"round": round_, "worker": "ada"} | said
+    return await client.post(f"/v1/sessions/{session}/observe", json=body)
+
+
+async def status_of(client: AsyncClient, session: str) -> dict[str, Any]:
+    """How a session stands."""
+    answer = await client.get(f"/v1/sessions/{session}")
+    assert answer.status_code == 200, answer.text
+    status: dict[str, Any] = answer.json()
+    return status
+
+
+async def certified(client: AsyncClient, session: str) -> bytes:
+    """The final certificate of a session, which is closed for it."""
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    answer = await client.get(f"/v1/sessions/{session}/certificate")
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+async def evidence_of(client: AsyncClient, pool: str) -> Evidence:
+    """The columns of a pool, as somebody else downloads them."""
+    columns = await client.get(f"/v1/pools/{pool}/columns.npz")
+    return read_archive(io.BytesIO(columns.content))

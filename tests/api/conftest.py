@@ -14,8 +14,9 @@ from httpx import ASGITransport, AsyncClient
 from celeus.main import create_app
 from celeus.operations.certificates.signing_keys import make_key
 from celeus.settings import Settings
+from tests.api.contract import client_with
 from tests.conftest import empty
-from tests.keys import bearer
+from tests.keys import bearer, key_in
 
 
 @pytest.fixture(scope="session")
@@ -94,3 +95,17 @@ async def client(app: FastAPI) -> AsyncIterator[AsyncClient]:
         transport=transport, base_url="http://celeus.test", headers=bearer()
     ) as client:
         yield client
+
+
+@pytest.fixture
+async def ann(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
+    """Somebody whose key only labels."""
+    async with client_with(app, key_in(database_url, "label")) as labeller:
+        yield labeller
+
+
+@pytest.fixture
+async def bob(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
+    """Somebody else whose key only labels."""
+    async with client_with(app, key_in(database_url, "label")) as labeller:
+        yield labeller

@@ -26,6 +26,7 @@ from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
 from tests.api.serving import served
 from tests.clients import serving
+from tests.conftest import Execute
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.pairs import pair
@@ -97,23 +98,6 @@ async def test_a_certificate_follows_its_session_to_the_end(
         report = verify(one, evidence, trusted)
         assert report.valid, report.difference
         assert set(report.unchecked) == missing
-
-
-async def test_nothing_happening_the_bytes_stay_the_same(client: AsyncClient) -> None:
-    pool = await known_pool(client)
-    session = await opened(client, pool)
-    await labelled(client, session, pool, 5)
-    first = await _certificate(client, session)
-    assert await _certificate(client, session) == first
-    address = f"/v1/sessions/{session}/certificate"
-    again = await client.get(address, headers={"If-None-Match": f'"{digest_of(first)}"'})
-    assert (again.status_code, again.content) == (304, b"")
-    await labelled(client, session, pool, 1)
-    assert await _certificate(client, session) != first
-    await _close(client, session)
-    final = await _certificate(client, session)
-    await asyncio.sleep(0.01)
-    assert await _certificate(client, session) == final
 
 
 async def test_a_certificate_is_made_once_for_as_long_as_nothing_happens(
@@ -221,7 +205,7 @@ async def test_reading_a_certificate_or_report_writes_nothing_and_waits_for_nobo
 
 
 async def test_closing_issues_the_final_certificate_and_says_why_not(
-    settings: Settings, database_url: str
+    settings: Settings, database_url: str, execute: Execute
 ) -> None:
     async with serving(settings) as client:
         session = await opened(client, await known_pool(client))
@@ -243,8 +227,7 @@ async def test_closing_issues_the_final_certificate_and_says_why_not(
         assert (refused.status_code, refused.json()["code"]) == (403, "scope_missing")
         read = await client.get(address, headers=reading)
         assert await _issued(client, other) == await _certificate(client, other) == read.content
-    with psycopg.connect(database_url) as db:
-        kept = db.execute("SELECT count(*) FROM certificates WHERE final").fetchone()
+    kept = execute("SELECT count(*) FROM certificates WHERE final").fetchone()
     assert kept == (2,)
 
 
@@ -294,19 +277,18 @@ async def test_anybody_can_compute_the_head_of_the_chain_from_the_ledger(
 
 
 async def test_a_ledger_changed_behind_the_service_is_not_certified(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client)
     session = await opened(client, pool)
     await labelled(client, session, pool, 5)
-    with psycopg.connect(database_url) as db:
-        db.execute('UPDATE events SET detail = \'{"worker": "eve"}\' WHERE sequence = 3')
+    execute('UPDATE events SET detail = \'{"worker": "eve"}\' WHERE sequence = 3')
     answer = await client.get(f"/v1/sessions/{session}/certificate")
     assert (answer.status_code, answer.json()["code"]) == (409, "ledger_broken")
 
 
 async def test_the_seed_of_an_open_session_is_nowhere(
-    client: AsyncClient, database_url: str, caplog: pytest.LogCaptureFixture
+    client: AsyncClient, caplog: pytest.LogCaptureFixture, execute: Execute
 ) -> None:
     caplog.set_level(logging.DEBUG)
     pool = await known_pool(client)
@@ -324,35 +306,13 @@ async def test_the_seed_of_an_open_session_is_nowhere(
     await client.get("/v1/sessions")
     await client.patch(f"/v1/sessions/{session}", json={"state": "paused"})
     await client.get(f"/v1/sessions/{session}/certificate")
-    with psycopg.connect(database_url) as db:
-        seed = db.execute("SELECT seed FROM sessions").fetchall()[0][0]
-        kept = db.execute("SELECT status::text FROM sessions").fetchall()[0][0].encode()
+    seed = execute("SELECT seed FROM sessions").fetchall()[0][0]
+    kept = execute("SELECT status::text FROM sessions").fetchall()[0][0].encode()
     everything = b"".join(answers) + caplog.text.encode() + kept
     spellings = (seed, seed.hex().encode(), base64.b64encode(seed).rstrip(b"="))
     assert not any(spelling in everything for spelling in spellings)
     await _close(client, session)
     assert json.loads(await _certificate(client, session))["seed"] == seed.hex()
-
-
-async def test_certificates_are_for_keys_that_read_in_their_own_project(
-    client: AsyncClient, database_url: str
-) -> None:
-    pool = await known_pool(client)
-    session = await opened(client, pool)
-    await _close(client, session)
-    await _certificate(client, session)
-    address = f"/v1/sessions/{session}/certificate"
-    blind = await client.get(address, headers=bearer(key_in(database_url, "label")))
-    assert (blind.status_code, blind.json()["code"]) == (403, "scope_missing")
-    other = bearer(key_in(database_url, "admin", project="other"))
-    foreign = await client.get(address, headers=other)
-    assert (foreign.status_code, foreign.json()["code"]) == (404, "session_not_found")
-    nobody = await client.get(address, headers={"Authorization": ""})
-    assert nobody.status_code == 401
-    missing = await client.get("/v1/sessions/ses_" + "0" * 32 + "/certificate")
-    assert missing.status_code == 404
-    anybody = bearer(key_in(database_url, "label", project="other"))
-    assert (await client.get("/v1/certificates/key", headers=anybody)).status_code == 200
 
 
 async def test_without_a_signing_key_nothing_is_certified(settings: Settings) -> None:
@@ -467,21 +427,6 @@ async def test_what_is_no_certificate_and_no_form_is_refused_by_name(
         for parts in ({"content": body, "headers": JSON}, {"files": {"certificate": file}}):
             answer = await _verified(other, **parts)
             assert (answer.status_code, answer.json()["code"]) == (413, "upload_too_large")
-
-
-async def test_one_certificate_is_verified_at_a_time(
-    client: AsyncClient, final: tuple[bytes, Path]
-) -> None:
-    body, _ = final
-    answers = await asyncio.gather(
-        *(_verified(client, content=body, headers=JSON) for _ in range(4))
-    )
-    told = sorted(answer.status_code for answer in answers)
-    assert told == [200, 503, 503, 503]
-    refused = next(answer for answer in answers if answer.status_code == 503)
-    assert refused.json()["code"] == "verification_busy"
-    assert int(refused.headers["retry-after"]) >= 1
-    assert (await _verified(client, content=body, headers=JSON)).status_code == 200
 
 
 async def test_a_key_has_one_verification_from_its_upload_on(

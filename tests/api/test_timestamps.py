@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from httpx import AsyncClient
 
@@ -17,6 +16,7 @@ from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.signing_keys import key_of_folder
 from celeus.settings import Settings
 from tests.clients import serving
+from tests.conftest import Execute
 from tests.factories import known_pool, labelled, opened
 from tests.servers import free_port
 from tests.timestamps import Authority, answering
@@ -135,7 +135,7 @@ async def saying(answer: bytes) -> AsyncIterator[str]:
     ],
 )
 async def test_what_is_no_stamp_is_not_kept(
-    settings: Settings, caplog: pytest.LogCaptureFixture, database_url: str, answer: bytes
+    settings: Settings, caplog: pytest.LogCaptureFixture, answer: bytes, execute: Execute
 ) -> None:
     async def is_told() -> bool:
         return "no time stamp of ses_" in caplog.text
@@ -146,6 +146,5 @@ async def test_what_is_no_stamp_is_not_kept(
             await until(is_told)
             assert "timestamp" not in json.loads(await certificate(client, session))
     rows: list[Any] = []
-    with psycopg.connect(database_url) as db:
-        rows = db.execute("SELECT stamp FROM sessions").fetchall()
+    rows = execute("SELECT stamp FROM sessions").fetchall()
     assert rows == [(None,)]

@@ -41,14 +41,6 @@ async def told(session: AsyncSession) -> list[float | None]:
     return [one.loss async for one in session.ledger() if one.kind == "observation"]
 
 
-async def test_items_are_judged_one_after_the_other(session: AsyncSession) -> None:
-    async for item in session.draws():
-        item.observe(loss(item))
-    status = await session.status()
-    assert status.stopped
-    assert len(await told(session)) == status.rounds.judged
-
-
 async def test_an_empty_name_is_no_name_and_two_tasks_judge_under_two(
     session: AsyncSession,
 ) -> None:
@@ -80,14 +72,6 @@ async def test_functions_and_coroutines_judge(session: AsyncSession) -> None:
     assert done.state in {"target_reached", "exhausted"}
 
 
-async def test_the_status_is_seen_after_every_label(session: AsyncSession) -> None:
-    seen: list[int] = []
-    done = await session.judge(loss, seen=lambda status: seen.append(status.rounds.judged))
-    assert len(seen) == max(seen) == done.labels
-    # Labels that came at once are committed at once: each is seen with the others
-    assert all(judged >= place for place, judged in enumerate(sorted(seen), start=1))
-
-
 async def test_batches_are_judged(session: AsyncSession) -> None:
     async def verdicts(items: Sequence[Turn]) -> list[float]:
         return [loss(item) for item in items]
@@ -116,14 +100,3 @@ async def test_lists_and_refusals_are_the_same(client: AsyncClient, session: Asy
     assert (await client.seal_pool(opened)).items == (await client.pool(opened.id)).items == 5
     known = await client.request("GET", "/v1/pools", limit=1)
     assert len(known["data"]) == 1
-
-
-async def test_a_session_and_its_pool_are_deleted(
-    client: AsyncClient, session: AsyncSession
-) -> None:
-    await session.change(archived=True)
-    stone = await session.delete()
-    assert [one async for one in client.tombstones(stone.pool_id)] == [stone]
-    await client.request("PATCH", f"/v1/pools/{stone.pool_id}", {"archived": True})
-    await client.delete_pool(stone.pool_id)
-    assert [one async for one in client.pools()] == []

@@ -17,7 +17,6 @@ from tests.client.pools import Counting, Exam
 from tests.keys import ADMIN, key_in
 from tests.pairs import body_of
 from tests.servers import Service
-from tests.tabled import sheet_body
 
 
 def told(session: celeus.Session) -> dict[int, float | None]:
@@ -28,13 +27,6 @@ def told(session: celeus.Session) -> dict[int, float | None]:
     losses = {items[one.round]: one.loss for one in seen}
     assert len(losses) == len(seen)
     return {place: loss for place, loss in losses.items() if place is not None}
-
-
-def test_an_empty_name_is_no_name(session: celeus.Session, known: Exam) -> None:
-    """As from a variable of the environment that is not set."""
-    for item in session.draws(worker=""):
-        item.observe(known(item))
-    assert session.status().stopped
 
 
 def test_a_label_takes_one_request(service: Service, known: Exam) -> None:
@@ -49,15 +41,6 @@ def test_a_label_takes_one_request(service: Service, known: Exam) -> None:
     labels = session_labels = transport.sent["POST observe"]
     assert session_labels == labels > 10
     assert transport.sent.total() == labels + 3, "the version, the opening, and the first item"
-
-
-def test_the_interval_holds_what_was_said(session: celeus.Session, known: Exam) -> None:
-    for item in session.draws():
-        item.observe(known(item))
-    status = session.status()
-    assert status.state in {"target_reached", "exhausted"}
-    assert told(session).items() <= dict(enumerate(known.losses)).items()
-    assert len(told(session)) == status.rounds.judged
 
 
 def test_threads_judge_nothing_twice(session: celeus.Session, known: Exam) -> None:
@@ -220,20 +203,6 @@ def test_both_bad_is_kept_apart_from_a_tie(client: Client) -> None:
     session.amend(judged.round, "both are poor", preference="both_bad")
 
 
-def test_somebody_who_was_faster_is_counted(session: celeus.Session, known: Exam) -> None:
-    first = True
-    overtaken = 0
-    for item in session.draws("ada"):
-        if first:
-            body = {"round": item.round, "loss": 1 - known(item), "worker": "bob"}
-            session.client.request("POST", f"/v1/sessions/{session.id}/observe", body)
-        first = False
-        item.observe(known(item))
-        overtaken += 1
-    losses = told(session)
-    assert len(losses) == overtaken
-
-
 def test_a_batch_of_which_one_was_judged_keeps_the_others(
     session: celeus.Session, known: Exam
 ) -> None:
@@ -265,39 +234,6 @@ def test_what_one_passes_on_another_judges(session: celeus.Session, known: Exam)
     bob.close()
     assert told(session) == {one.index: known(one) for one in (first, second)}
     assert [one.comment for one in session.comments()] == ["hard to read"]
-
-
-def test_what_is_passed_on_comes_back_where_nothing_else_is_left(
-    client: Client, known: Exam
-) -> None:
-    session = client.open_session(known.pool, budget=2)
-    seen: list[int] = []
-    for item in session.draws("ada"):
-        seen.append(item.round)
-        if seen.count(item.round) == 1:
-            item.pass_on()
-        else:
-            item.observe(known(item))
-    assert sorted(seen) == sorted([*set(seen)] * 2)
-    assert session.status().rounds.judged == 2
-
-
-def test_a_blind_key_passes_on_what_a_batch_holds(
-    service: Service, database_url: str, known: Exam
-) -> None:
-    with Client(service.url, ADMIN) as client:
-        session = client.open_session(known.pool, budget=6).id
-    passed: set[int] = set()
-    with Client(service.url, key_in(database_url, "label")) as client:
-        for item in client.session(session).draws("ada"):
-            if len(passed) < 3 and item.index not in passed:
-                passed.add(item.index)
-                item.pass_on()
-            else:
-                item.observe(known(item))
-    with Client(service.url, ADMIN) as client:
-        assert len(passed) == 3
-        assert passed < told(client.session(session)).keys()
 
 
 def test_a_session_that_is_closed_or_paused_ends_the_loop(
@@ -369,17 +305,6 @@ def test_two_systems_are_compared(client: Client, judged: str) -> None:
     assert verdict.answer != "undecided"
 
 
-def test_metrics_are_judged_by_name(client: Client) -> None:
-    body, losses = sheet_body(60)
-    pool = client.create_pool("sheet", body["items"], metrics=body["metrics"])
-    session = client.open_session(pool, precision={"faithful": 0.3, "stars": None})
-    session.judge(lambda item: losses[item.index], concurrency=2)
-    table = session.status().table
-    assert table is not None
-    assert table["met"] == 1
-    assert "faithful" in str(table["metrics"])
-
-
 def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> None:
     panel = ["ada", "ben"]
     session = client.open_session(
@@ -397,11 +322,6 @@ def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> 
         assert [sorted(map(str, one)) for one in threads.map(rate, panel)] == [list("111222")] * 2
     status = session.status()
     assert (status.rounds.judged, status.raters and status.raters["judgements"]) == (3, 12)
-
-
-def test_a_verdict_of_a_word_says_which_side(session: celeus.Session) -> None:
-    with pytest.raises(Refusal, match="must be a loss as a number from 0 to 1, and is"):
-        session.judge(lambda _: "a", concurrency=1)
 
 
 @pytest.mark.parametrize("loss", [float("nan"), "often", object()])

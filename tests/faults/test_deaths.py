@@ -29,9 +29,6 @@ TRIES = 20 if NIGHTLY else 1
 FIRST_START_SECONDS = 6.0
 """About how long a first start takes."""
 MOST_SECONDS = 60.0
-NEXT_START_SECONDS = 10.0
-"""What a start after a kill may take on a machine that is not busy; told, and not asserted."""
-
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/environ").exists(), reason="only Linux tells what belongs to whom"
 )

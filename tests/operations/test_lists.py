@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from uuid import UUID
 
 import pytest
 from sqlalchemy import text
@@ -10,14 +9,13 @@ from uuid_utils.compat import uuid7
 
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
-from celeus.core.pools.losses import LossScale
 from celeus.operations.insights.session_lists import Filter, list_sessions
 from celeus.operations.pools import pools
-from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
 from celeus.operations.sessions.labelling.task import list_tasks
 from celeus.operations.sessions.sessions import Opening, open_session
 from celeus.settings import Settings
+from tests.operations.opened import sealed
 
 OTHERS = 3_000
 OFTEN = 12
@@ -28,14 +26,14 @@ OFTEN = 12
 async def context(database_url: str) -> AsyncIterator[Context]:
     """A context with one connection, so that what it prepares is seen."""
     settings = Settings(database_url=database_url, database_pool_size=1)
-    async with open_context(settings) as opened:
-        await opened.deliveries.close()
-        yield opened
+    async with open_context(settings) as context:
+        await context.deliveries.close()
+        yield context
 
 
 async def test_a_small_project_is_listed_without_reading_a_large_one(context: Context) -> None:
     """Its sessions are the oldest: a plan by the newest first would meet all others before them."""
-    small, large = await _pool(context), uuid7()
+    small, large = await sealed(context, 10), uuid7()
     session = await open_session(context, Opening(small, SessionRequest(Claim(precision=0.2))))
     async with context.transaction() as db:
         await db.execute(text("INSERT INTO projects VALUES (:large, 'large')"), {"large": large})
@@ -51,14 +49,6 @@ async def test_a_small_project_is_listed_without_reading_a_large_one(context: Co
     async with context.transaction() as db:
         prepared = (await db.execute(_PREPARED)).scalars().all()
     assert not prepared
-
-
-async def _pool(context: Context) -> UUID:
-    scale = LossScale.of("zero_one", None, None)
-    items: list[object] = [{"id": str(number), "surrogate": 0.5} for number in range(10)]
-    rows = (list(range(1, 11)), items)
-    made = await pools.create_pool(context, NewPool("small", scale, rows, sealed=True))
-    return made.pool_id
 
 
 _COPIES = text(

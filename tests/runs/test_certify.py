@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -186,14 +186,6 @@ def test_other_settings_are_another_session(folder: Path) -> None:
     assert len(list((folder / ".celeus").iterdir())) == 2
 
 
-def test_without_a_judge_the_session_asks() -> None:
-    items, losses = exam()
-    session = celeus.certify(items, None, precision=0.3, file="exam.celeus")
-    for item in session.draws():
-        item.observe(np.float64(losses[item.id]))
-    assert session.status().state == "target_reached"
-
-
 def test_a_notebook_may_run_its_cell_again() -> None:
     items, losses = exam()
     first = celeus.certify(items, lambda item: losses[item.id], precision=0.3)
@@ -259,29 +251,6 @@ def test_a_function_that_returned_losses_is_another_judge_once_it_returns_scores
     assert scores.against(str(scores)).verdict == "same"
 
 
-def test_compare_and_best_take_the_score_that_is_named() -> None:
-    def accuracy(item: celeus.Turn) -> dict[str, float]:
-        assert item.left is not None
-        assert item.right is not None
-        sides = {"left": item.left, "right": item.right}
-        return {side: float(str(text).startswith("good")) for side, text in sides.items()}
-
-    score: tuple[str, Literal["higher", "lower"]] = ("accuracy", "higher")
-    good, bad = answers("good"), answers("bad")
-    session = celeus.compare(good, bad, accuracy, margin=0.1, loss="zero_one", score=score)
-    verdict = session.status().verdict
-    assert verdict is not None
-    assert verdict.answer == "a_at_least_as_good"
-    race = celeus.best(
-        {"new": good, "old": bad},
-        lambda item: [str(text).startswith("good") for text in item.answers],
-        score=score,
-    )
-    assert race.status().raw["best"]["winner"] == "new"
-    with pytest.raises(celeus.Refusal, match="A preference has no score"):
-        celeus.compare(good, bad, by_word, margin=0.1, score=score)
-
-
 def answers(word: str) -> dict[str, str]:
     return {f"q{at}": f"{word if at % 3 else 'same'} {at}" for at in range(300)}
 
@@ -313,16 +282,6 @@ def test_two_systems_are_compared_by_preference(folder: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
-def test_the_judge_of_several_systems_gets_the_answers_that_were_put_in() -> None:
-    right, wrong = ({f"q{at}": f"{word} {at}" for at in range(60)} for word in ("yes", "no"))
-
-    def judge(item: celeus.Turn) -> list[float]:
-        return [float(answer != f"yes {item.id[1:]}") for answer in item.answers]
-
-    status = celeus.best({"new": right, "old": wrong}, judge).status()
-    assert status.raw["best"]["winner"] == "new"
-
-
 def test_the_judge_of_two_systems_gets_the_answers_that_were_put_in() -> None:
     def judge(item: celeus.Turn) -> str:
         right = {"good": 1, "bad": 2, "same": 3}
@@ -352,20 +311,6 @@ def test_equal_answers_are_judged_where_nobody_says_that_the_text_decides() -> N
     assert len(asked) == 10
 
 
-@pytest.mark.parametrize("loss", ["zero_one", (0.0, 1.0)])
-def test_two_systems_are_compared_by_their_losses(loss: str | tuple[float, float]) -> None:
-    def judge(item: celeus.Turn) -> dict[str, float]:
-        shown = {"left": item.left, "right": item.right}
-        return {
-            side: float(str(one and one.answer).startswith("bad")) for side, one in shown.items()
-        }
-
-    session = celeus.compare(answers("good"), answers("bad"), judge, margin=0.05, loss=loss)
-    verdict = session.status().verdict
-    assert verdict is not None
-    assert verdict.answer == "a_at_least_as_good"
-
-
 def accuracy(answer: Any) -> float:  # noqa: ANN401 -- an answer of a system
     return float(not str(answer.answer).startswith("bad"))
 
@@ -391,7 +336,7 @@ def test_a_comparison_speaks_of_the_score_that_is_named() -> None:
 def test_the_best_is_sought_by_the_score_that_is_named() -> None:
     session = celeus.best(
         {"new": answers("good"), "old": answers("bad")},
-        lambda item: [accuracy(answer) for answer in item.answers or ()],
+        lambda item: [answer != "" and accuracy(answer) == 1.0 for answer in item.answers],
         score=("accuracy", "higher"),
     )
     best = session.status().best
@@ -521,13 +466,6 @@ def test_all_is_judged_only_where_somebody_says_so(folder: Path) -> None:
     assert status.rounds.judged == 20
 
 
-def test_items_may_lie_in_a_file(folder: Path) -> None:
-    items, losses = exam()
-    (folder / "exam.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in items))
-    session = celeus.certify("exam.jsonl", lambda item: losses[item.id], precision=0.3)
-    assert session.status().items == ITEMS
-
-
 def test_a_file_of_items_is_cut_into_lines_at_line_feeds_alone(folder: Path) -> None:
     text = "a line\u2028another\x85and\x0bmore"
     rows = [{"id": f"q{at}", "payload": text} for at in range(20)]
@@ -545,12 +483,6 @@ def test_numbers_may_be_those_of_numpy() -> None:
     settings: dict[str, Any] = {"precision": np.float32(0.25), "budget": np.int64(9)}
     session = celeus.certify(items, lambda item: losses[item.id], **settings)
     assert session.status().rounds.judged == 9
-
-
-@pytest.mark.parametrize("loss", [float("nan"), np.array([1.0, 0.0]), {1.0}, 1j])
-def test_a_loss_that_is_no_number_is_refused_with_the_name_of_its_item(loss: object) -> None:
-    with pytest.raises(celeus.Refusal, match="a loss of 'q0' must be a finite number"):
-        celeus.certify([{"id": "q0"}], lambda _: loss, budget="all")
 
 
 def test_a_key_that_is_none_is_refused_before_anything_is_judged(folder: Path) -> None:

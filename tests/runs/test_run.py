@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ from celeus.core.certificate.verify import verify
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.systems import Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.core.session.outcome import Judgement
 from celeus.errors import InvalidValue, LedgerBroken, ObservationConflict, SessionClosed
+from celeus.runs.fair_lock import FairLock
 from celeus.runs.run import Run
 from tests.faults.disks import small_disk
 
@@ -276,40 +277,6 @@ def test_another_judgement_of_a_round_is_a_conflict_and_nothing_is_kept(run: Run
     assert run.status()["sequence"] == before
 
 
-def test_workers_hold_different_items(run: Run) -> None:
-    held = [run.next(worker, 3)["draws"] for worker in ("ada", "bob", "ada")]
-    rounds = [[draw["round"] for draw in draws] for draws in held]
-    assert rounds == [[1, 2, 3], [4, 5, 6], [1, 2, 3]]
-
-
-def test_two_systems_are_shown_on_the_sides_that_were_drawn(tmp_path: Path) -> None:
-    systems = Systems.of(("new", "old"), ("preference", None, None), "exact")
-    form = PoolForm("duel", systems.scale, systems)
-    rows = [
-        {
-            "id": f"q{at}",
-            "payload": {"question": at},
-            "a": {"answer": f"new {at}"},
-            "b": {"answer": f"old {at if at % 3 else f'new {at}'}"},
-        }
-        for at in range(120)
-    ]
-    request = SessionRequest(Claim(precision=0.4))
-    with Run.open(tmp_path / "duel.celeus", form, rows, request) as run:
-        answer = run.next("ada", 1)
-        sides = set()
-        while answer["draws"]:
-            draw = answer["draws"][0]
-            left = draw["left"]["answer"].startswith("new")
-            sides.add(left)
-            told = Judgement(draw["round"], preference="left" if left else "right")
-            answer = run.observe("ada", [told], 1)
-        assert sides == {True, False}
-        run.close()
-        assert run.status()["upper"] < 0
-        assert verify(run.certificate(KEY), evidence(run)).valid
-
-
 def test_a_file_of_another_version_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "later.celeus"
     Run.open(path, FORM, ROWS, ASKED).close_file()
@@ -398,3 +365,26 @@ def test_a_disk_that_is_full_and_has_room_again() -> None:
         assert session.status().rounds.judged in {len(judged), len(judged) - 1}
         assert before < len(judged)
         session.client.close()
+
+
+def test_who_asks_again_at_once_waits_for_the_others() -> None:
+    lock, order = FairLock(), list[str]()
+    waiting = threading.Barrier(2)
+
+    def other() -> None:
+        waiting.wait()
+        with lock:
+            order.append("other")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with lock:
+        waiting.wait()
+        while len(lock._queue) < 2:
+            threading.Event().wait(0.001)
+    with lock:
+        order.append("again")
+    thread.join()
+    assert order == ["other", "again"]
+    with lock:
+        order.append("free")

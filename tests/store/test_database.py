@@ -16,8 +16,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.errors import Busy, DatabaseUnavailable, InvalidValue
 from celeus.store.database import Database, async_url, plain_url, raw_connection
-from celeus.store.tables import pools, projects
-from tests.servers import free_port, running_postgres
+from celeus.store.tables import projects
+from tests.servers import free_port
 
 
 @pytest.fixture
@@ -44,9 +44,11 @@ def test_another_database_is_refused(url: str) -> None:
         Database.connect(url)
 
 
-async def _add(database: Database, project: uuid.UUID) -> None:
+async def run(database: Database, *statements: str) -> None:
+    """Run statements in a transaction of their own."""
     async with database.transaction() as db:
-        await db.execute(insert(projects).values(project_id=project, name=str(project)))
+        for statement in statements:
+            await db.execute(text(statement))
 
 
 async def _names(database: Database) -> set[uuid.UUID]:
@@ -60,16 +62,6 @@ async def test_a_statement_that_fails_does_not_tell_what_it_was_given(database: 
             await db.execute(text("SELECT 1 / 0, CAST(:seed AS text)"), {"seed": "5eed"})
     assert "division by zero" in str(failed.value)
     assert "5eed" not in str(failed.value)
-
-
-async def test_a_transaction_commits_when_its_block_ends(database: Database) -> None:
-    project = uuid.uuid4()
-    try:
-        await _add(database, project)
-        assert project in await _names(database)
-    finally:
-        async with database.transaction() as db:
-            await db.execute(projects.delete().where(projects.c.project_id == project))
 
 
 async def test_a_transaction_rolls_back_when_its_block_raises(database: Database) -> None:
@@ -180,16 +172,11 @@ async def test_a_pooler_finds_nothing_left_on_a_connection(database_url: str) ->
 
 
 async def test_a_lock_that_is_not_given_in_time_is_refused_as_busy(impatient: Database) -> None:
-    lock = text("SELECT pg_advisory_xact_lock(1)")
-
-    async def wait_for_it() -> None:
-        async with impatient.transaction() as db:
-            await db.execute(lock)
-
+    lock = "SELECT pg_advisory_xact_lock(1)"
     async with impatient.transaction() as db:
-        await db.execute(lock)
+        await db.execute(text(lock))
         with pytest.raises(Busy):
-            await wait_for_it()
+            await run(impatient, lock)
 
 
 async def test_one_connection_too_many_is_refused_as_unavailable(impatient: Database) -> None:
@@ -201,67 +188,40 @@ async def test_a_statement_that_takes_too_long_is_refused_as_unavailable(
     impatient: Database,
 ) -> None:
     with pytest.raises(DatabaseUnavailable):
-        await _sleep(impatient, seconds=5)
+        await run(impatient, "SELECT pg_sleep(5)")
     assert await impatient.reachable()
-
-
-async def _sleep(database: Database, seconds: float) -> None:
-    async with database.transaction() as db:
-        await db.execute(text("SELECT pg_sleep(:seconds)"), {"seconds": seconds})
 
 
 async def test_a_wrong_statement_stays_an_error_of_ours(database: Database) -> None:
     with pytest.raises(exc.ProgrammingError):
-        await _select_nonsense(database)
-
-
-async def _select_nonsense(database: Database) -> None:
-    async with database.transaction() as db:
-        await db.execute(text("SELECT nonsense"))
+        await run(database, "SELECT nonsense")
 
 
 async def test_a_broken_constraint_passes_to_the_operation(database: Database) -> None:
     with pytest.raises(exc.IntegrityError):
-        await _insert_empty_scale(database)
-
-
-async def _insert_empty_scale(database: Database) -> None:
-    async with database.transaction() as db:
-        await db.execute(
-            insert(pools).values(
-                pool_id=uuid.uuid4(), name="p", loss_kind="bounded", loss_lower=1.0, loss_upper=1.0
-            )
+        await run(
+            database,
+            "INSERT INTO pools (pool_id, name, loss_kind, loss_lower, loss_upper)"
+            " VALUES (gen_random_uuid(), 'p', 'bounded', 1, 1)",
         )
 
 
 async def test_idle_connections_the_server_closed_are_replaced_unseen(database: Database) -> None:
-    await asyncio.gather(*[_sleep(database, seconds=0.05) for _ in range(4)])
-    await _close_all_connections(database)
+    await asyncio.gather(*[run(database, "SELECT pg_sleep(0.05)") for _ in range(4)])
+    await run(
+        database,
+        "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
+        " WHERE application_name = 'celeus' AND pid <> pg_backend_pid()",
+    )
     assert await _names(database)
-
-
-async def _close_all_connections(database: Database) -> None:
-    async with database.transaction() as db:
-        await db.execute(
-            text(
-                "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity"
-                " WHERE application_name = 'celeus' AND pid <> pg_backend_pid()"
-            )
-        )
 
 
 async def test_a_connection_lost_inside_a_transaction_is_refused_as_unavailable(
     database: Database,
 ) -> None:
     with pytest.raises(DatabaseUnavailable):
-        await _end_itself(database)
+        await run(database, "SELECT pg_terminate_backend(pg_backend_pid())", "SELECT 1")
     assert await database.reachable()
-
-
-async def _end_itself(database: Database) -> None:
-    async with database.transaction() as db:
-        await db.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-        await db.execute(text("SELECT 1"))
 
 
 async def test_whatever_the_driver_says_of_a_lost_connection_it_is_unavailable(
@@ -403,15 +363,6 @@ async def test_a_database_that_is_gone_is_unavailable_and_comes_back() -> None:
     assert not await nowhere.reachable()
     assert not await nowhere.at_head()
     await nowhere.close()
-
-
-async def test_a_server_that_stops_is_unavailable() -> None:
-    with running_postgres() as url:
-        database = Database.connect(url)
-        assert await database.reachable()
-        assert await database.at_head()
-    assert not await database.reachable()
-    await database.close()
 
 
 async def test_a_connection_is_not_used_again_after_a_cancelled_transaction(

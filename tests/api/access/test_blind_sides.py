@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import AsyncClient, Response
@@ -20,6 +19,7 @@ from httpx import AsyncClient, Response
 from celeus.operations.sessions.blinding import RoundNumbers
 from tests.api.access.test_blindness import members
 from tests.api.contract import MISSING, ROUTES, client_with
+from tests.conftest import Execute
 from tests.factories import drawn
 from tests.keys import key_in
 from tests.pairs import A, B, body_of, exchanged
@@ -239,15 +239,13 @@ async def test_what_a_labeller_says_of_a_side_is_turned_back(mirror: Mirror) -> 
 
 
 async def test_everybody_who_is_asked_a_round_sees_the_same(
-    mirror: Mirror, app: FastAPI, database_url: str
+    mirror: Mirror, execute: Execute, ann: AsyncClient
 ) -> None:
     session = mirror.sessions[0]
     path = f"/v1/sessions/{session}/next"
     first = (await mirror.eve.post(path, json={"worker": "eve"})).json()["draws"][0]
-    with psycopg.connect(database_url) as db:
-        db.execute("UPDATE leases SET expires_at = now() - interval '1 second'")
-    async with client_with(app, key_in(database_url, "label")) as bob:
-        second = (await bob.post(path, json={"worker": "bob"})).json()["draws"][0]
+    execute("UPDATE leases SET expires_at = now() - interval '1 second'")
+    second = (await ann.post(path, json={"worker": "ann"})).json()["draws"][0]
     assert {name: first[name] for name in ("round", "item", "left", "right")} == {
         name: second[name] for name in ("round", "item", "left", "right")
     }

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
 from tests.api.contract import MISSING, ROUTES, client_with
-from tests.factories import drawn, judged, known_pool, labelled, opened
+from tests.factories import drawn, judged, known_pool, labelled, opened, sealed
 from tests.keys import key_in
 
 BLIND_TO = {
@@ -55,36 +55,35 @@ def assert_blind(answer: Response, secret: list[float]) -> None:
 
 
 async def test_a_labeller_reads_no_interval_by_any_route(
-    client: AsyncClient, app: FastAPI, database_url: str
+    client: AsyncClient, ann: AsyncClient
 ) -> None:
     # No item has the budget's number
     pool = await known_pool(client, BUDGET)
     session = await opened(client, pool, precision=PRECISION, budget=BUDGET)
     ids = MISSING | {"pool_id": pool.id, "session_id": session}
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        offer = await drawn(labeller, session, 3)
-        for draw in offer["draws"]:
-            observed = await judged(labeller, session, pool, draw, next=3)
-            assert observed["session"] == {"id": session, "state": "active"}
-        seen = (await client.get(f"/v1/sessions/{session}")).json()
-        numbers = [seen["estimate"], seen["upper"], seen["width"], PRECISION, BUDGET]
-        # An end of the scale is no news, and 1 stands in every refusal of a round
-        secret = [number for number in numbers if number not in {0.0, 1.0}]
-        for route in ROUTES:
-            answers = [await route.ask(labeller, ids)]
-            if "{session_id}" in route.path:
-                told = {"params": {"limit": 5}, "headers": {"If-None-Match": "*"}}
-                answers.append(await route.ask(labeller, ids, **told))
-            allowed = route.opens_to({"label"})
-            assert (answers[0].status_code == 403) == (not allowed), route.path
-            # A parameter that the route does not have is refused before the scope is looked at
-            assert allowed or {answer.status_code for answer in answers} <= {403, 422}, route.path
-            for answer in answers:
-                if route.path not in OF_WHAT_IS_SENT:
-                    assert_blind(answer, secret)
-        for answer in [answer async for answer in _refused(labeller, session)]:
-            assert answer.status_code >= 400
-            assert_blind(answer, secret)
+    offer = await drawn(ann, session, 3)
+    for draw in offer["draws"]:
+        observed = await judged(ann, session, pool, draw, next=3)
+        assert observed["session"] == {"id": session, "state": "active"}
+    seen = (await client.get(f"/v1/sessions/{session}")).json()
+    numbers = [seen["estimate"], seen["upper"], seen["width"], PRECISION, BUDGET]
+    # An end of the scale is no news, and 1 stands in every refusal of a round
+    secret = [number for number in numbers if number not in {0.0, 1.0}]
+    for route in ROUTES:
+        answers = [await route.ask(ann, ids)]
+        if "{session_id}" in route.path:
+            told = {"params": {"limit": 5}, "headers": {"If-None-Match": "*"}}
+            answers.append(await route.ask(ann, ids, **told))
+        allowed = route.opens_to({"label"})
+        assert (answers[0].status_code == 403) == (not allowed), route.path
+        # A parameter that the route does not have is refused before the scope is looked at
+        assert allowed or {answer.status_code for answer in answers} <= {403, 422}, route.path
+        for answer in answers:
+            if route.path not in OF_WHAT_IS_SENT:
+                assert_blind(answer, secret)
+    for answer in [answer async for answer in _refused(ann, session)]:
+        assert answer.status_code >= 400
+        assert_blind(answer, secret)
 
 
 async def _refused(labeller: AsyncClient, session: str) -> AsyncIterator[Response]:
@@ -108,25 +107,24 @@ async def _refused(labeller: AsyncClient, session: str) -> AsyncIterator[Respons
 
 
 async def test_a_labeller_sees_that_it_is_over_and_not_how(
-    client: AsyncClient, app: FastAPI, database_url: str
+    client: AsyncClient, ann: AsyncClient
 ) -> None:
     pool = await known_pool(client, 40)
     session = await opened(client, pool, budget=5)
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        await labelled(labeller, session, pool, 3)
-        answer = await drawn(labeller, session, 2)
-        listed = [
-            {"round": draw["round"], "loss": pool.losses[draw["item"]["index"]]}
-            for draw in answer["draws"]
-        ]
-        told = {"observations": listed, "worker": "ada", "next": 1}
-        last = await labeller.post(f"/v1/sessions/{session}/observe", json=told)
-        assert last.json()["session"] == {"id": session, "state": "budget_spent"}
-        await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-        refused = await labeller.post(f"/v1/sessions/{session}/observe", json=told)
-        assert refused.json()["session"] == {"id": session, "state": "closed"}
-        late = {"round": listed[0]["round"], "loss": 1 - listed[0]["loss"], "worker": "ada"}
-        conflict = await labeller.post(f"/v1/sessions/{session}/observe", json=late)
+    await labelled(ann, session, pool, 3)
+    answer = await drawn(ann, session, 2)
+    listed = [
+        {"round": draw["round"], "loss": pool.losses[draw["item"]["index"]]}
+        for draw in answer["draws"]
+    ]
+    told = {"observations": listed, "worker": "ada", "next": 1}
+    last = await ann.post(f"/v1/sessions/{session}/observe", json=told)
+    assert last.json()["session"] == {"id": session, "state": "budget_spent"}
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    refused = await ann.post(f"/v1/sessions/{session}/observe", json=told)
+    assert refused.json()["session"] == {"id": session, "state": "closed"}
+    late = {"round": listed[0]["round"], "loss": 1 - listed[0]["loss"], "worker": "ada"}
+    conflict = await ann.post(f"/v1/sessions/{session}/observe", json=late)
     for answered in (last, refused, conflict):
         assert_blind(answered, [])
 
@@ -138,10 +136,7 @@ async def test_what_is_stated_of_an_item_is_not_told_by_contradicting_it(
     probs, upper = [0.34567, 0.65433], 0.71234
     items = [{"id": f"i{n}", "target_probs": probs, "loss_upper": upper} for n in range(3)]
     loss = {"kind": "cross_entropy", "upper": 5.0}
-    body = {"name": "bounded", "loss": loss, "items": items, "sealed": True}
-    pool = await client.post("/v1/pools", json=body)
-    assert pool.status_code == 201, pool.text
-    session = (await client.post("/v1/sessions", json={"pool_id": pool.json()["id"]})).json()["id"]
+    session = await opened(client, await sealed(client, items, loss=loss))
     token = key_in(database_url, "label")
     async with client_with(app, token) as labeller:
         [draw] = (await drawn(labeller, session))["draws"]

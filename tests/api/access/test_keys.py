@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +17,7 @@ from celeus.api.wire.connections import OPEN
 from celeus.main import PAGES, create_app
 from celeus.settings import Settings
 from tests.api.contract import CLOSED, MISSING, ROUTES, Route, client_with, every
+from tests.conftest import Execute
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import ADMIN, bearer, key_in
 
@@ -152,15 +153,6 @@ async def test_a_route_opens_to_the_scopes_it_names_and_to_no_other(
             assert (route.needed or set()) & {answer.json()["rule"].rpartition(" ")[2]}, scope
 
 
-async def test_scopes_add_up(app: FastAPI, database_url: str) -> None:
-    async with client_with(app, key_in(database_url, "manage", "label")) as client:
-        pool = await known_pool(client, 30)
-        session = await opened(client, pool)
-        draw = (await drawn(client, session))["draws"][0]
-        answer = await judged(client, session, pool, draw)
-    assert "estimate" in answer["session"], "manage reads, hence it is not blind"
-
-
 async def test_a_request_repeated_with_another_key_is_a_repeated_request(
     client: AsyncClient, app: FastAPI, database_url: str
 ) -> None:
@@ -216,7 +208,7 @@ async def test_the_last_use_is_noted_to_the_minute(database_url: str) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, 1.0])
 async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
-    seconds: float, database_url: str
+    seconds: float, database_url: str, execute: Execute
 ) -> None:
     token = key_in(database_url, "read")
     app = create_app(Settings(database_url=database_url, key_cache_seconds=seconds))
@@ -236,22 +228,9 @@ async def test_a_key_revoked_while_in_use_ends_within_the_time_it_is_remembered(
     async with app.router.lifespan_context(app), client_with(app, token) as client:
         users = [asyncio.create_task(use(client)) for _ in range(4)]
         await used.wait()
-        with psycopg.connect(database_url) as db:
-            ending = "UPDATE keys SET revoked_at = now() WHERE key_id = %s"
-            db.execute(ending, [token.split("_")[1]])
+        ending = "UPDATE keys SET revoked_at = now() WHERE key_id = %s"
+        execute(ending, [token.split("_")[1]])
         ended_at = time.monotonic()
         for last, status in await asyncio.gather(*users):
             assert status == 401
             assert last <= ended_at + seconds
-
-
-@pytest.mark.own_app
-async def test_a_database_older_than_keys_is_behind(
-    client: AsyncClient, alter: Callable[[str], Awaitable[object]]
-) -> None:
-    await alter("ALTER TABLE keys RENAME TO no_keys")
-    try:
-        answer = await client.get("/v1/pools")
-    finally:
-        await alter("ALTER TABLE no_keys RENAME TO keys")
-    assert (answer.status_code, answer.json()["code"]) == (503, "schema_behind")

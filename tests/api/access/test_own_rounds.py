@@ -1,36 +1,21 @@
 """A label key sees and touches the rounds that were handed to it, and no others."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import psycopg
 import pytest
-from fastapi import FastAPI
 from httpx import AsyncClient, Response
 
 from celeus.operations.sessions.blinding import RoundNumbers
 from celeus.settings import Settings
-from tests.api.contract import client_with
-from tests.factories import drawn, known_pool, opened
-from tests.keys import key_in
+from tests.conftest import Execute
+from tests.factories import drawn, known_pool, opened, sealed
 
 SHARE = 128
 """Half of the draws of a session that may be out."""
 OUT = 256
 LEFT = 32
 """An eighth of them, which no key that only labels gets."""
-
-
-@pytest.fixture
-async def eve(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        yield labeller
-
-
-@pytest.fixture
-async def bob(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        yield labeller
 
 
 async def said(
@@ -58,13 +43,13 @@ def told(answer: Response) -> tuple[int, dict[str, Any]]:
 
 
 async def test_of_another_keys_round_one_thing_is_told_whatever_is_said_of_it(
-    eve: AsyncClient, bob: AsyncClient, client: AsyncClient
+    ann: AsyncClient, bob: AsyncClient, client: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client))
     judged, held = [draw["round"] for draw in (await drawn(bob, session, 2))["draws"]]
     assert (await said(bob, session, judged, loss=1)).status_code == 200
     answers = [
-        told(await said(eve, session, round_, **judgement))
+        told(await said(ann, session, round_, **judgement))
         for round_ in (judged, held, 1, 2, 3, 2**30, 2**30 + 1, 2**31 - 1)
         for judgement in (
             {"loss": 0},
@@ -78,7 +63,7 @@ async def test_of_another_keys_round_one_thing_is_told_whatever_is_said_of_it(
     assert all(answer == answers[0] for answer in answers)
     corrections = [
         told(
-            await eve.post(
+            await ann.post(
                 f"/v1/sessions/{session}/amendments",
                 json={"round": round_, "reason": "slip"} | judgement,
             )
@@ -91,14 +76,14 @@ async def test_of_another_keys_round_one_thing_is_told_whatever_is_said_of_it(
 
 
 async def test_neither_numbers_nor_receipts_tell_how_much_was_drawn(
-    eve: AsyncClient, client: AsyncClient
+    ann: AsyncClient, client: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client))
     await drawn(client, session, 50)
-    answer = await drawn(eve, session)
+    answer = await drawn(ann, session)
     number = answer["draws"][0]["round"]
     assert number > 51
-    found = (await said(eve, session, number, loss=1)).json()
+    found = (await said(ann, session, number, loss=1)).json()
     assert found["receipt"] == {
         "round": number,
         "sequence": None,
@@ -122,93 +107,91 @@ def test_every_round_has_one_number_and_every_number_one_round() -> None:
 
 
 async def test_the_hidden_prediction_is_not_told_by_repeating_a_label_in_other_words(
-    eve: AsyncClient, client: AsyncClient
+    ann: AsyncClient, client: AsyncClient
 ) -> None:
     """Nor by what follows from two labels: both may be wrong, and then have the same loss."""
     items = [{"id": f"i{number}", "prediction": number % 3} for number in range(60)]
-    form = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=form)).json()["id"]
-    session = (await client.post("/v1/sessions", json={"pool_id": pool})).json()["id"]
+    session = await opened(client, await sealed(client, items))
     predictions: list[int] = []
     # Until there was one of each, which the session stops far behind
     while len(predictions) < 12 or len(set(predictions)) < 3:
-        [draw] = (await drawn(eve, session, worker="w"))["draws"]
+        [draw] = (await drawn(ann, session, worker="w"))["draws"]
         predictions.append(draw["item"]["index"] % 3)
         number = draw["round"]
         other = {"round": number, "loss": 0}
         listed = {"observations": [{"round": number, "label": 0}, other], "worker": "w"}
-        both = await eve.post(f"/v1/sessions/{session}/observe", json=listed)
+        both = await ann.post(f"/v1/sessions/{session}/observe", json=listed)
         assert both.json()["code"] == "observation_conflict"
-        assert (await said(eve, session, number, label=0)).status_code == 200
-        assert (await said(eve, session, number, label=0)).json()["receipt"]["replayed"]
+        assert (await said(ann, session, number, label=0)).status_code == 200
+        assert (await said(ann, session, number, label=0)).json()["receipt"]["replayed"]
         words: list[dict[str, Any]] = [{"label": 1}, {"label": 2}, {"loss": 0}, {"loss": 1}]
         for again in words:
-            answer = await said(eve, session, number, **again)
+            answer = await said(ann, session, number, **again)
             assert answer.json()["code"] == "observation_conflict"
 
 
 async def test_a_workers_name_counts_within_its_key(
-    eve: AsyncClient, bob: AsyncClient, client: AsyncClient
+    ann: AsyncClient, bob: AsyncClient, client: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client))
     his = (await drawn(bob, session, worker="anna"))["draws"]
-    hers = (await drawn(eve, session, worker="anna"))["draws"]
+    hers = (await drawn(ann, session, worker="anna"))["draws"]
     assert his[0]["round"] != hers[0]["round"]
     again = (await drawn(bob, session, worker="anna"))["draws"]
     assert again[0]["round"] == his[0]["round"]
 
 
 async def test_one_key_with_many_workers_holds_a_share_of_the_draws_and_judges_them_all(
-    eve: AsyncClient, bob: AsyncClient, client: AsyncClient
+    ann: AsyncClient, bob: AsyncClient, client: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client))
     held = [
         draw["round"]
         for worker in range(10)
-        for draw in (await drawn(eve, session, 20, f"w{worker}"))["draws"]
+        for draw in (await drawn(ann, session, 20, f"w{worker}"))["draws"]
     ]
     assert len(held) == SHARE
-    full = await drawn(eve, session, 1, "one more")
+    full = await drawn(ann, session, 1, "one more")
     assert (full["state"], full["draws"], full["retry_after"]) == ("all_leased", [], 10)
-    assert len((await drawn(eve, session, 20, "w0"))["draws"]) == 20, "its own are renewed"
+    assert len((await drawn(ann, session, 20, "w0"))["draws"]) == 20, "its own are renewed"
     assert (await drawn(bob, session))["state"] == "active"
-    assert (await said(eve, session, held[25], loss=1)).status_code == 200, "by any worker"
-    assert len((await drawn(eve, session, 2, "one more"))["draws"]) == 1
+    assert (await said(ann, session, held[25], loss=1)).status_code == 200, "by any worker"
+    assert len((await drawn(ann, session, 2, "one more"))["draws"]) == 1
 
 
 async def test_keys_that_label_leave_draws_to_those_that_see(
-    eve: AsyncClient, bob: AsyncClient, client: AsyncClient
+    ann: AsyncClient, bob: AsyncClient, client: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client))
-    held = [(who, await drawn(who, session, 255)) for who in (eve, bob)]
+    held = [(who, await drawn(who, session, 255)) for who in (ann, bob)]
     assert [len(answer["draws"]) for _, answer in held] == [SHARE, OUT - SHARE - LEFT]
     renewed = await drawn(bob, session, 255)
     assert len(renewed["draws"]) == OUT - SHARE - LEFT
     assert (await drawn(bob, session, 1, "another"))["state"] == "all_leased"
     assert len((await drawn(client, session, 255))["draws"]) == LEFT
     number = held[0][1]["draws"][0]["round"]
-    assert (await said(eve, session, number, loss=1)).status_code == 200
+    assert (await said(ann, session, number, loss=1)).status_code == 200
     assert (await drawn(bob, session, 1, "another"))["state"] == "all_leased"
 
 
 async def test_a_key_may_hold_two_draws_of_the_smallest_session(
-    eve: AsyncClient, client: AsyncClient
+    ann: AsyncClient, client: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client, 2))
-    assert len((await drawn(eve, session, 2))["draws"]) == 2
+    assert len((await drawn(ann, session, 2))["draws"]) == 2
 
 
 async def test_a_key_alone_comes_to_the_end_of_a_small_session(
-    eve: AsyncClient, client: AsyncClient
+    ann: AsyncClient, client: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client, 5))
-    answer = await drawn(eve, session, 5)
+    answer = await drawn(ann, session, 5)
     sizes = []
     while answer["draws"]:
         sizes.append(len(answer["draws"]))
         for draw in answer["draws"]:
-            assert (await said(eve, session, draw["round"], loss=1)).status_code == 200
-        answer = await drawn(eve, session, 5)
+            assert (await said(ann, session, draw["round"], loss=1)).status_code == 200
+        answer = await drawn(ann, session, 5)
     assert (answer["state"], sizes) == ("exhausted", [3, 2])
 
 
@@ -224,14 +207,14 @@ async def test_a_key_that_sees_may_hold_them_all_and_judges_what_it_likes(
 
 
 async def test_a_late_judgement_of_a_round_handed_on_is_taken_from_whoever_comes_first(
-    eve: AsyncClient, bob: AsyncClient, client: AsyncClient, database_url: str
+    ann: AsyncClient, bob: AsyncClient, client: AsyncClient, database_url: str
 ) -> None:
     session = await opened(client, await known_pool(client))
-    for first in (eve, bob):
-        number = (await drawn(eve, session, worker=f"{first}"))["draws"][0]["round"]
+    for first in (ann, bob):
+        number = (await drawn(ann, session, worker=f"{first}"))["draws"][0]["round"]
         expire(database_url)
         assert (await drawn(bob, session, worker=f"{first}"))["draws"][0]["round"] == number
-        second = bob if first is eve else eve
+        second = bob if first is ann else ann
         assert (await said(first, session, number, loss=1)).status_code == 200
         for loss in (0, 1):
             late = (await said(second, session, number, loss=loss)).json()
@@ -244,28 +227,27 @@ async def test_a_late_judgement_of_a_round_handed_on_is_taken_from_whoever_comes
 
 
 async def test_what_a_retired_key_held_is_its_successors_to_judge(
-    eve: AsyncClient, bob: AsyncClient, client: AsyncClient, database_url: str
+    ann: AsyncClient, bob: AsyncClient, client: AsyncClient, execute: Execute
 ) -> None:
     """A label waits in a browser while its key expires, and comes with a new key of the name."""
     session = await opened(client, await known_pool(client))
-    waits, kept = [draw["round"] for draw in (await drawn(eve, session, 2))["draws"]]
-    assert (await said(eve, session, kept, loss=1)).status_code == 200
-    with psycopg.connect(database_url) as db:
-        key = eve.headers["Authorization"].split("_")[1]
-        db.execute("UPDATE keys SET revoked_at = now() WHERE key_id = %s", [key])
+    waits, kept = [draw["round"] for draw in (await drawn(ann, session, 2))["draws"]]
+    assert (await said(ann, session, kept, loss=1)).status_code == 200
+    key = ann.headers["Authorization"].split("_")[1]
+    execute("UPDATE keys SET revoked_at = now() WHERE key_id = %s", [key])
     assert (await said(bob, session, kept, loss=1)).json()["code"] == "round_not_held"
     assert (await said(bob, session, waits, loss=1)).status_code == 200
 
 
 async def test_another_key_of_the_same_name_does_not_guess_a_correction(
-    eve: AsyncClient, bob: AsyncClient, client: AsyncClient
+    ann: AsyncClient, bob: AsyncClient, client: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client))
-    number = (await drawn(eve, session))["draws"][0]["round"]
-    await said(eve, session, number, loss=1)
+    number = (await drawn(ann, session))["draws"][0]["round"]
+    await said(ann, session, number, loss=1)
     path = f"/v1/sessions/{session}/amendments"
     correction = {"round": number, "reason": "slip", "loss": 0}
-    assert (await eve.post(path, json=correction)).status_code == 200
+    assert (await ann.post(path, json=correction)).status_code == 200
     for loss in (0, 1):
         answer = await bob.post(path, json=correction | {"loss": loss})
         assert answer.json()["code"] == "not_last_label"

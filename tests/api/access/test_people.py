@@ -13,6 +13,7 @@ from httpx import AsyncClient, Response
 
 from celeus.operations.access.browsers import csrf_of
 from tests.api.contract import client_with
+from tests.conftest import Execute
 from tests.factories import known_pool, opened
 from tests.keys import ADMIN, bearer, key_in
 from tests.web.test_signing_in import service
@@ -67,7 +68,7 @@ async def test_a_key_is_shown_once_and_works(client: AsyncClient, app: FastAPI) 
 
 
 async def test_a_repetition_makes_no_second_one_and_shows_no_secret(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     for path, body, secret, there in (
         ("/v1/keys", {"name": "a", "scopes": ["read"]}, "key", 2),
@@ -81,8 +82,7 @@ async def test_a_repetition_makes_no_second_one_and_shows_no_secret(
             assert answer.headers["Idempotency-Replayed"] == "true"
             assert answer.json() == first.json() | {secret: None}
         assert len((await client.get(path)).json()["data"]) == there
-        with psycopg.connect(database_url) as db:
-            kept = db.execute("SELECT encode(answer, 'escape') FROM idempotency").fetchall()
+        kept = execute("SELECT encode(answer, 'escape') FROM idempotency").fetchall()
         assert first.json()[secret][-43:] not in str(kept), "a secret is kept nowhere"
 
 
@@ -232,22 +232,6 @@ async def test_a_link_that_is_used_or_over_says_so(
     assert states == ["expired", "used"]
 
 
-async def test_removing_a_member_signs_the_browser_out_at_once(
-    client: AsyncClient, browser: AsyncClient
-) -> None:
-    made = await invited(client, name="Anna", scopes=["read"])
-    await open_link(browser, made["link"])
-    assert (await browser.get("/v1/pools")).status_code == 200
-    removed = await client.post(f"/v1/keys/{made['key_id']}/revoke")
-    assert removed.json()["revoked_at"] is not None
-    assert (await browser.get("/v1/pools")).status_code == 401
-    again = await client.post(f"/v1/keys/{made['key_id']}/revoke")
-    assert again.json() == removed.json()
-    assert (await client.post("/v1/invitations", json={"key_id": made["key_id"]})).json()[
-        "code"
-    ] == "key_retired"
-
-
 async def test_scopes_of_a_member_change_at_once(client: AsyncClient, browser: AsyncClient) -> None:
     made = await invited(client, name="Anna", scopes=["read"])
     await open_link(browser, made["link"])
@@ -282,7 +266,7 @@ async def test_nobody_locks_the_project_out(client: AsyncClient, browser: AsyncC
 
 
 async def test_of_two_admins_who_remove_each_other_at_once_one_stays(
-    app: FastAPI, database_url: str
+    app: FastAPI, database_url: str, execute: Execute
 ) -> None:
     for _ in range(5):
         run(database_url, "DELETE FROM keys")
@@ -295,13 +279,12 @@ async def test_of_two_admins_who_remove_each_other_at_once_one_stays(
                 one.post(f"/v1/keys/{ids[1]}/revoke"), other.post(f"/v1/keys/{ids[0]}/revoke")
             )
             assert sorted(answer.status_code for answer in answers) == [200, 401]
-        with psycopg.connect(database_url) as db:
-            left = db.execute("SELECT count(*) FROM keys WHERE revoked_at IS NULL").fetchone()
+        left = execute("SELECT count(*) FROM keys WHERE revoked_at IS NULL").fetchone()
         assert left == (1,)
 
 
 async def test_an_admin_lowered_in_the_meantime_grants_nothing(
-    app: FastAPI, database_url: str
+    app: FastAPI, database_url: str, execute: Execute
 ) -> None:
     token = key_in(database_url)
     async with client_with(app, token) as lowered:
@@ -316,8 +299,7 @@ async def test_an_admin_lowered_in_the_meantime_grants_nothing(
         ):
             answer = await lowered.post(path, json=body)
             assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing"), path
-    with psycopg.connect(database_url) as db:
-        assert db.execute("SELECT count(*) FROM keys").fetchone() == (2,)
+    assert execute("SELECT count(*) FROM keys").fetchone() == (2,)
 
 
 async def test_a_link_opened_while_it_is_withdrawn_is_either_used_or_withdrawn(
@@ -358,15 +340,14 @@ async def test_every_act_is_logged_by_ids_and_never_with_a_secret(
 
 
 async def test_an_admin_is_left_only_who_gets_in_tomorrow(
-    client: AsyncClient, browser: AsyncClient, database_url: str
+    client: AsyncClient, browser: AsyncClient, execute: Execute
 ) -> None:
     """A key that ends in a moment administers nothing then, nor does a person who is signed out."""
     brief = {"name": "brief", "scopes": ["admin"], "expires_in_seconds": 60}
     assert (await client.post("/v1/keys", json=brief)).status_code == 201
     made = await invited(client, name="Otto", scopes=["admin"])
     await open_link(browser, made["link"])
-    with psycopg.connect(database_url) as db:
-        db.execute("DELETE FROM browser_sessions")
+    execute("DELETE FROM browser_sessions")
     refused = await client.post(f"/v1/keys/{OWN}/revoke")
     assert (refused.status_code, refused.json()["code"]) == (409, "last_admin")
     # With another link they would get in again

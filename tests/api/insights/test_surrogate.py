@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from fastapi import FastAPI
 from httpx import AsyncClient
 from sqlalchemy import text
 
 from celeus.operations.insights import surrogate as operations
 from celeus.operations.sessions.ledger import with_kinds
 from celeus.store.database import Database
-from tests.api.contract import client_with
-from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
-from tests.keys import key_in
+from tests.conftest import Execute
+from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened, sealed
 
 
 async def surrogate(client: AsyncClient, session: str) -> dict[str, Any]:
@@ -101,15 +99,6 @@ async def test_a_judged_round_changes_the_etag_and_nothing_else_does(client: Asy
     assert (await client.get(path, headers=held)).status_code == 304
 
 
-async def test_many_who_look_at_once_are_told_the_same(client: AsyncClient) -> None:
-    pool = await known_pool(client, 200)
-    session = await opened(client, pool, precision=0.1)
-    await labelled(client, session, pool, 60)
-    answers = await asyncio.gather(*(surrogate(client, session) for _ in range(8)))
-    assert all(answer == answers[0] for answer in answers)
-    assert answers[0]["labels"] == 60
-
-
 async def test_looking_waits_for_nobody_who_writes(client: AsyncClient, database_url: str) -> None:
     pool = await known_pool(client, 40)
     session = await opened(client, pool)
@@ -129,11 +118,9 @@ async def test_any_pool_can_be_asked(client: AsyncClient, kind: str) -> None:
     if kind == "cross entropy":
         loss = {"kind": "cross_entropy", "upper": 5.0}
         items = [one | {"target_probs": [0.5, 0.3, 0.2]} for one in items]
-    body = {"name": kind, "loss": loss, "items": items, "sealed": True}
-    pool = (await client.post("/v1/pools", json=body)).json()["id"]
+    pool = await sealed(client, items, loss=loss)
     for policy in ("sharp", "celeus"):
-        opening = {"pool_id": pool, "policy": policy}
-        session = (await client.post("/v1/sessions", json=opening)).json()["id"]
+        session = await opened(client, pool, policy=policy)
         assert (await surrogate(client, session))["labels"] == 0
         draw = (await drawn(client, session))["draws"][0]
         judgement = {"round": draw["round"], "loss": 1.0, "worker": "ada"}
@@ -184,7 +171,7 @@ async def test_workers_are_paged_by_name(client: AsyncClient) -> None:
 
 
 async def test_only_the_last_minute_and_hour_are_counted(
-    client: AsyncClient, database_url: str
+    client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client, 120)
     session = await opened(client, pool)
@@ -194,21 +181,10 @@ async def test_only_the_last_minute_and_hour_are_counted(
             WHEN round <= 18 THEN interval '2 minutes' ELSE interval '1 second' END
         WHERE session_id = %s
         """
-    with psycopg.connect(database_url) as db:
-        db.execute(aged, [session.removeprefix("ses_")])
+    execute(aged, [session.removeprefix("ses_")])
     found = await workers(client, session)
     assert (found["labels_minute"], found["labels_hour"]) == (12, 19)
     assert [one["labels_hour"] for one in found["data"]] == [19]
-
-
-@pytest.mark.parametrize("path", ["surrogate", "workers"])
-async def test_judges_are_told_nothing(
-    app: FastAPI, client: AsyncClient, database_url: str, path: str
-) -> None:
-    session = await opened(client, await known_pool(client, 30))
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        answer = await labeller.get(f"/v1/sessions/{session}/{path}")
-    assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
 
 
 def when(text: str) -> datetime:

@@ -1,9 +1,7 @@
 """Sessions that seek the best of several systems, from the pool to the verified certificate."""
 
-import io
 import json
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -11,10 +9,14 @@ from httpx import AsyncClient
 
 from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.audit import audit
-from celeus.operations.certificates.npz import read_archive
-from celeus.settings import Settings
-from celeus.store.database import Database
-from tests.factories import drawn, known_pool
+from tests.factories import (
+    certified,
+    drawn,
+    evidence_of,
+    known_pool,
+    observed,
+    status_of,
+)
 from tests.lineups import JUDGED, NAMES, Field, body_of, field
 from tests.lineups import field as make
 
@@ -24,16 +26,6 @@ async def opened(client: AsyncClient, pool: Field, **settings: object) -> str:
     answer = await client.post("/v1/sessions", json=body)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
-
-
-async def observed(client: AsyncClient, session: str, round_: int, **said: object) -> Any:  # noqa: ANN401
-    body = {"round": round_, "worker": "ada"} | said
-    return await client.post(f"/v1/sessions/{session}/observe", json=body)
-
-
-async def status_of(client: AsyncClient, session: str) -> dict[str, Any]:
-    status: dict[str, Any] = (await client.get(f"/v1/sessions/{session}")).json()
-    return status
 
 
 async def judged(
@@ -50,20 +42,38 @@ async def judged(
             assert answer.status_code == 200, answer.text
 
 
-async def certified(client: AsyncClient, session: str) -> bytes:
-    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-    answer = await client.get(f"/v1/sessions/{session}/certificate")
-    assert answer.status_code == 200, answer.text
-    return answer.content
-
-
 def best_of(pool: Field) -> str:
     means = [sum(one) / len(one) for one in zip(*pool.losses, strict=True)]
     return pool.names[means.index(min(means))]
 
 
+async def assert_certified(client: AsyncClient, app: FastAPI, session: str, pool: Field) -> None:
+    """Certificate, report and audit say of a session that the best was found."""
+    best = best_of(pool)
+    data = await certified(client, session)
+    evidence = await evidence_of(client, pool.id)
+    items = [json.dumps(one).encode() for one in pool.items]
+    report = verify(data, evidence, items=items)
+    assert report.valid, report.line
+    assert {"draws", "probabilities", "labels", "items", "claim"} <= set(report.checked)
+    assert report.claim is not None
+    assert report.claim["best"]["winner"] == best
+    # What the systems answered stands in the columns only
+    alone = verify(data).difference
+    assert alone is not None
+    assert alone.where == "the pool"
+    page = (await client.get(f"/v1/sessions/{session}/report")).text
+    claim = f"{best} is at least as good as every other of 4 systems, valid at every look"
+    assert f"{claim} with 99.9" in page
+    result = await audit(app.state.context.database)
+    assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
+    assert result.sessions
+
+
 @pytest.mark.parametrize("kind", JUDGED)
-async def test_a_session_ends_with_the_best(client: AsyncClient, kind: str) -> None:
+async def test_a_session_ends_with_the_best_and_its_certificate_holds(
+    client: AsyncClient, app: FastAPI, kind: str
+) -> None:
     pool = await field(client, kind)
     session = await opened(client, pool, alpha=1e-3)
     status = await status_of(client, session)
@@ -80,75 +90,7 @@ async def test_a_session_ends_with_the_best(client: AsyncClient, kind: str) -> N
     assert {one["state"] for one in states.values()} == {"leading", "out"}
     assert all(one["round"] <= status["round"] for one in states.values() if one["round"])
     assert states["tiny"]["estimate"] > 0.1
-
-
-@pytest.mark.parametrize("kind", JUDGED)
-async def test_certificate_report_and_audit_of_the_best(
-    client: AsyncClient, settings: Settings, kind: str
-) -> None:
-    pool = await field(client, kind)
-    session = await opened(client, pool, alpha=1e-3)
-    await judged(client, session, pool)
-    data = await certified(client, session)
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
-    items = [json.dumps(one).encode() for one in pool.items]
-    report = verify(data, read_archive(io.BytesIO(columns.content)), items=items)
-    assert report.valid, report.line
-    assert {"draws", "probabilities", "labels", "items", "claim"} <= set(report.checked)
-    assert report.claim is not None
-    assert report.claim["best"]["winner"] == best_of(pool)
-    # What the systems answered stands in the columns only
-    alone = verify(data).difference
-    assert alone is not None
-    assert alone.where == "the pool"
-    page = (await client.get(f"/v1/sessions/{session}/report")).text
-    claim = f"{best_of(pool)} is at least as good as every other of 4 systems, valid at every look"
-    assert f"{claim} with 99.9" in page
-    database = Database.connect(str(settings.database_url), pool_size=1)
-    result = await audit(database)
-    await database.close()
-    assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
-    assert result.sessions
-
-
-async def test_an_interim_certificate_names_those_still_in(client: AsyncClient) -> None:
-    pool = await field(client, "answers")
-    session = await opened(client, pool)
-    await judged(client, session, pool, most=4)
-    data = (await client.get(f"/v1/sessions/{session}/certificate")).content
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
-    report = verify(data, read_archive(io.BytesIO(columns.content)))
-    assert report.valid, report.line
-    assert report.claim is not None
-    assert report.claim["best"]["winner"] is None
-    assert report.unchecked["draws"] == "the seed is revealed by the final certificate only"
-    page = (await client.get(f"/v1/sessions/{session}/report")).text
-    assert "No system is out yet: any of the 4 systems may be the best." in page
-    assert "which is no claim" in page
-
-
-async def test_a_state_made_again_from_the_ledger_is_the_same(
-    client: AsyncClient, app: FastAPI
-) -> None:
-    pool = await field(client, "answers")
-    session = await opened(client, pool, alpha=1e-9)
-    await judged(client, session, pool, most=9)
-    before = (await drawn(client, session, 3))["draws"]
-    status = await status_of(client, session)
-    app.state.context.states._slots.clear()
-    after = (await drawn(client, session, 3))["draws"]
-    assert [(one["round"], one["answers"]) for one in before] == [
-        (one["round"], one["answers"]) for one in after
-    ]
-    answer = await observed(client, session, before[0]["round"], **pool.said_blind(before[0]))
-    assert answer.status_code == 200, answer.text
-    again = await observed(client, session, before[0]["round"], **pool.said_blind(before[0]))
-    assert again.json()["receipt"]["replayed"]
-    seen = await status_of(client, session)
-    assert seen["round"] == status["round"] + 1
-    other = {"losses": [1.0 - one for one in pool.said_blind(before[0])["losses"]]}
-    answer = await observed(client, session, before[0]["round"], **other)
-    assert (answer.status_code, answer.json()["code"]) == (409, "observation_conflict")
+    await assert_certified(client, app, session, pool)
 
 
 async def test_a_judge_sees_every_answer_once_and_no_name(client: AsyncClient) -> None:
@@ -270,22 +212,6 @@ async def test_a_refused_loss_does_not_tell_whose_answer_it_was_said_of(
         assert not any(name in answer.text for name in NAMES)
 
 
-async def test_equal_answers_have_equal_losses(client: AsyncClient) -> None:
-    pool = await field(client, "answers")
-    session = await opened(client, pool)
-    for draw in (await drawn(client, session, 20))["draws"]:
-        given = [one["answer"] for one in pool.items[draw["item"]["index"]]["answers"].values()]
-        twice = next((one for one in given if given.count(one) > 1), None)
-        if twice is None:
-            continue
-        first = given.index(twice)
-        losses = {name: float(at != first) for at, name in enumerate(NAMES)}
-        answer = await observed(client, session, draw["round"], losses=losses)
-        assert (answer.status_code, answer.json()["field"]) == (422, "losses")
-        return
-    pytest.fail("no item with equal answers among twenty")
-
-
 @pytest.mark.parametrize(
     ("asked", "field"),
     [
@@ -319,14 +245,6 @@ async def test_pools_without_several_systems_have_no_best(client: AsyncClient) -
     assert (answer.status_code, answer.json()["field"]) == (422, "best")
 
 
-async def test_systems_that_answer_alike_leave_nothing_to_judge(client: AsyncClient) -> None:
-    body, _ = body_of("answers", 5, able=(1.0, 1.0))
-    pool = (await client.post("/v1/pools", json=body)).json()
-    assert pool["known"]["items"] == 5
-    answer = await client.post("/v1/sessions", json={"pool_id": pool["id"], "best": True})
-    assert answer.json()["code"] == "nothing_to_judge"
-
-
 async def test_a_budget_may_change_and_a_judgement_may_not(client: AsyncClient) -> None:
     pool = await field(client, "losses", able=(0.6, 0.6))
     session = await opened(client, pool, budget=4)
@@ -344,42 +262,5 @@ async def test_a_budget_may_change_and_a_judgement_may_not(client: AsyncClient) 
     assert (await status_of(client, session))["rounds"]["judged"] == 9
     assert (await client.get(f"{path}/surrogate")).status_code == 422
     data = await certified(client, session)
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
-    assert verify(data, read_archive(io.BytesIO(columns.content))).valid
-
-
-async def test_a_fixed_session_keeps_its_budget(client: AsyncClient) -> None:
-    pool = await field(client, "label")
-    session = await opened(client, pool, budget=4, fixed=True)
-    answer = await client.patch(f"/v1/sessions/{session}", json={"budget": 9})
-    assert answer.json()["code"] == "session_fixed"
-    await judged(client, session, pool)
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
-    data = await certified(client, session)
-    assert verify(data, read_archive(io.BytesIO(columns.content))).valid
-
-
-async def test_systems_that_are_equally_good_are_never_told_apart(
-    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # With a seed of chance they would be now and then: at most in one of twenty sessions
-    monkeypatch.setattr("secrets.token_bytes", bytes)
-    body, made = body_of("losses", 12, able=(0.5, 0.5, 0.2))
-    pool = replace(made, losses=[[float(at % 2), float(at % 2 == 0), 1.0] for at in range(12)])
-    answer = await client.post("/v1/pools", json=body)
-    session = await opened(client, replace(pool, id=answer.json()["id"]))
-    await judged(client, session, pool)
-    status = await status_of(client, session)
-    assert status["stop_reason"] == "exhausted"
-    assert status["best"]["standing"] == list(NAMES[:2])
-    page = (await client.get(f"/v1/sessions/{session}/report")).text
-    assert "qwen-72b and llama-70b are at least as good as every other of 3 systems" in page
-
-
-async def test_opening_twice_with_one_key_opens_once(client: AsyncClient) -> None:
-    pool = await field(client, "label")
-    body = {"pool_id": pool.id, "best": True}
-    headers = {"Idempotency-Key": "best-once"}
-    first = await client.post("/v1/sessions", json=body, headers=headers)
-    again = await client.post("/v1/sessions", json=body, headers=headers)
-    assert first.json()["id"] == again.json()["id"]
+    evidence = await evidence_of(client, pool.id)
+    assert verify(data, evidence).valid

@@ -11,6 +11,7 @@ import pytest
 
 from celeus.settings import Settings
 from tests.api.serving import served
+from tests.conftest import Execute
 from tests.factories import KnownPool, known_pool, opened
 from tests.keys import bearer
 
@@ -159,7 +160,7 @@ async def until(holds: Any) -> None:  # noqa: ANN401 - a condition
 
 
 async def test_a_slow_upload_holds_no_connection(
-    narrow: httpx.AsyncClient, database_url: str
+    narrow: httpx.AsyncClient, execute: Execute
 ) -> None:
     made = (await narrow.post("/v1/pools", json={"name": "p", "loss": {"kind": "zero_one"}})).json()
     go_on = asyncio.Event()
@@ -178,9 +179,8 @@ async def test_a_slow_upload_holds_no_connection(
     await asyncio.sleep(0.5)
     found = await answers(narrow, *[("GET", "/v1/pools", None)] * 10)
     assert {answer.status_code for answer in found} == {200}
-    with psycopg.connect(database_url) as admin:
-        standing = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in trans%'"
-        assert admin.execute(standing).fetchone() == (0,)
+    standing = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in trans%'"
+    assert execute(standing).fetchone() == (0,)
     go_on.set()
     done = {answer.status_code for answer in await asyncio.gather(*uploads)}
     assert done <= {200, 409, 503}, "into one pool one at a time"

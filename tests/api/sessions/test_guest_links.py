@@ -5,15 +5,14 @@ from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import psycopg
 import pytest
 from fastapi import FastAPI
 from httpx import ASGITransport, AsyncClient
 
 from celeus.commands.service.logs import ShortTarget
 from celeus.core.insights.badges import badge_of
-from tests.factories import KnownPool, known_pool, labelled, opened
-from tests.keys import bearer, key_in
+from tests.conftest import Execute
+from tests.factories import known_pool, labelled, opened
 from tests.pairs import A, B, pair
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -73,7 +72,7 @@ async def test_anybody_reads_the_report_by_a_link_and_nothing_else(
 
 
 async def test_a_link_is_unknown_revoked_and_expired_alike(
-    app: FastAPI, client: AsyncClient, database_url: str
+    app: FastAPI, client: AsyncClient, execute: Execute
 ) -> None:
     pool = await known_pool(client, items=40)
     session = await opened(client, pool)
@@ -87,9 +86,8 @@ async def test_a_link_is_unknown_revoked_and_expired_alike(
     path = f"/v1/sessions/{session}/shares/{revoked['id']}"
     assert (await client.delete(path)).status_code == 204
     assert (await client.delete(path)).json()["code"] == "share_not_found"
-    with psycopg.connect(database_url, autocommit=True) as db:
-        db.execute("UPDATE shares SET expires_at = now() - interval '1 second'")
-        kept = db.execute("SELECT token_hash FROM shares").fetchall()
+    execute("UPDATE shares SET expires_at = now() - interval '1 second'")
+    kept = execute("SELECT token_hash FROM shares").fetchall()
     assert revoked["url"].rpartition("/")[2].encode() not in bytes(kept[0][0])
     async with stranger(app) as other:
         told = set()
@@ -100,18 +98,6 @@ async def test_a_link_is_unknown_revoked_and_expired_alike(
                 told.add(answer.text)
         assert len(told) == 1
     assert (await client.get(f"/v1/sessions/{session}/shares")).json()["data"] == []
-
-
-async def test_only_who_manages_the_project_shares(client: AsyncClient, database_url: str) -> None:
-    pool = await known_pool(client, items=40)
-    session = await opened(client, pool)
-    path = f"/v1/sessions/{session}/shares"
-    for scope in ("read", "label"):
-        lesser = bearer(key_in(database_url, scope))
-        assert (await client.post(path, json={}, headers=lesser)).status_code == 403
-    other = bearer(key_in(database_url, "admin", project="other"))
-    assert (await client.post(path, json={}, headers=other)).status_code == 404
-    assert (await client.get(path, headers=other)).status_code == 404
 
 
 async def test_a_badge_says_what_the_session_says(app: FastAPI, client: AsyncClient) -> None:
@@ -154,7 +140,7 @@ async def test_a_badge_is_not_sent_again_while_it_holds(app: FastAPI, client: As
 
 async def test_a_badge_of_two_systems_names_both(app: FastAPI, client: AsyncClient) -> None:
     two = await pair(client, "losses")
-    session = await opened(client, KnownPool(two.id, []))
+    session = await opened(client, two)
     share = await shared(client, session)
     async with stranger(app) as other:
         _, label, message, _ = await words(other, share)

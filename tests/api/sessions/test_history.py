@@ -16,7 +16,6 @@ from celeus.settings import Settings
 from tests.clients import serving
 from tests.factories import drawn, judged, known_pool, labelled, opened
 from tests.keys import ADMIN
-from tests.servers import running_redis
 
 
 async def streamed(
@@ -269,19 +268,3 @@ async def test_without_redis_a_stream_sees_what_another_process_writes(
     await labelled(client, session, pool, 3)
     await close(client, session)
     assert rounds(await asyncio.wait_for(watched, 10)) == [1, 2, 3]
-
-
-async def test_a_dead_redis_costs_time_and_nothing_else(database_url: str) -> None:
-    with running_redis() as redis:
-        async with serving(Settings(database_url=database_url, redis_url=redis.url)) as client:
-            pool = await known_pool(client, 30)
-            session = await opened(client, pool)
-            await labelled(client, session, pool, 3)
-            redis.end()
-            await labelled(client, session, pool, 3)
-            status = (await client.get(f"/v1/sessions/{session}")).json()
-            assert status["rounds"]["in_interval"] == 6
-            watched = asyncio.create_task(streamed(client, session))
-            await labelled(client, session, pool, 2)
-            await close(client, session)
-            assert rounds(await asyncio.wait_for(watched, 10)) == list(range(1, 9))

@@ -9,12 +9,10 @@ from typing import Any
 import psycopg
 import pyarrow.parquet as pq
 import pytest
-from fastapi import FastAPI
 from httpx import AsyncClient
 
-from tests.api.contract import client_with
-from tests.factories import KnownPool, drawn, judged, known_pool, opened
-from tests.keys import key_in
+from celeus.api.insights.csv_cells import cell
+from tests.factories import KnownPool, drawn, judged, known_pool, opened, sealed
 
 MANY = 8_000
 LABELS_BETWEEN = 2_000
@@ -76,8 +74,7 @@ async def grouped(client: AsyncClient) -> KnownPool:
         }
         for at in range(40)
     ]
-    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    return KnownPool((await client.post("/v1/pools", json=body)).json()["id"], [0] * 40)
+    return KnownPool(await sealed(client, items), [0] * 40)
 
 
 async def test_every_judgement_is_told_as_it_stands(client: AsyncClient, session: str) -> None:
@@ -219,26 +216,6 @@ async def test_raters_of_a_panel_and_what_they_come_to_are_told_apart(client: As
     assert len(outcomes) == (await client.get(f"/v1/sessions/{session}")).json()["rounds"]["judged"]
 
 
-async def test_losses_of_two_systems_are_told_as_given(client: AsyncClient) -> None:
-    item = {"a": {"answer": "yes"}, "b": {"answer": "no"}}
-    body = {
-        "name": "two",
-        "systems": {"a": "new", "b": "old"},
-        "loss": {"kind": "zero_one"},
-        "items": [item | {"id": str(at)} for at in range(30)],
-        "sealed": True,
-    }
-    made = (await client.post("/v1/pools", json=body)).json()
-    session = await opened(client, KnownPool(made["id"], []))
-    draw = (await drawn(client, session))["draws"][0]
-    said = {"round": draw["round"], "losses": {"a": 1, "b": 0}, "worker": "ada"}
-    assert (await client.post(f"/v1/sessions/{session}/observe", json=said)).status_code == 200
-    (found,) = await rows(client, session)
-    assert (found["loss"], found["losses"]) == (1, {"a": 1, "b": 0})
-    history = (await client.get(f"/v1/sessions/{session}/rounds/1")).json()
-    assert history["item"]["a"]["answer"] == "yes"
-
-
 async def test_what_was_said_of_two_places_is_told_of_the_systems(client: AsyncClient) -> None:
     """The one on the left changes from round to round."""
     item = {"a": {"answer": "yes"}, "b": {"answer": "no"}}
@@ -289,17 +266,6 @@ async def test_a_round_has_its_history(client: AsyncClient, session: str) -> Non
     assert [one["comment"] for one in commented["comments"]] == ["=1+1 is what it says"]
     missing = await client.get(f"/v1/sessions/{session}/rounds/99")
     assert (missing.status_code, missing.json()["code"]) == (404, "round_not_drawn")
-
-
-async def test_keys_that_only_label_get_nothing_of_it(
-    client: AsyncClient, app: FastAPI, database_url: str, session: str
-) -> None:
-    await told(client, session)
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        for form in ("json", "jsonl", "csv", "parquet"):
-            path = f"/v1/sessions/{session}/labels?format={form}"
-            assert (await labeller.get(path)).status_code == 403
-        assert (await labeller.get(f"/v1/sessions/{session}/rounds/3")).status_code == 403
 
 
 def fill(database_url: str, session: str, rounds: int) -> None:
@@ -354,3 +320,13 @@ async def test_many_labels_are_streamed_and_nobody_waits(
         else:
             assert answer.text.count("\n") == MANY + (form == "csv")
     watch.cancel()
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n"])
+def test_no_spreadsheet_runs_a_text(sign: str) -> None:
+    assert cell(f"{sign}1+1") == f"'{sign}1+1"
+    assert cell(f"1{sign}1") == f"1{sign}1"
+
+
+def test_other_values_stay_what_they_are() -> None:
+    assert [cell(one) for one in (-1.5, None, True, False, "")] == [-1.5, None, "yes", "no", ""]

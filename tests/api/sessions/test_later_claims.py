@@ -1,6 +1,5 @@
 """Claims added to a table from its reserve of alpha, from the request to the audit."""
 
-import io
 import json
 from typing import Any
 
@@ -11,14 +10,10 @@ from sqlalchemy import text
 
 from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.audit import audit
-from celeus.operations.certificates.npz import read_archive
 from celeus.settings import Settings
-from celeus.store.database import Database
-from tests.api.contract import client_with
-from tests.api.sessions.test_table import claims_of, judged, observed, opened, truth
+from tests.api.sessions.test_table import claims_of, judged, opened, truth
 from tests.clients import serving
-from tests.factories import drawn
-from tests.keys import key_in
+from tests.factories import drawn, evidence_of, observed, sealed
 from tests.tabled import TOPICS, Sheet, sheet
 
 TOGETHER: dict[str, Any] = {
@@ -101,22 +96,22 @@ async def test_the_session_goes_on_until_it_has_what_it_wants_and_the_report_say
 
 
 async def test_its_certificate_is_verified_and_its_session_audited(
-    client: AsyncClient, settings: Settings
+    client: AsyncClient, app: FastAPI
 ) -> None:
     pool, session = await begun(client)
     await add(client, session)
     await judged(client, session, pool, ahead=2, most=4)
     await add(client, session, level=0.004, precision=None, questions=[])
     await judged(client, session, pool, ahead=3, most=4)
-    columns = await client.get(f"/v1/pools/{pool.id}/columns.npz")
+    evidence = await evidence_of(client, pool.id)
     items = [json.dumps(one).encode() for one in pool.items]
     for state in ("active", "closed"):
         await client.patch(f"/v1/sessions/{session}", json={"state": state})
         answer = await client.get(f"/v1/sessions/{session}/certificate")
-        report = verify(answer.content, read_archive(io.BytesIO(columns.content)), items=items)
+        report = verify(answer.content, evidence, items=items)
         assert report.valid, report.line
     assert [one.get("added") for one in answer.json()["claim"]["claims"][-2:]] == [8, 16]
-    database = Database.connect(str(settings.database_url), pool_size=1)
+    database = app.state.context.database
     result = await audit(database)
     assert not [one.line for one in result.findings if session in one.line]
     async with database.transaction() as db:
@@ -128,7 +123,6 @@ async def test_its_certificate_is_verified_and_its_session_audited(
             {"id": session.removeprefix("ses_")},
         )
     result = await audit(database)
-    await database.close()
     assert [(one.name, one.where) for one in result.findings] == [(session, "ledger_head")]
 
 
@@ -147,7 +141,7 @@ async def test_a_session_that_has_met_its_targets_goes_on_for_a_claim_that_wants
 
 
 async def test_what_may_not_be_added_is_refused_by_name_and_leaves_no_trace(
-    client: AsyncClient, app: FastAPI, database_url: str
+    client: AsyncClient, ann: AsyncClient
 ) -> None:
     pool, session = await begun(client)
     refused: dict[str, dict[str, Any]] = {
@@ -165,8 +159,7 @@ async def test_what_may_not_be_added_is_refused_by_name_and_leaves_no_trace(
     for said in ({"value": "weather"}, {"column": None}, {"column": "colour"}):
         answer = await add(client, session, **said)
         assert (answer.status_code, answer.json()["field"]) == (422, "claim"), said
-    async with client_with(app, key_in(database_url, "label")) as bob:
-        assert (await add(bob, session)).status_code == 403
+    assert (await add(ann, session)).status_code == 403
     draw = (await drawn(client, session))["draws"][0]
     out = await add(client, session)
     assert (out.status_code, out.json()["rule"]) == (422, "no draw out")
@@ -223,8 +216,7 @@ async def test_fixed_sessions_and_others_take_no_claim(client: AsyncClient) -> N
     answer = await add(client, each)
     assert (answer.status_code, answer.json()["field"]) == (422, "level")
     items = [{"id": str(at), "surrogate": 0.5} for at in range(80)]
-    body = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
-    plain = (await client.post("/v1/pools", json=body)).json()["id"]
+    plain = await sealed(client, items)
     made = (await client.post("/v1/sessions", json={"pool_id": plain})).json()["id"]
     answer = await add(client, made)
     assert (answer.status_code, answer.json()["field"]) == (422, "session_id")

@@ -1,13 +1,10 @@
 """Draws that are given back: who may, who gets them, and what becomes of their first holder."""
 
-import asyncio
 from typing import Any
 
-import psycopg
-from fastapi import FastAPI
 from httpx import AsyncClient
 
-from tests.api.contract import client_with
+from tests.conftest import Execute
 from tests.factories import drawn, judged, known_pool, opened
 from tests.keys import bearer, key_in
 
@@ -121,50 +118,36 @@ async def test_what_is_passed_on_goes_to_somebody_else(client: AsyncClient) -> N
 
 
 async def test_what_a_blind_key_passes_on_counts_in_its_share(
-    client: AsyncClient, app: FastAPI, database_url: str
+    client: AsyncClient, ann: AsyncClient, execute: Execute
 ) -> None:
     """Else it could look at the whole pool, and judge what it likes."""
     pool = await known_pool(client, 40)
     session = await opened(client, pool)
-    async with client_with(app, key_in(database_url, "label")) as blind:
-        seen = set()
-        for at in range(60):
-            # Another window is the same person
-            worker = f"window {at}"
-            found = (await drawn(blind, session, 1, worker))["draws"]
-            if found[0]["item"]["id"] in seen:
-                break
-            seen.add(found[0]["item"]["id"])
-            await release(blind, session, worker=worker, **PASS)
-        assert len(seen) == 20, "half of what may be out"
-        # What nobody else has taken meanwhile comes back to it
-        with psycopg.connect(database_url) as db:
-            db.execute("UPDATE leases SET expires_at = now() - interval '1 hour'")
-        again = (await drawn(blind, session, 4, "one"))["draws"]
-        assert len(again) == 4
-        assert {it["item"]["id"] for it in again} <= seen
+    seen = set()
+    for at in range(60):
+        # Another window is the same person
+        worker = f"window {at}"
+        found = (await drawn(ann, session, 1, worker))["draws"]
+        if found[0]["item"]["id"] in seen:
+            break
+        seen.add(found[0]["item"]["id"])
+        await release(ann, session, worker=worker, **PASS)
+    assert len(seen) == 20, "half of what may be out"
+    # What nobody else has taken meanwhile comes back to it
+    execute("UPDATE leases SET expires_at = now() - interval '1 hour'")
+    again = (await drawn(ann, session, 4, "one"))["draws"]
+    assert len(again) == 4
+    assert {it["item"]["id"] for it in again} <= seen
 
 
-async def test_what_nobody_takes_comes_back_after_a_lease(client: AsyncClient) -> None:
+async def test_what_nobody_takes_comes_back_after_a_lease(
+    client: AsyncClient, execute: Execute
+) -> None:
     pool = await known_pool(client)
-    session = await opened(client, pool, lease_seconds=1)
+    session = await opened(client, pool)
     first = (await drawn(client, session))["draws"][0]
     await release(client, session, worker="ada", **PASS)
     assert (await drawn(client, session))["draws"][0]["round"] == 2
-    await asyncio.sleep(1.1)
+    execute("UPDATE leases SET expires_at = now() - interval '1 second'")
     rounds = [it["round"] for it in (await drawn(client, session, 2))["draws"]]
     assert rounds == [first["round"], 2]
-
-
-async def test_where_nothing_else_is_left_it_comes_back_at_once(client: AsyncClient) -> None:
-    pool = await known_pool(client)
-    session = await opened(client, pool, budget=2)
-    one, two = (await drawn(client, session, 2))["draws"]
-    await release(client, session, worker="ada", rounds=[1], **PASS)
-    held = (await drawn(client, session, 2))["draws"]
-    assert [it["round"] for it in held] == [2], "there is another one to judge"
-    await judged(client, session, pool, two)
-    assert (await drawn(client, session, 2))["draws"][0]["round"] == one["round"]
-    await judged(client, session, pool, one)
-    status = (await client.get(f"/v1/sessions/{session}")).json()
-    assert (status["state"], status["rounds"]["in_interval"]) == ("budget_spent", 2)

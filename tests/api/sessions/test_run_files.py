@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -22,14 +23,14 @@ from celeus.core.randomness import commitment
 from celeus.core.session.assumptions import OWN_PROCESS
 from celeus.errors import InvalidValue, Refusal, RunTooCostly
 from celeus.operations.certificates.audit import audit
-from celeus.operations.certificates.npz import read_archive
 from celeus.operations.runs import push as pushing
 from celeus.operations.runs.push_worker import work
 from celeus.operations.runtime.workers import Bounds, Frame
 from celeus.runs.run import Run
+from tests.factories import KnownPool, evidence_of, labelled, opened, sealed
 from tests.keys import bearer, key_in
 from tests.runs.files import duel, exam, forged, race, sheet
-from tests.runs.test_run import ASKED, FORM, ITEMS, ROWS, judged
+from tests.runs.test_run import ASKED, FORM, ITEMS, KEY, LOSSES, ROWS, judged
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +69,7 @@ async def test_a_run_is_kept_as_it_was_and_says_where_it_ran(
     assert document["origin"] == session["origin"]
     assert document["issued_at"] == session["origin"]["at"]
     assert document["claim"]["assumptions"][-1] == dict(OWN_PROCESS)
-    columns = tmp_path / "pool.npz"
-    columns.write_bytes((await client.get(f"/v1/pools/{session['pool_id']}/columns.npz")).content)
-    with columns.open("rb") as file:
-        report = verify(certificate.content, read_archive(file))
+    report = verify(certificate.content, await evidence_of(client, session["pool_id"]))
     assert report.valid, report.to_dict()
     assert {"draws", "probabilities", "labels", "claim"} <= set(report.checked)
     assert report.origin == session["origin"]
@@ -82,18 +80,7 @@ async def test_a_run_is_kept_as_it_was_and_says_where_it_ran(
     assert not (await audit(app.state.context.database)).findings
 
 
-async def test_two_systems_are_pushed_with_the_sides_that_were_drawn(
-    client: AsyncClient, app: FastAPI, tmp_path: Path
-) -> None:
-    answer = await push(client, duel(tmp_path / "duel.celeus"))
-    assert answer.status_code == 201, answer.text
-    session = answer.json()
-    assert session["systems"] == {"a": "new", "b": "old"}
-    assert session["upper"] < 0
-    assert not (await audit(app.state.context.database)).findings
-
-
-@pytest.mark.parametrize("kind", [race, sheet])
+@pytest.mark.parametrize("kind", [duel, race, sheet])
 async def test_other_kinds_of_claims_are_pushed(
     client: AsyncClient, app: FastAPI, tmp_path: Path, kind: Callable[[Path], bytes]
 ) -> None:
@@ -101,10 +88,7 @@ async def test_other_kinds_of_claims_are_pushed(
     assert answer.status_code == 201, answer.text
     session = answer.json()
     certificate = await client.get(f"/v1/sessions/{session['id']}/certificate")
-    columns = tmp_path / "pool.npz"
-    columns.write_bytes((await client.get(f"/v1/pools/{session['pool_id']}/columns.npz")).content)
-    with columns.open("rb") as file:
-        report = verify(certificate.content, read_archive(file))
+    report = verify(certificate.content, await evidence_of(client, session["pool_id"]))
     assert report.valid, report.to_dict()
     assert not (await audit(app.state.context.database)).findings
     shown = await client.get(f"/v1/sessions/{session['id']}/report")
@@ -173,20 +157,6 @@ async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, run_file
     ]
     assert sorted(it.status_code for it in told) in ([200, 409], [409, 409])
     assert (await client.get(path)).json() == session
-
-
-async def test_only_who_manages_pushes(
-    client: AsyncClient, database_url: str, run_file: bytes
-) -> None:
-    for scope in ("read", "label"):
-        key = key_in(database_url, scope)
-        answer = await client.post(
-            "/v1/session-files",
-            content=run_file,
-            headers=LINES | bearer(key),
-        )
-        assert (answer.status_code, answer.json()["code"]) == (403, "scope_missing")
-    assert not (await client.get("/v1/sessions")).json()["data"]
 
 
 @pytest.mark.parametrize("there", ["nothing", "the session", "another ledger", "a tombstone"])
@@ -465,3 +435,25 @@ async def test_its_losses_are_not_carried_into_a_session_of_the_service(
     problem = refused.json()
     assert (refused.status_code, problem["field"]) == (422, "based_on.session"), problem
     assert "pushed" in problem["detail"]
+
+
+async def test_service_and_process_draw_and_bet_alike(
+    client: AsyncClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = KnownPool(await sealed(client, ROWS, name="exam"), LOSSES)
+    session = await opened(client, known, precision=0.2)
+    await labelled(client, session, known, ITEMS)
+    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    theirs = (await client.get(f"/v1/sessions/{session}/certificate")).json()
+    monkeypatch.setattr(secrets, "token_bytes", lambda _: bytes.fromhex(theirs["seed"]))
+    with Run.open(tmp_path / "same.celeus", FORM, ROWS, ASKED) as ours:
+        judged(ours)
+        ours.close()
+        own = json.loads(ours.certificate(KEY))
+    for member in ("plan", "pool", "claim", "rounds", "seed"):
+        assert own[member] == theirs[member], member
+    of_ledger = [
+        [{name: value for name, value in one.items() if name not in {"at", "detail"}} for one in it]
+        for it in (own["ledger"], theirs["ledger"])
+    ]
+    assert of_ledger[0] == of_ledger[1]

@@ -1,7 +1,6 @@
 """Who only judges takes back the last label given with the same key, and nothing else."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -14,18 +13,6 @@ from tests.api.access.test_blindness import assert_blind
 from tests.api.contract import client_with
 from tests.factories import drawn, judged, known_pool, numbers_of, opened
 from tests.keys import key_in
-
-
-@pytest.fixture
-async def ann(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        yield labeller
-
-
-@pytest.fixture
-async def bob(app: FastAPI, database_url: str) -> AsyncIterator[AsyncClient]:
-    async with client_with(app, key_in(database_url, "label")) as labeller:
-        yield labeller
 
 
 async def labelled(
@@ -169,18 +156,6 @@ async def test_a_label_once_corrected_can_be_corrected_again_and_a_retry_changes
     assert (await corrected(ann, session, round_)).status_code == 409
 
 
-async def test_a_label_sent_again_by_another_key_is_not_taken_and_stays_its_givers(
-    client: AsyncClient, ann: AsyncClient, bob: AsyncClient
-) -> None:
-    session = await opened(client, await known_pool(client))
-    [round_] = await labelled(ann, session, 1)
-    body = {"round": round_, "loss": 1, "worker": "w"}
-    again = await bob.post(f"/v1/sessions/{session}/observe", json=body)
-    assert again.json()["code"] == "round_not_held"
-    assert (await corrected(bob, session, round_)).status_code == 409
-    assert (await corrected(ann, session, round_)).status_code == 200
-
-
 async def test_what_somebody_else_has_corrected_is_not_the_judges_to_take_back(
     client: AsyncClient, ann: AsyncClient
 ) -> None:
@@ -302,18 +277,3 @@ async def test_a_key_that_judges_and_manages_corrects_every_round_in_any_name(
         answer = await corrected(lead, session, rounds[0], loss=0, author="ada")
     assert answer.status_code == 200
     assert (await events_of(client, session))[-1]["detail"]["author"] == "ada"
-
-
-async def test_a_session_with_corrections_of_labellers_is_certified_and_verifies(
-    client: AsyncClient, ann: AsyncClient
-) -> None:
-    pool = await known_pool(client, 40)
-    session = await opened(client, pool)
-    rounds = await labelled(ann, session, 8)
-    assert (await corrected(ann, session, rounds[-1], unjudgeable="torn")).status_code == 200
-    await labelled(ann, session, 3)
-    await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-    certificate = await client.get(f"/v1/sessions/{session}/certificate")
-    told = {"Content-Type": "application/json"}
-    answer = await client.post("/v1/certificates/verify", content=certificate.content, headers=told)
-    assert answer.json()["valid"], answer.text

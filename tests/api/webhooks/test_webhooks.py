@@ -8,13 +8,14 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import psycopg
 import pytest
+from fastapi import FastAPI
 from httpx import AsyncClient
 
 from celeus.operations.runtime.context import open_context
 from celeus.operations.webhooks.outbox import EVENTS
 from celeus.settings import Settings
+from tests.conftest import Execute
 from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.receivers import Receiver, Request, receiving, status, until
@@ -225,12 +226,8 @@ async def test_other_receivers_take_their_own_form(
 
 
 async def test_a_session_that_waits_for_labels_is_told_once(
-    app: Any,  # noqa: ANN401
-    client: AsyncClient,
-    receiver: Receiver,
-    database_url: str,
+    app: FastAPI, client: AsyncClient, receiver: Receiver, execute: Execute
 ) -> None:
-    assert app
     hook = await made(client, receiver.url, events=["session.stalled"])
     pool = await known_pool(client, items=40)
     waiting, fresh, paused = [await opened(client, pool) for _ in range(3)]
@@ -238,10 +235,9 @@ async def test_a_session_that_waits_for_labels_is_told_once(
     await labelled(client, fresh, pool, 2)
     await client.patch(f"/v1/sessions/{paused}", json={"state": "paused"})
     deliveries = app.state.context.deliveries
-    with psycopg.connect(database_url, autocommit=True) as db:
-        db.execute("UPDATE sessions SET created_at = now() - interval '3 days'")
-        ago = "UPDATE events SET at = now() - interval '25 hours' WHERE session_id = %s"
-        db.execute(ago, [waiting.removeprefix("ses_")])
+    execute("UPDATE sessions SET created_at = now() - interval '3 days'")
+    ago = "UPDATE events SET at = now() - interval '25 hours' WHERE session_id = %s"
+    execute(ago, [waiting.removeprefix("ses_")])
     for _ in range(3):
         deliveries._sweep_at = 0.0
         await deliveries._sweep()
@@ -263,27 +259,27 @@ async def test_a_deleted_webhook_is_told_nothing(client: AsyncClient, receiver: 
     assert (await client.get("/v1/webhooks")).json()["data"] == []
 
 
-async def test_a_command_that_opens_the_database_delivers_nothing(database_url: str) -> None:
+async def test_a_command_that_opens_the_database_delivers_nothing(
+    database_url: str, execute: Execute
+) -> None:
     """It has other settings than the service, and ends in a moment."""
     key_in(database_url, "admin")
-    with psycopg.connect(database_url) as db:
-        db.execute(
-            """
-            WITH hook AS (
-                INSERT INTO webhooks (webhook_id, project_id, url, format, events, secret)
-                SELECT gen_random_uuid(), project_id, 'https://192.0.2.1/', 'json', '[]', '\\x00'
-                FROM projects LIMIT 1 RETURNING *
-            )
-            INSERT INTO deliveries (delivery_id, webhook_id, project_id, event, data,
-                next_attempt_at)
-            SELECT gen_random_uuid(), webhook_id, project_id, 'session.stopped', '{}', now()
-            FROM hook
-            """
+    execute(
+        """
+        WITH hook AS (
+            INSERT INTO webhooks (webhook_id, project_id, url, format, events, secret)
+            SELECT gen_random_uuid(), project_id, 'https://192.0.2.1/', 'json', '[]', '\\x00'
+            FROM projects LIMIT 1 RETURNING *
         )
+        INSERT INTO deliveries (delivery_id, webhook_id, project_id, event, data,
+            next_attempt_at)
+        SELECT gen_random_uuid(), webhook_id, project_id, 'session.stopped', '{}', now()
+        FROM hook
+        """
+    )
     async with open_context(Settings(database_url=database_url)):
         await asyncio.sleep(1)
-    with psycopg.connect(database_url) as db:
-        assert db.execute("SELECT attempts FROM deliveries").fetchall() == [(0,)]
+    assert execute("SELECT attempts FROM deliveries").fetchall() == [(0,)]
 
 
 async def test_a_chat_is_told_the_answers_and_once_of_a_budget(

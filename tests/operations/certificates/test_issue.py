@@ -6,7 +6,6 @@ from pathlib import Path
 from uuid import UUID
 
 import numpy as np
-import psycopg
 import pytest
 
 from celeus.core.certificate.pool_checks import Evidence
@@ -15,7 +14,6 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.session.outcome import Judgement
-from celeus.errors import SigningKeyMissing
 from celeus.operations.certificates import audit as auditing
 from celeus.operations.certificates import issue
 from celeus.operations.certificates.audit import audit
@@ -26,6 +24,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.sessions import amendments, rounds, sessions
 from celeus.operations.sessions.amendments import Correction
 from celeus.operations.sessions.sessions import Opening, Settings
+from tests.conftest import Execute
 
 ITEMS = 80
 
@@ -124,14 +123,6 @@ async def test_a_margin_the_database_writes_as_a_whole_number_is_certified(
     assert (await issue.issue(signing, session)).body == warm.body
 
 
-async def test_a_context_without_a_key_certifies_nothing(context: Context) -> None:
-    session = await _session(context, "evalue", CLAIMS["evalue"])
-    with pytest.raises(SigningKeyMissing):
-        await issue.issue(context, session)
-    with pytest.raises(SigningKeyMissing):
-        issue.public_key(context)
-
-
 HARMS = {
     "events": "DELETE FROM events WHERE sequence = (SELECT max(sequence) FROM events)",
     "ledger_head": "UPDATE events SET loss = 0.25 WHERE kind = 2 AND round = 4",
@@ -149,15 +140,14 @@ HARMS = {
 
 @pytest.mark.parametrize("where", HARMS)
 async def test_an_audit_names_what_was_changed_behind_the_service(
-    signing: Context, database_url: str, where: str
+    signing: Context, where: str, execute: Execute
 ) -> None:
     session = await _session(signing, "celeus", CLAIMS["celeus"])
     await _walk(signing, session)
     if where == "certificate":
         await sessions.change_session(signing, session, Settings(lifecycle="closed"))
         await issue.issue(signing, session)
-    with psycopg.connect(database_url) as db:
-        db.execute(HARMS[where].encode())
+    execute(HARMS[where].encode())
     done = await audit(signing.database)
     told = [one for one in done.findings if one.name.startswith("ses_")]
     assert [finding.where for finding in told] == [where.strip()]
@@ -208,11 +198,10 @@ async def test_an_audit_reads_every_item_of_every_pool(context: Context) -> None
 @pytest.mark.parametrize("harm", AMONG_ITEMS)
 @pytest.mark.parametrize("sealed", [False, True])
 async def test_an_audit_names_pools_whose_items_were_changed(
-    context: Context, database_url: str, harm: str, *, sealed: bool
+    context: Context, harm: str, execute: Execute, *, sealed: bool
 ) -> None:
     pool_id = await _pool_with_payloads(context, sealed=sealed)
-    with psycopg.connect(database_url) as db:
-        db.execute(AMONG_ITEMS[harm].encode())
+    execute(AMONG_ITEMS[harm].encode())
     await _session(context, "celeus", CLAIMS["celeus"])
     done = await audit(context.database)
     (finding,) = done.findings
@@ -231,11 +220,10 @@ AMONG_COLUMNS = {
 
 @pytest.mark.parametrize("harm", AMONG_COLUMNS)
 async def test_an_audit_names_sealed_pools_whose_numbers_were_changed(
-    context: Context, database_url: str, harm: str
+    context: Context, harm: str, execute: Execute
 ) -> None:
     pool_id = await _pool(context)
-    with psycopg.connect(database_url) as db:
-        db.execute(AMONG_COLUMNS[harm].encode())
+    execute(AMONG_COLUMNS[harm].encode())
     (finding,) = (await audit(context.database)).findings
     place = "columns" if harm == "scores cut off" else "digest"
     assert finding.line.startswith(f"pool_{pool_id.hex}: {place} is ")

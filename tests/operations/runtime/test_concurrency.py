@@ -5,8 +5,13 @@ import gc
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
+from typing import Any
 
-from celeus.operations.runtime.concurrency import Turns, paused_collections
+import pytest
+
+from celeus.core.pause import PAUSE, pause
+from celeus.operations.runtime.concurrency import Naps, Turns, in_thread, paused_collections
+from celeus.operations.runtime.groups import Groups, Request
 
 
 def test_collections_go_on_when_the_last_of_those_who_paused_them_has_left() -> None:
@@ -105,3 +110,50 @@ async def test_what_is_asked_meanwhile_waits_and_starts_anew() -> None:
     while len(seen) < 3:  # noqa: ASYNC110 -- counts turns of the loop
         await asyncio.sleep(0)
     assert seen == ["none"] * 3
+
+
+_asker: ContextVar[str] = ContextVar("asker", default="nobody")
+
+
+async def test_what_is_done_for_several_is_said_in_the_name_of_none() -> None:
+    """A line of the log has the request that its task belongs to."""
+    groups, names = Groups(patience_seconds=30.0, most=9), []
+
+    async def run(group: list[Request[Any]]) -> list[Request[Any]]:
+        names.append(_asker.get())
+        for request in group:
+            request.give(request.asked)
+        return []
+
+    async def ask(name: str) -> Any:  # noqa: ANN401 - as the groups have it
+        _asker.set(name)
+        return await groups.answer("here", name, run)
+
+    assert [*await asyncio.gather(ask("ada"), ask("bo"))] == ["ada", "bo"]
+    assert set(names) == {"nobody"}
+
+
+def _paused(seconds: float) -> tuple[type[object], float]:
+    """What a pause is, and the share of ``seconds`` that the thread was off the processor."""
+    began, worked = time.perf_counter(), time.thread_time()
+    while time.perf_counter() - began < seconds:
+        pause()
+    return type(PAUSE.get()), time.thread_time() - worked
+
+
+async def test_work_in_a_thread_naps_between_its_rounds() -> None:
+    kind, worked = await in_thread(_paused, 0.05)
+    assert kind is Naps
+    # Half a millisecond in every 2.5 at least is slept away
+    assert worked < 0.045
+    assert not isinstance(PAUSE.get(), Naps), "the caller's own pauses stay as they were"
+
+
+async def test_an_error_in_the_thread_is_the_callers() -> None:
+    with pytest.raises(ValueError, match="odd"):
+        await in_thread(_odd)
+
+
+def _odd() -> None:
+    message = "odd"
+    raise ValueError(message)

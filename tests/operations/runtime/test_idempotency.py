@@ -1,7 +1,7 @@
 """A request under a key takes effect once: races, refusals, and the end of a day."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,6 @@ from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.errors import BadRows, Busy, IdempotencyKeyReused, PoolNotFound
 from celeus.operations.pools import pools
-from celeus.operations.pools.imports import ImportOptions, ImportResult, Rows
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime import idempotency
@@ -25,6 +24,7 @@ from celeus.operations.sessions import sessions
 from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 from celeus.store.database import Database
+from tests.operations.opened import sealed
 
 ZERO_ONE = LossScale("zero_one", 0.0, 1.0)
 EMPTY = NewPool("p", ZERO_ONE)
@@ -32,11 +32,6 @@ EMPTY = NewPool("p", ZERO_ONE)
 
 def once(key: str = "k", fingerprint: bytes = b"f") -> Once[PoolRecord]:
     return Once(key, fingerprint, 201, lambda record: record.pool_id.bytes)
-
-
-def scored(begin: int, end: int) -> Rows:
-    lines = list(range(begin + 1, end + 1))
-    return lines, [{"id": f"i{number}", "surrogate": 0.5} for number in range(begin, end)]
 
 
 async def created(context: Context, request: Once[PoolRecord]) -> tuple[bytes, bool]:
@@ -59,26 +54,6 @@ async def hasty(database_url: str) -> AsyncIterator[Context]:
     settings = Settings(database_url=database_url, database_pool_size=8, lock_timeout_ms=200)
     async with open_context(settings) as opened:
         yield opened
-
-
-async def test_the_same_request_again_gets_the_first_answer(
-    context: Context, database: Database
-) -> None:
-    first, replayed = await created(context, once())
-    assert not replayed
-    for _ in range(3):
-        assert await created(context, once()) == (first, True)
-    assert await count(database) == 1
-
-
-async def test_another_request_under_the_key_is_refused(
-    context: Context, database: Database
-) -> None:
-    await created(context, once())
-    with pytest.raises(IdempotencyKeyReused) as caught:
-        await created(context, once(fingerprint=b"g"))
-    assert caught.value.value == "k"
-    assert await count(database) == 1
 
 
 async def test_the_same_request_five_times_at_once_has_one_effect(
@@ -223,32 +198,10 @@ async def test_outdated_answers_are_cleared_away_a_few_at_a_time(
     assert await count(database, "idempotency") == 5
 
 
-async def test_an_import_under_a_key_adds_its_rows_once(context: Context) -> None:
-    made = await pools.create_pool(context, EMPTY)
-    request: Once[ImportResult] = Once("i", b"f", 200, lambda done: str(done.added).encode())
-    parsed = 0
-
-    def rows() -> Iterator[Rows]:
-        nonlocal parsed
-        parsed += 1
-        yield scored(0, 10)
-
-    async def imported() -> object:
-        return await pools.add_items(context, made.pool_id, rows(), ImportOptions(), request)
-
-    await imported()
-    await pools.seal_pool(context, made.pool_id)
-    with pytest.raises(Replay) as caught:
-        await imported()
-    assert (caught.value.body, parsed) == (b"10", 1)
-    assert (await pools.get_pool(context, made.pool_id)).items == 10
-
-
 async def test_a_session_under_a_key_is_opened_once(context: Context, database: Database) -> None:
-    wanted = NewPool("p", ZERO_ONE, scored(0, 50), sealed=True)
-    pool = await pools.create_pool(context, wanted)
+    pool = await sealed(context, 50)
     request: Once[dict[str, Any]] = Once("s", b"f", 201, lambda found: found["id"].encode())
-    opening = Opening(pool.pool_id, SessionRequest(Claim(precision=0.1)))
+    opening = Opening(pool, SessionRequest(Claim(precision=0.1)))
 
     async def opened() -> bytes:
         try:

@@ -153,13 +153,6 @@ async def test_of_many_checkpoints_one_is_counted_at_a_time() -> None:
     assert len(session._copies) == 2
 
 
-async def test_states_are_bounded_by_their_number() -> None:
-    cache = StateCache(sessions=3, pools=1)
-    for _ in range(10):
-        await keep(cache, uuid4(), session_of(10))
-    assert len(cache) == 3
-
-
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_running_total_is_that_of_counting_anew(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - only an order

@@ -3,8 +3,6 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -13,8 +11,8 @@ import psycopg
 import pytest
 
 from celeus.core.plans.plan import Claim, Plan
-from celeus.core.plans.plan_request import SessionRequest
-from celeus.core.pools.losses import LossScale
+from celeus.core.plans.plan_request import SessionRequest, TableRequest
+from celeus.core.plans.stopping import Question
 from celeus.core.session import correction as refolding
 from celeus.core.session.correction import Checkpoints, Refold, catch_up
 from celeus.core.session.fold import Fold, OpenRound
@@ -24,42 +22,30 @@ from celeus.core.session.points import Points
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.session import Session
 from celeus.errors import Busy
-from celeus.operations.pools import pools
-from celeus.operations.pools.pools import NewPool
+from celeus.operations.insights.table import table_claims
 from celeus.operations.runtime.context import Context, open_context
-from celeus.operations.sessions import amendments, journal, ledger, rounds, sessions
+from celeus.operations.sessions import amendments, journal, ledger, rounds
 from celeus.operations.sessions.amendments import Correction, amend
-from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
-from celeus.store.database import Database
-from tests.operations.replays import assert_whole, kept
+from celeus.store.database import plain_url
+from tests.conftest import Execute
+from tests.operations.opened import judged, opened
+from tests.operations.sessions.conftest import Whole
 
-SCALE = LossScale("zero_one", 0.0, 1.0)
+ASKED = SessionRequest(Claim(precision=0.01))
 
 
 @pytest.fixture
-async def two(database_url: str) -> AsyncIterator[list[Context]]:
-    """Two processes, as far as sessions go; a transaction may stand still for 2 s."""
-    settings = Settings(database_url=database_url, database_pool_size=4, statement_timeout_ms=2000)
-    async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(open_context(settings)) for _ in range(2)]
+def settings(settings: Settings) -> Settings:
+    """A transaction may stand still for 2 s."""
+    return settings.model_copy(update={"statement_timeout_ms": 2000})
 
 
-async def opened(context: Context, claim: Claim = Claim(precision=0.01)) -> UUID:  # noqa: B008
-    rows = [{"id": f"i{number}", "surrogate": number % 10 / 10} for number in range(300)]
-    wanted = NewPool("p", SCALE, (list(range(1, 301)), list(rows)), sealed=True)
-    pool = await pools.create_pool(context, wanted)
-    document = await sessions.open_session(context, Opening(pool.pool_id, SessionRequest(claim)))
-    return UUID(document["id"].removeprefix("ses_"))
-
-
-async def judged(context: Context, session: UUID, count: int) -> None:
-    offer = await rounds.next_draws(context, session, "ada", 1)
-    for _ in range(count):
-        told = [
-            Judgement(draw["round"], loss=float(draw["round"] % 3 == 0)) for draw in offer.draws
-        ]
-        offer = (await rounds.observe(context, session, told, "ada", 1)).offer
+async def begun(context: Context, count: int) -> UUID:
+    """A session of which so many rounds are judged, and one is held."""
+    session = await opened(context, ASKED)
+    await judged(context, session, count, held=1)
+    return session
 
 
 def correction(round_: int, loss: float) -> Correction:
@@ -68,13 +54,11 @@ def correction(round_: int, loss: float) -> Correction:
 
 async def test_a_long_fold_keeps_no_transaction_standing(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Folding takes longer here than the database lets a transaction stand still."""
-    session = await opened(two[0])
-    await judged(two[0], session, 30)
+    session = await begun(two[0], 30)
     monkeypatch.setattr(amendments, "ROUNDS_FOLDED_INLINE", 10)
     began, go_on = threading.Event(), threading.Event()
     folds = 0
@@ -93,13 +77,13 @@ async def test_a_long_fold_keeps_no_transaction_standing(
     amending = asyncio.create_task(amend(two[0], session, correction(3, 0.0)))
     await asyncio.to_thread(began.wait, 10)
     # Another process goes on judging meanwhile.
-    await judged(two[1], session, 5)
+    await judged(two[1], session, 5, held=1)
     go_on.set()
     answer = await amending
     assert (answer.session["revision"], answer.session["rounds"]["in_interval"]) == (2, 35)
     again = await amend(two[1], session, correction(3, 0.0))
     assert (again.receipts[0].replayed, folds) == (True, 1)
-    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    await whole(session)
 
 
 class Held:
@@ -121,30 +105,26 @@ class Held:
 
 async def test_labels_go_on_while_their_session_is_corrected(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session = await opened(two[0])
-    await judged(two[0], session, 30)
+    session = await begun(two[0], 30)
     held = Held(monkeypatch)
     amending = asyncio.create_task(amend(two[0], session, correction(3, 0.0)))
     await asyncio.to_thread(held.began.wait, 10)
-    await judged(two[0], session, 25)
+    await judged(two[0], session, 25, held=1)
     held.go_on.set()
     answer = await amending
     assert (answer.session["revision"], answer.session["rounds"]["in_interval"]) == (2, 55)
-    await judged(two[0], session, 3)
-    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    await judged(two[0], session, 3, held=1)
+    await whole(session)
 
 
 async def test_a_key_has_one_long_correction_folded_at_a_time(
     two: list[Context], database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever labels in many sessions may correct an early round in each of them."""
-    first, second, short = [await opened(two[0]) for _ in range(3)]
-    for session, count in ((first, 30), (second, 30), (short, 5)):
-        await judged(two[0], session, count)
+    first, second, short = [await begun(two[0], count) for count in (30, 30, 5)]
     settings = Settings(database_url=database_url, lock_timeout_ms=100)
     held = Held(monkeypatch)
     async with open_context(settings) as context:
@@ -162,12 +142,10 @@ async def test_a_key_has_one_long_correction_folded_at_a_time(
 
 async def test_a_correction_given_up_in_the_middle_changes_nothing(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session = await opened(two[0])
-    await judged(two[0], session, 30)
+    session = await begun(two[0], 30)
     held = Held(monkeypatch)
     amending = asyncio.create_task(amend(two[0], session, correction(3, 0.0)))
     await asyncio.to_thread(held.began.wait, 10)
@@ -175,13 +153,12 @@ async def test_a_correction_given_up_in_the_middle_changes_nothing(
     with pytest.raises(asyncio.CancelledError):
         await amending
     held.go_on.set()
-    await judged(two[0], session, 3)
-    found = kept(database_url, f"ses_{session.hex}")
+    await judged(two[0], session, 3, held=1)
+    found, _ = await whole(session)
     assert found.session["revision"] == 1
-    await assert_whole(database, found)
     again = await amend(two[0], session, correction(3, 0.0))
     assert not again.receipts[0].replayed
-    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    await whole(session)
 
 
 @pytest.mark.parametrize(
@@ -200,8 +177,8 @@ async def test_what_takes_long_is_folded_beside_the_event_loop(
     at_once: int,
     aside: bool,  # noqa: FBT001 - a parameter
 ) -> None:
-    session = await opened(two[0], claim)
-    await judged(two[0], session, 30)
+    session = await opened(two[0], SessionRequest(claim))
+    await judged(two[0], session, 30, held=1)
     offer = await rounds.next_draws(two[0], session, "ada", at_once)
     threads: list[int] = []
 
@@ -220,29 +197,25 @@ async def test_what_takes_long_is_folded_beside_the_event_loop(
 
 async def test_two_corrections_at_once_are_both_kept(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session = await opened(two[0])
-    await judged(two[0], session, 30)
+    session = await begun(two[0], 30)
     monkeypatch.setattr(amendments, "ROUNDS_FOLDED_INLINE", 10)
     await asyncio.gather(
         *(amend(two[at % 2], session, correction(at + 1, 1.0 - at % 2)) for at in range(6))
     )
-    found = kept(database_url, f"ses_{session.hex}")
+    found, _ = await whole(session)
     assert sum(row["kind"] == 4 for row in found.events) == 6
-    await assert_whole(database, found)
 
 
 async def test_what_waits_behind_an_open_draw_is_taken_in_again_beside_the_event_loop(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing is folded yet, since the first draw is open; what was judged is learned again."""
-    session = await opened(two[0])
+    session = await opened(two[0], ASKED)
     offer = await rounds.next_draws(two[0], session, "ada", 40)
     told = [Judgement(draw["round"], loss=0.0) for draw in offer.draws[1:]]
     await rounds.observe(two[0], session, told, "ada", 0)
@@ -258,19 +231,17 @@ async def test_what_waits_behind_an_open_draw_is_taken_in_again_beside_the_event
     assert answer.session["rounds"]["in_interval"] == 0
     assert len(threads) == len(told)
     assert threading.get_ident() not in threads
-    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    await whole(session)
 
 
 async def test_a_correction_costs_what_it_changed_in_every_process(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(refolding, "ROUNDS_BETWEEN_COPIES", 10)
-    session = await opened(two[0])
-    await judged(two[0], session, 1)
-    await judged(two[1], session, 64)
+    session = await begun(two[0], 1)
+    await judged(two[1], session, 64, held=1)
     folded: list[int] = []
 
     fold_round = Fold.fold_round
@@ -297,20 +268,18 @@ async def test_a_correction_costs_what_it_changed_in_every_process(
     assert len(folded) <= 10
     # It had them copied while it folded them.
     folded.clear()
-    await judged(two[1], session, 1)
+    await judged(two[1], session, 1, held=1)
     assert len(folded) <= 10
-    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    await whole(session)
 
 
 async def test_a_correction_writes_the_rounds_from_the_corrected_one_on_and_no_others(
-    two: list[Context], database_url: str
+    two: list[Context], execute: Execute
 ) -> None:
-    session = await opened(two[0])
-    await judged(two[0], session, 40)
+    session = await begun(two[0], 40)
 
     def versions() -> dict[int, str]:
-        with psycopg.connect(database_url) as db:
-            rows = db.execute("SELECT round, ctid::text FROM trajectory ORDER BY round").fetchall()
+        rows = execute("SELECT round, ctid::text FROM trajectory ORDER BY round").fetchall()
         assert [round_ for round_, _ in rows] == list(range(1, 41))
         return dict(rows)
 
@@ -329,8 +298,7 @@ async def test_nothing_that_grows_with_a_session_is_copied_on_the_event_loop_to_
 ) -> None:
     monkeypatch.setattr(refolding, "ROUNDS_BETWEEN_COPIES", 10)
     monkeypatch.setattr(amendments, "ROUNDS_AT_ONCE", 12)
-    session = await opened(two[0])
-    await judged(two[0], session, 64)
+    session = await begun(two[0], 64)
     here = threading.get_ident()
     copies: list[int] = []
     for kind in (Rounds, Points):
@@ -351,13 +319,11 @@ async def test_nothing_that_grows_with_a_session_is_copied_on_the_event_loop_to_
 
 async def test_a_process_far_behind_catches_up_before_it_locks(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session = await opened(two[0])
-    await judged(two[0], session, 3)
-    await judged(two[1], session, 60)
+    session = await begun(two[0], 3)
+    await judged(two[1], session, 60, held=1)
     monkeypatch.setattr(journal, "ROUNDS_FOLDED_LOCKED", 5)
     folded: list[Any] = []
 
@@ -366,18 +332,17 @@ async def test_a_process_far_behind_catches_up_before_it_locks(
         return catch_up(state, events, checkpoints)
 
     monkeypatch.setattr(journal, "catch_up", noted)
-    await judged(two[0], session, 1)
+    await judged(two[0], session, 1, held=1)
     assert max(folded) == 5, "a part at a time, and no more of them read at once"
     assert sum(folded) > 100
-    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    await whole(session)
 
 
 @pytest.mark.parametrize("page", [1, 7, 21, 500])
 async def test_a_ledger_read_in_pages_is_whole(
     two: list[Context], monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
-    session = await opened(two[0])
-    await judged(two[0], session, 10)
+    session = await begun(two[0], 10)
     monkeypatch.setattr(ledger, "PAGE", page)
     async with two[1].transaction() as db:
         events = await ledger.events_of(db, session)
@@ -390,3 +355,33 @@ async def test_a_ledger_read_in_pages_is_whole(
         assert slot.session is not None
         assert slot.session.state.rounds == rebuilt.state.rounds
         assert slot.session.state.question.points == rebuilt.state.question.points
+
+
+BEHIND = 25
+
+
+TABLE = TableRequest(account="closed", questions=[(None, Question("at_most", 0.9))])
+"""One claim about answers yes that hold at once."""
+
+
+async def test_a_table_is_folded_while_nobody_waits_for_its_row(
+    two: list[Context], database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds of hundreds of claims take so long that two thousand events kept others waiting."""
+    monkeypatch.setattr(journal, "BETS_LOCKED", BEHIND)
+    session = await opened(two[0], SessionRequest(Claim(precision=0.05), table=TABLE), 200)
+    free = list[bool]()
+    await table_claims(two[1], session)
+    await judged(two[0], session, BEHIND)
+
+    def looking(*parts: Any) -> Any:  # noqa: ANN401 -- what it is given, and what that gives
+        with psycopg.connect(plain_url(database_url)) as other:
+            asked = "SELECT 1 FROM sessions WHERE session_id = %s FOR UPDATE SKIP LOCKED"
+            free.append(other.execute(asked, [session]).fetchone() is not None)
+        return catch_up(*parts)
+
+    monkeypatch.setattr(journal, "catch_up", looking)
+    await judged(two[1], session, 1)
+    assert free == [True]
+    one, other = [await table_claims(context, session) for context in two]
+    assert one == other

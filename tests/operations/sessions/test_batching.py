@@ -1,9 +1,7 @@
 """Requests that wait for one session: one transaction for all, each answered as if alone."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 from uuid import UUID
@@ -16,7 +14,7 @@ from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.pools.losses import LossScale
 from celeus.core.session.outcome import Judgement
-from celeus.errors import LossOutsideScale, Overloaded, RoundNotDrawn, SessionNotFound
+from celeus.errors import Overloaded, SessionNotFound
 from celeus.operations.pools import pools
 from celeus.operations.pools.pools import PAGE_BYTES, NewPool
 from celeus.operations.runtime.context import Context
@@ -25,7 +23,8 @@ from celeus.operations.sessions import rounds, sessions
 from celeus.operations.sessions.batching import TURN_SECONDS, Answering, together
 from celeus.operations.sessions.journal import Journal
 from celeus.operations.sessions.sessions import Opening
-from tests.operations.wire import Wire, listening
+from tests.operations.opened import opened
+from tests.operations.wire import Wire
 
 ITEMS = 400
 MANY = 40
@@ -34,25 +33,7 @@ MANY = 40
 @pytest.fixture
 async def session(context: Context) -> UUID:
     """A session of which nobody has asked for anything."""
-    return await opened(context, Claim(precision=0.1))
-
-
-async def opened(context: Context, claim: Claim) -> UUID:
-    """A new session on a new pool."""
-    scale = LossScale.of("zero_one", None, None)
-    items: list[object] = [{"id": f"item-{i}", "surrogate": i / ITEMS} for i in range(ITEMS)]
-    rows = list(range(1, ITEMS + 1)), items
-    pool = await pools.create_pool(context, NewPool("known", scale, rows, sealed=True))
-    asked = Opening(pool.pool_id, SessionRequest(claim))
-    return UUID((await sessions.open_session(context, asked))["id"].removeprefix("ses_"))
-
-
-@pytest.fixture
-async def wire(context: Context, tmp_path: Path) -> AsyncIterator[Wire]:
-    """What the context says to PostgreSQL."""
-    await context.deliveries.close()
-    async with listening(context.database, tmp_path / "wire") as wire:
-        yield wire
+    return await opened(context, SessionRequest(Claim(precision=0.1)), ITEMS)
 
 
 async def held(context: Context, session: UUID, count: int = MANY) -> list[int]:
@@ -92,32 +73,6 @@ async def test_many_judges_at_once_share_a_transaction(
     assert {answer.session["rounds"]["in_interval"] for answer in answers} <= {1, MANY}
 
 
-async def test_of_a_group_the_bad_one_is_refused_alone(context: Context, session: UUID) -> None:
-    drawn = await held(context, session)
-    asked = [judged(context, session, at, one) for at, one in enumerate(drawn)]
-    asked[7].close()
-    asked[7] = judged(context, session, 7, drawn[7], loss=5.0)
-    asked[9].close()
-    asked[9] = judged(context, session, 9, 10_000)
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    assert isinstance(answers[7], LossOutsideScale)
-    assert isinstance(answers[9], RoundNotDrawn)
-    good = [one for one in answers if isinstance(one, rounds.Answer)]
-    assert len(good) == MANY - 2
-    again = await judged(context, session, 7, drawn[7])
-    assert not again.receipts[0].replayed
-
-
-async def test_the_same_sent_twice_at_once_has_one_receipt(context: Context, session: UUID) -> None:
-    drawn = await held(context, session, 4)
-    both = [at for at in range(4) for _ in range(3)]
-    answers = await asyncio.gather(*(judged(context, session, at, drawn[at]) for at in both))
-    for at in range(4):
-        mine = [it.receipts[0] for it, of in zip(answers, both, strict=True) if of == at]
-        assert len({one.sequence for one in mine}) == 1
-        assert sum(not one.replayed for one in mine) == 1
-
-
 async def test_a_draw_that_is_judged_late_is_not_left_to_who_got_it_meanwhile(
     context: Context, session: UUID, wire: Wire
 ) -> None:
@@ -142,51 +97,13 @@ async def test_a_draw_that_is_judged_late_is_not_left_to_who_got_it_meanwhile(
     assert left.all() == []
 
 
-async def test_a_judge_who_asks_twice_at_once_has_the_same_draw(
-    context: Context, session: UUID, wire: Wire
-) -> None:
-    (first,) = await held(context, session, 1)
-    wire.commits()
-    offers = await asyncio.gather(
-        *(rounds.next_draws(context, session, "judge-0", 1) for _ in range(6))
-    )
-    assert {offer.draws[0]["round"] for offer in offers} == {first}
-    assert 1 <= wire.commits() <= 2
-
-
-async def test_a_blind_key_that_asks_twice_at_once_gets_the_first_receipt(
-    context: Context, session: UUID
-) -> None:
-    """What it said before is read from the ledger, where a group has yet to write it."""
-    async with context.transaction() as db:
-        await db.execute(
-            text(
-                "INSERT INTO keys (key_id, project_id, name, scopes, secret_hash)"
-                " SELECT 'blind', project_id, 'blind', '[\"label\"]', '' FROM sessions LIMIT 1"
-            )
-        )
-    caller = replace(context, key_id="blind", blind=True)
-    offer = await rounds.next_draws(caller, session, "judge-0", 1)
-    round_ = offer.draws[0]["round"]
-    others = await held(context, session, 6)
-    answers = await asyncio.gather(
-        *(judged(context, session, at, one) for at, one in enumerate(others)),
-        *(judged(caller, session, 0, round_) for _ in range(3)),
-    )
-    mine = [answer.receipts[0] for answer in answers[-3:]]
-    assert {one.round for one in mine} == {round_}
-    assert sorted(one.replayed for one in mine) == [False, True, True]
-
-
 async def test_raters_of_a_panel_ask_the_database_no_more_the_more_they_are(
     context: Context, wire: Wire
 ) -> None:
     many = 24
     raters = tuple(f"judge-{at}" for at in range(many))
-    session = await opened(
-        context,
-        Claim(precision=0.1, raters="assigned", protocol="two_then_third", panel=raters),
-    )
+    claim = Claim(precision=0.1, raters="assigned", protocol="two_then_third", panel=raters)
+    session = await opened(context, SessionRequest(claim), ITEMS)
     offers = [await rounds.next_draws(context, session, rater, 1) for rater in raters]
     wire.statements()
     answers = await asyncio.gather(

@@ -2,24 +2,21 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
 from celeus.core.certificate.verify import verify
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
-from celeus.core.pools.losses import LossScale
 from celeus.core.session.outcome import Judgement
 from celeus.operations.certificates.issue import current
 from celeus.operations.certificates.signing_keys import make_key
-from celeus.operations.pools.pools import NewPool, create_pool
 from celeus.operations.runtime.context import Context, open_context
-from celeus.operations.sessions import rounds, sessions
+from celeus.operations.sessions import rounds
 from celeus.operations.sessions.history import ledger
-from celeus.operations.sessions.sessions import Opening
 from celeus.settings import Settings
 from tests.faults.clocks import DatabaseClock, database_clock
+from tests.operations.opened import opened
 
 HOUR = 3600.0
 ITEMS = 30
@@ -45,14 +42,8 @@ async def contexts(clock: DatabaseClock, tmp_path: Path) -> AsyncIterator[tuple[
 async def test_times_stay_in_order_when_the_clock_is_set_back(
     clock: DatabaseClock, contexts: tuple[Context, Context]
 ) -> None:
-    rows: list[object] = [{"id": f"item-{n}", "surrogate": n / ITEMS} for n in range(ITEMS)]
-    numbered = list(range(1, ITEMS + 1)), rows
     one, other = contexts
-    scale = LossScale.of("zero_one", None, None)
-    pool = await create_pool(one, NewPool("known", scale, numbered, sealed=True))
-    request = SessionRequest(Claim(precision=0.1))
-    document = await sessions.open_session(one, Opening(pool.pool_id, request))
-    session = UUID(document["id"].removeprefix("ses_"))
+    session = await opened(one, SessionRequest(Claim(precision=0.1)), ITEMS)
     for context, offset in ((one, HOUR), (other, -HOUR), (one, 0.0), (other, 2 * HOUR)):
         clock.jump(offset)
         offer = await rounds.next_draws(context, session, "ada", 1)

@@ -6,42 +6,26 @@ import orjson
 
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
-from celeus.core.pools.losses import LossScale
-from celeus.core.session.outcome import Judgement
 from celeus.operations.insights.provisional import with_provisional
-from celeus.operations.pools import pools
-from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
-from celeus.operations.sessions import rounds, sessions
-from celeus.operations.sessions.sessions import Opening, get_session
+from celeus.operations.sessions import rounds
+from celeus.operations.sessions.sessions import get_session
 from celeus.settings import Settings
+from tests.operations.opened import judged, opened
 
 
 async def stalled(context: Context, behind: int) -> UUID:
     """A session with so many judged rounds behind its first draw, which is open."""
-    scale = LossScale("zero_one", 0.0, 1.0)
-    rows = [{"id": f"i{number}", "surrogate": number % 10 / 10} for number in range(200)]
-    wanted = NewPool("p", scale, (list(range(1, 201)), list(rows)), sealed=True)
-    pool = await pools.create_pool(context, wanted)
-    asked = Opening(pool.pool_id, SessionRequest(Claim(precision=0.05)))
-    document = await sessions.open_session(context, asked)
-    session = UUID(document["id"].removeprefix("ses_"))
+    session = await opened(context, SessionRequest(Claim(precision=0.05)), 200)
     await rounds.next_draws(context, session, "slow", 1)
-    for _ in range(behind):
-        await judged_one_more(context, session)
+    await judged(context, session, behind)
     return session
-
-
-async def judged_one_more(context: Context, session: UUID) -> None:
-    [draw] = (await rounds.next_draws(context, session, "ada", 1)).draws
-    told = [Judgement(draw["round"], loss=float(draw["round"] % 3 == 0))]
-    await rounds.observe(context, session, told, "ada", 0)
 
 
 async def test_a_document_that_is_behind_is_answered_by_the_present_one(context: Context) -> None:
     session = await stalled(context, 3)
     before = await get_session(context, session)
-    await judged_one_more(context, session)
+    await judged(context, session, 1)
     now = await get_session(context, session)
     found = await with_provisional(context, session, *before)
     assert found == await with_provisional(context, session, *now)

@@ -2,29 +2,20 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from uuid import UUID
 
 import pytest
 
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
-from celeus.core.pools.losses import LossScale
 from celeus.core.session.correction import Ahead
-from celeus.core.session.outcome import Judgement
 from celeus.errors import Busy
-from celeus.operations.pools import pools
-from celeus.operations.pools.pools import NewPool
-from celeus.operations.runtime.context import Context, open_context
+from celeus.operations.runtime.context import Context
 from celeus.operations.sessions import amendments, journal, rounds, sessions
 from celeus.operations.sessions.amendments import Correction
-from celeus.operations.sessions.sessions import Opening
-from celeus.settings import Settings
-from celeus.store.database import Database
-from tests.operations.replays import assert_whole, kept
+from tests.operations.opened import judged, judgement, opened
+from tests.operations.sessions.conftest import Whole
 
-SCALE = LossScale("zero_one", 0.0, 1.0)
 ITEMS, FINE, COARSE = 1_000, 0.1, 0.3
 
 
@@ -46,37 +37,18 @@ class Long:
         monkeypatch.setattr(Ahead, "follow", waiting)
 
 
-@pytest.fixture
-async def two(database_url: str) -> AsyncIterator[list[Context]]:
-    """Two processes, as far as sessions go."""
-    settings = Settings(database_url=database_url, database_pool_size=4)
-    async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(open_context(settings)) for _ in range(2)]
-
-
 async def given_up(context: Context) -> UUID:
     """A session whose fine precision was given up before its pairs started."""
-    rows = [{"id": f"i{number}", "surrogate": number % 10 / 10} for number in range(ITEMS)]
-    wanted = NewPool("p", SCALE, (list(range(1, ITEMS + 1)), list(rows)), sealed=True)
-    pool = await pools.create_pool(context, wanted)
     claim = Claim("population", precision=FINE)
-    document = await sessions.open_session(context, Opening(pool.pool_id, SessionRequest(claim)))
-    session = UUID(document["id"].removeprefix("ses_"))
-    for round_ in range(1, 16):
-        await rounds.next_draws(context, session, "ada", 1)
-        await rounds.observe(context, session, [judgement(round_)], "ada", 0)
+    session = await opened(context, SessionRequest(claim), ITEMS)
+    await judged(context, session, 15)
     await sessions.change_session(context, session, sessions.Settings(precision=COARSE))
     return session
 
 
-def judgement(round_: int, loss: float | None = None) -> Judgement:
-    return Judgement(round_, loss=float(round_ % 3 == 0) if loss is None else loss)
-
-
 async def test_others_go_on_while_all_rounds_are_bet_on_again(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One judgement after the change held its session for 19 s."""
@@ -96,7 +68,7 @@ async def test_others_go_on_while_all_rounds_are_bet_on_again(
     told = await again(two[0], session, 16)
     assert told.receipts[0].replayed is False
     assert told.session["rounds"]["in_interval"] == 17
-    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    await whole(session)
 
 
 async def again(context: Context, session: UUID, round_: int) -> rounds.Answer:
@@ -112,8 +84,7 @@ async def again(context: Context, session: UUID, round_: int) -> rounds.Answer:
 @pytest.mark.parametrize("corrected", [False, True])
 async def test_what_was_folded_beside_counts_for_the_same_rounds_only(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
     *,
     corrected: bool,
@@ -129,13 +100,12 @@ async def test_what_was_folded_beside_counts_for_the_same_rounds_only(
     long.go_on.set()
     await again(two[0], session, 16)
     assert long.folds == 2
-    await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    await whole(session)
 
 
 async def test_another_process_folds_them_without_the_sessions_lock(
     two: list[Context],
-    database: Database,
-    database_url: str,
+    whole: Whole,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = await given_up(two[0])
@@ -145,5 +115,5 @@ async def test_another_process_folds_them_without_the_sessions_lock(
     await again(two[0], session, 16)
     await rounds.next_draws(two[1], session, "bob", 1)
     await rounds.observe(two[1], session, [judgement(17)], "bob", 0)
-    state = await assert_whole(database, kept(database_url, f"ses_{session.hex}"))
+    _, state = await whole(session)
     assert state.folded == 17

@@ -1,7 +1,6 @@
 """What an observation asks of PostgreSQL: how often, and what if it does not answer."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from uuid import UUID
 
 import psycopg
@@ -13,21 +12,18 @@ from celeus.core.ledger import Observation
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest
 from celeus.core.plans.stopping import Question
-from celeus.core.pools.losses import LossScale
 from celeus.core.session.outcome import Judgement
 from celeus.errors import Busy, DatabaseUnavailable
-from celeus.operations.pools import pools
-from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.context import Context, open_context
-from celeus.operations.sessions import rounds, sessions
+from celeus.operations.sessions import rounds
 from celeus.operations.sessions.append import _APPEND, write
 from celeus.operations.sessions.journal import locked
 from celeus.operations.sessions.rounds import Offer
-from celeus.operations.sessions.sessions import Opening
 from celeus.operations.webhooks.endpoints import WebhookSettings, create_webhook, list_deliveries
 from celeus.settings import Settings
 from celeus.store.database import raw_connection
-from tests.operations.wire import Wire, listening
+from tests.operations.opened import opened
+from tests.operations.wire import Wire
 
 PROMISED = 5
 ITEMS = 200
@@ -44,33 +40,14 @@ async def context(database_url: str, redis_url: str) -> AsyncIterator[Context]:
         webhook_internal="127.0.0.1/32",
         webhook_http=True,
     )
-    async with open_context(settings) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def wire(context: Context, tmp_path: Path) -> AsyncIterator[Wire]:
-    """Record what every connection of the context executes."""
-    # What sends messages to webhooks asks the database too, in its own time
-    await context.deliveries.close()
-    async with listening(context.database, tmp_path / "wire") as wire:
-        yield wire
+    async with open_context(settings) as context:
+        yield context
 
 
 @pytest.fixture
 async def session(context: Context) -> UUID:
     """An open session."""
-    return await _opened(context, SessionRequest(Claim(precision=0.1)))
-
-
-async def _opened(context: Context, request: SessionRequest) -> UUID:
-    """A session over a new pool."""
-    scale = LossScale.of("zero_one", None, None)
-    items: list[object] = [{"id": f"item-{i}", "surrogate": i / ITEMS} for i in range(ITEMS)]
-    rows = list(range(1, ITEMS + 1)), items
-    pool = await pools.create_pool(context, NewPool("known", scale, rows, sealed=True))
-    document = await sessions.open_session(context, Opening(pool.pool_id, request))
-    return UUID(document["id"].removeprefix("ses_"))
+    return await opened(context, SessionRequest(Claim(precision=0.1)), ITEMS)
 
 
 def _judgement(offer: Offer) -> list[Judgement]:
@@ -130,7 +107,7 @@ async def test_a_label_that_decides_sends_the_same_statements_as_any_other(
     for threshold in (0.9, 0.5):
         question = Question("at_most", threshold)
         claim = Claim(questions=(question,), stop_when_decided=False)
-        session = await _opened(context, SessionRequest(claim))
+        session = await opened(context, SessionRequest(claim), ITEMS)
         offer = await rounds.next_draws(context, session, "ada", 1)
         counts.append([])
         for _ in range(LABELS):

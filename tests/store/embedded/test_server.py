@@ -127,18 +127,6 @@ def test_what_was_written_is_there_at_the_next_start(folder: Path) -> None:
         assert _read(url) == [(7,)]
 
 
-def test_the_address_serves_other_programs(folder: Path) -> None:
-    with server.postgres(folder, durable=False) as url:
-        _write(url)
-        dump = subprocess.run(
-            [server.programs_folder() / "pg_dump", url],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    assert "CREATE TABLE public.kept" in dump.stdout
-
-
 def test_it_stops_when_the_block_raises(folder: Path) -> None:
     seen: list[int | None] = []
 

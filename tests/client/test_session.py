@@ -1,5 +1,6 @@
-"""A session followed live, read and corrected."""
+"""A session followed live, read, corrected and deleted."""
 
+import sys
 import threading
 
 import httpx2
@@ -7,6 +8,8 @@ import pytest
 
 import celeus
 from celeus import Client, Problem
+from celeus.client.rows import frame_of
+from celeus.errors import InvalidValue
 from tests.client.pools import Exam
 from tests.keys import ADMIN
 from tests.servers import Service
@@ -84,3 +87,45 @@ def test_a_session_is_read_changed_and_corrected(session: celeus.Session, known:
 def test_an_id_that_is_none_is_refused_before_it_is_asked(client: Client) -> None:
     with pytest.raises(celeus.Refusal, match="session must be"):
         client.session("pool_1")
+
+
+def test_labels_are_read_page_by_page_with_filters(session: celeus.Session, known: Exam) -> None:
+    session.judge(known, concurrency=1, worker="ada")
+    labels = list(session.labels())
+    assert [one.round for one in labels] == list(range(1, session.status().rounds.judged + 1))
+    assert {one.loss for one in labels} == {0, 1}
+    assert all(one.loss == known.losses[one.index] for one in labels)
+    assert all(0 < one.probability <= 1 for one in labels)
+    wrong = [one.round for one in labels if one.loss == 1]
+    assert [one.round for one in session.labels(above=0, limit=7)] == wrong
+    first = next(session.labels(payload=True, order="newest"))
+    assert (first.round, first.payload) == (labels[-1].round, {"number": first.index})
+
+
+def test_without_pandas_a_frame_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InvalidValue, match="pip install pandas"):
+        frame_of([])
+
+
+def test_a_session_is_deleted_once_and_told_of_as_often_as_asked(
+    session: celeus.Session, known: Exam
+) -> None:
+    client = session.client
+    session.judge(known, concurrency=1, worker="ada")
+    final = session.close()
+    with pytest.raises(Problem, match="not archived") as refused:
+        session.delete()
+    assert refused.value.code == "session_not_archived"
+    session.change(archived=True)
+    stone = session.delete(purge=session.id)
+    assert (stone.id, stone.state, stone.sequence) == (session.id, "closed", final.sequence)
+    assert session.delete() == stone
+    assert list(client.tombstones(final.pool_id)) == [stone]
+    with pytest.raises(Problem) as gone:
+        session.status()
+    assert gone.value.code == "session_not_found"
+    client.request("PATCH", f"/v1/pools/{final.pool_id}", {"archived": True})
+    client.delete_pool(final.pool_id)
+    assert final.pool_id not in [pool.id for pool in client.pools()]
+    assert list(client.tombstones()) == [stone]
