@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 from httpx import AsyncClient, Response
 
-from celeus.core.certificate.replay import Evidence
+from celeus.core.certificate.pool_checks import Evidence
 from celeus.operations.certificates.npz import read_archive
 from celeus.operations.sessions.blinding import RoundNumbers
 
