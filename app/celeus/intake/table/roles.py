@@ -8,7 +8,7 @@ name or of times is hidden, and so is one that nothing is known of.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -187,6 +187,41 @@ def by_mapping(
 
     Refuses a column or role that is not there, or a role twice.
     """
+    _check_given(columns, mapping)
+    if {*mapping.values()} <= {HIDDEN}:
+        rule = "a role for one column at least"
+        raise refused("No column says what the items are.", rule, None, "mapping")
+    left_out = "left out of the mapping"
+    return [
+        Placed(
+            column.name,
+            mapping.get(column.name, HIDDEN),
+            why if column.name in mapping else left_out,
+            "given",
+        )
+        for column in columns
+    ]
+
+
+def with_roles(
+    columns: Sequence[Column], placed: Sequence[Placed], roles: Mapping[str, str]
+) -> list[Placed]:
+    """The same columns, these with the roles that somebody gave, which no others have then."""
+    _check_given(columns, roles)
+    taken = {*roles.values()} - MANY
+    if not taken.isdisjoint(GUESSES):
+        taken |= {*GUESSES}
+    return [
+        Placed(column.name, roles[column.name], "given", "given")
+        if column.name in roles
+        else replace(column, role=HIDDEN, why=f"another column is the {column.role}")
+        if column.role in taken
+        else column
+        for column in placed
+    ]
+
+
+def _check_given(columns: Sequence[Column], mapping: Mapping[str, str]) -> None:
     names = [column.name for column in columns]
     taken: dict[str, str] = {}
     for name, role in mapping.items():
@@ -200,22 +235,13 @@ def by_mapping(
             rule = f"a role of its own: {taken[role]} is the {role} already"
             raise refused("Two columns have one role.", rule, role, place)
         taken[role] = name
-    given = set(mapping.values())
-    if set(GUESSES) <= given:
+    if {*GUESSES} <= {*mapping.values()}:
         raise refused(
             "A guess of the loss is a surrogate, or follows from a score.",
             "one of the two",
             "surrogate and score",
             "mapping",
         )
-    if given <= {HIDDEN}:
-        rule = "a role for one column at least"
-        raise refused("No column says what the items are.", rule, None, "mapping")
-    left_out = "left out of the mapping"
-    return [
-        Placed(name, mapping.get(name, HIDDEN), why if name in mapping else left_out, "given")
-        for name in names
-    ]
 
 
 def guessed(columns: Sequence[Column], kind: Kind) -> list[Placed]:
