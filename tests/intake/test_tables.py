@@ -72,22 +72,6 @@ def test_a_loss_needs_no_direction_and_a_score_does() -> None:
     assert said.startswith("the table: Which values of `score` are better? (--higher-is-better:")
 
 
-@pytest.mark.parametrize("right", ["Pass", "correct", "RIGHT", "passed"])
-def test_words_that_judge_say_their_direction(right: str) -> None:
-    (row,) = of([{"id": 1, "said": right}], {"said": "score"})
-    assert row.loss == 0.0
-
-
-@pytest.mark.parametrize("bad", [True, "yes", "TRUE", 1, 1.0])
-def test_whether_yes_is_good_is_asked(bad: object) -> None:
-    """A column `hallucinated` and a column `grounded` hold the same words."""
-    table = [{"id": 1, "hallucinated": bad}]
-    said = refusal(of, table, {"hallucinated": "score"})
-    assert said.startswith("the table: Which values of `hallucinated` are better?")
-    (row,) = of(table, {"hallucinated": "score"}, better=["lower"])
-    assert row.loss == 1.0
-
-
 @pytest.mark.parametrize("missing", [None, "", float("nan"), "nan", np.float64("nan")])
 def test_a_missing_score_is_never_0(missing: object) -> None:
     table = [{"id": 1, "loss": missing}, {"id": 2, "loss": 1}]
@@ -398,13 +382,3 @@ def test_which_of_several_scores_of_an_item_counts_is_asked_at_every_door(
         celeus.read_items(path, mapping=mapping)
     items = celeus.read_items(path, mapping=mapping, repeats=repeats)
     assert [item["known"]["loss"] for item in items] == losses
-
-
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_a_last_row_with_the_mean_is_asked(tmp_path: Path, form: str) -> None:
-    table = [{"said": f"It is {at}", "score": at % 2, "item": f"q{at}"} for at in range(4)]
-    path = written(tmp_path, form, [*table, {"said": "Average", "score": 0.5, "item": 4}])
-    options = Options(higher=True, columns=Columns({"item": "id"}))
-    assert "--rows with_id" in refusal(rows, "table", path, options=options)
-    for answer, count in (("with_id", 4), ("all", 5)):
-        assert len(rows("table", path, options=replace(options, rows=answer))) == count

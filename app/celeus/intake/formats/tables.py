@@ -7,26 +7,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from celeus.intake.formats import exports
+from celeus.intake.formats.export_rows import each
 from celeus.intake.formats.inspect_logs import GRADES
 from celeus.intake.rows import Log, Options, Row, digest_of, refused
 from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow
+from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.columns import columns_of, is_missing, shown
-from celeus.intake.table.items import Taken
+from celeus.intake.table.items import OF_ITEM, Taken
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
 
 INSPECT = frozenset({"sample_id", "eval_id"})
 """Columns of the table that Inspect makes of the samples of its logs."""
-_NAME_LENGTH = 16
 
 
 def read(source: Source, options: Options) -> Log:
     """The rows of a file."""
     with tabular.naming(source):
         sheet = exports.sheet_of(source, options, lambda given: tabular.table_of(source, given))
-        sheet, options = _of_one_model(tabular.whole(sheet, source.name), options)
+        sheet, options = _of_one_model(sheet, options)
+        sheet = tabular.whole(sheet, source.name)
         names = [column.name for column in columns_of(sheet, options.whole)]
         if not names:
             raise refused(f"{source.name} has no rows", "log")
@@ -76,21 +77,14 @@ def _of_one_model(sheet: Sheet, options: Options) -> tuple[Sheet, Options]:
 def _graded(sheet: Sheet, options: Options) -> tuple[Sheet, Options]:
     """The sheet with the letters of a score as numbers, of which a higher one is better."""
     score = options.columns.score or ""
-    if not score.startswith("score_") or not any(_grade(row, score) for _, row in sheet.rows()):
+    values = {str(row.get(score)) for _, row in sheet.rows() if not isinstance(row, BadRow)}
+    if not score.startswith("score_") or values.isdisjoint(GRADES):
         return sheet, options
-
-    def numbered() -> Iterator[tuple[int, SheetRow]]:
-        for line, row in sheet.rows():
-            yield line, row if isinstance(row, BadRow) else {**row, **_grade(row, score)}
-
+    rows, _ = each(lambda row: {**row, score: GRADES.get(str(row.get(score)), row.get(score))})(
+        sheet
+    )
     higher = options.higher is not False
-    return replace(sheet, rows=numbered), replace(options, directions={score: higher})
-
-
-def _grade(row: SheetRow, score: str) -> dict[str, float]:
-    """The number of the letter in a row, by its column; nothing where there is none."""
-    letter = None if isinstance(row, BadRow) else row.get(score)
-    return {score: GRADES[letter]} if isinstance(letter, str) and letter in GRADES else {}
+    return replace(sheet, rows=rows), replace(options, directions={score: higher})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,7 @@ class _Outputs:
         name, roles = self.source.name, {column.role for column in self.table.columns}
         if roles.isdisjoint(GUESSES):
             raise refused(f"say which column of {name} is the score: --score COLUMN", "score")
-        if roles.isdisjoint({"id", "question", "reference"}):
+        if roles.isdisjoint({"id", *OF_ITEM}):
             how = "--id COLUMN, or --mapping COLUMN=question to tell them by their text"
             raise refused(f"say how the items of {name} are told apart: {how}", "id")
         if not roles.isdisjoint({"prediction", *SIDES}):
@@ -143,9 +137,8 @@ class _Outputs:
             for name, measure in items.measures.items()
             if measure.role == "known" or not items.has_failed(cells)
         }
-        has_id = any(column.role == "id" for column in self.table.columns)
         return Row(
-            id=items.id_of(row, cells) if has_id else check[:_NAME_LENGTH],
+            id=items.id_of(row, cells),
             model=self.source.stem if columns.model is None else _name(cells, columns.model, place),
             loss=losses.get(False),
             repeat=1 if items.rule == "items" else max(row.times, 1),

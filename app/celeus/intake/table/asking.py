@@ -88,7 +88,7 @@ def answered(
     yield from items.look()
     for measure in meant:
         numbers = items.facts.numbers[measure.column]
-        questions += of_numbers(measure, numbers, alone=len(meant) == 1)
+        questions += _of_numbers(measure, numbers, alone=len(meant) == 1)
     questions += _of_rows(placed, items.facts, options, outputs=bool(log))
     if questions:
         refusal = asked(log or PLACE, questions)
@@ -240,7 +240,7 @@ def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
     ]
 
 
-def of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Question]:
+def _of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Question]:
     """What is open of a column of numbers: its direction, its scale, what stands for none."""
     before = "" if alone else f"{measure.column}="
     found = []

@@ -45,6 +45,9 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 """The first cell of a row that sums up those above it."""
+OF_ITEM = ("question", "reference")
+"""Roles of texts by which outputs without an id are told to be of one item."""
+_NAME_LENGTH = 16
 _MOST_TOTALS = 8
 _MOST_VALUES = 8
 _EXAMPLE_CELLS = 12
@@ -151,9 +154,12 @@ class Items:
         ]
         self._runs = runs + [name for name in models if name not in runs]
         same = {*SHOWN, *SIDES} if runs else ASKS if models else ()
-        same = {"question", "reference"} if outputs else same
         texts = [name for name, role in self._roles.items() if role in same]
-        self._texts = texts if self._id is None else []
+        if outputs:
+            by_role = {role: name for name, role in self._roles.items()}
+            texts = [by_role.get(role, "") for role in OF_ITEM]
+        self._outputs = outputs
+        self._texts = texts if self._id is None and any(texts) else []
         self.rule, self._only, run = _repeats(options, names, outputs=outputs)
         self._model, self._error = options.columns.model, options.columns.error
         self._apart = [name for name in (self._model, run) if name is not None]
@@ -178,7 +184,7 @@ class Items:
             facts.rows += 1
             cells = {} if isinstance(row, BadRow) else dict(flat(row, self._whole))
             last.append(cells)
-            if self._every or len(last) > _MOST_TOTALS or not is_total(cells):
+            if self._every or len(last) > _MOST_TOTALS or not _is_total(cells):
                 taken += self._noted(last, seen)
                 last.clear()
         if len(last) == facts.rows:
@@ -224,7 +230,8 @@ class Items:
     def _name(self, cells: Mapping[str, Any]) -> str | None:
         """What tells an item apart: its id; its texts, where rows without one differ by a run."""
         if self._texts:
-            return digest_of(*(shown(cells.get(name, "")) for name in self._texts))
+            texts = (cells.get(name) for name in self._texts)
+            return digest_of(*(None if is_missing(text) else shown(text) for text in texts))
         value = None if self._id is None else cells.get(self._id)
         return None if is_missing(value) else shown(value).strip()
 
@@ -300,9 +307,10 @@ class Items:
 
     def id_of(self, row: Taken, cells: Mapping[str, Any]) -> str:
         """The id of a row: what tells it apart, or else its number."""
-        if self._id is None:
+        if self._id is None and not self._outputs:
             return str(row.number)
         name = self._name(cells) or f"row {row.number}"
+        name = name if self._id is not None else name[:_NAME_LENGTH]
         return f"{name} ({row.times})" if row.times > 1 and self.rule == "items" else name
 
     def _item(self, row: Taken, cells: dict[str, Any]) -> dict[str, Any]:
@@ -370,7 +378,7 @@ class Items:
             item["known"] = {"loss": loss, "reason": LABELLED}
 
 
-def is_total(cells: Mapping[str, Any]) -> bool:
+def _is_total(cells: Mapping[str, Any]) -> bool:
     """Return True if the first value is the word for a total, and all others are numbers."""
     first, *others = [value for value in cells.values() if not is_missing(value)] or [None]
     return (

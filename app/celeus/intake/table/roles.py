@@ -193,13 +193,8 @@ def by_mapping(
         raise refused("No column says what the items are.", rule, None, "mapping")
     left_out = "left out of the mapping"
     return [
-        Placed(
-            column.name,
-            mapping.get(column.name, HIDDEN),
-            why if column.name in mapping else left_out,
-            "given",
-        )
-        for column in columns
+        Placed(name, mapping.get(name, HIDDEN), why if name in mapping else left_out, "given")
+        for name in (column.name for column in columns)
     ]
 
 
