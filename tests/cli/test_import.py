@@ -359,15 +359,7 @@ def test_the_scale_of_a_score_is_told_beside_its_losses(run: Run, tmp_path: Path
 def test_verdicts_that_people_gave_are_known_losses(run: Run, tmp_path: Path) -> None:
     table, out = tmp_path / "scored.csv", tmp_path / "pool.ndjson"
     table.write_text("id,judge_score,human\na,0.9,correct\nb,0.2,wrong\nc,0.4,\n")
-    asked = (
-        "--id",
-        "id",
-        "--score",
-        "judge_score",
-        "--higher-is-better",
-        "--mapping",
-        "human=known",
-    )
+    asked = ("--score", "judge_score", "--higher-is-better", "--mapping", "human=known")
     answer = run("import", "table", table, *asked, "--out", out)
     assert (answer.status, answer.err) == (0, "")
     assert "3 items, 2 of them with a known loss" in answer.out

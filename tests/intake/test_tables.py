@@ -51,8 +51,12 @@ def of(table: Any, roles: dict[str, str], **answers: Any) -> list[Row]:  # noqa:
     """The rows of dicts, with these columns named and these answers given."""
     named = {name: answers.pop(name, None) for name in ("model", "error")}
     given = replace(options_of(answers), columns=Columns(roles, **named))
+    return read_as(table, given)
+
+
+def read_as(table: Any, options: Options) -> list[Row]:  # noqa: ANN401 -- any rows
     content = io.BytesIO("".join(json.dumps(row) + "\n" for row in table).encode())
-    return read(Source.of_file("the table", content), given).rows
+    return read(Source.of_file("the table", content), options).rows
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "json", "parquet"])
@@ -164,10 +168,6 @@ def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
     assert [row.question for row in found] == [None] * 4
 
 
-def test_whole_numbers_that_a_frame_holds_as_floats_are_the_ids_they_were() -> None:
-    assert of([{"id": 3.0, "loss": 0}], {})[0].id == "3"
-
-
 def test_without_ids_rows_are_told_apart_by_their_question() -> None:
     loss = {"score": "surrogate"}
     found = of(TABLE, loss | {"text": "question", "item": "hidden"})
@@ -270,14 +270,11 @@ def test_what_is_judged_is_asked_where_people_judge_the_outputs_and_is_else_hidd
     rivals = [{"id": at, "acc": 1, "answer": f"It is {at}.", "memo": f"So {at}."} for at in "abc"]
     assert "answer" not in json.loads(ndjson(join(of(rivals, {}))).splitlines()[0])
     with pytest.raises(NeedsAnswer, match=r"Which column is judged.*--answer memo"):
-        read_judged(rivals, Options())
-    assert read_judged(rivals, Options(answer="memo"))[0].answer == "So a."
-    assert read_judged(rivals, Options(columns=Columns({"memo": "hidden"})))[0].answer == "It is a."
-
-
-def read_judged(table: list[dict[str, Any]], options: Options) -> list[Row]:
-    content = io.BytesIO("".join(json.dumps(row) + "\n" for row in table).encode())
-    return read(Source.of_file("the table", content), replace(options, judged=True)).rows
+        read_as(rivals, Options(judged=True))
+    (row, *_) = read_as(rivals, Options(judged=True, answer="memo"))
+    assert row.answer == "So a."
+    (row, *_) = read_as(rivals, Options(judged=True, columns=Columns({"memo": "hidden"})))
+    assert row.answer == "It is a."
 
 
 def test_what_one_system_found_is_shown_with_its_answers_only() -> None:
@@ -293,7 +290,7 @@ def test_what_one_system_found_is_shown_with_its_answers_only() -> None:
     lines = ndjson(join(of(table, {}, model="m"))).splitlines()
     item = {"question": "0?", "image": picture, "choices": ["A", "B"]}
     assert json.loads(lines[0])["payload"] == item
-    judged = read_judged(table, Options(columns=columns))
+    judged = read_as(table, Options(judged=True, columns=columns))
     shown = [json.loads(ndjson(pool).splitlines()[0])["payload"] for pool in (
         join(judged, "b"), compare(judged, "a", "b")
     )]  # fmt: skip
@@ -345,12 +342,6 @@ def test_a_file_that_is_not_whole_is_refused(
     path = tmp_path / f"table.{form}"
     path.write_bytes(text)
     assert said in refusal(rows, "table", path, options=Options(columns=Columns({"loss": "score"})))
-
-
-def test_a_cell_may_be_as_long_as_what_a_model_writes(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(f"id,loss,answer\na,0,{'x' * 300_000}\n")
-    assert len(str(rows("table", path)[0].answer)) == 300_000
 
 
 def test_without_pyarrow_it_is_said_what_to_install(

@@ -280,7 +280,8 @@ def _table(  # noqa: PLR0913 -- one parameter an option
         ),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option(help="Table, or member of a document, that holds the rows.")
+        str | None,
+        typer.Option(help="Table, or member of a document, that holds them; with_id or all."),
     ] = None,
 ) -> "Options":
     """Read a table: CSV, JSON, JSON Lines, Excel or Parquet, a nested column by its path.
@@ -296,9 +297,8 @@ def _table(  # noqa: PLR0913 -- one parameter an option
         rule = "COLUMN=ROLE, such as prompt=question"
         raise InvalidValue(f"mapping must be {rule}", field="mapping", rule=rule, value=roles[""])
     roles |= {name: role for name, role in ((key, "id"), (score, "score")) if name is not None}
-    better, scales = [], [] if scale is None else [f"{scale[0]!r} to {scale[1]!r}"]
-    if higher is not None:
-        better = ["higher" if higher else "lower"]
+    better = [] if higher is None else ["higher" if higher else "lower"]
+    scales = [] if scale is None else [f"{scale[0]!r} to {scale[1]!r}"]
     for text in numbers or ():
         (better if text.endswith(("=higher", "=lower")) else scales).append(text)
     answers = {"better": better, "scale": scales, "missing": missing, "repeats": repeats}

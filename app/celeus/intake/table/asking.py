@@ -130,7 +130,7 @@ def _placed(
     if sheet.known is None and not given and is_headless(columns, placed):
         rule = "names of the columns first; where these are names, a `mapping` of them"
         raise refused("The columns have rows for names.", rule, columns[0].name[:_EXAMPLE])
-    return with_roles(columns, placed, given), "guessed" if sheet.known is None else "log"
+    return with_roles(placed, given), "guessed" if sheet.known is None else "log"
 
 
 def _unsaid(sheet: Sheet, columns: Sequence[Column], kind: Kind) -> list[Placed]:

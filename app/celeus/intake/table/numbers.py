@@ -255,24 +255,18 @@ def _measure(  # noqa: PLR0913 -- all that says it
         ends = formatted.scale
     if ends is None and shares:
         ends = (0.0, 1.0)
-    low, high = ends or (kind.lower, kind.upper)
+    higher = _higher(column, placed, options, formatted, alone=alone)
     if kind.two and placed.role == "known":
         if not kind.preferred:
             detail = "The better of two answers need not be right, nor the other one wrong."
             rule = "a pool of the kind preference, without grades, for earlier verdicts on pairs"
             raise refused(detail, rule, placed.name, f"mapping.{placed.name}")
-        missing = frozenset(options.missing)
-        return Measure(placed.name, "known", kind, False, kind.lower, kind.upper, True, missing)
+        higher, ends = False, (kind.lower, kind.upper)
+    low, high = ends or (kind.lower, kind.upper)
+    missing = _texts((*options.missing, *(formatted.missing if formatted else ())))
+    said = ends is not None
     return Measure(
-        placed.name,
-        placed.role,
-        kind,
-        _higher(column, placed, options, formatted, alone=alone),
-        low,
-        high,
-        ends is not None,
-        _texts((*options.missing, *(formatted.missing if formatted else ()))),
-        column.comma,
+        *(placed.name, placed.role, kind, higher, low, high, said, missing), comma=column.comma
     )
 
 
