@@ -292,11 +292,11 @@ def _table(  # noqa: PLR0913 -- one parameter an option
     from celeus.intake.table.answers import options_of
     from celeus.intake.table.numbers import by_column
 
-    roles = dict(by_column(mapping or (), "mapping"))
+    named = [f"{name}={role}" for name, role in ((key, "id"), (score, "score")) if name is not None]
+    roles = by_column([*(mapping or ()), *named], "mapping")
     if "" in roles:
         rule = "COLUMN=ROLE, such as prompt=question"
         raise InvalidValue(f"mapping must be {rule}", field="mapping", rule=rule, value=roles[""])
-    roles |= {name: role for name, role in ((key, "id"), (score, "score")) if name is not None}
     better = [] if higher is None else ["higher" if higher else "lower"]
     scales = [] if scale is None else [f"{scale[0]!r} to {scale[1]!r}"]
     for text in numbers or ():

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -96,10 +97,7 @@ class _Outputs:
 
     @property
     def unseen(self) -> dict[str, str]:
-        """Members of payloads by columns that nobody named, which may be of this model alone.
-
-        Where its answers are not judged, it is another model that will have to find such texts.
-        """
+        """Members by columns that nobody named: of this model, whose answers are not judged."""
         return {
             column.name: "text" if column.role == "text" else column.name
             for column in self.table.columns
@@ -109,14 +107,14 @@ class _Outputs:
 
     def rows(self) -> Iterator[Row]:
         """The rows; refuses a table that says too little of them, or too much."""
-        name, roles = self.source.name, {column.role for column in self.table.columns}
-        if roles.isdisjoint(GUESSES):
+        name, roles = self.source.name, Counter(column.role for column in self.table.columns)
+        if roles.keys().isdisjoint(GUESSES):
             raise refused(f"say which column of {name} is the score: --score COLUMN", "score")
-        if roles.isdisjoint({"id", *OF_ITEM}):
+        if roles.keys().isdisjoint({"id", *OF_ITEM}):
             how = "--id COLUMN, or --mapping COLUMN=question to tell them by their text"
             raise refused(f"say how the items of {name} are told apart: {how}", "id")
-        if not roles.isdisjoint({"prediction", *SIDES}):
-            raise refused(f"a row of {name} is one output of one model", "mapping")
+        if roles["group"] > 1 or not roles.keys().isdisjoint({"prediction", *SIDES}):
+            raise refused(f"a row of {name} is one output of a model, of one group", "mapping")
         for row in self.table.items.taken():
             again = row.times > 1 and self.table.items.rule == "first"
             if not again and not isinstance(row.cells, BadRow):
@@ -126,6 +124,7 @@ class _Outputs:
         items, columns = self.table.items, self.table.options.columns
         item = items.shown(cells)
         payload = item.get("payload", {})
+        groups = [column.name for column in self.table.columns if column.role == "group"]
         chat, answer = payload.pop("messages", None), payload.pop("answer", None)
         answer = shown(chat) if answer is None and chat is not None else answer
         for name in self.unseen.values():
@@ -146,18 +145,11 @@ class _Outputs:
             reference=reference,
             answer=answer,
             check=check,
-            group=self._group(cells, place),
+            group=_name(cells, groups[0], place) if groups else None,
             known=losses.get(True),
             weight=_weight(item.get("weight", 1.0), place),
             more=payload,
         )
-
-    def _group(self, cells: dict[str, Any], place: str) -> str | None:
-        """The group of a row that has one; refuses several, and none where others have one."""
-        names = [column.name for column in self.table.columns if column.role == "group"]
-        if len(names) > 1:
-            raise refused(f"{place} has several groups, {' and '.join(names)}: name one", "mapping")
-        return _name(cells, names[0], place) if names else None
 
 
 def _name(cells: dict[str, Any], column: str, place: str) -> str:
