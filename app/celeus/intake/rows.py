@@ -97,6 +97,12 @@ class Columns:
         hidden = {name: "hidden" for name in (self.model, self.error) if name is not None}
         return hidden | dict(self.roles)
 
+    @property
+    def whole(self) -> frozenset[str]:
+        """The named columns under which no other is named: an object there is one value."""
+        cuts = ((name, at) for name in self.named for at, sign in enumerate(name) if sign == ".")
+        return frozenset(self.named.keys() - {name[:at] for name, at in cuts})
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -141,13 +147,6 @@ class Options:
         """The part of ``rows`` that says which of them are items."""
         last = (self.rows or "").rpartition(":")[2]
         return last if last in {"with_id", "all"} else None
-
-    @property
-    def whole(self) -> frozenset[str]:
-        """The named columns under which no other is named: an object there is one value."""
-        named = {*(self.roles or ()), *self.columns.named, *filter(None, [self.answer])}
-        cuts = ((name, at) for name in named for at, sign in enumerate(name) if sign == ".")
-        return frozenset(named - {name[:at] for name, at in cuts})
 
     def direction(self, place: str, metric: str, *, said: bool | None = None) -> bool:
         """Return True if a higher score is better, as asked or as the log says; else refuse."""

@@ -29,7 +29,7 @@ def read(source: Source, options: Options) -> Log:
         sheet = exports.sheet_of(source, options, lambda given: tabular.table_of(source, given))
         sheet, options = _of_one_model(sheet, options)
         sheet = tabular.whole(sheet, source.name)
-        names = [column.name for column in columns_of(sheet, options.whole)]
+        names = [column.name for column in columns_of(sheet, options.columns.whole)]
         if not names:
             raise refused(f"{source.name} has no rows", "log")
         for name in options.columns.named:

@@ -70,7 +70,7 @@ def answered(
     outputs that are joined with those of others. Raises NeedsAnswer with all questions that are
     open.
     """
-    columns = columns_of(sheet, options.whole)
+    columns = columns_of(sheet, options.columns.whole)
     placed, source = _placed(sheet, columns, kind, options, remembered)
     questions = _doubted(sheet, columns, placed, kind) if source == "remembered" else []
     if options.answer is not None:

@@ -139,7 +139,7 @@ class Items:
         """Take columns that have a role each; ``outputs`` are told apart by id, question, model."""
         self.facts = Facts()
         self._sheet = sheet
-        self._whole = options.whole
+        self._whole = options.columns.whole
         self._roles = {column.name: column.role for column in placed if column.role != HIDDEN}
         self._comma = {column.name: column.comma for column in columns}
         self._groups = [name for name, role in self._roles.items() if role == "group"]
