@@ -237,7 +237,7 @@ def test_a_table_is_read_by_its_columns(run: Run, tmp_path: Path) -> None:
     path.write_text("name,model,f1,text,gold\n1,a,80,Why?,x\n2,a,,How?,y\n1,b,20,Why?,x\n")
     out = tmp_path / "pool.ndjson"
     columns = ("--id", "name", "--score", "f1", "--model-column", "model", "--scale", 0, 100)
-    shown = ("--higher-is-better", "--payload", "question=text,reference=gold")
+    shown = ("--higher-is-better", "--mapping", "text=question", "--mapping", "gold=reference")
     answer = run("import", "table", path, *columns, *shown, "--out", out)
     assert (answer.status, answer.err) == (0, "")
     rows = [json.loads(line) for line in out.read_text().splitlines()]
@@ -359,7 +359,7 @@ def test_the_scale_of_a_score_is_told_beside_its_losses(run: Run, tmp_path: Path
 def test_verdicts_that_people_gave_are_known_losses(run: Run, tmp_path: Path) -> None:
     table, out = tmp_path / "scored.csv", tmp_path / "pool.ndjson"
     table.write_text("id,judge_score,human\na,0.9,correct\nb,0.2,wrong\nc,0.4,\n")
-    asked = ("--id", "id", "--score", "judge_score", "--higher-is-better", "--known", "human")
+    asked = ("--score", "judge_score", "--higher-is-better", "--mapping", "human=known")
     answer = run("import", "table", table, *asked, "--out", out)
     assert (answer.status, answer.err) == (0, "")
     assert "3 items, 2 of them with a known loss" in answer.out

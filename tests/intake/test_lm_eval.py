@@ -202,7 +202,7 @@ def test_people_see_the_whole_answer_and_not_the_part_that_a_filter_took(tmp_pat
     assert row.extracted == "[invalid]"
 
 
-@pytest.mark.parametrize("score", [[1, 2], {"f1": 1}, "right"])
+@pytest.mark.parametrize("score", [[1, 2], {"f1": 1}, "fair"])
 def test_a_score_that_is_no_number_is_refused_by_item(tmp_path: Path, score: object) -> None:
     said = refusal(rows, "lm-eval", lm_eval(tmp_path, "a", [1, score]))
     assert said.startswith("item 1 of ")

@@ -1,23 +1,25 @@
 """Tables as logs, by a map of their columns."""
 
+import io
 import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from celeus.errors import InvalidValue, NeedsAnswer
+import celeus
+from celeus.errors import NeedsAnswer
 from celeus.intake.formats.registry import read as read_logs
 from celeus.intake.formats.registry import sources
-from celeus.intake.formats.tables import read, rows_of
-from celeus.intake.joining import join
+from celeus.intake.formats.tables import read
+from celeus.intake.joining import compare, join, ndjson
 from celeus.intake.rows import Columns, Options, Row
 from celeus.intake.sources.files import Source
+from celeus.intake.table.answers import options_of
 from tests.intake.made import mean, refusal, rows
 
 SCORES = [1.0, 0.25, 0.0, None]
@@ -25,12 +27,8 @@ TABLE = [
     {"item": f"q{at}", "score": score, "run": "a", "text": f"{at}?", "gold": "x", "said": "y"}
     for at, score in enumerate(SCORES)
 ]
-COLUMNS = Columns(
-    "item",
-    score="score",
-    model="run",
-    payload={"question": "text", "reference": "gold", "answer": "said"},
-)
+ROLES = {"item": "id", "score": "score", "text": "question", "gold": "reference", "said": "answer"}
+COLUMNS = Columns(ROLES, model="run")
 OPTIONS = Options(higher=True, columns=COLUMNS)
 
 
@@ -48,70 +46,62 @@ def written(folder: Path, form: str, table: list[dict[str, Any]]) -> Path:
     return path
 
 
-def of(table: Any, **columns: Any) -> list[Row]:  # noqa: ANN401 -- any rows
-    options = Options(higher=columns.pop("higher", None), columns=Columns(**columns))
-    return rows_of(table, options).rows
+def of(table: Any, roles: dict[str, str], **answers: Any) -> list[Row]:  # noqa: ANN401 -- any rows
+    """The rows of dicts, with these columns named and these answers given."""
+    named = {name: answers.pop(name, None) for name in ("model", "error")}
+    given = replace(options_of(answers), columns=Columns(roles, **named))
+    return read_as(table, given)
+
+
+def read_as(table: Any, options: Options) -> list[Row]:  # noqa: ANN401 -- any rows
+    content = io.BytesIO("".join(json.dumps(row) + "\n" for row in table).encode())
+    return read(Source.of_file("the table", content), options).rows
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "json", "parquet"])
-def test_every_form_of_a_table_gives_the_rows_of_its_dicts(tmp_path: Path, form: str) -> None:
+def test_every_form_of_a_table_gives_the_same_rows(tmp_path: Path, form: str) -> None:
     found = rows("table", written(tmp_path, form, TABLE), options=OPTIONS)
-    assert found == rows_of(TABLE, OPTIONS).rows
+    assert found == of(TABLE, ROLES, model="run", better=["higher"])
     assert [row.loss for row in found] == [0.0, 0.75, 1.0, None]
     assert mean(row.loss for row in found) == pytest.approx(1 - 1.25 / 3, abs=1e-12)
     assert (found[0].question, found[0].reference, found[0].answer) == ("0?", "x", "y")
+    assert {row.model for row in found} == {"a"}
 
 
 def test_a_loss_needs_no_direction_and_a_score_does() -> None:
-    assert [row.loss for row in of(TABLE, id="item", loss="score")] == [1.0, 0.25, 0.0, None]
-    said = refusal(of, TABLE, id="item", score="score")
+    for role in ("surrogate", "score"):
+        assert of([{"id": 1, "loss": 0.25}], {"loss": role})[0].loss == 0.25
+    said = refusal(of, TABLE, {"item": "id", "score": "score"})
     assert said.startswith("the table: Which values of `score` are better? (--higher-is-better:")
-
-
-@pytest.mark.parametrize("right", ["Pass", "correct", "RIGHT", "passed"])
-def test_words_that_judge_say_their_direction(right: str) -> None:
-    (row,) = of([{"id": 1, "said": right}], id="id", score="said")
-    assert row.loss == 0.0
-
-
-@pytest.mark.parametrize("bad", [True, "yes", "TRUE", 1, 1.0])
-def test_whether_yes_is_good_is_asked(bad: object) -> None:
-    """A column `hallucinated` and a column `grounded` hold the same words."""
-    table = [{"id": 1, "hallucinated": bad}]
-    said = refusal(of, table, id="id", score="hallucinated")
-    assert said.startswith("the table: Which values of `hallucinated` are better?")
-    (row,) = of(table, id="id", score="hallucinated", higher=False)
-    assert row.loss == 1.0
-
-
-@pytest.mark.parametrize("missing", [None, "", float("nan"), "nan", np.float64("nan")])
-def test_a_missing_score_is_never_0(missing: object) -> None:
-    assert of([{"id": 1, "loss": missing}], id="id", loss="loss")[0].loss is None
 
 
 def test_what_may_stand_for_no_score_or_another_scale_is_asked_as_of_an_upload() -> None:
     table = [{"id": at, "loss": loss} for at, loss in enumerate([1, 5, "None", -1])]
     with pytest.raises(NeedsAnswer) as raised:
-        of(table, id="id", loss="loss")
+        of(table, {"loss": "score"})
     assert [question["name"] for question in raised.value.questions] == ["scale", "missing"]
     for option in ("--scale 1 5: ", "--missing None: ", "--missing -1: "):
         assert option in raised.value.detail
 
 
-def test_verdicts_in_words_have_a_scale_of_their_own_beside_grades() -> None:
-    table = [{"id": 1, "grade": 5, "human": "wrong"}, {"id": 2, "grade": 1, "human": "correct"}]
-    table.append({"id": 3, "grade": -1, "human": "None"})
-    columns = Columns("id", score="grade", known="human")
-    said = Options(higher=True, scale=(1.0, 5.0), missing=("-1", "None"), columns=columns)
-    found = rows_of(table, said).rows
-    assert [(row.loss, row.known) for row in found] == [(0.0, 1.0), (1.0, 0.0), (None, None)]
+def test_each_of_two_columns_of_numbers_has_a_way_and_a_scale_of_its_own() -> None:
+    made = [(5, 10), (1, 0), (2, None)]
+    table = [{"id": at, "grade": grade, "bad": bad} for at, (grade, bad) in enumerate(made)]
+    roles = {"grade": "score", "bad": "known"}
+    said = refusal(of, table, roles)
+    for option in ("--numbers grade=higher: ", "--numbers bad=lower: ", "'bad=0 to 10': "):
+        assert option in said
+    given = {"better": ["grade=higher", "bad=lower"], "scale": ["1 to 5", "bad=0 to 10"]}
+    assert [(row.loss, row.known) for row in of(table, roles, **given)] == [
+        *((0.0, 1.0), (1.0, 0.0), (0.75, None))
+    ]
 
 
 @pytest.mark.parametrize("none", ["False", "None", "nan", "", "0", 0, False, None, float("nan")])
-def test_a_column_of_errors_may_say_that_there_is_none(none: object) -> None:
-    table = [{"id": 1, "loss": 0, "failed": none}, {"id": 2, "loss": 0, "failed": "timed out"}]
-    found = of(table, id="id", loss="loss", error="failed")
-    assert [row.loss for row in found] == [0.0, None]
+@pytest.mark.parametrize("some", ["timed out", "failed", {"kind": "timeout"}])
+def test_a_column_of_errors_may_say_that_there_is_none(none: object, some: object) -> None:
+    table = [{"id": 1, "loss": 0, "error": none}, {"id": 2, "loss": 0, "error": some}]
+    assert [row.loss for row in of(table, {}, error="error")] == [0.0, None]
 
 
 @pytest.mark.parametrize(
@@ -129,37 +119,33 @@ def test_the_command_reads_what_the_page_reads(
 ) -> None:
     path = tmp_path / "table.txt"
     path.write_bytes(text)
-    columns = Columns("id", score="score")
-    found = rows("table", path, options=Options(higher=True, columns=columns))
+    found = rows("table", path, options=Options(higher=True))
     assert [row.loss for row in found] == losses
 
 
-def test_a_failed_row_has_no_score() -> None:
-    table = [{"id": 1, "loss": 0, "failed": "timed out"}, {"id": 2, "loss": 0, "failed": ""}]
-    found = of(table, id="id", loss="loss", error="failed")
-    assert [row.loss for row in found] == [None, 0.0]
-
-
 @pytest.mark.parametrize("absent", [None, "", float("nan")])
-@pytest.mark.parametrize("column", ["id", "model", "group"])
-def test_what_names_an_item_its_model_or_its_group_is_there(column: str, absent: object) -> None:
+@pytest.mark.parametrize("column", ["model", "group"])
+def test_what_names_a_model_or_a_group_is_there(column: str, absent: object) -> None:
     table = [{"id": 1, "loss": 0, "model": "a", "group": "x"} | {column: absent}]
-    said = refusal(of, table, id="id", loss="loss", model="model", group="group")
+    said = refusal(of, table, {"group": "group"}, model="model")
     assert said == f"row 1 of the table has no {column}"
 
 
-def test_a_loss_of_which_more_is_better_is_refused() -> None:
-    said = refusal(of, TABLE, id="item", loss="score", higher=True)
-    assert said == "of a loss less is better: give --score score in place of --loss score"
+def test_rows_without_an_id_are_asked_about_as_in_an_upload() -> None:
+    table = [{"id": None if at == 4 else at, "loss": at % 2} for at in range(6)]
+    assert "1 of 6 rows have no `id`" in refusal(of, table, {})
+    assert len(of(table, {}, rows="with_id")) == 5
+    assert of(table, {}, rows="all")[4].id == "row 5"
 
 
-def test_nested_rows_are_read_by_their_paths() -> None:
-    table = [{"metadata": {"item": 7}, "scores": {"exact": 1}, "a.b": 0.5}]
-    (row,) = of(table, id="metadata.item", score="scores.exact", higher=True)
-    assert (row.id, row.loss) == ("7", 0.0)
-    assert of(table, id="metadata.item", loss="a.b")[0].loss == 0.5
-    said = refusal(of, table, id="metadata.name", loss="a.b")
-    assert said == "the table has no column 'metadata.name', only metadata, scores, a.b"
+def test_nested_rows_are_read_by_their_paths_or_as_a_whole() -> None:
+    table = [{"metadata": {"item": 7}, "scores": {"exact": 1}, "a.b": 0.5, "asked": {"n": 1}}]
+    roles = {"metadata.item": "id", "scores.exact": "score", "asked": "question"}
+    (row,) = of(table, roles, better=["higher"])
+    assert (row.id, row.loss, row.question) == ("7", 0.0, '{"n": 1}')
+    assert of(table, {"metadata.item": "id", "a.b": "surrogate"})[0].loss == 0.5
+    said = refusal(of, table, {"metadata.name": "id", "a.b": "surrogate"})
+    assert said == "the table: The file has no such column."
 
 
 def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
@@ -170,24 +156,17 @@ def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
         {"id": 3},
         {"id": 4, "scores": {"exact": None}, "error": float("nan"), "text": float("nan")},
     ]
-    shown = {"question": "text"}
-    found = of(table, id="id", score="scores.exact", error="error", payload=shown, higher=True)
+    found = of(table, {"scores.exact": "score"}, error="error", better=["higher"])
     assert [row.loss for row in found] == [None, 0.0, None, None]
     assert [row.question for row in found] == [None] * 4
-    assert refusal(of, table[1:], id="error", score="scores.exact", higher=True) == (
-        "row 1 of the table has no error"
-    )
-
-
-def test_whole_numbers_that_a_frame_holds_as_floats_are_the_ids_they_were() -> None:
-    assert of([{"id": 3.0, "loss": 0}], id="id", loss="loss")[0].id == "3"
 
 
 def test_without_ids_rows_are_told_apart_by_their_question() -> None:
-    shown = {"question": "text"}
-    found = of(TABLE, loss="score", payload=shown)
+    loss = {"score": "surrogate"}
+    found = of(TABLE, loss | {"text": "question", "item": "hidden"})
     assert len({row.id for row in found}) == len(TABLE)
-    assert "say how the items of the table are told apart" in refusal(of, TABLE, loss="score")
+    said = refusal(of, [{"score": 1, "said": "y"}], loss)
+    assert "say how the items of the table are told apart: --id COLUMN" in said
 
 
 def test_another_question_under_one_id_is_refused_by_item() -> None:
@@ -195,36 +174,36 @@ def test_another_question_under_one_id_is_refused_by_item() -> None:
         {"id": "q1", "loss": 0, "m": "a", "text": "Why?"},
         {"id": "q1", "loss": 0, "m": "b", "text": "How?"},
     ]
-    found = of(table, id="id", loss="loss", model="m", payload={"question": "text"})
+    found = of(table, {"text": "question"}, model="m")
     assert refusal(join, found).startswith("item q1 is not the same in the logs of a and b")
 
 
-def test_an_id_that_stands_twice_is_refused_unless_repeats_are_counted(tmp_path: Path) -> None:
-    table = [{"id": "q1", "loss": loss, "trial": at} for at, loss in enumerate([0, 1])]
-    path = written(tmp_path, "jsonl", table)
-    said = refusal(rows, "table", path, options=Options(columns=Columns("id", "loss")))
-    assert said.startswith("item q1 stands twice in ")
-    found = rows("table", path, options=Options(columns=Columns("id", "loss", repeat="trial")))
-    assert join(found).items[0].guess == 0.5
+RUNS = [{"id": f"q{at // 2}", "loss": at % 2, "trial": at % 2} for at in range(4)]
 
 
 @pytest.mark.parametrize(
     ("rule", "losses"),
     [("mean", {"q0": 0.5, "q1": 0.5}), ("first", {"q0": 0.0, "q1": 0.0}),
+     ("trial", {"q0": 0.5, "q1": 0.5}), ("trial=1", {"q0": 1.0, "q1": 1.0}),
      ("items", {"q0": 0.0, "q0 (2)": 1.0, "q1": 0.0, "q1 (2)": 1.0})],
 )  # fmt: skip
-def test_rows_of_one_id_are_what_is_said_of_them(
-    tmp_path: Path, rule: str, losses: dict[str, float]
-) -> None:
-    table = [{"id": f"q{at // 2}", "loss": at % 2} for at in range(4)]
-    path = written(tmp_path, "jsonl", table)
-    for way in ("--repeat COLUMN", "--repeats mean"):
-        assert way in refusal(rows, "table", path, options=Options(columns=Columns("id", "loss")))
-    options = Options(repeats=rule, columns=Columns("id", "loss"))
+def test_rows_of_one_id_are_what_is_said_of_them(rule: str, losses: dict[str, float]) -> None:
+    assert f"--repeats {rule}: " in refusal(of, RUNS, {})
     found: dict[str, list[float | None]] = {}
-    for row in rows("table", path, options=options):
+    for row in of(RUNS, {}, repeats=rule):
         found.setdefault(row.id, []).append(row.loss)
     assert {name: mean(of_item) for name, of_item in found.items()} == losses
+
+
+def test_runs_of_one_number_are_asked_about_and_models_have_their_own() -> None:
+    assert "8 rows have only 4 different" in refusal(of, RUNS * 2, {}, repeats="trial")
+    table = [row | {"model": name} for name in "ab" for row in RUNS]
+    assert "told apart with --model-column model" in refusal(of, table, {})
+    found = of(table, {}, model="model", repeats="mean")
+    assert [(row.model, row.repeat) for row in found if row.id == "q0"] == [
+        *(("a", 1), ("a", 2), ("b", 1), ("b", 2))
+    ]
+    assert [item.guess for item in join(found).items] == [0.5, 0.5]
 
 
 def test_runs_of_one_example_are_asked_about_where_every_row_has_an_id_too(tmp_path: Path) -> None:
@@ -236,16 +215,13 @@ def test_runs_of_one_example_are_asked_about_where_every_row_has_an_id_too(tmp_p
     ]  # fmt: skip
     path = written(tmp_path, "csv", table)
 
-    def read(id_: str, repeats: str | None, repeat: str | None = None) -> list[Row]:
-        columns = Columns(id_, score="feedback.accuracy", repeat=repeat)
+    def read(repeats: str | None, **roles: str) -> list[Row]:
+        columns = Columns({"feedback.accuracy": "score", **roles})
         return rows("table", path, options=Options(repeats=repeats, columns=columns))
 
-    for repeats in (None, "mean"):
-        said = refusal(read, "id", repeats)
-        assert "4 rows have 2 values of `example_id`" in said
-        assert "with --id example_id" in said
-    assert len(join(read("id", "items")).items) == 4
-    assert [item.guess for item in join(read("example_id", "mean")).items] == [0.5, 0.5]
+    assert "4 rows have only 2 different values of `example_id`" in refusal(read, None)
+    assert [item.guess for item in join(read("mean")).items] == [0.5, 0.5]
+    assert len(join(read(None, id="id")).items) == 4
 
 
 def test_grades_of_a_table_of_inspect_are_read_as_inspect_does(tmp_path: Path) -> None:
@@ -254,10 +230,11 @@ def test_grades_of_a_table_of_inspect_are_read_as_inspect_does(tmp_path: Path) -
         for at, grade in enumerate("CPIN")
     ]
     path = written(tmp_path, "csv", table)
-    found = rows("table", path, options=Options(columns=Columns("id", score="score_match")))
+    scored = {"id": "id", "score_match": "score"}
+    found = rows("table", path, options=Options(columns=Columns(scored)))
     assert [row.loss for row in found] == [0.0, 0.5, 1.0, 1.0]
-    plain = [{"id": row["id"], "score_match": row["score_match"]} for row in table]
-    said = refusal(of, plain, id="id", score="score_match", higher=True)
+    plain = [{"id": at, "score_match": grade} for at, grade in enumerate([1, 0, "C"])]
+    said = refusal(of, plain, scored, better=["higher"])
     assert "which is no number: write one" in said
     assert "--missing C" in said
 
@@ -265,52 +242,77 @@ def test_grades_of_a_table_of_inspect_are_read_as_inspect_does(tmp_path: Path) -
 def test_columns_that_no_option_names_have_the_roles_of_an_upload(tmp_path: Path) -> None:
     table = [
         {"doc_id": f"d{at}", "question": f"{at}?", "response": f"{at}!", "target": "x",
-         "acc": at % 2, "subject": "law" if at % 2 else "tort"}
+         "acc": at % 2, "subject": "law" if at % 2 else "tort", "weight": at + 1}
         for at in range(6)
     ]  # fmt: skip
     path = written(tmp_path, "jsonl", table)
     (log,) = read_logs("table", sources("table", [path]), Options())
     shown = [(row.id, row.question, row.answer, row.reference, row.group) for row in log.rows]
-    assert shown[0] == ("d0", "0?", "0!", None, "tort")
+    assert shown[0] == ("d0", "0?", "0!", "x", "tort")
     assert [row.loss for row in log.rows] == [1.0, 0.0] * 3
+    assert [row.weight for row in log.rows] == [1, 2, 3, 4, 5, 6]
     assert "id: doc_id" in log.told[0]
     assert "score: acc" in log.told[0]
-    hashed = Options(columns=Columns(payload={"question": "question"}))
-    (named,) = read_logs("table", sources("table", [path]), hashed)
-    assert named.rows[0].id != "d0"
-    assert named.rows[0].answer is None
-    written(tmp_path, "jsonl", [*table, table[0] | {"doc_id": "d6", "subject": None}])
-    assert {row.group for row in rows("table", path, options=Options())} == {None}
+    named = Columns({"doc_id": "hidden", "response": "hidden"})
+    (hashed, *_) = rows("table", path, options=Options(columns=named))
+    assert hashed.id != "d0"
+    assert hashed.answer is None
 
 
-def test_an_answer_that_may_be_another_column_is_left_out(tmp_path: Path) -> None:
+def test_what_is_judged_is_asked_where_people_judge_the_outputs_and_is_else_hidden() -> None:
     rivals = [{"id": at, "acc": 1, "answer": f"It is {at}.", "memo": f"So {at}."} for at in "abc"]
-    (row, *_) = rows("table", written(tmp_path, "jsonl", rivals), options=Options())
-    assert row.answer is None
+    assert "answer" not in json.loads(ndjson(join(of(rivals, {}))).splitlines()[0])
+    with pytest.raises(NeedsAnswer, match=r"Which column is judged.*--answer memo"):
+        read_as(rivals, Options(judged=True))
+    (row, *_) = read_as(rivals, Options(judged=True, answer="memo"))
+    assert row.answer == "So a."
+    (row, *_) = read_as(rivals, Options(judged=True, columns=Columns({"memo": "hidden"})))
+    assert row.answer == "It is a."
+
+
+def test_what_one_system_found_is_shown_with_its_answers_only() -> None:
+    """A picture is of the item, but passages may be those that the model itself retrieved."""
+    picture = "data:image/png;base64,iVBORw0KGgo="
+    table = [
+        {"id": at, "m": m, "acc": 1, "question": f"{at}?", "answer": m, "image": picture,
+         "contexts": [f"{m} of {at}"], "choices": ["A", "B"]}
+        for at in range(3)
+        for m in "ab"
+    ]  # fmt: skip
+    columns = Columns({}, model="m")
+    lines = ndjson(join(of(table, {}, model="m"))).splitlines()
+    item = {"question": "0?", "image": picture, "choices": ["A", "B"]}
+    assert json.loads(lines[0])["payload"] == item
+    judged = read_as(table, Options(judged=True, columns=columns))
+    shown = [json.loads(ndjson(pool).splitlines()[0])["payload"] for pool in (
+        join(judged, "b"), compare(judged, "a", "b")
+    )]  # fmt: skip
+    assert shown == [item | {"text": "b of 0", "answer": "b"}, item]
 
 
 def test_a_count_that_is_not_that_of_the_rows_is_told(tmp_path: Path) -> None:
     path = tmp_path / "nightly.json"
     path.write_text(json.dumps({"total": 3, "results": [{"id": at, "loss": 0} for at in "ab"]}))
-    options = Options(columns=Columns("id", "loss"))
-    (log,) = read_logs("table", sources("table", [path]), options)
+    (log,) = read_logs("table", sources("table", [path]), Options())
     assert "total says 3, where 2 rows were read" in " ".join(log.told)
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("roles", "said"),
     [
-        ({"id": "item"}, "say which column of the table is the score"),
-        ({"id": "item", "loss": "score", "score": "score"}, "say which column"),
-        ({"id": "item", "loss": "text"}, "row 1 of the table has the score '0?', which is no num"),
-        ({"id": "gold", "loss": "score", "payload": {"text": "text"}}, "a judge is shown question"),
-        ({"id": "score", "loss": "score"}, "row 4 of the table has no score"),
-        ({"id": "item", "loss": "score", "repeat": "text"}, "row 1 of the table has the repeat"),
+        ({"score": "hidden"}, "say which column of the table is the score: --score COLUMN"),
+        ({"score": "surrogate", "text": "score"}, "the table: A guess of the loss is a surrogate"),
+        ({"text": "surrogate"}, "the table: The column of the surrogate holds no guess"),
+        ({"score": "surrogate", "text": "prediction"}, "a row of the table is one output of a mod"),
+        ({"score": "surrogate", "run": "group", "gold": "group"}, "a row of the table is one out"),
+        ({"score": "surrogate", "gold": "weight"}, "row 1 of the table has the weight 'x'"),
+        ({"score": "loss"}, "the table: There is no such role."),
     ],
 )
-def test_what_the_map_gets_wrong_is_refused_in_one_line(columns: dict[str, Any], said: str) -> None:
-    assert refusal(of, TABLE, **columns).startswith(said)
-    assert "has no rows" in refusal(of, [], id="item", loss="score")
+def test_what_the_mapping_gets_wrong_is_refused_in_one_line(
+    roles: dict[str, str], said: str
+) -> None:
+    assert refusal(of, TABLE, {"item": "id"} | roles).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -319,6 +321,7 @@ def test_what_the_map_gets_wrong_is_refused_in_one_line(columns: dict[str, Any],
         ("csv", b"id,loss\na,0\nb,0,1\n", "line 3 of "),
         ("csv", b'id,loss\na,"0', "A quote is opened and not closed: line 2 of "),
         ("csv", b"id,loss,loss\na,0,1\n", "has two columns 'loss'"),
+        ("csv", b"id,loss\n", "has no rows"),
         ("jsonl", b'{"id": 1, "loss": 0}\n{"id"\n', "line 2 of "),
         ("jsonl", b'{"id": 1, "loss": 0}\n[1]\n', "line 2 of "),
         ("json", b"[1, 2]", "line 1 of "),
@@ -331,14 +334,7 @@ def test_a_file_that_is_not_whole_is_refused(
 ) -> None:
     path = tmp_path / f"table.{form}"
     path.write_bytes(text)
-    assert said in refusal(rows, "table", path, options=Options(columns=Columns("id", "loss")))
-
-
-def test_a_cell_may_be_as_long_as_what_a_model_writes(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(f"id,loss,said\na,0,{'x' * 300_000}\n")
-    options = Options(columns=Columns("id", "loss", payload={"answer": "said"}))
-    assert len(str(rows("table", path, options=options)[0].answer)) == 300_000
+    assert said in refusal(rows, "table", path, options=Options(columns=Columns({"loss": "score"})))
 
 
 def test_without_pyarrow_it_is_said_what_to_install(
@@ -350,22 +346,23 @@ def test_without_pyarrow_it_is_said_what_to_install(
     assert said.endswith("Parquet needs a library: pip install 'celeus[parquet]'")
 
 
-def test_several_scores_of_an_item_are_refused_with_the_way_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("repeats", "losses"), [("mean", [0.5, 0.5, 0.5]), ("first", [1.0, 1.0, 1.0])]
+)
+def test_which_of_several_scores_of_an_item_counts_is_asked_at_every_door(
+    tmp_path: Path, repeats: str, losses: list[float]
+) -> None:
+    """As of a batch of Mechanical Turk, where workers give a verdict each."""
     path = tmp_path / "batch.csv"
-    lines = "".join(f"H{at // 2},W{at % 2},q,a,{at % 2},{at // 2}\n" for at in range(6))
-    path.write_text(f"HITId,WorkerId,Input.q,Input.answer,Answer.label,mean\n{lines}")
-    scored = Options(columns=Columns(score="Answer.label"), higher=True, scale=(0.0, 2.0))
-    with pytest.raises(InvalidValue, match=r"several scores.*such as their mean"):
-        read(Source.of_path(path), scored)
-    log = read(Source.of_path(path), replace(scored, columns=Columns(score="mean")))
-    assert [row.loss for row in log.rows] == [1.0, 0.5, 0.0]
-
-
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_a_last_row_with_the_mean_is_asked(tmp_path: Path, form: str) -> None:
-    table = [{"said": f"It is {at}", "score": at % 2, "item": f"q{at}"} for at in range(4)]
-    path = written(tmp_path, form, [*table, {"said": "Average", "score": 0.5, "item": 4}])
-    options = Options(higher=True, columns=Columns("item", score="score"))
-    assert "--rows with_id" in refusal(rows, "table", path, options=options)
-    for answer, count in (("with_id", 4), ("all", 5)):
-        assert len(rows("table", path, options=replace(options, rows=answer))) == count
+    said = ("incorrect", "correct")
+    lines = "".join(f"H{at // 2},W{at % 2},{at // 2}?,{said[at % 2]}\n" for at in range(6))
+    path.write_text(f"HITId,WorkerId,Input.question,Answer.label\n{lines}")
+    options = Options(columns=Columns({"Answer.label": "score"}))
+    assert f"--repeats {repeats}: " in refusal(rows, "table", path, options=options)
+    found = rows("table", path, options=replace(options, repeats=repeats))
+    assert [row.loss for row in found] == losses
+    mapping = {"HITId": "id", "Input.question": "question", "Answer.label": "known"}
+    with pytest.raises(NeedsAnswer, match="Which count"):
+        celeus.read_items(path, mapping=mapping)
+    items = celeus.read_items(path, mapping=mapping, repeats=repeats)
+    assert [item["known"]["loss"] for item in items] == losses

@@ -11,7 +11,7 @@ import pytest
 from celeus.errors import InvalidValue
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow
-from celeus.intake.sources.tabular import rows_of, table_of
+from celeus.intake.sources.tabular import table_of, whole
 
 ROWS = [{"frage": f"Wie heißt Fluss {at}?", "note": f"{at},5"} for at in range(4)]
 
@@ -42,7 +42,7 @@ def test_a_table_on_disk_is_read_as_one_that_is_sent(
     path.write_bytes(content)
     table = table_of(Source.of_path(path))
     assert table.read_as == read_as
-    assert [row for _, row in rows_of(table, name)] == ROWS
+    assert [row for _, row in whole(table, name).rows()] == ROWS
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_fault_names_the_file(tmp_path: Path, content: bytes, said: str) -> No
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     with pytest.raises(InvalidValue, match=said) as refusal:
-        list(rows_of(table_of(Source.of_path(path)), str(path)))
+        list(whole(table_of(Source.of_path(path)), str(path)).rows())
     assert str(path) in refusal.value.detail
 
 

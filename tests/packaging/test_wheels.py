@@ -140,7 +140,7 @@ def test_the_bare_wheel_makes_a_pool_of_a_log_and_names_what_a_backtest_needs(
 ) -> None:
     home = bare.folder / "home"
     (home / "scores.csv").write_text("id,loss\n1,0\n2,1\n")
-    asked = ("import", "table", "scores.csv", "--id", "id", "--loss", "loss")
+    asked = ("import", "table", "scores.csv", "--id", "id", "--score", "loss")
     ended = bare.celeus(*asked, "--truth", "scores", "--out", "pool.ndjson")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert (home / "pool.ndjson").read_text() == '{"id": "1"}\n{"id": "2"}\n'

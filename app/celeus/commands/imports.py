@@ -247,55 +247,63 @@ def _table(  # noqa: PLR0913 -- one parameter an option
         str | None,
         typer.Option("--id", help="Column that names an item; default: by name, or its question."),
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="Column of the loss: less is better.")] = None,
-    score: Annotated[str | None, typer.Option(help="Column of the score, in place of it.")] = None,
+    score: Annotated[str | None, typer.Option(help="Column of the score, or of the loss.")] = None,
     higher: Higher = None,
-    scale: Scale = (0.0, 1.0),
-    model_column: Annotated[str | None, typer.Option(help="Column of the model.")] = None,
-    repeat: Annotated[str | None, typer.Option(help="Column that counts repeats.")] = None,
-    repeats: Annotated[
-        str | None,
-        typer.Option(help="Rows of one id: items of their own, the first, or their mean."),
+    scale: Annotated[
+        tuple[float, float] | None, typer.Option(help="Least and greatest value of the score.")
     ] = None,
+    numbers: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What the numbers of one of several columns mean: COLUMN=higher, COLUMN=lower or"
+            " 'COLUMN=1 to 5'; may be given again."
+        ),
+    ] = None,
+    missing: Missing = None,
+    mapping: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=ROLE, a role of an upload: question, answer, reference, text, group, known"
+            " (verdicts of people, not drawn again), payload, hidden; may be given again."
+        ),
+    ] = None,
+    answer: Annotated[str | None, typer.Option(help="Column of what is judged.")] = None,
+    model_column: Annotated[str | None, typer.Option(help="Column of the model.")] = None,
     error: Annotated[
         str | None, typer.Option(help="Column that is not empty where there is no score.")
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Column of the group.")] = None,
-    known: Annotated[
+    repeats: Annotated[
         str | None,
-        typer.Option(help="Column of verdicts that people gave: known losses, not drawn again."),
+        typer.Option(
+            help="Rows of one id: items of their own, the first, their mean, runs that a COLUMN"
+            " tells apart, or only those of COLUMN=VALUE; also 'first; COLUMN=VALUE'."
+        ),
     ] = None,
-    missing: Missing = None,
     rows: Annotated[
-        str | None, typer.Option(help="Table, or member of a document, that holds the rows.")
-    ] = None,
-    payload: Annotated[
         str | None,
-        typer.Option(help="What a judge is shown: question=COLUMN,reference=COLUMN,answer=COLUMN."),
+        typer.Option(help="Table, or member of a document, that holds them; with_id or all."),
     ] = None,
 ) -> "Options":
     """Read a table: CSV, JSON, JSON Lines, Excel or Parquet, a nested column by its path.
 
     Columns without an option are known by their names, as in an upload.
     """
-    from celeus.intake.rows import Columns, Options
-    from celeus.intake.table.items import RULES
+    from celeus.intake.rows import Columns
+    from celeus.intake.table.answers import options_of
+    from celeus.intake.table.numbers import by_column
 
-    shown = {}
-    for part in (payload or "").split(",") if payload else ():
-        name, equals, column = part.partition("=")
-        if not equals:
-            rule = "question=COLUMN and the like, with commas between"
-            raise InvalidValue(f"payload must be {rule}", field="payload", rule=rule, value=part)
-        shown[name.strip()] = column.strip()
-    if repeats is not None and repeats not in RULES:
-        rule = f"one of {', '.join(RULES)}"
-        raise InvalidValue(f"repeats must be {rule}", field="repeats", rule=rule, value=repeats)
-    columns = Columns(*(key, loss, score, model_column, repeat, error, group, known), payload=shown)
-    none = tuple(missing or ())
-    return Options(
-        higher=higher, scale=scale, repeats=repeats, rows=rows, missing=none, columns=columns
-    )
+    named = [f"{name}={role}" for name, role in ((key, "id"), (score, "score")) if name is not None]
+    roles = by_column([*(mapping or ()), *named], "mapping")
+    if "" in roles:
+        rule = "COLUMN=ROLE, such as prompt=question"
+        raise InvalidValue(f"mapping must be {rule}", field="mapping", rule=rule, value=roles[""])
+    better = [] if higher is None else ["higher" if higher else "lower"]
+    scales = [] if scale is None else [f"{scale[0]!r} to {scale[1]!r}"]
+    for text in numbers or ():
+        (better if text.endswith(("=higher", "=lower")) else scales).append(text)
+    answers = {"better": better, "scale": scales, "missing": missing, "repeats": repeats}
+    options = options_of(answers | {"rows": rows, "answer": answer})
+    return replace(options, columns=Columns(roles, model_column, error))
 
 
 def _import(form: str, options: "Options", shared: CommonOptions) -> None:
@@ -306,6 +314,8 @@ def _import(form: str, options: "Options", shared: CommonOptions) -> None:
     from celeus.intake.sources.files import check_apart, npz, write
 
     _check(options, shared)
+    judged = shared.each_output or shared.truth is not None or shared.compare is not None
+    options = replace(options, judged=judged)
     if shared.each_output:
         options = replace(options, reducer=EACH)
     given = sources(form, shared.logs, shared.model)

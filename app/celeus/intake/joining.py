@@ -488,7 +488,10 @@ def _pairs(compared: Pairing) -> Iterator[dict[str, Any]]:
     scored = [_tempered([pair.loss[side] for pair in compared.pairs]) for side in range(2)]
     for index, pair in enumerate(compared.pairs):
         line: dict[str, Any] = {"id": _clean(pair.a.id)}
-        payload = payload_of(pair.a)
+        payload, other = payload_of(pair.a), pair.b.more
+        payload = {
+            name: value for name, value in payload.items() if other.get(name, value) == value
+        }
         if payload:
             line["payload"] = payload
         if weighted:
@@ -528,7 +531,7 @@ def payload_of(row: Row) -> dict[str, Any]:
         payload["choices"] = [_clean(choice) for choice in row.choices]
     if row.reference is not None:
         payload["reference"] = _clean(row.reference)
-    return payload
+    return payload | dict(row.more)
 
 
 def _clean(text: str) -> str:

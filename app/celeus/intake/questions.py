@@ -6,6 +6,7 @@ their choices, the API answers 422 `needs_answer`, and the command line names th
 """
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -46,8 +47,12 @@ class Question:
         """An answer as it is typed in a command."""
         if self.name == "better" and value in {"higher", "lower"}:
             return f"--{value}-is-better"
-        value = value.replace(" to ", " ") if self.name == "scale" else value
-        return f"--{self.name.replace('_', '-')} {value}"
+        if self.name in {"better", "scale"} and "=" in value:
+            return f"--numbers {shlex.quote(value)}"
+        if self.name == "scale":
+            return f"--scale {value.replace(' to ', ' ')}"
+        value = f"{self.column}={value}" if self.name == "mapping" else value
+        return f"--{self.name.replace('_', '-')} {shlex.quote(value) if value else ''}"
 
     @property
     def named(self) -> str:

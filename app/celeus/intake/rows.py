@@ -5,13 +5,12 @@ A loss lies between 0 and 1. A score that a log does not have is no loss: None, 
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from celeus.errors import InvalidValue
 from celeus.intake.questions import Choice, Question, asked
-from celeus.shorten import shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Row:
     the answer, where it did not score all of it. ``known`` is the loss that people said before,
     which is a fact. ``weight`` is what the item counts in the tool's
     own mean. ``drawn``: a session had it run, so that a mean over the rows of this log is no
-    estimate of all.
+    estimate of all. ``more`` is what a judge is shown beside question and reference.
     """
 
     id: str
@@ -44,6 +43,7 @@ class Row:
     known: float | None = None
     weight: float = 1.0
     drawn: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def said(self) -> str | None:
@@ -76,17 +76,32 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of a table's columns by role; either ``loss`` or ``score`` is given."""
+    """Columns of a table of outputs that are named; the others have their roles by name.
 
-    id: str | None = None
-    loss: str | None = None
-    score: str | None = None
+    ``roles`` are roles as of an upload, ``model`` says whose output a row is, ``error`` is not
+    empty where there is no score.
+    """
+
+    roles: Mapping[str, str] = field(default_factory=dict)
     model: str | None = None
-    repeat: str | None = None
     error: str | None = None
-    group: str | None = None
-    known: str | None = None
-    payload: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def score(self) -> str | None:
+        """The column of the score."""
+        return next((name for name, role in self.roles.items() if role == "score"), None)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The roles of all columns that are named."""
+        hidden = {name: "hidden" for name in (self.model, self.error) if name is not None}
+        return hidden | dict(self.roles)
+
+    @property
+    def whole(self) -> frozenset[str]:
+        """The named columns under which no other is named: an object there is one value."""
+        cuts = ((name, at) for name in self.named for at, sign in enumerate(name) if sign == ".")
+        return frozenset(self.named.keys() - {name[:at] for name, at in cuts})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +114,12 @@ class Options:
     score of several runs of an item, in place of the rule that the log names. ``missing`` are the
     values that stand for no score; `none` says of a table that no number does.
 
-    Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged.
+    Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged. Of one
+    of outputs, ``columns`` are those that are named, and ``judged`` says that people judge them.
     ``directions`` and ``scales`` are those of columns by name, before ``higher``; the scale under
     '' is that of the guess. ``repeats`` says what rows of one id are: `items`, the `first` of them,
-    their `mean`, or the only rows that are read, as `COLUMN=VALUE`; several are joined by `; `.
+    their `mean`, or the only rows that are read, as `COLUMN=VALUE`; several are joined by `; `. Of
+    outputs `COLUMN` tells the runs of an item apart.
     ``rows`` is the table, member or kind of rows that is meant, of a file with several, and behind
     a colon, or alone, which rows are items: `with_id` or `all`.
     """
@@ -123,41 +140,13 @@ class Options:
     repeats: str | None = None
     rows: str | None = None
     columns: Columns = Columns()
+    judged: bool = False
 
     @property
     def items(self) -> str | None:
         """The part of ``rows`` that says which of them are items."""
         last = (self.rows or "").rpartition(":")[2]
         return last if last in {"with_id", "all"} else None
-
-    def loss(self, value: object, place: str, *, higher: bool) -> float | None:
-        """The loss of a score; None for one that is missing. ``place`` is for the refusal."""
-        low, high = self.scale
-        if value is None or self.is_missing(value):
-            return None
-        if isinstance(value, list):
-            way = "add a column with one number a row, such as their mean, and name that one"
-            raise refused(f"{place} has several scores {shortened(value)}: {way}", "score")
-        if not isinstance(value, int | float):
-            way = f"; --missing {value} says that it is no score" if isinstance(value, str) else ""
-            what = f"{place} has the score {shortened(value)}, which is no number: write one"
-            raise refused(f"{what}, such as 1 and 0 for right and wrong{way}", "metric")
-        if math.isnan(value):
-            return None
-        if not low <= value <= high:
-            ways = f"--scale LOW HIGH gives its ends, --missing {value:g} says that it is no score"
-            raise refused(
-                f"{place} has the score {value:g}, outside {low:g} to {high:g}: {ways}", "scale"
-            )
-        return (high - value if higher else value - low) / (high - low)
-
-    def is_missing(self, value: object) -> bool:
-        """Return True for a value that stands for no score, as text or as a number."""
-        if isinstance(value, str):
-            return value.strip() in self.missing
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return False
-        return any(number_in(text) == value for text in self.missing)
 
     def direction(self, place: str, metric: str, *, said: bool | None = None) -> bool:
         """Return True if a higher score is better, as asked or as the log says; else refuse."""
@@ -169,14 +158,6 @@ class Options:
             detail = f"{place} does not say which {metric} is better: {way}"
             raise asked(place, [question], " ".join(detail.split()))
         return higher
-
-
-def number_in(text: str) -> float | None:
-    """The number that a text is; None for any other."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def refused(detail: str, field: str | None = None) -> InvalidValue:

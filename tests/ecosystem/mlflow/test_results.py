@@ -26,7 +26,7 @@ MADE = {
     "csv": lambda frame, path: frame.to_csv(path, index=False),
     "parquet": lambda frame, path: frame.drop(columns="spans").to_parquet(path),
 }
-SHOWN = {"question": "request", "reference": "expected_response/value", "answer": "response"}
+SHOWN = {"request": "question", "expected_response/value": "reference", "response": "answer"}
 
 
 @scorer  # type: ignore[untyped-decorator]  # it ships no types
@@ -72,7 +72,7 @@ def test_the_mean_loss_is_what_the_tool_reports_and_items_are_cases(
     paths = [tmp_path / f"{model}.{form}" for model in SKILLS]
     for path, run in zip(paths, runs.values(), strict=True):
         MADE[form](run.result_df, path)
-    columns = Columns(score=f"{metric}/value", payload=SHOWN)
+    columns = Columns({f"{metric}/value": "score", "trace_id": "hidden", **SHOWN})
     options = Options(higher=None if metric == "exact" else True, columns=columns)
     found = rows("table", paths[1], options=options)
     said = float(runs["large"].metrics[f"{metric}/mean"])

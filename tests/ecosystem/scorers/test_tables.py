@@ -97,8 +97,8 @@ async def of_pydantic(folder: Path, model: str) -> tuple[Path, EvaluationReport[
 
 
 def read(paths: Iterable[Path], score: str, item: str, question: str, expected: str) -> list[Row]:
-    shown = {"question": question, "reference": expected, "answer": "output"}
-    columns = Columns(item, score=score, payload=shown)
+    shown = {question: "question", expected: "reference", "output": "answer"}
+    columns = Columns({item: "id", score: "score", **shown})
     return rows("table", *paths, options=Options(higher=True, columns=columns))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source, under
+from celeus.intake.table.numbers import loss_in_log
 
 _NUMBERED = re.compile(r"test_case_\d+")
 """Names of cases without one: their place, which changes with the cases before them."""
@@ -104,7 +105,7 @@ def _rows(  # noqa: PLR0913 -- what a run is read by
         yield Row(
             id=name,
             model=model,
-            loss=options.loss(value, place, higher=higher),
+            loss=loss_in_log(options, value, place, higher=higher),
             question=text_of(case.get("input")),
             reference=text_of(case.get("expectedOutput")),
             answer=text_of(case.get("actualOutput")),

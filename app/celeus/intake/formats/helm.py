@@ -9,6 +9,7 @@ from typing import Any
 
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source, under
+from celeus.intake.table.numbers import loss_in_log
 
 STATS = "per_instance_stats.json"
 STATE = "scenario_state.json"
@@ -32,7 +33,7 @@ def read(source: Source, options: Options) -> Log:
     for entry in entries:
         row = _row(source, entry, shown, model)
         place = f"item {row.id} of {source.name}"
-        loss = options.loss(_value(entry, metric, place), place, higher=higher)
+        loss = loss_in_log(options, _value(entry, metric, place), place, higher=higher)
         rows.append(replace(row, loss=loss))
     settings = {"examples shown": str(adapter.get("max_train_instances"))}
     return Log(source.name, rows, settings)

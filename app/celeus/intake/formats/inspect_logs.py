@@ -16,6 +16,7 @@ from celeus.intake.reducers import EACH, reducer_of
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.archives import Archive
 from celeus.intake.sources.files import Source, under
+from celeus.intake.table.numbers import loss_in_log
 from celeus.shorten import shortened
 
 HEADER = "header.json"
@@ -208,7 +209,7 @@ def _reduced(
             continue
         numbers = [_number_of(value, where) for value in of_item]
         score = reduce([number for number, _ in numbers])
-        losses[name] = options.loss(score, where[1], higher=numbers[0][1])
+        losses[name] = loss_in_log(options, score, where[1], higher=numbers[0][1])
     return losses
 
 
@@ -309,7 +310,7 @@ def _loss(value: object, asked_for: tuple[str, str, Options]) -> float | None:
     if value is None:
         return None
     number, higher = _number_of(value, asked_for)
-    return asked_for[2].loss(number, asked_for[1], higher=higher)
+    return loss_in_log(asked_for[2], number, asked_for[1], higher=higher)
 
 
 def _number_of(value: object, asked_for: tuple[str, str, Options]) -> tuple[Any, bool]:

@@ -14,6 +14,7 @@ from typing import Any
 from celeus.intake.questions import asked
 from celeus.intake.rows import Log, Options, Row, choice_of, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source
+from celeus.intake.table.numbers import loss_in_log
 from celeus.shorten import shortened
 
 _DATE = r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?"
@@ -201,7 +202,7 @@ class Reading:
         return Row(
             id=name,
             model=self.model,
-            loss=self.options.loss(score, place, higher=higher),
+            loss=loss_in_log(self.options, score, place, higher=higher),
             question=text_of(arguments[0][0]) if arguments and arguments[0] else None,
             reference=target,
             answer=None if multiple else _raw(line),

@@ -7,6 +7,7 @@ from typing import Any
 
 from celeus.intake.rows import Log, Options, Row, chosen, digest_of, refused, text_of
 from celeus.intake.sources.files import Source, under
+from celeus.intake.table.numbers import loss_in_log
 
 VERSION = 3
 ERROR = 2
@@ -78,12 +79,12 @@ def _rows(
         model = names[_column(result)]
         seen[model, name] += 1
         failed = result.get("failureReason") == ERROR
-        score = _score(result, metric, place)
+        score = None if failed else _score(result, metric, place)
         output = (result.get("response") or {}).get("output")
         yield Row(
             id=name,
             model=model,
-            loss=None if failed else options.loss(score, place, higher=options.higher is not False),
+            loss=loss_in_log(options, score, place, higher=options.higher is not False),
             repeat=seen[model, name],
             question=text_of((result.get("prompt") or {}).get("raw")),
             reference=_reference(test),

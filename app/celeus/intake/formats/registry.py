@@ -102,7 +102,7 @@ def read(form: str, given: Sequence[Source], options: Options) -> list[Log]:
     if form == "lm-eval":
         given = _of_tasks(given, options)
     logs = [_renamed(_read(form, source, options), source.model) for source in given]
-    _check_once(form, logs)
+    _check_once(logs)
     return logs
 
 
@@ -145,7 +145,7 @@ def _renamed(log: Log, name: str | None) -> Log:
     return replace(log, rows=[replace(row, model=name) for row in log.rows])
 
 
-def _check_once(form: str, logs: list[Log]) -> None:
+def _check_once(logs: list[Log]) -> None:
     """Refuse a row that stands twice: in one log, or in two of models with one name."""
     seen: dict[tuple[str, str, int], Log] = {}
     for log in logs:
@@ -159,9 +159,6 @@ def _check_once(form: str, logs: list[Log]) -> None:
                 raise refused(f"{both}: {how} (item {row.id})", "model")
             if key in keys:
                 how = "a log has every item once for a model and a repeat"
-                if form == "table":
-                    how = "--repeat COLUMN counts its runs; --repeats mean takes the mean of them"
-                    how += ", --repeats first the first, --repeats items every row as an item"
                 raise refused(f"item {row.id} stands twice in {log.name}: {how}", "id")
             keys.add(key)
 

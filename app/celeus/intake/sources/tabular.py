@@ -1,17 +1,17 @@
 """Any table as a sheet, in any encoding, packed or not."""
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
-from typing import IO, Any
+from typing import IO
 
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.rows import Options
 from celeus.intake.sources import arrow, csv_rows, documents, workbooks
 from celeus.intake.sources.files import Source
-from celeus.intake.sources.sheet import BadRow, Sheet, bounded
+from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, bounded
 from celeus.intake.sources.unpacking import check_readable, is_packed, unpacked
 
 MOST_BYTES = 1 << 30
@@ -48,13 +48,17 @@ def naming(source: Source) -> Iterator[None]:
         ) from refusal
 
 
-def rows_of(sheet: Sheet, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Rows with the numbers of their lines; refuses the first bad one. ``name`` is of the file."""
-    for number, row in sheet.rows():
-        if isinstance(row, BadRow):
-            detail = f"line {number} of {name} cannot be read"
-            raise InvalidValue(detail, field="log", rule=row.rule, value=row.text)
-        yield number, row
+def whole(sheet: Sheet, name: str) -> Sheet:
+    """The sheet, whose rows are refused at the first bad one. ``name`` is of the file."""
+
+    def rows() -> Iterator[tuple[int, SheetRow]]:
+        for number, row in sheet.rows():
+            if isinstance(row, BadRow):
+                detail = f"line {number} of {name} cannot be read"
+                raise InvalidValue(detail, field="log", rule=row.rule, value=row.text)
+            yield number, row
+
+    return replace(sheet, rows=rows)
 
 
 def sheet_of(

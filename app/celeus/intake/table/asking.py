@@ -26,10 +26,12 @@ from celeus.intake.table.roles import (
     guessed,
     is_ambiguous,
     is_headless,
+    is_of_models,
     labels,
     rivals,
     sentences,
     with_answer,
+    with_roles,
 )
 
 PLACE = "the file"
@@ -59,35 +61,37 @@ def answered(
     kind: Kind,
     options: Options,
     remembered: Sequence[Mapping[str, str]] = (),
+    log: str = "",
 ) -> Iterator[Table | None]:
     """None now and then while the table is read, and then what it is.
 
     ``remembered`` are mappings that were given before, the last one first: the one of the same
-    columns holds where nothing else is given. Raises NeedsAnswer with all questions that are open.
+    columns holds where nothing else is given. ``log`` is the name of a log that the table is, of
+    outputs that are joined with those of others. Raises NeedsAnswer with all questions that are
+    open.
     """
-    columns = columns_of(sheet)
+    columns = columns_of(sheet, options.columns.whole)
     placed, source = _placed(sheet, columns, kind, options, remembered)
     questions = _doubted(sheet, columns, placed, kind) if source == "remembered" else []
-    if source == "guessed" and is_headless(columns, placed):
-        rule = "names of the columns first; where these are names, a `mapping` of them"
-        raise refused("The columns have rows for names.", rule, columns[0].name[:_EXAMPLE])
     if options.answer is not None:
         placed = with_answer(placed, options.answer)
         questions = _beside(sheet, columns, placed) if source == "guessed" else []
     elif source == "guessed":
         questions = _judged(sheet, columns, placed, kind)
+    if log:
+        questions = [one for one in questions if one.name == "answer" and options.judged]
     if not kind.two and {*SIDES} <= {column.role for column in placed}:
         rule = "a pool of two systems, with `kind=preference`, `system_a` and `system_b`"
         raise refused("The file holds pairs of answers.", rule, None, "system_a")
     meant = measures(columns, placed, options, kind, sheet.known)
-    items = Items(sheet, columns, placed, meant, options)
+    items = Items(sheet, columns, placed, meant, options, outputs=bool(log))
     yield from items.look()
     for measure in meant:
         numbers = items.facts.numbers[measure.column]
-        questions += of_numbers(measure, numbers, alone=len(meant) == 1)
-    questions += _of_rows(placed, items.facts, options)
+        questions += _of_numbers(measure, numbers, alone=len(meant) == 1)
+    questions += _of_rows(placed, items.facts, options, outputs=bool(log))
     if questions:
-        refusal = asked(PLACE, questions)
+        refusal = asked(log or PLACE, questions)
         refusal.more |= {
             "columns": [asdict(column) for column in placed],
             "format": sheet.form,
@@ -95,14 +99,9 @@ def answered(
         }
         raise refusal
     examples = {column.name: column.examples() for column in columns}
-    counted = {measure.column: measure.way for measure in meant}
-    columns_told = [
-        replace(column, why=f"{column.why}; {counted[column.name]}")
-        if column.name in counted
-        else column
-        for column in placed
-    ]
-    yield Table(columns_told, source, examples, items, options)
+    ways = {measure.column: f"; {measure.way}" for measure in meant}
+    placed = [replace(column, why=column.why + ways.get(column.name, "")) for column in placed]
+    yield Table(placed, source, examples, items, options)
 
 
 def _placed(
@@ -127,7 +126,11 @@ def _placed(
     named = options.metric is not None and sheet.known is not None and sheet.known.metrics
     if before is not None and options.answer is None and not named:
         return by_mapping(columns, before, "as for the last file of these columns"), "remembered"
-    return _unsaid(sheet, columns, kind), "guessed" if sheet.known is None else "log"
+    placed, given = _unsaid(sheet, columns, kind), options.columns.named
+    if sheet.known is None and not given and is_headless(columns, placed):
+        rule = "names of the columns first; where these are names, a `mapping` of them"
+        raise refused("The columns have rows for names.", rule, columns[0].name[:_EXAMPLE])
+    return with_roles(placed, given), "guessed" if sheet.known is None else "log"
 
 
 def _unsaid(sheet: Sheet, columns: Sequence[Column], kind: Kind) -> list[Placed]:
@@ -158,7 +161,9 @@ def _doubted(
 def _judged(
     sheet: Sheet, columns: Sequence[Column], placed: Sequence[Placed], kind: Kind
 ) -> list[Question]:
-    """The question which column is judged, where none is known to be."""
+    """The question which column is judged, where none is known to be; a given one has its role."""
+    given = {column.name for column in placed if column.source == "given"}
+    columns = [column for column in columns if column.name not in given]
     roles = {column.role for column in placed}
     asks_only = not kind.two and _is_unanswered(columns, placed)
     if roles & JUDGED and not asks_only:
@@ -196,8 +201,8 @@ def _is_unanswered(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
     judged = {column.role: column.name for column in placed if column.role in JUDGED}
     if judged.keys() != {"messages"}:
         return False
-    (chats,) = (column for column in columns if column.name == judged["messages"])
-    return not any(map(ends_with_reply, chats.values))
+    chats = [column for column in columns if column.name == judged["messages"]]
+    return not any(ends_with_reply(chat) for column in chats for chat in column.values)
 
 
 def _which(
@@ -235,7 +240,7 @@ def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
     ]
 
 
-def of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Question]:
+def _of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Question]:
     """What is open of a column of numbers: its direction, its scale, what stands for none."""
     before = "" if alone else f"{measure.column}="
     found = []
@@ -258,6 +263,10 @@ def of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Quest
             for ends in numbers.scales()
         )
         found.append(Question("scale", text, scales, measure.column))
+    if numbers.several:
+        text = f"{numbers.several} rows have several values of `{measure.column}`. Which count?"
+        ways = Choice("mean", "all, by their mean"), Choice("first", "the first one of each row")
+        found.append(Question("repeats", text, ways, measure.column))
     signs = numbers.signs | numbers.words
     if signs:
         text = f"Which of these values of `{measure.column}` stand for no score?"
@@ -271,35 +280,15 @@ def of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Quest
     return found
 
 
-def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Question]:
+def _of_rows(
+    placed: Sequence[Placed], facts: Facts, options: Options, *, outputs: bool
+) -> list[Question]:
     """What is open of the rows: whether those of one id are one item, and those without any."""
     name = next((column.name for column in placed if column.role == "id"), None)
-    found = []
     given = "" if options.repeats is None else f"{options.repeats}{JOINT}"
+    found = []
     if facts.repeated and not given.endswith(tuple(f"{rule}{JOINT}" for rule in RULES)):
-        shared = "texts" if name is None else f"values of `{name}`"
-        text = (
-            f"{facts.repeated + facts.ids} rows have only {facts.ids} different {shared}."
-            " How are rows that share one to be read?"
-        )
-        choices = [
-            Choice(f"{given}items", "every row is an item of its own"),
-            Choice(
-                f"{given}first", f"they are one item, read from the first row: {facts.ids} items"
-            ),
-        ]
-        if facts.numbers:
-            mean = f"they are one item, with their mean score: {facts.ids} items"
-            choices.append(Choice(f"{given}mean", mean))
-        for column, values in facts.runs.items():
-            some = {value: count for value, count in values.items() if value}
-            if 1 < len(some) <= _MOST_RUNS and f"{column}=" not in given:
-                choices += [
-                    Choice(f"{given}{column}={value}", f"only these {count} rows")
-                    for value, count in some.items()
-                ]
-        choices = choices[:_MOST_CHOICES]
-        found.append(Question("repeats", text, tuple(choices), name, facts.first_repeated))
+        found.append(_of_repeated(name, facts, given, outputs=outputs))
     lacking = facts.lacking if name is not None else 0
     if lacking + facts.totals and options.items is None:
         before = "" if options.rows is None else f"{options.rows}:"
@@ -316,6 +305,34 @@ def _of_rows(placed: Sequence[Placed], facts: Facts, options: Options) -> list[Q
         ]
         found.append(Question("rows", text, tuple(choices), name, facts.first_lacking))
     return found
+
+
+def _of_repeated(name: str | None, facts: Facts, given: str, *, outputs: bool) -> Question:
+    """The question what rows of one id are; ``given`` stands before the answer."""
+    shared = "texts" if name is None else f"values of `{name}`"
+    text = (
+        f"{facts.repeated + facts.ids} rows have only {facts.ids} different {shared}."
+        " How are rows that share one to be read?"
+    )
+    choices = [
+        Choice(f"{given}items", "every row is an item of its own"),
+        Choice(f"{given}first", f"they are one item, read from the first row: {facts.ids} items"),
+    ]
+    if facts.numbers:
+        mean = f"they are one item, with their mean score: {facts.ids} items"
+        choices.append(Choice(f"{given}mean", mean))
+    for column, values in facts.runs.items():
+        if outputs and is_of_models(column):
+            text += f" Those of several models are told apart with --model-column {column}."
+        elif outputs and f"{column}{JOINT}" not in given:
+            choices.append(Choice(f"{given}{column}", "runs of one item, told apart by this"))
+        some = {value: count for value, count in values.items() if value}
+        if 1 < len(some) <= _MOST_RUNS and f"{column}=" not in given:
+            choices += [
+                Choice(f"{given}{column}={value}", f"only these {count} rows")
+                for value, count in some.items()
+            ]
+    return Question("repeats", text, tuple(choices[:_MOST_CHOICES]), name, facts.first_repeated)
 
 
 def _example(sheet: Sheet) -> dict[str, Any] | None:

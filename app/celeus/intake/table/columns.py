@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -64,15 +64,15 @@ class Column:
         return number_of(value, comma=self.comma)
 
 
-def columns_of(sheet: Sheet) -> list[Column]:
-    """The columns of the first rows, in the order in which they come."""
+def columns_of(sheet: Sheet, whole: Collection[str] = ()) -> list[Column]:
+    """The columns of the first rows, in the order in which they come; ``whole`` as in `flat`."""
     found: dict[str, Column] = {}
     looked = size = 0
     for _, row in islice(sheet.rows(), LOOKED_AT):
         if isinstance(row, BadRow):
             continue
         looked += 1
-        for name, value in flat(row):
+        for name, value in flat(row, whole):
             column = found.get(name) or found.setdefault(name, Column(name))
             if not is_missing(value):
                 column.values.append(value)
@@ -87,17 +87,19 @@ def columns_of(sheet: Sheet) -> list[Column]:
     return list(found.values())
 
 
-def flat(row: SheetRow) -> Iterator[tuple[str, Any]]:
-    """The values of a row, those of nested objects under their path."""
+def flat(row: SheetRow, whole: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
+    """The values of a row, those of nested objects under their path unless they are ``whole``."""
     if isinstance(row, dict):
-        yield from _flat(row, "", _DEEPEST)
+        yield from _flat(row, "", _DEEPEST, whole)
 
 
-def _flat(row: dict[str, Any], before: str, depth: int) -> Iterator[tuple[str, Any]]:
+def _flat(
+    row: dict[str, Any], before: str, depth: int, whole: Collection[str]
+) -> Iterator[tuple[str, Any]]:
     for name, value in row.items():
         path = _path(before, name)
-        if isinstance(value, dict) and depth > 1 and _spreads(value):
-            yield from _flat(value, f"{path}.", depth - 1)
+        if isinstance(value, dict) and depth > 1 and path not in whole and _spreads(value):
+            yield from _flat(value, f"{path}.", depth - 1, whole)
         else:
             yield path, value
 

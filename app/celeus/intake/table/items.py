@@ -11,15 +11,16 @@ it is the known loss of its item.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from celeus.intake.rows import Options, digest_of
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import messages_of
 from celeus.intake.table.columns import Column, flat, is_missing, kept, number_of, picture_of, shown
-from celeus.intake.table.numbers import Measure, Numbers, Outside
+from celeus.intake.table.numbers import Measure, Numbers, Outside, is_nothing
 from celeus.intake.table.roles import (
     ASKS,
     GUESSES,
@@ -44,6 +45,9 @@ _TOTAL = re.compile(
     re.IGNORECASE,
 )
 """The first cell of a row that sums up those above it."""
+OF_ITEM = ("question", "reference")
+"""Roles of texts by which outputs without an id are told to be of one item."""
+_NAME_LENGTH = 16
 _MOST_TOTALS = 8
 _MOST_VALUES = 8
 _EXAMPLE_CELLS = 12
@@ -106,21 +110,36 @@ class Facts:
     first_lacking: dict[str, str] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A row that is wanted: its line and number in the file, and its cells or what is wrong.
+
+    ``times`` counts the rows so far that share its id, and its model in a table of outputs.
+    """
+
+    line: int
+    number: int
+    cells: dict[str, Any] | BadRow
+    times: int = 0
+
+
 class Items:
     """The rows of a sheet as the service takes items; `look` before the `rows`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- all that says it
         self,
         sheet: Sheet,
         columns: Sequence[Column],
         placed: Sequence[Placed],
         measures: Sequence[Measure],
         options: Options,
+        *,
+        outputs: bool = False,
     ) -> None:
-        """Take columns that have a role each."""
+        """Take columns that have a role each; ``outputs`` are told apart by id, question, model."""
         self.facts = Facts()
         self._sheet = sheet
-        self._measures = {measure.column: measure for measure in measures}
+        self._whole = options.columns.whole
         self._roles = {column.name: column.role for column in placed if column.role != HIDDEN}
         self._comma = {column.name: column.comma for column in columns}
         self._groups = [name for name, role in self._roles.items() if role == "group"]
@@ -136,8 +155,17 @@ class Items:
         self._runs = runs + [name for name in models if name not in runs]
         same = {*SHOWN, *SIDES} if runs else ASKS if models else ()
         texts = [name for name, role in self._roles.items() if role in same]
-        self._texts = texts if self._id is None else []
-        self._repeats, self._only = _repeats(options, [column.name for column in columns])
+        if outputs:
+            by_role = {role: name for name, role in self._roles.items()}
+            texts = [by_role.get(role, "") for role in OF_ITEM]
+        self._outputs = outputs
+        self._texts = texts if self._id is None and any(texts) else []
+        self.rule, self._only, run = _repeats(options, names, outputs=outputs)
+        self._model, self._error = options.columns.model, options.columns.error
+        self._apart = [name for name in (self._model, run) if name is not None]
+        self.measures = {
+            measure.column: replace(measure, several=self.rule) for measure in measures
+        }
         self._with_id = options.items == "with_id"
         self._every = options.items == "all" or sheet.known is not None
         self._guess: Guess | None = None
@@ -146,17 +174,17 @@ class Items:
     def look(self) -> Iterator[None]:
         """Read all rows for the facts of the table; None now and then on the way."""
         facts = self.facts
-        facts.numbers = {name: Numbers() for name in self._measures}
-        seen: set[str] = set()
+        facts.numbers = {name: Numbers() for name in self.measures}
+        seen: set[tuple[str, ...]] = set()
         taken = 0
         last: list[dict[str, Any]] = []
         for number, (_, row) in enumerate(self._sheet.rows()):
             if number % HEARTBEAT_ROWS == HEARTBEAT_ROWS - 1:
                 yield None
             facts.rows += 1
-            cells = {} if isinstance(row, BadRow) else dict(flat(row))
+            cells = {} if isinstance(row, BadRow) else dict(flat(row, self._whole))
             last.append(cells)
-            if self._every or len(last) > _MOST_TOTALS or not is_total(cells):
+            if self._every or len(last) > _MOST_TOTALS or not _is_total(cells):
                 taken += self._noted(last, seen)
                 last.clear()
         if len(last) == facts.rows:
@@ -170,25 +198,28 @@ class Items:
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any] | BadRow]]:
         """Line or row number and item, or what is wrong with it."""
-        seen: dict[str, int] = {}
+        for row in self.taken():
+            if isinstance(row.cells, BadRow):
+                yield row.line, row.cells
+            elif row.times <= 1 or self.rule not in {"first", "mean"}:
+                yield row.line, self._made(row, row.cells)
+
+    def taken(self) -> Iterator[Taken]:
+        """The rows that are wanted, and those that cannot be read."""
+        seen: Counter[tuple[str, ...]] = Counter()
         for number, (line, row) in enumerate(self._sheet.rows(), 1):
             if isinstance(row, BadRow):
-                yield line, row
+                yield Taken(line, number, row)
                 continue
-            cells = dict(flat(row))
+            cells = dict(flat(row, self._whole))
             sums_up = self._with_id and number > self.facts.rows - self.facts.totals
             if sums_up or not self._takes(cells):
                 continue
-            name = None if self._repeats is None else self._name(cells)
-            times = 0 if name is None else seen.get(name, 0) + 1
-            if name is not None:
-                seen[name] = times
-            if times > 1 and self._repeats in {"first", "mean"}:
-                continue
-            item = self._made(number, cells)
-            if times > 1 and self._id and self._repeats == "items" and isinstance(item, dict):
-                item["id"] = f"{name} ({times})"
-            yield line, item
+            counted = self.rule is not None or self._apart
+            key = self._key(cells, self._apart[: self._model is not None]) if counted else None
+            if key is not None:
+                seen[key] += 1
+            yield Taken(line, number, cells, 0 if key is None else seen[key])
 
     def _takes(self, cells: Mapping[str, Any]) -> bool:
         """The row is one of those that were asked for."""
@@ -199,37 +230,49 @@ class Items:
     def _name(self, cells: Mapping[str, Any]) -> str | None:
         """What tells an item apart: its id; its texts, where rows without one differ by a run."""
         if self._texts:
-            return digest_of(*(shown(cells.get(name, "")) for name in self._texts))
+            texts = (cells.get(name) for name in self._texts)
+            return digest_of(*(None if is_missing(text) else shown(text) for text in texts))
         value = None if self._id is None else cells.get(self._id)
         return None if is_missing(value) else shown(value).strip()
 
-    def _noted(self, rows: Sequence[dict[str, Any]], seen: set[str]) -> int:
+    def _key(self, cells: Mapping[str, Any], apart: Sequence[str]) -> tuple[str, ...] | None:
+        """What rows of one item share, beside the columns that tell them apart."""
+        name = self._name(cells)
+        return None if name is None else (name, *(shown(cells.get(column, "")) for column in apart))
+
+    def has_failed(self, cells: Mapping[str, Any]) -> bool:
+        """Return True if the column of errors holds one."""
+        return self._error is not None and not is_nothing(cells.get(self._error))
+
+    def _noted(self, rows: Sequence[dict[str, Any]], seen: set[tuple[str, ...]]) -> int:
         """The count of those rows that are taken, which are noted."""
         wanted = [cells for cells in rows if cells and self._takes(cells)]
         for cells in wanted:
             self._note(cells, seen)
         return len(wanted)
 
-    def _note(self, cells: dict[str, Any], seen: set[str]) -> None:
+    def _note(self, cells: dict[str, Any], seen: set[tuple[str, ...]]) -> None:
         facts = self.facts
-        name = self._name(cells)
+        name, key = self._name(cells), self._key(cells, self._apart)
         if self._id is not None and name is None:
             facts.lacking += 1
             facts.first_lacking = facts.first_lacking or _example(cells)
-        elif name in seen:
+        elif key in seen:
             facts.repeated += 1
             facts.first_repeated = facts.first_repeated or _example(cells)
-        elif name is not None:
-            seen.add(name)
+        elif key is not None:
+            seen.add(key)
             facts.ids += 1
         for column in self._runs:
             values = facts.runs.setdefault(column, {})
             value = shown(cells.get(column, "")).strip()
             if value in values or len(values) <= _MOST_VALUES:
                 values[value] = values.get(value, 0) + 1
-        for column, measure in self._measures.items():
+        for column, measure in self.measures.items():
+            if measure.role in GUESSES and self.has_failed(cells):
+                continue
             facts.numbers[column].note(measure, cells.get(column))
-            if self._repeats == "mean" and name is not None:
+            if self.rule == "mean" and name is not None:
                 loss = measure.loss(cells.get(column))
                 mean = self._means.setdefault(column, {}).setdefault(name, _Mean())
                 if type(loss) is float:
@@ -237,9 +280,9 @@ class Items:
 
     def _settle(self) -> None:
         """Find the mean of the guess, and whether all of it is at the ends of the scale."""
-        for name, measure in self._measures.items():
+        for name, measure in self.measures.items():
             numbers = self.facts.numbers[name]
-            if numbers.count + numbers.outside == 0:
+            if numbers.count + numbers.outside + numbers.several == 0:
                 guess = measure.role in GUESSES
                 raise refused(
                     "The column of the surrogate holds no guess of a loss."
@@ -253,29 +296,41 @@ class Items:
                 mean = numbers.total / max(numbers.count, 1)
                 self._guess = Guess(mean, numbers.ends)
 
-    def _made(self, number: int, cells: dict[str, Any]) -> dict[str, Any] | BadRow:
+    def _made(self, row: Taken, cells: dict[str, Any]) -> dict[str, Any] | BadRow:
         """The item of a row; of one that none can be made of, what stands in the way."""
         try:
-            return self._item(number, cells)
+            return self._item(row, cells)
         except _Unfit as unfit:
             return unfit.row
         except _UNFORESEEN as error:
             return BadRow("a row of which an item can be made", f"{type(error).__name__}: {error}")
 
-    def _item(self, number: int, cells: dict[str, Any]) -> dict[str, Any]:
-        item: dict[str, Any] = {"id": str(number)}
-        payload: dict[str, Any] = {}
+    def id_of(self, row: Taken, cells: Mapping[str, Any]) -> str:
+        """The id of a row: what tells it apart, or else its number."""
+        if self._id is None and not self._outputs:
+            return str(row.number)
+        name = self._name(cells) or f"row {row.number}"
+        name = name if self._id is not None else name[:_NAME_LENGTH]
+        return f"{name} ({row.times})" if row.times > 1 and self.rule == "items" else name
+
+    def _item(self, row: Taken, cells: dict[str, Any]) -> dict[str, Any]:
+        item = {"id": self.id_of(row, cells), **self.shown(cells)}
         for name, role in self._roles.items():
-            value = cells.get(name)
             if role in GUESSES:
                 item["surrogate"] = self._surrogate(name, cells)
             elif role == "known":
                 self._know(item, name, cells)
-            elif role in SIDES:
+        return item
+
+    def shown(self, cells: Mapping[str, Any]) -> dict[str, Any]:
+        """The members of an item that say no loss of it: payload, answers, groups, weight."""
+        item: dict[str, Any] = {}
+        payload: dict[str, Any] = {}
+        for name, role in self._roles.items():
+            value = cells.get(name)
+            if role in SIDES:
                 item[role[-1]] = {"answer": "" if is_missing(value) else shown(value)}
-            elif role == "id":
-                item["id"] = self._name(cells) or f"row {number}"
-            elif not is_missing(value):
+            elif role not in {"id", "known", *GUESSES} and not is_missing(value):
                 self._set(item, payload, name, value)
         if payload:
             item["payload"] = payload
@@ -299,9 +354,9 @@ class Items:
     def _loss(self, name: str, cells: Mapping[str, Any]) -> object:
         """The loss of a row, or the mean of the rows of its item."""
         item = self._name(cells)
-        if self._repeats == "mean" and item is not None:
+        if self.rule == "mean" and item is not None:
             return self._means[name][item].value()
-        measure, value = self._measures[name], cells.get(name)
+        measure, value = self.measures[name], cells.get(name)
         loss = measure.loss(value)
         if not isinstance(loss, Outside):
             return loss
@@ -323,7 +378,7 @@ class Items:
             item["known"] = {"loss": loss, "reason": LABELLED}
 
 
-def is_total(cells: Mapping[str, Any]) -> bool:
+def _is_total(cells: Mapping[str, Any]) -> bool:
     """Return True if the first value is the word for a total, and all others are numbers."""
     first, *others = [value for value in cells.values() if not is_missing(value)] or [None]
     return (
@@ -334,15 +389,20 @@ def is_total(cells: Mapping[str, Any]) -> bool:
     )
 
 
-def _repeats(options: Options, names: Sequence[str]) -> tuple[str | None, list[tuple[str, str]]]:
-    """The rule for rows of one id, and the only rows that are wanted, by column and value."""
+def _repeats(
+    options: Options, names: Sequence[str], *, outputs: bool
+) -> tuple[str | None, list[tuple[str, str]], str | None]:
+    """The rule for rows of one id, and the only rows that are wanted, by column and value.
+
+    Of ``outputs`` also the column that tells the runs of an item apart.
+    """
     if options.repeats is None:
-        return None, []
-    rule, only = None, []
+        return None, [], None
+    rule, only, run = None, [], None
     first, *others = options.repeats.split(JOINT)
     parts = [first]
     for part in others:
-        if _column_of(part, names) is not None or part in RULES:
+        if _column_of(part, names) is not None or part in {*RULES, *(names if outputs else ())}:
             parts.append(part)
         else:
             parts[-1] += f"{JOINT}{part}"
@@ -352,10 +412,12 @@ def _repeats(options: Options, names: Sequence[str]) -> tuple[str | None, list[t
             only.append((column, part[len(column) + 1 :].strip()))
         elif part in RULES and rule is None:
             rule = part
+        elif outputs and part in names:
+            run = part
         else:
             ways = f"items, first, mean, or COLUMN=VALUE with one of {', '.join(names)[:400]}"
             raise refused("There is no such way with rows of one id.", ways, part, "repeats")
-    return rule, only
+    return rule, only, run
 
 
 def _column_of(part: str, names: Sequence[str]) -> str | None:

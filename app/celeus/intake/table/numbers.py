@@ -10,21 +10,24 @@ on the pool's scale from l to u.
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
-from celeus.intake.rows import Options, number_in
+from celeus.intake import rows
+from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import Known, refused
 from celeus.intake.table.columns import Column, is_missing, is_share, judges, number_of, shown
 from celeus.intake.table.roles import GUESSES, Kind, Placed, higher_by_name, words
+from celeus.shorten import shortened
 
 NOTHING = "none"
 """The answer that no value stands for no score, beside null and empty ones."""
 MOST_KEPT = 12
 """Distinct values that are kept of those that are no number of the scale."""
 _SIGNS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0})
-_WORDS = words(
-    "n/a na #n/a none null - -- ? unknown missing error not_parsable unparsable undefined skipped"
-    " cancelled timeout"
+_EMPTY = words("n/a na #n/a none null nan - --")
+_NO_SCORE = _EMPTY | words(
+    "? unknown missing error not_parsable unparsable undefined skipped cancelled timeout"
 )
 _DIFFERENCES = {
     **{f"{stem}a": -1.0 for stem in ("", "model_", "system_", "answer_", "response_")},
@@ -41,7 +44,8 @@ class Measure:
     """A column of numbers and what they mean.
 
     ``higher`` is None where nothing says it, and then asked; ``said`` says that the ends ``low``
-    and ``high`` are given, or certain.
+    and ``high`` are given, or certain. Of several values in a cell ``several`` says which count:
+    the `first`, or all by their `mean`.
     """
 
     column: str
@@ -53,6 +57,7 @@ class Measure:
     said: bool
     missing: frozenset[str]
     comma: bool = False
+    several: str | None = None
 
     @property
     def way(self) -> str:
@@ -66,6 +71,9 @@ class Measure:
         """The loss of a value; None for one that is missing, and the value where it is none."""
         if is_missing(value):
             return None
+        return self._of_several(value) if isinstance(value, list) else self._of_one(value)
+
+    def _of_one(self, value: object) -> object:
         number = self.number(value)
         if number is None or math.isnan(number):
             return None if number is not None or shown(value).strip() in self.missing else value
@@ -78,6 +86,32 @@ class Measure:
             return number if self.higher is False else lower + upper - number
         away = number - self.low if self.higher is False else self.high - number
         return min(upper, lower + (upper - lower) * away / (self.high - self.low))
+
+    def _of_several(self, values: list[object]) -> object:
+        losses = [self.loss(value) for value in self.counted(values)]
+        known = [loss for loss in losses if type(loss) is float]
+        if not losses or losses.count(None) + len(known) < len(losses):
+            return values
+        return math.fsum(known) / len(known) if known else None
+
+    def counted(self, values: list[object]) -> list[object]:
+        """The values of a cell that count; none where it is open which ones do."""
+        if len(values) == 1 or self.several == "mean":
+            return values
+        return values[:1] if self.several == "first" else []
+
+    def read(self, value: object, place: str) -> float | None:
+        """The loss of a value in a log, None for one that is missing; refuses any other."""
+        loss = self.loss(value)
+        if loss is None or (type(loss) is float and math.isfinite(loss)):
+            return loss
+        if isinstance(loss, float):
+            ways = f"--scale LOW HIGH gives its ends, --missing {loss:g} says that it is no score"
+            what = f"{place} has the score {loss:g}, outside {self.low:g} to {self.high:g}"
+            raise rows.refused(f"{what}: {ways}", "scale")
+        way = f"; --missing {value} says that it is no score" if isinstance(value, str) else ""
+        what = f"{place} has the score {shortened(value)}, which is no number: write one"
+        raise rows.refused(f"{what}, such as 1 and 0 for right and wrong{way}", "metric")
 
     def number(self, value: object) -> float | None:
         """The number that a value is, or NaN; None where it is none, or infinite."""
@@ -105,11 +139,18 @@ class Numbers:
     high: float = -math.inf
     outside: int = 0
     scored: bool = False
+    several: int = 0
     signs: dict[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
 
     def note(self, measure: Measure, value: object) -> None:
         """Take the value of a row."""
+        if isinstance(value, list) and any(measure.number(part) is not None for part in value):
+            counted = measure.counted(value)
+            self.several += not counted
+            for part in counted:
+                self.note(measure, part)
+            return
         loss = measure.loss(value)
         if loss is None:
             self.missing += 1
@@ -127,7 +168,7 @@ class Numbers:
             self.total += loss
             self.ends = self.ends and number in {measure.low, measure.high}
             self.low, self.high = min(self.low, number), max(self.high, number)
-        elif isinstance(value, str) and value.strip().lower() in _WORDS:
+        elif isinstance(value, str) and value.strip().lower() in _NO_SCORE:
             word = value.strip()
             if len(self.words) < MOST_KEPT or word in self.words:
                 self.words[word] = self.words.get(word, 0) + 1
@@ -203,6 +244,8 @@ def _measure(  # noqa: PLR0913 -- all that says it
 ) -> Measure:
     of_format = known is not None and known.roles.get(placed.name) == placed.role
     formatted = known if of_format else None
+    lists = (value if isinstance(value, list) else [value] for value in column.values)
+    column = replace(column, values=[*chain.from_iterable(lists)])
     shares = bool(column.values) and all(map(is_share, column.values))
     guess = placed.role in GUESSES
     ends = options.scales.get(placed.name)
@@ -212,24 +255,18 @@ def _measure(  # noqa: PLR0913 -- all that says it
         ends = formatted.scale
     if ends is None and shares:
         ends = (0.0, 1.0)
-    low, high = ends or (kind.lower, kind.upper)
+    higher = _higher(column, placed, options, formatted, alone=alone)
     if kind.two and placed.role == "known":
         if not kind.preferred:
             detail = "The better of two answers need not be right, nor the other one wrong."
             rule = "a pool of the kind preference, without grades, for earlier verdicts on pairs"
             raise refused(detail, rule, placed.name, f"mapping.{placed.name}")
-        missing = frozenset(options.missing)
-        return Measure(placed.name, "known", kind, False, kind.lower, kind.upper, True, missing)
+        higher, ends = False, (kind.lower, kind.upper)
+    low, high = ends or (kind.lower, kind.upper)
+    missing = _texts((*options.missing, *(formatted.missing if formatted else ())))
+    said = ends is not None
     return Measure(
-        placed.name,
-        placed.role,
-        kind,
-        _higher(column, placed, options, formatted, alone=alone),
-        low,
-        high,
-        ends is not None,
-        _texts((*options.missing, *(formatted.missing if formatted else ()))),
-        column.comma,
+        *(placed.name, placed.role, kind, higher, low, high, said, missing), comma=column.comma
     )
 
 
@@ -254,9 +291,33 @@ def _higher(
 def _texts(values: Collection[object]) -> frozenset[str]:
     """The values as texts, numbers also as they are compared: -1.0 is -1."""
     texts = {shown(value).strip() for value in values}
-    numbers = {text: f"{number_in(text) or 0:g}" for text in texts if number_in(text) is not None}
-    exact = {short for text, short in numbers.items() if number_in(short) == number_in(text)}
-    return frozenset(texts | exact)
+    short = {text: f"{_parsed(text):g}" for text in texts}
+    return frozenset(texts | {less for text, less in short.items() if float(less) == _parsed(text)})
+
+
+def _parsed(text: str) -> float:
+    """The number that a text is; NaN for any other."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def loss_in_log(options: Options, score: object, place: str, *, higher: bool) -> float | None:
+    """The loss of a score in a tool's log, on the scale of the options; ``place`` as in a refusal.
+
+    None for one that is missing.
+    """
+    low, high = options.scale
+    missing = _texts(options.missing)
+    return Measure("", "score", Kind(), higher, low, high, True, missing).read(score, place)
+
+
+def is_nothing(value: object) -> bool:
+    """Return True for a cell that says there is nothing, as of errors: empty, None, False or 0."""
+    if is_missing(value) or shown(value).strip().lower() in _EMPTY:
+        return True
+    return number_of(value) == 0 and not judges([value])
 
 
 def ends_of(text: str) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ name or of times is hidden, and so is one that nothing is known of.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -188,6 +188,34 @@ def by_mapping(
     Refuses a column or role that is not there, or a role twice.
     """
     names = [column.name for column in columns]
+    _check_given(names, mapping)
+    if {*mapping.values()} <= {HIDDEN}:
+        rule = "a role for one column at least"
+        raise refused("No column says what the items are.", rule, None, "mapping")
+    left_out = "left out of the mapping"
+    return [
+        Placed(name, mapping.get(name, HIDDEN), why if name in mapping else left_out, "given")
+        for name in names
+    ]
+
+
+def with_roles(placed: Sequence[Placed], roles: Mapping[str, str]) -> list[Placed]:
+    """The same columns, these with the roles that somebody gave, which no others have then."""
+    _check_given([column.name for column in placed], roles)
+    taken = {*roles.values()} - MANY
+    if not taken.isdisjoint(GUESSES):
+        taken |= {*GUESSES}
+    return [
+        Placed(column.name, roles[column.name], "given", "given")
+        if column.name in roles
+        else replace(column, role=HIDDEN, why=f"another column is the {column.role}")
+        if column.role in taken
+        else column
+        for column in placed
+    ]
+
+
+def _check_given(names: Sequence[str], mapping: Mapping[str, str]) -> None:
     taken: dict[str, str] = {}
     for name, role in mapping.items():
         place = f"mapping.{name}"
@@ -200,22 +228,13 @@ def by_mapping(
             rule = f"a role of its own: {taken[role]} is the {role} already"
             raise refused("Two columns have one role.", rule, role, place)
         taken[role] = name
-    given = set(mapping.values())
-    if set(GUESSES) <= given:
+    if {*GUESSES} <= {*mapping.values()}:
         raise refused(
             "A guess of the loss is a surrogate, or follows from a score.",
             "one of the two",
             "surrogate and score",
             "mapping",
         )
-    if given <= {HIDDEN}:
-        rule = "a role for one column at least"
-        raise refused("No column says what the items are.", rule, None, "mapping")
-    left_out = "left out of the mapping"
-    return [
-        Placed(name, mapping.get(name, HIDDEN), why if name in mapping else left_out, "given")
-        for name in names
-    ]
 
 
 def guessed(columns: Sequence[Column], kind: Kind) -> list[Placed]:
@@ -228,24 +247,19 @@ def with_answer(placed: Sequence[Placed], answer: str) -> list[Placed]:
 
     A question, or a text, that is named stays what it is: it is judged itself.
     """
-    names = [column.name for column in placed]
-    if answer not in names:
-        listed = ", ".join(names)[:400]
+    roles = {column.name: column.role for column in placed}
+    if answer not in roles:
+        listed = ", ".join(roles)[:400]
         raise refused("The file has no such column.", f"one of {listed}", answer, "answer")
-    return [
-        Placed(column.name, "answer", "given as what is judged", "given")
-        if column.name == answer and column.role not in ASKS | JUDGED
-        else Placed(column.name, HIDDEN, f"{answer} is what is judged", "given")
-        if column.name != answer and column.role == "answer"
-        else column
-        for column in placed
-    ]
+    if roles[answer] not in ASKS | JUDGED:
+        return with_roles(placed, {answer: "answer"})
+    others = [name for name, role in roles.items() if role == "answer" and name != answer]
+    return with_roles(placed, dict.fromkeys(others, HIDDEN))
 
 
 def candidates(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Columns that may be what is judged: hidden ones, of texts that are no verdicts."""
-    hidden = {column.name for column in placed if column.role == HIDDEN}
-    return [one.name for one in columns if one.name in hidden and _may_be_judged(one)]
+    return [column.name for column in _hidden(columns, placed) if _may_be_judged(column)]
 
 
 def rivals(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
@@ -258,11 +272,10 @@ def rivals(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
         return []
     if any(column.role == "reference" for column in placed):
         return []
-    possible = {*candidates(columns, placed)}
     found = [
         column.name
-        for column in columns
-        if column.name in possible
+        for column in _hidden(columns, placed)
+        if _may_be_judged(column)
         and _distinct(column) > 1
         and not _divides(column.values)
         and not _tokens(column.name) & _REMARKS
@@ -281,20 +294,22 @@ def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
 
 def sentences(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Hidden columns of sentences, whatever they are called."""
-    hidden = {column.name for column in placed if column.role == HIDDEN}
-    return [column.name for column in columns if column.name in hidden and _are_sentences(column)]
+    return [column.name for column in _hidden(columns, placed) if _are_sentences(column)]
 
 
 def labels(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Hidden columns of texts that are called a label: of a classifier, or of people."""
-    hidden = {column.name for column in placed if column.role == HIDDEN}
+    named = {"label", "prediction", "class"}
     return [
         column.name
-        for column in columns
-        if column.name in hidden
-        and _texts(column) is not None
-        and {"label", "prediction", "class"} & _tokens(column.name)
+        for column in _hidden(columns, placed)
+        if _texts(column) is not None and named & _tokens(column.name)
     ]
+
+
+def _hidden(columns: Sequence[Column], placed: Sequence[Placed]) -> list[Column]:
+    names = {column.name for column in placed if column.role == HIDDEN}
+    return [column for column in columns if column.name in names]
 
 
 def is_ambiguous(column: Placed) -> bool:
@@ -604,17 +619,19 @@ def _are_numbers(role: str, column: Column, kind: Kind) -> bool:
 
 def _are_numbers_of_few(column: Column) -> bool:
     """Numbers under the name of a guess that most rows do not have."""
-    named = {*_NAMES["score"].split(), *_NAMES["surrogate"].split()}
-    return bool(named & set(_effective(column.name)[0])) and len(column.values) < column.missing
+    return _is_named_a_guess(column) and len(column.values) < column.missing
 
 
 def _are_outside(column: Column, kind: Kind) -> bool:
     """Numbers under the name of a guess, but of another scale."""
-    named = {*_NAMES["score"].split(), *_NAMES["surrogate"].split()}
     numbers = [isinstance(column.number(value), float | int) for value in column.values]
-    return bool(named & set(_effective(column.name)[0])) and (
-        sum(numbers) >= _MOST * len(numbers) and not _are_numbers("score", column, kind)
-    )
+    mostly = sum(numbers) >= _MOST * len(numbers)
+    return _is_named_a_guess(column) and mostly and not _are_numbers("score", column, kind)
+
+
+def _is_named_a_guess(column: Column) -> bool:
+    named = {name for role in GUESSES for name in _NAMES[role].split()}
+    return not named.isdisjoint(_effective(column.name)[0])
 
 
 def _objects(value: list[object]) -> bool:
