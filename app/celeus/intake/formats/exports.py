@@ -360,7 +360,7 @@ EXPORTS: tuple[Export, ...] = (
             ("custom_id", "response", "error.message"),
         ),
         {"id": "custom_id", "answer": "answer"},
-        unfold=export_rows.batch_answers,
+        unfold=joined(export_rows.batch_answers),
     ),
     Export(
         "ragas",
