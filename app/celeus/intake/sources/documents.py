@@ -57,7 +57,7 @@ def sheet_of(source: Source, answer: str | None = None) -> Sheet:
     lines = PurePath(source.name).suffix.lower() in _LINES or rest > 0
     if (lines and isinstance(value, dict)) or (rest and _is_broken_list(value, source, encoding)):
         return _sheet_of_lines(source, encoding, last, answer)
-    found = _document(source, encoding)
+    found = _document(source, encoding) if value is None or rest else (value,)
     if found is None:
         return _sheet_of_lines(source, encoding, last, answer)
     name = source.name or "the file"
