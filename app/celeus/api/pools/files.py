@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -418,7 +418,8 @@ async def create_pool_from_file(
             )
             return answer.model_dump_json().encode()
 
-        async with _rows(context, upload, params, (form, wanted), look) as rows:
+        async with _rows(context, upload, params, (form, wanted), look) as (rows, elsewhere):
+            options = replace(options, elsewhere=elsewhere)
             answering = attempt.answer(
                 200 if dry_run else 201,
                 encode,
@@ -512,15 +513,15 @@ async def _rows(
     params: PoolFileQuery,
     asked: tuple[Format | None, NewPool],
     look: Look,
-) -> AsyncIterator[Generator[Rows, None, None]]:
-    """The rows of the file: of items as they stand, else by what its columns mean."""
+) -> AsyncIterator[tuple[Generator[Rows, None, None], bool]]:
+    """The rows of the file: of items as they stand, else by what its columns mean, elsewhere."""
     form, wanted = asked
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
     mapping = mapping_of(params.mapping)
     plain = form is not None and form != "parquet" and mapping is None
     if plain and form is not None and await to_thread.run_sync(holds_items, upload.file, form):
         with closing(read_rows(upload.file, form, limits)) as rows:
-            yield rows
+            yield rows, False
         return
     two = wanted.named if isinstance(wanted.named, Systems) else None
     reading = Reading(
@@ -536,7 +537,7 @@ async def _rows(
     )
     async with context.process(of_file=True):
         with closing(sheet_rows(upload.file, reading, limits, look)) as rows:
-            yield rows
+            yield rows, True
 
 
 def _seen(batches: Generator[Rows, None, None], seen: FileHead) -> Generator[Rows, None, None]:

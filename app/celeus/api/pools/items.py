@@ -116,7 +116,9 @@ async def add_items(  # noqa: PLR0913 - one parameter each of the request
     if attempt.key is None:
         # Before the upload comes in; one that came in before the seal may be asked for again.
         pools.check_open(record)
-    options = ImportOptions(skip_bad_rows=on_error == "skip", dry_run=dry_run)
+    options = ImportOptions(
+        skip_bad_rows=on_error == "skip", dry_run=dry_run, elsewhere=form == "parquet"
+    )
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
     async with spooled(request, attempt.hashed) as file, AsyncExitStack() as stack:
         if form == "parquet":
