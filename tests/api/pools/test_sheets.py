@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from celeus.api.pools.parquet import MEMORY_BYTES, Limits
 from celeus.api.pools.sheet_worker import work
-from celeus.api.pools.sheets import Look, Reading, sheet_rows
+from celeus.api.pools.sheets import MEMORY_BYTES, Limits, Look, Reading, sheet_rows
 from celeus.errors import InvalidValue, UploadTooLarge
 from celeus.operations.runtime.workers import Frame
 from celeus.settings import Settings

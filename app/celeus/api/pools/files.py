@@ -34,11 +34,18 @@ from celeus.api.pools.losses import (
     metrics_of,
     scale_of,
 )
-from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pool_models import FILE_BODY
 from celeus.api.pools.pools import PoolOut
-from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
-from celeus.api.pools.upload_rows import Rows, read_rows
+from celeus.api.pools.sheets import (
+    Limits,
+    Look,
+    Reading,
+    Rows,
+    holds_items,
+    mapping_of,
+    sheet_rows,
+)
+from celeus.api.pools.upload_rows import read_rows
 from celeus.api.sessions.session_models import Markdown
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.json_body import JsonRoute

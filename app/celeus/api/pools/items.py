@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 
 from celeus import errors
 from celeus.api.access.parameters import PAGE_DEFAULT, Limit, Manages, PoolId, Reads
-from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pool_models import UPLOAD_BODY
 from celeus.api.pools.pools import PoolOut
+from celeus.api.pools.sheets import Limits
 from celeus.api.pools.upload_rows import read_rows
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.ids import pool_wire
