@@ -5,15 +5,17 @@ import itertools
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from celeus.api.pools import parquet_worker
-from celeus.api.pools.parquet import Limits
+from celeus.api.pools.sheet_worker import work
+from celeus.api.pools.sheets import Limits, Reading
 from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
+from celeus.operations.runtime.workers import Frame
 from tests.attacks.hostile import SCALES, coherent_rows, limits, losses, tables, uploads
 from tests.attacks.tally import TRIES
 from tests.attacks.world import made
@@ -111,8 +113,10 @@ def test_whatever_was_accepted_is_judged_to_the_end_and_covers_its_true_mean(
 def test_a_hostile_parquet_file_is_read_or_refused_by_name(content: bytes) -> None:
     TRIES["hostile Parquet files"] += 1
     with suppress(InvalidValue, UploadTooLarge, PoolTooLarge):
-        for lines in parquet_worker.read(io.BytesIO(content), Limits(1 << 28, 10**6)):
-            assert all(isinstance(json.loads(line), (dict, list)) for line in lines)
+        job = {"reading": asdict(Reading(items=True)), "limits": asdict(Limits(1 << 28, 10**6))}
+        for frame in work(Frame(job), [io.BytesIO(content)]):
+            rows = json.loads(frame.arrays["rows"].tobytes())
+            assert all(isinstance(row, dict | list) for row in rows)
 
 
 def judged_to_the_end(

@@ -40,7 +40,6 @@ def _loaded(module: str) -> set[str]:
 
 
 WORKERS = {
-    "celeus.api.pools.parquet_worker",
     "celeus.api.pools.sheet_worker",
     "celeus.operations.certificates.verify_worker",
     "celeus.operations.insights.claims_worker",

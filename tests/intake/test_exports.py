@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from celeus.errors import InvalidValue, NeedsAnswer
-from celeus.intake.formats.exports import EXPORTS
+from celeus.intake.formats.export_formats import EXPORTS
+from celeus.intake.formats.exports import fits
 from celeus.intake.formats.registry import read, sources
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.rows import Options
@@ -340,7 +341,7 @@ def test_what_only_resembles_a_format_is_not_taken_for_it(row: Cells) -> None:
 def test_marks_are_of_one_tool() -> None:
     for case in CASES:
         names = {*case.row, *(name for name, _ in flat(case.row))}
-        assert {export.form for export in EXPORTS if export.fits(names)} == {case.form}
+        assert {export.form for export in EXPORTS if fits(export, names)} == {case.form}
 
 
 def test_of_several_scores_the_one_asked_for_is_taken() -> None:

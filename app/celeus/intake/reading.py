@@ -35,7 +35,7 @@ def items_of(
     """
     names = _item_names(sheet, options)
     if names is not None:
-        yield SheetItems(_as_they_are(sheet, names, json_of))
+        yield SheetItems(as_they_are(sheet, names, json_of))
         return
     for table in answered(sheet, kind, options, remembered):
         yield None if table is None else SheetItems(table.items.rows(), table)
@@ -50,7 +50,7 @@ def _item_names(sheet: Sheet, options: Options) -> list[str] | None:
     return None if columns_of(sheet) else []
 
 
-def _as_they_are(sheet: Sheet, names: list[str], json_of: JsonReader) -> Iterator[Line]:
+def as_they_are(sheet: Sheet, names: list[str], json_of: JsonReader) -> Iterator[Line]:
     """Rows that are items: of a table by its columns, of JSON as they stand."""
     layout = None if not names or sheet.form in {"json", "jsonl"} else Layout.of(names)
     for line, row in sheet.rows():

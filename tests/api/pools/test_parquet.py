@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from celeus.api.pools import parquet
-from celeus.api.pools.parquet import Limits
+from celeus.api.pools import sheets
+from celeus.api.pools.sheets import Limits
 from celeus.api.pools.upload_rows import read_rows
 from celeus.core.pools.rows.validation import MalformedRow
 from celeus.errors import InvalidValue, ProcessEnded
@@ -58,7 +58,8 @@ ANSWERS = {
     "rows that are none": rows(b"[NaN"),
     "rows without end": rows(b"[" * 100_000),
     "one row": rows(b'{"id": "a"}'),
-    "no rows": frame(b"[{}, []]"),
+    "rows without lines": rows(b'[{"id": "a"}]'),
+    "lines that are none": frame(b'[{"lines": 1}, []]'),
 }
 
 
@@ -134,7 +135,7 @@ def test_values_that_json_has_not_are_faults_of_their_row() -> None:
 def test_a_reader_that_ends_by_itself_is_no_failure_of_the_file(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(parquet, "MODULE", "celeus.api.pools.there_is_none")
+    monkeypatch.setattr(sheets, "MODULE", "celeus.api.pools.there_is_none")
     with tempfile.TemporaryFile() as file:
         pq.write_table(pa.table({"id": ["a"]}), file)
         file.flush()

@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from celeus.api.pools.parquet import MEMORY_BYTES, Limits
 from celeus.api.pools.sheet_worker import work
-from celeus.api.pools.sheets import Look, Reading, sheet_rows
-from celeus.errors import InvalidValue, UploadTooLarge
+from celeus.api.pools.sheets import MEMORY_BYTES, Limits, Look, Reading, sheet_rows
+from celeus.errors import InvalidValue, PoolTooLarge, UploadTooLarge
 from celeus.operations.runtime.workers import Frame
 from celeus.settings import Settings
 from celeus.store.database import Database
@@ -189,6 +188,14 @@ def test_a_workbook_that_needs_too_much_memory_is_refused() -> None:
         file.write(content)
         with pytest.raises(UploadTooLarge, match="more memory"):
             list(sheet_rows(file, reading, Limits(MOST_BYTES, 1000), Look()))
+
+
+def test_a_parquet_table_of_too_many_rows_is_refused_by_what_it_declares() -> None:
+    """Its reader looked for the mark of Parquet where the parent had stopped to read."""
+    with tempfile.TemporaryFile() as file:
+        file.write(parquet(ROWS))
+        with pytest.raises(PoolTooLarge):
+            list(sheet_rows(file, Reading("rows"), Limits(MOST_BYTES, 1), Look()))
 
 
 async def test_nothing_is_kept_of_a_file_that_is_no_table(client: httpx.AsyncClient) -> None:

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from celeus.api.pools import upload_rows
-from celeus.api.pools.parquet import Limits
-from celeus.api.pools.upload_rows import Rows, read_rows
+from celeus.api.pools.sheets import Limits, Rows
+from celeus.api.pools.upload_rows import read_rows
 from celeus.api.wire.problems import status_of
 from celeus.api.wire.uploads import Format
 from celeus.core.pools.rows.validation import MalformedRow

@@ -1,10 +1,12 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Event
 from uuid import UUID, uuid4
 
 import numpy as np
+import psycopg
 import pytest
 import rfc8785
 from sqlalchemy import func, select
@@ -244,6 +246,68 @@ async def test_of_two_imports_at_once_the_second_is_refused_and_the_first_is_who
     assert (await first).pool.items == 10
     _, pool = await pools.columns(context, made.pool_id)
     assert pool.surrogates[0].tolist() == [index / 1000 for index in range(10)]
+
+
+async def test_who_waits_for_another_process_takes_no_place_of_those_who_compute(
+    context: Context,
+) -> None:
+    made = await filled(context)
+    go_on = Event()
+    begun = [Event() for _ in range(int(imports.BATCHES_AT_ONCE.total_tokens))]
+
+    def slow(begins: Event) -> Iterator[Rows]:
+        begins.set()
+        go_on.wait(30)
+        yield scored(0, 5)
+
+    waiting = [
+        asyncio.create_task(
+            pools.pool_of_file(
+                replace(context, key_id=f"key {number}"),
+                NewPool("slow", ZERO_ONE),
+                slow(begins),
+                ImportOptions(elsewhere=True),
+            )
+        )
+        for number, begins in enumerate(begun)
+    ]
+    try:
+        for begins in begun:
+            assert await asyncio.to_thread(begins.wait, 10)
+        adding = pools.add_items(context, made.pool_id, iter([scored(20, 25)]), ALL_OR_NOTHING)
+        assert (await asyncio.wait_for(adding, 10)).added == 5
+    finally:
+        go_on.set()
+        assert [done.added for done in await asyncio.gather(*waiting)] == [5] * len(begun)
+
+
+async def test_the_database_hears_of_an_import_that_waits_for_another_process(
+    context: Context, emptying: psycopg.Connection
+) -> None:
+    """It ends a transaction in which nothing is said for long; parsing a document may take that."""
+    go_on = Event()
+
+    def slow() -> Iterator[Rows]:
+        go_on.wait(30)
+        yield scored(0, 5)
+
+    heard = (
+        "SELECT max(state_change) FROM pg_stat_activity"
+        " WHERE state = 'idle in transaction' AND query = 'SELECT 1'"
+    )
+    options = ImportOptions(elsewhere=True)
+    waiting = asyncio.create_task(
+        pools.pool_of_file(context, NewPool("slow", ZERO_ONE), slow(), options)
+    )
+    try:
+        for _ in range(200):
+            if emptying.execute(heard).fetchone() != (None,):
+                break
+            await asyncio.sleep(0.05)
+        assert emptying.execute(heard).fetchone() != (None,)
+    finally:
+        go_on.set()
+        assert (await waiting).added == 5
 
 
 async def test_the_same_import_twice_adds_its_items_once(context: Context) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -34,11 +34,18 @@ from celeus.api.pools.losses import (
     metrics_of,
     scale_of,
 )
-from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pool_models import FILE_BODY
 from celeus.api.pools.pools import PoolOut
-from celeus.api.pools.sheets import Look, Reading, holds_items, mapping_of, sheet_rows
-from celeus.api.pools.upload_rows import Rows, read_rows
+from celeus.api.pools.sheets import (
+    Limits,
+    Look,
+    Reading,
+    Rows,
+    holds_items,
+    mapping_of,
+    sheet_rows,
+)
+from celeus.api.pools.upload_rows import read_rows
 from celeus.api.sessions.session_models import Markdown
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.json_body import JsonRoute
@@ -418,7 +425,8 @@ async def create_pool_from_file(
             )
             return answer.model_dump_json().encode()
 
-        async with _rows(context, upload, params, (form, wanted), look) as rows:
+        async with _rows(context, upload, params, (form, wanted), look) as (rows, elsewhere):
+            options = replace(options, elsewhere=elsewhere)
             answering = attempt.answer(
                 200 if dry_run else 201,
                 encode,
@@ -512,15 +520,15 @@ async def _rows(
     params: PoolFileQuery,
     asked: tuple[Format | None, NewPool],
     look: Look,
-) -> AsyncIterator[Generator[Rows, None, None]]:
-    """The rows of the file: of items as they stand, else by what its columns mean."""
+) -> AsyncIterator[tuple[Generator[Rows, None, None], bool]]:
+    """The rows of the file: of items as they stand, else by what its columns mean, elsewhere."""
     form, wanted = asked
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
     mapping = mapping_of(params.mapping)
     plain = form is not None and form != "parquet" and mapping is None
     if plain and form is not None and await to_thread.run_sync(holds_items, upload.file, form):
         with closing(read_rows(upload.file, form, limits)) as rows:
-            yield rows
+            yield rows, False
         return
     two = wanted.named if isinstance(wanted.named, Systems) else None
     reading = Reading(
@@ -536,7 +544,7 @@ async def _rows(
     )
     async with context.process(of_file=True):
         with closing(sheet_rows(upload.file, reading, limits, look)) as rows:
-            yield rows
+            yield rows, True
 
 
 def _seen(batches: Generator[Rows, None, None], seen: FileHead) -> Generator[Rows, None, None]:

@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 
 from celeus import errors
 from celeus.api.access.parameters import PAGE_DEFAULT, Limit, Manages, PoolId, Reads
-from celeus.api.pools.parquet import Limits
 from celeus.api.pools.pool_models import UPLOAD_BODY
 from celeus.api.pools.pools import PoolOut
+from celeus.api.pools.sheets import Limits
 from celeus.api.pools.upload_rows import read_rows
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.json_body import JsonRoute
@@ -115,7 +115,9 @@ async def add_items(  # noqa: PLR0913 - one parameter each of the request
     if attempt.key is None:
         # Before the upload comes in; one that came in before the seal may be asked for again.
         pools.check_open(record)
-    options = ImportOptions(skip_bad_rows=on_error == "skip", dry_run=dry_run)
+    options = ImportOptions(
+        skip_bad_rows=on_error == "skip", dry_run=dry_run, elsewhere=form == "parquet"
+    )
     limits = Limits(bytes=context.settings.upload_limit_bytes, rows=context.settings.max_items)
     async with spooled(request, attempt.hashed) as file, AsyncExitStack() as stack:
         if form == "parquet":

@@ -12,15 +12,16 @@ from typing import IO, Any
 
 import numpy as np
 
-from celeus.api.pools.parquet import BATCH_BYTES, MAX_ROW_BYTES, Limits
-from celeus.api.pools.sheets import Look, Reading
+from celeus.api.pools.sheets import BATCH_BYTES, MAX_ROW_BYTES, Limits, Look, Reading
 from celeus.api.pools.upload_rows import json_of
 from celeus.errors import InvalidValue, NeedsAnswer, PoolTooLarge, UploadTooLarge
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.questions import named
-from celeus.intake.reading import Line, items_of
-from celeus.intake.sources.arrow import PARQUET
+from celeus.intake.reading import Line, as_they_are, items_of
+from celeus.intake.sources import arrow
+from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
+from celeus.intake.sources.unpacking import too_large
 from celeus.intake.table.answers import answers_of, options_of
 from celeus.intake.table.asking import Table
 from celeus.intake.table.roles import Kind
@@ -28,6 +29,7 @@ from celeus.operations.runtime.workers import Files, Frame, serve
 
 BATCH_ROWS = 4096
 _JSON_RULE = "values that JSON has: text, numbers, true and false, lists and objects"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _WHOLE = "a table, or a whole log of a finished run"
 
 
@@ -55,8 +57,15 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
 def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame]:
     options = options_of(reading.answers, reading.mapping)
     given = SentFile(reading.name, reading.csv, options, limits.bytes)
-    if file.read(len(PARQUET)) == PARQUET:
-        _check_parquet(file, limits)
+    source = Source.of_file(reading.name, file)
+    # From its beginning: the parent shares the place in it
+    names = _columns(file, limits) if source.head().startswith(arrow.PARQUET) else None
+    if reading.items:
+        if names is None:
+            raise arrow.unreadable("Parquet", "it does not begin as a Parquet file does")
+        rows = as_they_are(arrow.sheet_of(source, limits.bytes), names, json_of)
+        yield from _batches(rows, limits)
+        return
     kind = Kind(reading.lower, reading.upper, reading.two, reading.preferred)
     for sheet in opened(file, given):
         if sheet is None:
@@ -70,10 +79,19 @@ def _frames(file: IO[bytes], reading: Reading, limits: Limits) -> Iterator[Frame
             yield from _batches(found.rows, limits)
 
 
-def _check_parquet(file: IO[bytes], limits: Limits) -> None:
-    from celeus.api.pools.parquet_worker import check_declared  # noqa: PLC0415 -- Arrow, for Parquet only
-
-    check_declared(file, limits)
+def _columns(file: IO[bytes], limits: Limits) -> list[str]:
+    """The columns of a Parquet file; refuses one that says itself that it holds too much."""
+    names, rows, size = arrow.declared(file)
+    if rows > limits.rows:
+        raise PoolTooLarge(
+            "The upload has more rows than a pool may have items.",
+            field="body",
+            rule=f"at most {limits.rows} rows",
+            value=rows,
+        )
+    if size > limits.bytes:
+        raise too_large(f"at most {limits.bytes} bytes, unpacked too", size)
+    return names
 
 
 def _look(look: Look) -> Frame:
@@ -107,12 +125,7 @@ def _batches(rows: Iterator[Line], limits: Limits) -> Iterator[Frame]:
         size += len(text)
         total += len(text)
         if total > limits.bytes:
-            raise UploadTooLarge(
-                "The upload is too large once it is unpacked.",
-                field="body",
-                rule=f"at most {limits.bytes} bytes, unpacked too",
-                value=f"more than {limits.bytes}",
-            )
+            raise too_large(f"at most {limits.bytes} bytes, unpacked too", total)
         if size >= BATCH_BYTES or len(lines) >= BATCH_ROWS:
             yield _frame(lines, texts)
             lines, texts, size = [], [], 0
@@ -149,7 +162,7 @@ def _encoded(row: SheetRow) -> bytes:
 
 
 def _json(value: Any) -> bytes:  # noqa: ANN401 -- any JSON
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(value).encode()
 
 
 if __name__ == "__main__":

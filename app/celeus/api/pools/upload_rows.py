@@ -1,4 +1,4 @@
-"""Read uploaded NDJSON and CSV into batches of rows with line numbers (`parquet` reads Parquet).
+"""Read uploaded NDJSON and CSV into batches of rows with line numbers (`sheets` reads Parquet).
 
 Only the format is checked here; what a row means is decided in `core.pools.rows`. Memory stays
 bounded whatever is sent: lines and rows have a largest length, batches a largest size. A line that
@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Self
 
 import orjson
 
-from celeus.api.pools.parquet import Limits, parquet_rows
+from celeus.api.pools.sheets import Limits, Look, Reading, Rows, sheet_rows
 from celeus.core.canonical import named_once
 from celeus.core.pools.rows.validation import DEPTH_RULE, MalformedRow
 from celeus.errors import InvalidValue
@@ -24,9 +24,6 @@ from celeus.intake.table.item_columns import Layout, csv_row, narrow
 if TYPE_CHECKING:
     # Only a name: what reads files needs no server
     from celeus.api.wire.uploads import Format
-
-Rows = tuple[list[int], list[object]]
-"""Line numbers, counted from 1, and as many rows."""
 
 MAX_LINE_BYTES = 4 << 20
 MAX_CELL_CHARACTERS = 1 << 17
@@ -43,7 +40,7 @@ def read_rows(file: IO[bytes], form: "Format", limits: Limits) -> Generator[Rows
         return _ndjson(file)
     if form == "csv":
         return _csv(file)
-    return parquet_rows(file, limits)
+    return sheet_rows(file, Reading(items=True), limits, Look())
 
 
 def _ndjson(file: IO[bytes]) -> Generator[Rows, None, None]:

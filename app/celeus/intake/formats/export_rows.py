@@ -150,17 +150,13 @@ def _prompt(value: object) -> object:
     return content_of(chat[0]["content"]) if len(chat) == 1 else shown(chat)
 
 
-def batch_answer(row: Cells) -> Cells:
-    """A call of OpenAI's batch API with its reply as `answer`, or how it failed as `failed`."""
+def _batch_answer(row: Cells) -> Cells | None:
+    """A call of OpenAI's batch API with its reply as `answer`; None for one that failed."""
     response = row.get("response") or {}
     body = response.get("body") or {}
-    error = row.get("error") or body.get("error")
-    status = response.get("status_code", 200)
-    said = None if error or status >= 400 else _reply(body)
-    if said:
-        return row | {"answer": said}
-    message = error.get("message") if isinstance(error, dict) else error
-    return row | {"failed": str(message or f"no answer, status {status}")}
+    failed = row.get("error") or body.get("error") or response.get("status_code", 200) >= 400
+    reply = None if failed else _reply(body)
+    return row | {"answer": reply} if reply else None
 
 
 def _reply(body: Cells) -> str | None:
@@ -175,21 +171,20 @@ def _reply(body: Cells) -> str | None:
     return "\n".join(filter(None, (content_of(part.get("content")) for part in parts))) or None
 
 
-def batch_answers(sheet: Sheet) -> Unfolded:
+def batch_answers(rows: list[tuple[int, Cells]]) -> tuple[list[Numbered], list[str]]:
     """The calls of a batch that were answered, with the count of those that failed."""
-    calls, _ = each(batch_answer)(sheet)
-
-    def rows() -> Iterator[Numbered]:
-        yield from (
-            (number, row)
-            for number, row in calls()
-            if isinstance(row, BadRow) or "failed" not in row
-        )
-
-    made = [row for _, row in calls() if isinstance(row, dict)]
-    failed = sum("failed" in row for row in made)
-    told = f"{len(made) - failed} answers; left out: {failed} failed calls, which have none"
-    return rows, (told,) if failed else ()
+    made: list[Numbered] = []
+    failed = answered = 0
+    for number, row in rows:
+        try:
+            answer: SheetRow | None = _batch_answer(row)
+        except _MALFORMED:
+            answer = BadRow(_RULE, shortened(row))
+        failed += answer is None
+        answered += isinstance(answer, dict)
+        made += [] if answer is None else [(number, answer)]
+    told = f"{answered} answers; left out: {failed} failed calls, which have none"
+    return made, [told] if failed else []
 
 
 def counted_samples(sheet: Sheet) -> Unfolded:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import IO, Any
 
+from celeus.errors import InvalidValue
 from celeus.intake.sources.documents import row_of
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import Sheet, SheetRow, refused
@@ -36,6 +37,7 @@ def sheet_of(source: Source, limit_bytes: int) -> Sheet:
         try:
             with source.open() as file:
                 for batch in _batches(file, head):
+                    most = batch.num_columns
                     for begin in range(0, batch.num_rows, _BATCH):
                         part = batch.slice(begin, _BATCH)
                         size += _size(part)
@@ -43,15 +45,34 @@ def sheet_of(source: Source, limit_bytes: int) -> Sheet:
                             raise too_large(f"at most {limit_bytes} bytes, unpacked too", size)
                         for row in part.to_pylist():
                             number += 1
-                            yield number, row_of(row)
+                            yield number, row_of(row, most)
         except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-            raise refused(
-                f"The upload cannot be read as {form}; it may have been cut off on its way.",
-                f"one complete {form} file",
-                str(error)[:100],
-            ) from error
+            raise unreadable(form, str(error)) from error
 
     return Sheet(form.lower(), rows)
+
+
+def declared(file: IO[bytes]) -> tuple[list[str], int, int]:
+    """The columns of a Parquet file, and how many rows and bytes it says that it holds."""
+    import pyarrow as pa  # noqa: PLC0415 -- as above
+    from pyarrow import parquet  # noqa: PLC0415 -- as above
+
+    try:
+        table = parquet.ParquetFile(file)
+        groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
+        size = sum(group.total_byte_size for group in groups)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise unreadable("Parquet", str(error)) from error
+    return table.schema_arrow.names, table.metadata.num_rows, size
+
+
+def unreadable(form: str, reason: str) -> InvalidValue:
+    """The refusal of a file that is none of this form, or no longer."""
+    return refused(
+        f"The upload cannot be read as {form}; it may have been cut off on its way.",
+        f"one complete {form} file",
+        reason[:100],
+    )
 
 
 def _size(rows: Any) -> int:  # noqa: ANN401 -- pyarrow has no types

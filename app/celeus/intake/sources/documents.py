@@ -57,7 +57,7 @@ def sheet_of(source: Source, answer: str | None = None) -> Sheet:
     lines = PurePath(source.name).suffix.lower() in _LINES or rest > 0
     if (lines and isinstance(value, dict)) or (rest and _is_broken_list(value, source, encoding)):
         return _sheet_of_lines(source, encoding, last, answer)
-    found = _document(source, encoding)
+    found = _document(source, encoding) if value is None or rest else (value,)
     if found is None:
         return _sheet_of_lines(source, encoding, last, answer)
     name = source.name or "the file"
@@ -146,15 +146,15 @@ def _line(line: str) -> SheetRow:
         return BadRow(f"a JSON object on one line ({error})", line[:60])
 
 
-def row_of(value: object) -> SheetRow:  # noqa: PLR0911 -- a form each
-    """A row of whatever stands for one: an object, a chat, a text."""
+def row_of(value: object, most: int = MOST_COLUMNS) -> SheetRow:  # noqa: PLR0911 -- a form each
+    """A row of whatever stands for one: an object of at most so many members, a chat, a text."""
     if isinstance(value, BadRow):
         return value
     if is_deep(value):
         return BadRow(DEPTH_RULE, shortened(value))
     if isinstance(value, dict):
-        if len(value) > MOST_COLUMNS:
-            return BadRow(f"at most {MOST_COLUMNS} members", f"{len(value)} members")
+        if len(value) > most:
+            return BadRow(f"at most {most} members", f"{len(value)} members")
         if not value:
             return BadRow("a JSON object with members", "{}")
         inner = value.get("row")

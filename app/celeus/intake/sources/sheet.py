@@ -10,6 +10,7 @@ MOST_COLUMNS = 1_000
 MOST_BAD = 100
 """Bad rows after which a file must have as many good ones to be read on."""
 DEEPEST = 200
+_NESTED = (dict, list, tuple)
 DEPTH_RULE = f"at most {DEEPEST} objects and lists within each other"
 
 
@@ -81,10 +82,12 @@ def bounded(rows: Iterator[tuple[int, SheetRow]]) -> Iterator[tuple[int, SheetRo
 
 def is_deep(value: object, levels: int = DEEPEST) -> bool:
     """More than so many objects and lists lie within each other: too many to go through them."""
-    if not isinstance(value, dict | list | tuple):
+    if not isinstance(value, _NESTED):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(is_deep(member, levels - 1) for member in inner)
+    return levels == 0 or any(
+        is_deep(member, levels - 1) for member in inner if isinstance(member, _NESTED)
+    )
 
 
 def refused(detail: str, rule: str, value: object = None, field: str = "body") -> InvalidValue:

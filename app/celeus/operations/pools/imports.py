@@ -3,6 +3,7 @@
 Items go in by COPY, their numbers as chunks of columns.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -35,6 +36,7 @@ MOST_COMPARED = 256
 """Rows looked at together with the items of the pool they are based on, 1 MiB each at most."""
 
 BATCHES_AT_ONCE = CapacityLimiter(2)
+SILENT_SECONDS = 1.0
 
 T = TypeVar("T")
 Rows = tuple[list[int], list[object]]
@@ -58,10 +60,12 @@ class ImportOptions:
     """Options of an import: skip bad rows; check without storing anything.
 
     ``intake`` returns how the file was read, which is kept with the pool that is made of it.
+    ``elsewhere``: another process reads it, and one only waits for its rows.
     """
 
     skip_bad_rows: bool = False
     dry_run: bool = False
+    elsewhere: bool = False
     intake: Callable[[ImportResult], Mapping[str, Any]] | None = None
 
 
@@ -92,7 +96,7 @@ async def import_rows(
     if record.based_on is not None:
         growth.earlier = await kept_earlier(context, db, record)
         batches = _slices(batches)
-    too_many = not await grow(db, record, growth, batches, skip=options.skip_bad_rows)
+    too_many = not await _grow(db, record, growth, batches, options)
     if too_many or (growth.faulty and not options.skip_bad_rows):
         least = "At least " if too_many else ""
         most = (
@@ -124,21 +128,20 @@ async def import_rows(
     return ImportResult(after, added, growth.faulty, growth.faults, options.dry_run)
 
 
-async def grow(
+async def _grow(
     db: AsyncConnection,
     record: PoolRecord,
     pool: Growth,
     batches: Iterator[Rows],
-    *,
-    skip: bool,
+    options: ImportOptions,
 ) -> bool:
     """Add every good row; the faults of the others stand in ``pool`` afterwards.
 
-    Returns False if it stopped early, at too many faults; ``skip`` says that some are allowed.
-    Refuses more rows, good and bad together, than the pool may have items.
+    Returns False if it stopped early, at too many faults. Refuses more rows, good and bad together,
+    than the pool may have items.
     """
     pool.waiting_from = pool_before = total = pool.items
-    while (rows := await _batch_work(next, batches, None)) is not None:
+    while (rows := await _next(db, batches, elsewhere=options.elsewhere)) is not None:
         total += len(rows[0])
         pool.check_count(total)
         if pool.earlier is None:
@@ -148,7 +151,7 @@ async def grow(
             assembled = await _batch_work(pool.compare, pool.earlier, *rows, old)
         pool.shape = assembled.shape
         pool.blame(assembled.faults)
-        if _too_many(pool.faulty, total - pool_before, skip=skip):
+        if _too_many(pool.faulty, total - pool_before, skip=options.skip_bad_rows):
             return False
         pool.check_bytes(assembled.batch)
         batch = await _insert_items(db, record, pool, assembled.batch)
@@ -184,6 +187,23 @@ async def _batch_work(work: Callable[..., T], *args: object) -> T:
     async with BATCHES_AT_ONCE:
         with paused_collections:
             return await to_thread.run_sync(work, *args)
+
+
+async def _next(db: AsyncConnection, batches: Iterator[Rows], *, elsewhere: bool) -> Rows | None:
+    """The next rows, None behind the last.
+
+    A thread that only waits for another process takes no place of those that compute, and the
+    database hears of us meanwhile.
+    """
+    if not elsewhere:
+        return await _batch_work(next, batches, None)
+    reading = asyncio.ensure_future(to_thread.run_sync(next, batches, None))
+    try:
+        while not (await asyncio.wait({reading}, timeout=SILENT_SECONDS))[0]:
+            await db.execute(text("SELECT 1"))
+        return await reading
+    finally:
+        reading.cancel()
 
 
 async def _insert_items(
