@@ -21,6 +21,10 @@ from tests.factories import drawn, known_pool, opened
 from tests.keys import ADMIN, bearer
 from tests.receivers import until
 
+WAITING_FOR_ME = """
+    SELECT count(*) FROM pg_locks
+    WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))
+"""
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
@@ -160,8 +164,12 @@ async def test_waiting_for_a_session_is_the_lock_of_a_slow_request(
             locking = "SELECT 1 FROM sessions WHERE session_id = %s FOR UPDATE"
             await raw.execute(locking, [session.removeprefix("ses_")])
             asked = asyncio.create_task(drawn(client, session))
-            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-            await until(lambda: raw.execute(waiting), lambda found: found.fetchone())
+
+            async def waiting() -> bool:
+                found = await (await raw.execute(WAITING_FOR_ME)).fetchone()
+                return bool(found[0])
+
+            await until(waiting, bool)
             await asyncio.sleep(0.5)
         await asked
     (line,) = lines
