@@ -136,9 +136,10 @@ def test_a_program_that_hangs_is_ended_with_the_judging(
     monkeypatch.setattr(programs, "STOP_SECONDS", 3600.0)
     Path("judge.py").write_text("import time\nopen('begun', 'w')\ntime.sleep(3600)\n")
     with Verdicts(tmp_path / "verdicts") as verdicts:
-        with programs.Program(f"{sys.executable} judge.py", verdicts) as program:
-            call = started(program, Case("q", None))
-            while not Path("begun").exists():
-                assert not call.done()
+        program = programs.Program(f"{sys.executable} judge.py", verdicts)
+        call = started(program, Case("q", None))
+        while not Path("begun").exists():
+            assert not call.done()
+        started(program.__exit__).result(60)
         with pytest.raises(InvalidValue, match="ended with status -9"):
             call.result(60)
