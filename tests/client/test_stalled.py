@@ -4,6 +4,8 @@ import asyncio
 import gc
 import json
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -18,6 +20,7 @@ import pytest
 
 import celeus
 from celeus import Client, Status, Turn, Unreachable
+from celeus.client import label_loop
 from celeus.client.exchange import Answer, Flow, Lost, Request
 from celeus.client.label_loop import workers_of
 from celeus.client.reading import read
@@ -38,22 +41,29 @@ PROMPT = 15
 """Seconds within which `judge` has ended, whatever hangs."""
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may still end is waited for as long as it takes, so that only what hangs is let go."""
+    monkeypatch.setattr(label_loop, "LAST_SECONDS", 3600.0)
+
+
 def judged_with_a_hanging_call(
     session: celeus.Session, losses: list[float]
 ) -> tuple[Status, celeus.JudgeResult, Counter[int]]:
     """Judge, with a call for the fifth draw that does not end before the judging has."""
     calls: Counter[int] = Counter()
-    over = threading.Event()
+    over, late = threading.Event(), []
 
     def verdict(item: Turn) -> float:
         calls[item.index] += 1
         if item.round == 5 and calls[item.index] == 1:
             over.wait(60)
+            late.append(item.index)
             return 1.0 - losses[item.index]
         return losses[item.index]
 
     done = session.judge(verdict, concurrency=JUDGES)
-    assert not over.is_set()
+    assert not late
     over.set()
     return session.status(), done, calls
 
@@ -67,12 +77,14 @@ def check(status: Status, done: celeus.JudgeResult, calls: Counter[int]) -> None
     assert done.state == status.state
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_hanging_call_of_a_service_costs_one_label(client: Client) -> None:
     rows, losses = exam(600)
     session = client.open_session(client.create_pool("exam", rows), precision=0.2)
     check(*judged_with_a_hanging_call(session, losses))
 
 
+@pytest.mark.usefixtures("unhurried")
 @pytest.mark.parametrize("target", ["pool", "population"])
 def test_a_hanging_call_in_process_costs_one_label(
     target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +126,28 @@ def test_a_renewal_that_fails_is_not_repeated_before_the_next() -> None:
         beat.send(Lost("gone"))
 
 
+def test_a_judge_that_hangs_keeps_no_program_from_ending(tmp_path: Path) -> None:
+    script = """
+import threading
+import celeus
+
+first = threading.Lock()
+
+def judge(item):
+    if item.round == 5 and first.acquire(blocking=False):
+        threading.Event().wait()
+    return item.index % 2
+
+if __name__ == "__main__":
+    items = [{"id": str(number)} for number in range(40)]
+    print(celeus.certify(items, judge, budget=30, concurrency=3).status().state)
+"""
+    (tmp_path / "script.py").write_text(script)
+    command = [sys.executable, "script.py"]
+    output = subprocess.check_output(command, cwd=tmp_path, text=True, timeout=60)
+    assert output == "budget_spent\n"
+
+
 def in_a_thread(
     session: celeus.Session, verdict: Callable[[Turn], float], concurrency: int = JUDGES
 ) -> Future[celeus.JudgeResult]:
@@ -140,6 +174,7 @@ def meet(session: celeus.Session) -> None:
     assert session.status().state == "target_reached"
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_a_late_call_that_hangs_is_let_go_of_once_the_target_is_met(
     client: Client, known: Exam
 ) -> None:
@@ -164,6 +199,7 @@ def test_a_late_call_that_hangs_is_let_go_of_once_the_target_is_met(
     assert status.rounds.pending == 1
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_a_late_call_that_hangs_in_a_task_is_cancelled(
     service: Service, client: Client, known: Exam
 ) -> None:
@@ -185,6 +221,7 @@ async def test_a_late_call_that_hangs_in_a_task_is_cancelled(
     assert (found.labels, found.overtaken) == (status.rounds.judged, 1)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_an_interrupt_ends_the_judging_while_calls_hang(session: celeus.Session) -> None:
     hanging, over = threading.Barrier(JUDGES), threading.Event()
 
@@ -224,6 +261,7 @@ def test_a_failure_ends_the_judging_while_the_service_is_away(
             done.result(PROMPT)
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_a_hanging_call_of_a_task_is_cancelled(service: Service) -> None:
     rows, losses = exam(600)
     calls: Counter[int] = Counter()

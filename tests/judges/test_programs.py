@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from celeus.client.threads import started
+from celeus.errors import InvalidValue
+from celeus.judges import programs
+from celeus.judges.cases import Case
+from celeus.judges.verdicts import Verdicts
 from tests.cli.calling import Answer, Run
 
 PAIR: dict[str, Any] = {
@@ -123,3 +128,18 @@ def test_a_pipe_in_the_command_is_not_read_for_the_fingerprint(run: Run) -> None
     command = f"{sys.executable} judge.py pipe"
     answer = run("guess", "pool.jsonl", "--out", "out.jsonl", "--program", command)
     assert answer.status == 0, answer.err
+
+
+def test_a_program_that_hangs_is_ended_with_the_judging(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "STOP_SECONDS", 3600.0)
+    Path("judge.py").write_text("import time\nopen('begun', 'w')\ntime.sleep(3600)\n")
+    with Verdicts(tmp_path / "verdicts") as verdicts:
+        program = programs.Program(f"{sys.executable} judge.py", verdicts)
+        call = started(program, Case("q", None))
+        while not Path("begun").exists():
+            assert not call.done()
+        started(program.__exit__).result(60)
+        with pytest.raises(InvalidValue, match="ended with status -9"):
+            call.result(60)

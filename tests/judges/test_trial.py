@@ -2,6 +2,8 @@
 
 import json
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -11,7 +13,10 @@ import pytest
 
 from celeus import Client
 from celeus.client.blocking import Session
+from celeus.judges.cases import Case, Opinion
+from celeus.judges.trial import Readability, judge_session
 from tests.cli.calling import Answer, Run
+from tests.client.pools import exam as known_losses
 from tests.judges.endpoints import Running, choice, endpoint, item, number_of
 from tests.keys import ADMIN
 from tests.servers import Service
@@ -221,3 +226,26 @@ def test_a_program_that_says_a_word_or_a_bool_is_refused_before_anything_is_reco
     assert answer.status == 1
     assert says in answer.err
     assert session.status().rounds.judged == 0
+
+
+def test_a_call_that_hangs_is_made_again_and_not_waited_for(client: Client) -> None:
+    rows, losses = known_losses(600)
+    session = client.open_session(client.create_pool("exam", rows), precision=0.2)
+    calls: Counter[str] = Counter()
+    over, late = threading.Event(), []
+
+    def judge(case: Case) -> Opinion:
+        calls[case.id] += 1
+        if calls.total() == 10:
+            over.wait(60)
+            late.append(case.id)
+        return Opinion(loss=losses[case.payload["number"]])
+
+    done = judge_session(session, judge, Readability(lambda _: None), 4, None, lambda: None)
+    assert not late
+    over.set()
+    rounds = session.status().rounds
+    assert done.state == "target_reached"
+    assert (done.labels, done.overtaken) == (rounds.judged, 0)
+    assert Counter(calls.values()) == {1: rounds.judged - 1, 2: 1}
+    assert rounds.judged <= rounds.in_interval + 4

@@ -1,10 +1,12 @@
 """Ask and tell: what one worker holds, and the one request a label that tells and asks."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
+from time import monotonic
 from types import MappingProxyType
 from typing import Any, Protocol, Self
 
@@ -21,6 +23,8 @@ MOST_JUDGES = 64
 LONGEST_LOOK = 2.0
 """Seconds between two looks whether others have judged what they hold: the service says when the
 first of their leases ends, which may be long after the last of them has judged."""
+LONGER = 2.0
+"""A call that lasts so many times as long as the longest before it is taken for one that hangs."""
 MOST_BEATS = 20
 """Renewals in a row in which nothing is told: a judge that hangs keeps its items no longer."""
 STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "closed"})
@@ -142,6 +146,40 @@ class Holder(Protocol):
 
     def __call__(self) -> Any:  # noqa: ANN401 -- a client waits for it or hands it on
         """Ask again with the same count."""
+
+
+class CallTimes:
+    """How long the calls of a judge last, and how long those under way are worth waiting for.
+
+    A call is known by what it is for, such as its worker.
+    """
+
+    def __init__(self) -> None:
+        self._began: dict[Hashable, float] = {}
+        self._longest = 0.0
+        self._until = math.inf
+
+    @contextmanager
+    def call(self, key: Hashable) -> Iterator[None]:
+        """Time a call."""
+        self._began[key] = began = monotonic()
+        try:
+            yield
+        finally:
+            self._longest = max(self._longest, monotonic() - began)
+            del self._began[key]
+
+    def stop(self) -> None:
+        """Note that nothing more is begun: from now on a call is waited for `LAST_SECONDS`."""
+        self._until = monotonic() + LAST_SECONDS
+
+    def patience(self, keys: Iterable[Hashable]) -> float:
+        """Return for how many more seconds one of the calls may end; 0 if all of them hang.
+
+        A call that has ended counts as one that may: its judgement is being sent.
+        """
+        until = max(self._began.get(key, math.inf) + LONGER * self._longest for key in keys)
+        return max(0.0, min(until, self._until) - monotonic())
 
 
 class AnswerText(str):

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from celeus.client import calls
 from celeus.client.label_loop import (
     HEARTBEATS,
-    LAST_SECONDS,
     LEASE_SECONDS,
     STOPPED,
+    CallTimes,
     JudgeResult,
     Turn,
     Turns,
@@ -76,19 +76,23 @@ async def judge_together(
 ) -> JudgeResult:
     """Let a function judge for all workers at once, and renew their leases meanwhile.
 
-    Calls under way when the session has stopped are soon cancelled.
+    Calls under way when the session has stopped are waited for while they last no longer than
+    others, and then cancelled.
     """
     task = await client.run(calls.task_of(workers[0].session))
     lease = min(LEASE_SECONDS, task.lease_seconds)
     for turns in workers:
         turns.task = task
     locks = [asyncio.Lock() for _ in workers]
+    times = CallTimes()
 
     async def work(turns: Turns, lock: asyncio.Lock) -> None:
         async with aclosing(held(client, turns, lock)) as batches:
             async for batch in batches:
-                found = verdict(turns.shown(batch))
-                turns.take(batch, await found if isawaitable(found) else found)
+                with times.call(turns):
+                    found = verdict(turns.shown(batch))
+                    found = await found if isawaitable(found) else found
+                turns.take(batch, found)
 
     async def renew() -> None:
         while True:
@@ -104,7 +108,7 @@ async def judge_together(
     try:
         async with asyncio.TaskGroup() as group:
             pairs = zip(workers, locks, strict=True)
-            await _stopped({group.create_task(work(*pair)): pair[0] for pair in pairs})
+            await _stopped({group.create_task(work(*pair)): pair[0] for pair in pairs}, times)
     except ExceptionGroup as failures:
         # What stopped one judge stops them all; it is told once
         raise failures.exceptions[0] from None
@@ -113,14 +117,18 @@ async def judge_together(
     return total(workers)
 
 
-async def _stopped(under_way: dict[asyncio.Task[None], Turns]) -> None:
-    """Wait until the session has stopped, and cancel what has not ended soon after."""
+async def _stopped(under_way: dict[asyncio.Task[None], Turns], times: CallTimes) -> None:
+    """Wait until the session has stopped, and cancel the calls that hang then."""
     going_on = set(under_way)
     while going_on:
         ended, going_on = await asyncio.wait(going_on, return_when=asyncio.FIRST_COMPLETED)
-        if going_on and any(under_way[task].state in STOPPED for task in ended):
-            _, going_on = await asyncio.wait(going_on, timeout=LAST_SECONDS)
+        if any(under_way[task].state in STOPPED for task in ended):
             break
+    times.stop()
+    while going_on and (left := times.patience(under_way[task] for task in going_on)):
+        _, going_on = await asyncio.wait(
+            going_on, timeout=left, return_when=asyncio.FIRST_COMPLETED
+        )
     for task in going_on:
         under_way[task].abandon()
         task.cancel()

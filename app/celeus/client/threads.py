@@ -4,7 +4,7 @@
 """
 
 import threading
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Hashable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import closing, contextmanager, suppress
 from inspect import isawaitable
@@ -17,6 +17,7 @@ from celeus.client.label_loop import (
     LAST_SECONDS,
     LEASE_SECONDS,
     STOPPED,
+    CallTimes,
     JudgeResult,
     Turn,
     Turns,
@@ -76,21 +77,24 @@ def judge_together(
 ) -> JudgeResult:
     """Let a function judge for all workers at once, and renew their leases meanwhile.
 
-    Calls under way when the session has stopped, or one has failed, are soon let go of.
+    Calls under way when the session has stopped, or one has failed, are waited for while they last
+    no longer than others, and then let go of.
     """
     task = client.run(calls.task_of(workers[0].session))
     lease = min(LEASE_SECONDS, task.lease_seconds)
     for turns in workers:
         turns.task = task
     locks = [threading.Lock() for _ in workers]
-    stop = Event()
+    stop, times = Event(), CallTimes()
 
     def work(turns: Turns, lock: threading.Lock) -> None:
         with closing(held(client, turns, lock)) as batches:
             while not stop.is_set() and (batch := next(batches, None)):
                 # It may have come when nobody waited for it any more
                 if not stop.is_set():
-                    turns.take(batch, _settled(verdict(turns.shown(batch))))
+                    with times.call(turns):
+                        found = verdict(turns.shown(batch))
+                    turns.take(batch, _settled(found))
 
     def renew() -> None:
         while not stop.wait(lease / HEARTBEATS):
@@ -105,7 +109,7 @@ def judge_together(
             # Here, where signals arrive, on which some scorers and models count
             work(workers[0], locks[0])
         else:
-            _work_in_threads(dict(zip(workers, locks, strict=True)), work, stop)
+            _work_in_threads(dict(zip(workers, locks, strict=True)), work, stop, times)
         return total(workers)
     finally:
         stop.set()
@@ -127,6 +131,7 @@ def _work_in_threads(
     workers: dict[Turns, threading.Lock],
     work: Callable[[Turns, threading.Lock], None],
     stop: Event,
+    times: CallTimes,
 ) -> None:
     """Have all workers work; raises what the first of them raised."""
     under_way = {started(work, *worker): worker[0] for worker in workers.items()}
@@ -144,13 +149,24 @@ def _work_in_threads(
         for turns in workers:
             turns.leaving = True
         # What they are judging is still told
-        ended, going_on = wait(going_on, LAST_SECONDS)
-        for future in going_on:
+        hanging = last(under_way, going_on, times)
+        ended = going_on - hanging
+        for future in hanging:
             under_way[future].abandon()
         # A failure that kept itself would keep the session, and with it the judge's name
         under_way.clear()
     for future in ended:
         future.result()
+
+
+def last(
+    under_way: Mapping[Future[T], Hashable], going_on: set[Future[T]], times: CallTimes
+) -> set[Future[T]]:
+    """Wait for the last calls, and return those that hang; ``under_way`` has what each is for."""
+    times.stop()
+    while going_on and (left := times.patience(under_way[future] for future in going_on)):
+        _, going_on = wait(going_on, left, FIRST_COMPLETED)
+    return going_on
 
 
 def started(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401 -- of any function

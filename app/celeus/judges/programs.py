@@ -51,7 +51,13 @@ class Program:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with self._lock:
+            idle = list(self._idle)
         for process in self._all:
+            if process not in idle:
+                # Nobody waits for its answer; the thread that does closes its pipes
+                process.kill()
+        for process in idle:
             _pipe(process.stdin).close()
         for process in self._all:
             with suppress(subprocess.TimeoutExpired):
@@ -59,6 +65,7 @@ class Program:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+        for process in idle:
             _pipe(process.stdout).close()
 
     def __call__(self, case: Case) -> Opinion:
@@ -93,6 +100,9 @@ class Program:
                 return answer
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):
+                _pipe(pipe).close()
         raise InvalidValue(
             f"{self._name} ended with status {process.poll()} and without an answer: it has to"
             " write one line for each line it reads, and go on until there are no more",

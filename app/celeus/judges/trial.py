@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING
 from celeus.client import calls
 from celeus.client.label_loop import (
     HEARTBEATS,
-    LAST_SECONDS,
     LEASE_SECONDS,
     NONE_LEFT,
     STOPPED,
+    CallTimes,
     JudgeResult,
     Turn,
     Turns,
     total,
 )
-from celeus.client.threads import started
+from celeus.client.threads import last, started
 from celeus.client.worker_names import WorkerName
 from celeus.errors import InvalidValue, Refusal
 from celeus.judges.cases import NO_VERDICT, Answer, Case, Judge, Opinion
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 SHOWN = 5
 IN_A_ROW = 10
 FIRST = 30
+LEAST_BEHIND, BEHIND_A_CALL = 8, 2
+"""Judgements after which the oldest call is made again: at least, and per call at once."""
 
 
 class Readability:
@@ -130,38 +132,57 @@ def judge_session(  # noqa: PLR0913, PLR0917 -- the parts of a run
     except BaseException:
         ended()
         # What is under way is kept for the next run; what was said before is recorded
-        wait(loop.running, LAST_SECONDS)
+        loop.last()
         with suppress(Refusal):
             session.client.run(turns.finish())
         raise
     ended()
     session.client.run(turns.finish())
-    turns.overtaken += len(loop.running)
+    turns.overtaken += loop.open
     return total([turns])
 
 
 class _Loop:
-    """The items that are being judged for one worker."""
+    """The items that are being judged for one worker.
+
+    A draw whose call hangs holds up all that is judged behind it. So the oldest call is made once
+    more, in place of one for a new item, when enough others have ended since; the first answer
+    counts, and the call that hangs still counts as one of those at once.
+    """
 
     def __init__(self, client: "Client", turns: Turns, judge: Judge, trial: Trial) -> None:
         self.trial = trial
-        self.running: dict[Future[Opinion], Turn] = {}
         self._client = client
         self._turns = turns
         self._judge = judge
+        self._running: dict[Future[Opinion], tuple[Turn, bool]] = {}
+        """Calls under way: the item, and true of a second call."""
+        self._times = CallTimes()
+        self._judged = 0
+        self._begun: dict[Turn, int] = {}
+        """Items to judge, the oldest first, and how many others were judged when each began."""
+        self._again: set[Turn] = set()
         lease = min(LEASE_SECONDS, client.run(calls.task_of(turns.session)).lease_seconds)
         self._beat = lease / HEARTBEATS
+
+    @property
+    def open(self) -> int:
+        """Number of items whose calls are under way and that have no judgement."""
+        return len(self._begun)
 
     def step(self, concurrency: int) -> bool:
         """Record what may be, begin new items and wait for one; False where nothing is left."""
         turns = self._turns
-        turns.size = concurrency + len(self.trial.held)
+        self._repeat(concurrency)
+        more = len(self._running) - len(self._begun)
+        turns.size = concurrency - more + len(self.trial.held)
         for turn in self._client.run(turns.roll(self._renewed)):
-            self.running[started(self._judge, case_of(turn))] = turn
+            self._begun[turn] = self._judged
+            self._begin(turn)
         if turns.state in STOPPED:
-            self._take(wait(self.running, LAST_SECONDS).done)
+            self._take(set(self._running) - self.last())
             return False
-        if self.running:
+        if self._running:
             self._take(self._done())
         elif self.trial.held:
             self.trial.end()
@@ -171,9 +192,29 @@ class _Loop:
             return False
         return True
 
+    def last(self) -> set[Future[Opinion]]:
+        """Wait for the last calls, and return those that hang."""
+        return last(self._running, set(self._running), self._times)
+
+    def _begin(self, turn: Turn, *, again: bool = False) -> None:
+        self._running[started(self._call, turn, again)] = turn, again
+
+    def _call(self, turn: Turn, again: bool) -> Opinion:  # noqa: FBT001 -- the key of the call
+        with self._times.call((turn, again)):
+            return self._judge(case_of(turn))
+
+    def _repeat(self, concurrency: int) -> None:
+        """Make the oldest call once more if enough others have ended since it began."""
+        oldest = next(iter(self._begun), None)
+        if oldest is None or oldest in self._again or len(self._running) >= concurrency:
+            return
+        if self._judged - self._begun[oldest] >= max(LEAST_BEHIND, BEHIND_A_CALL * concurrency):
+            self._again.add(oldest)
+            self._begin(oldest, again=True)
+
     def _done(self) -> set[Future[Opinion]]:
         """Wait until something is judged, and renew the leases meanwhile."""
-        while not (done := wait(self.running, self._beat, FIRST_COMPLETED).done):
+        while not (done := wait(self._running, self._beat, FIRST_COMPLETED).done):
             with suppress(Refusal):
                 self._client.run(self._turns.beat())
         return done
@@ -183,7 +224,10 @@ class _Loop:
 
     def _take(self, futures: set[Future[Opinion]]) -> None:
         for future in futures:
-            self.trial.take(self.running.pop(future), future.result())
+            turn, _ = self._running.pop(future)
+            if self._begun.pop(turn, None) is not None:
+                self._judged += 1
+                self.trial.take(turn, future.result())
 
 
 def case_of(turn: Turn) -> Case:
