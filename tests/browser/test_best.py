@@ -72,7 +72,6 @@ def test_every_answer_is_judged_once_by_a_key(server: Site, signed_in: SignedIn)
     page.goto(f"/label/{session}")
     item = page.locator("#item[data-round]")
     expect(item).to_contain_text("Answer 1")
-    expect(page.locator("#undo")).to_be_hidden()
     expect(page.locator("#unjudgeable")).to_be_hidden()
     expect(page.locator("#stands")).to_be_visible()
     assert barriers(page) == []

@@ -54,6 +54,33 @@ def test_labels_given_without_a_connection_come_in_when_it_is_back(
 
 
 @pytest.mark.nightly
+def test_who_judges_fast_has_more_items_at_hand_without_a_connection(
+    server: Site, signed_in: SignedIn, complaints: Complaints
+) -> None:
+    complaints.expect(*UNREACHABLE)
+    session = session_of(server, texts(60))
+    page = signed_in("label")
+    page.clock.install()
+    visit(page, session)
+    for _ in range(15):
+        page.clock.run_for(3_000)
+        press(page, "1")
+        all_sent(page)
+        page.locator(ITEM).wait_for()
+    page.context.set_offline(True)
+    ahead = 0
+    while page.locator(ITEM).count():
+        press(page, "2")
+        ahead += 1
+    # At 3 seconds each, half a minute of work would be ten
+    assert 5 <= ahead <= 10
+    page.context.set_offline(False)
+    page.clock.run_for(20_000)
+    all_sent(page)
+    assert len(events(server, session, "observation")) == 15 + ahead
+
+
+@pytest.mark.nightly
 def test_labels_are_kept_while_a_page_without_connection_is_reloaded(
     server: Site, signed_in: SignedIn, complaints: Complaints
 ) -> None:

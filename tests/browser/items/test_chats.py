@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.evaluations import barriers
-from tests.browser.labelling import session_of, visit
+from tests.browser.labelling import all_sent, events, session_of, visit
 from tests.browser.site import NARROW, WIDE, Site
 from tests.browser.test_label_items import picture
 
@@ -195,3 +195,50 @@ def test_axe_finds_nothing_serious_in_a_chat(
     page.locator(".payload-message.last strong").wait_for()
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("viewport", [NARROW, {"width": 844, "height": 390}, WIDE])
+def test_a_chat_opens_at_the_reply_that_is_judged(
+    server: Site, signed_in: SignedIn, viewport: dict[str, int]
+) -> None:
+    messages = [{"role": "system", "content": "You are a shop."}]
+    for turn in range(12):
+        messages.append({"role": "user", "content": f"Question {turn}? " + "Really, now? " * 30})
+        messages.append({"role": "assistant", "content": f"Answer {turn}. " + "So it is. " * 30})
+    session = session_of(server, [{"messages": messages}] * 2)
+    page = signed_in("label", viewport=viewport)
+    item = visit(page, session)
+    reply = item.locator(".payload-message.last")
+    expect(reply).to_contain_text("Answer 11.")
+    dock = page.locator("#dock").bounding_box()
+    box = reply.bounding_box()
+    assert box is not None
+    assert dock is not None
+    assert 0 <= box["y"] < dock["y"] - 30
+    expect(item.locator(".payload-message")).to_have_count(2)
+    item.get_by_text("23 earlier messages").click()
+    expect(item.get_by_text("Question 3?")).to_be_visible()
+    assert barriers(page) == []
+
+
+def test_a_reply_below_is_not_judged_before_it_was_seen(server: Site, signed_in: SignedIn) -> None:
+    payload = {"question": "And then?\n" * 40, "answer": "Nothing more."}
+    session = session_of(server, [payload] * 4)
+    page = signed_in("label", viewport=NARROW)
+    item = visit(page, session)
+    told = page.locator("#unseen")
+    shown = item.get_attribute("data-round")
+    page.get_by_role("button", name="Correct").click()
+    expect(told).to_be_visible()
+    expect(item).to_have_attribute("data-round", shown or "")
+    expect(item.get_by_text("Nothing more.")).to_be_in_viewport()
+    # What was seen once may be judged from anywhere
+    page.evaluate("scrollTo(0, 0)")
+    page.get_by_role("button", name="Wrong").click()
+    expect(item).not_to_have_attribute("data-round", shown or "")
+    expect(told).to_be_hidden()
+    page.keyboard.press("u")
+    page.keyboard.press("1")
+    expect(page.locator("#count")).to_have_text("2")
+    all_sent(page)
+    assert [event["loss"] for event in events(server, session, "observation")] == [1]

@@ -117,6 +117,7 @@ def test_the_last_reply_of_a_long_chat_is_there_to_be_judged(
         page, session_of(server, [{"messages": [*chat, {"role": "assistant", "content": "So."}]}])
     )
     expect(page.locator(".payload-message.last")).to_contain_text("So.")
+    page.get_by_text("999 earlier messages").click()
     expect(page.locator(".payload-message").first).to_contain_text("ask 0")
     page.get_by_role("button", name="messages left").click()
     expect(page.get_by_text("ask 200", exact=True)).to_be_visible()

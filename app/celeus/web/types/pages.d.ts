@@ -212,6 +212,8 @@ declare global {
     said: Judgement;
     worker: string;
     tried: boolean;
+    /** It is not sent before. */
+    until: number;
   }
 
   interface Buttons {
@@ -234,24 +236,31 @@ declare global {
     options: { name: string; said: Judgement }[] | null;
     classes: number | null;
     asked: boolean;
-    better?: Task["better"];
   }
-  interface Slider {
-    kind: "scale";
-    /** A slider for each: a loss, those of left and right or of every answer, or the grades. */
-    lines: string[];
-    takes: "loss" | "losses" | "shown" | "metrics" | "preference";
-    /** Of every slider its own scale, where they differ. */
-    scales?: { low: number; high: number; step: number }[];
-    /** What can be said beside a place on the scale. */
-    options?: Buttons["options"];
+  /** A line of a judgement: a loss by the values of its score, or a preference by its grades. */
+  interface FormLine {
+    /** What a judgement calls it. */
+    key: string | number;
+    name: string;
     low: number;
     high: number;
     step: number;
+    /** Whether the values printed are a score's of which higher is better. */
+    turned: boolean;
+    ends: [string, string];
+    /** The words of 0 and of 1, where there are no other values. */
+    choices: [string, string] | null;
+  }
+  interface Lines {
+    kind: "lines";
+    lines: FormLine[];
+    takes: "loss" | "losses" | "shown" | "metrics" | "preference";
+    /** What can be said beside them. */
+    options?: Buttons["options"];
     asked: boolean;
   }
   /** What can be said of an item. */
-  type Form = Buttons | Field | Slider;
+  type Form = Buttons | Field | Lines;
 
   /** What the line to the service tells the page. */
   type LinkEvent =

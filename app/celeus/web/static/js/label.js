@@ -6,20 +6,18 @@ import { answersFor, same, wordsOf } from "./label/answers.js";
 import { showBrief, turnBrief } from "./label/brief.js";
 import { Link } from "./label/link.js";
 import { noticesOf } from "./label/notices.js";
-import { Outbox } from "./label/outbox.js";
+import { HOLD_MS, Outbox } from "./label/outbox.js";
 import { excerptOf, prepare } from "./item/payload.js";
+import { cannotTell, keyLines } from "./label/lines.js";
 import {
-  cannotTell,
   flash,
-  giveScale,
-  keyMetric,
-  keyScale,
-  moveScale,
-  otherScale,
+  look,
+  openAtJudged,
   showAnswers,
   showItem,
   showNotices,
   showRest,
+  showUnseen,
 } from "./label/view.js";
 import {
   askWhy,
@@ -35,8 +33,6 @@ import { watch } from "./silence.js";
 const COUNT_MS = 30_000;
 /** What a label is told that came after another person's: it changes nothing. */
 const OVERTAKEN = { code: "round_not_held", detail: "" };
-/** What is given by several sliders. */
-const SEVERAL = new Set(["losses", "shown", "metrics"]);
 /** Letters that say something other than a judgement. */
 const COMMANDS = new Set("cipuz");
 
@@ -45,9 +41,10 @@ const task = given("task");
 const session = task.session.id;
 const { name } = task.labeller;
 const worker = workerOf(name);
-const outbox = new Outbox(session, name, worker);
-const link = new Link(session, worker, outbox, task.lease_seconds, heard);
 const { stands } = task;
+// Where the service takes nothing back, the last label waits for it here
+const outbox = new Outbox(session, name, worker, stands ? HOLD_MS : 0);
+const link = new Link(session, worker, outbox, task.lease_seconds, heard);
 const memory = `celeus.last:${session}:${worker}`;
 
 /** @typedef {{ draw: Draw, said: Judgement, amended?: boolean }} Last */
@@ -57,7 +54,10 @@ const prepared = new Set();
 
 /** @type {Draw | null} */
 let current = null;
-let last = recalled();
+/** @type {Last | null} */
+let last = recalled(memory);
+/** The round that was open before a reload. @type {number | null} */
+const opened = recalled(`${memory}:open`);
 let revising = false;
 /** @type {{ entry: Entry, problem: Refusal } | null} */
 let refusal = null;
@@ -73,12 +73,7 @@ let spoken = null;
 
 /** @param {LinkEvent} event */
 function heard(event) {
-  if (event.what === "sent" && event.entry.kind === "observe") {
-    const { receipt } = event.answer;
-    if (receipt?.duplicate) refused(event.entry, OVERTAKEN);
-    else counted += 1;
-    if (receipt?.replayed) recount();
-  }
+  if (event.what === "sent" && event.entry.kind === "observe") observed(event);
   if (event.what === "refused") refused(event.entry, event.problem);
   if (event.what === "released") dropPassedOn();
   if (link.state === "closed" || link.archived) [current, revising] = [null, false];
@@ -87,6 +82,15 @@ function heard(event) {
     prepared.add(draw.round);
   }
   advance();
+}
+
+/** @param {Extract<LinkEvent, { what: "sent" }>} event */
+function observed({ entry, answer: { receipt } }) {
+  // It was sent while it was to be taken back, as nobody was there any longer
+  if (stands && entry.round === last?.draw.round) revising = false;
+  if (receipt?.duplicate) refused(entry, OVERTAKEN);
+  else counted += 1;
+  if (receipt?.replayed) recount();
 }
 
 /**
@@ -107,7 +111,7 @@ function dropPassedOn() {
 }
 
 async function recount() {
-  if (outbox.first !== null || link.line !== "up") return;
+  if (outbox.entries.length > 0 || link.line !== "up") return;
   try {
     /** @type {Task} */
     const now = await api("GET", `/v1/sessions/${session}/task`, undefined, { retry: 0 });
@@ -138,6 +142,11 @@ function formOf(draw) {
 function judge(told) {
   const draw = shown();
   if (draw === null) return;
+  const part = told.unjudgeable === undefined ? look() : null;
+  if (part !== null) {
+    announce(showUnseen(part));
+    return;
+  }
   // Which turn it is tells a retry from a second judgement
   const said = draw.turn ? { ...told, turn: draw.turn } : { ...told };
   const comment = commentSaid();
@@ -153,7 +162,7 @@ function judge(told) {
     last = { draw, said };
     current = null;
   }
-  remember();
+  remember(memory, last);
   link.judged(draw.round);
   advance(`${words}. `);
 }
@@ -176,8 +185,16 @@ function revise(before, said) {
   before.said = said;
 }
 
+/** Whether the last label can be taken back: by the service, or before it is sent. */
+function undoable() {
+  if (last === null || revising || link.state === "closed") return false;
+  return !stands || outbox.untold(last.draw.round) !== null;
+}
+
 function undo() {
-  if (stands || last === null || revising || link.state === "closed") return;
+  if (last === null || !undoable()) return;
+  const entry = outbox.untold(last.draw.round);
+  if (entry !== null) entry.until = Number.POSITIVE_INFINITY;
   revising = true;
   advance(
     `Back at the previous item, which you judged ${wordsOf(last.said, formOf(last.draw))}. Judge it again, or press Escape to keep that label. `,
@@ -186,6 +203,8 @@ function undo() {
 
 function keep() {
   revising = false;
+  outbox.letGo();
+  link.wakeUp();
   advance("Kept. ");
 }
 
@@ -208,7 +227,8 @@ function ofPanel() {
 function advance(words = "") {
   const judged = outbox.rounds;
   if (current !== null && judged.has(current.round)) current = null;
-  current ??= link.draws.find((draw) => !judged.has(draw.round)) ?? null;
+  const free = link.draws.filter((draw) => !judged.has(draw.round));
+  current ??= free.find((draw) => draw.round === opened) ?? free[0] ?? null;
   render();
   const draw = shown();
   const saying = draw === null ? byId("rest").textContent : `Item: ${excerptOf(draw)}`;
@@ -224,7 +244,10 @@ function render() {
   if (draw === null || form === null)
     showRest(link.state, link.lineNow(silent), task.rater, link.waiting);
   else showItem(draw, form, task.instructions);
-  if (form !== null && again) showAnswers(form, judge);
+  if (form !== null && again) {
+    showAnswers(form, judge);
+    openAtJudged();
+  }
   if (draw !== null) showComment(draw.round, revising, (revising && last?.said.comment) || "");
   byId("item").classList.toggle("revising", revising);
   showOthers();
@@ -237,10 +260,9 @@ function render() {
 
 /** Show what can be done but judging. */
 function showOthers() {
-  byId("undo", HTMLButtonElement).disabled = last === null || revising || link.state === "closed";
+  byId("undo", HTMLButtonElement).disabled = !undoable();
   byId("pass", HTMLButtonElement).disabled = revising;
-  if (stands) byId("undo").hidden = true;
-  if (task.best) byId("unjudgeable").hidden = true;
+  if (task.best || task.metrics) byId("unjudgeable").hidden = true;
   if (ofPanel()) byId("pass").hidden = true;
   if (task.best || ofPanel()) byId("ways").hidden = true;
 }
@@ -255,19 +277,26 @@ function seen(draw) {
 
 /* The label that may be taken back, also after a reload */
 
-function remember() {
+/**
+ * @param {string} place
+ * @param {unknown} value
+ */
+function remember(place, value) {
   try {
-    sessionStorage.setItem(memory, JSON.stringify(last));
+    sessionStorage.setItem(place, JSON.stringify(value));
   } catch {
     // A payload too large to be kept can be taken back until the page is left
-    sessionStorage.removeItem(memory);
+    sessionStorage.removeItem(place);
   }
 }
 
-/** @returns {Last | null} */
-function recalled() {
+/**
+ * @param {string} place
+ * @returns {any}
+ */
+function recalled(place) {
   try {
-    return JSON.parse(sessionStorage.getItem(memory) ?? "null");
+    return JSON.parse(sessionStorage.getItem(place) ?? "null");
   } catch {
     return null;
   }
@@ -338,7 +367,7 @@ function command(event, key) {
   const draw = shown();
   const form = draw === null ? null : formOf(draw);
   // A key held down judges one item, not all that follow; only a slider goes on
-  if (event.repeat && !(form?.kind === "scale" && key.startsWith("Arrow"))) return;
+  if (event.repeat && !(form?.kind === "lines" && key.startsWith("Arrow"))) return;
   if (key === "z") act(event, undo);
   else if (key === "i") act(event, turnBrief);
   else if (key === "Escape" && revising) act(event, keep);
@@ -355,14 +384,14 @@ function answer(event, key, form) {
   else if (key === "c") act(event, openComment);
   else if (key === "p") act(event, pass);
   else if (form.kind === "buttons") choose(event, key, form);
-  else if (form.kind === "scale") slide(event, key, form);
+  else if (form.kind === "lines") say(event, key, form);
   else if (key.length === 1 && key !== " ") byId("class").focus();
 }
 
 /**
  * @param {KeyboardEvent} event
  * @param {string} key
- * @param {Buttons | Slider} form
+ * @param {Buttons | Lines} form
  */
 function choose(event, key, form) {
   const option = form.options?.find((one) => one.keys.includes(key));
@@ -374,21 +403,11 @@ function choose(event, key, form) {
 /**
  * @param {KeyboardEvent} event
  * @param {string} key
- * @param {Slider} form
+ * @param {Lines} form
  */
-function slide(event, key, form) {
-  const { takes } = form;
-  const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[key];
-  const upright = key === "ArrowDown" || key === "ArrowUp";
-  if (upright && SEVERAL.has(takes)) act(event, () => otherScale(key === "ArrowDown" ? 1 : -1));
-  else if (key === "ArrowDown" && takes === "preference")
-    act(event, () => moveScale({ share: 0.5 }));
-  else if (/^[0-9]$/.test(key) && takes !== "preference")
-    act(event, () => (takes === "metrics" ? keyMetric(Number(key)) : keyScale(Number(key))));
-  else if (key === "Home" || key === "End")
-    act(event, () => moveScale({ share: key === "End" ? 1 : 0 }));
-  else if (steps !== undefined) act(event, () => moveScale({ steps }));
-  else if (key === "Enter" && !targets(event, "button, a, summary")) act(event, giveScale);
+function say(event, key, form) {
+  if (keyLines(key, targets(event, "button:not([aria-pressed=true]), a, summary")))
+    event.preventDefault();
   else choose(event, key, form);
 }
 
@@ -412,7 +431,11 @@ function why() {
 document.addEventListener("keydown", pressed);
 for (const event of ["pointerdown", "pointermove", "wheel", "scroll", "timeupdate"])
   document.addEventListener(event, () => link.used(), { passive: true, capture: true });
-window.addEventListener("pagehide", () => link.release());
+document.addEventListener("scroll", look, { passive: true, capture: true });
+window.addEventListener("pagehide", () => {
+  remember(`${memory}:open`, current?.round ?? null);
+  link.leave();
+});
 byId("undo").addEventListener("click", undo);
 byId("unjudgeable").addEventListener("click", why);
 byId("pass").addEventListener("click", pass);

@@ -1,10 +1,11 @@
 /* A chat in the forms that models and tools write it: who says what, and what tools were asked. */
 
 import { el } from "../dom.js";
+import { counted } from "../format.js";
 import { markdown } from "./markdown.js";
 import { pictures, sounds } from "./media.js";
 import { isMembers, isMissing } from "./members.js";
-import { grown, several } from "./room.js";
+import { grown, roomFor, several } from "./room.js";
 import { json, text } from "./texts.js";
 
 /** A call or a result of more characters is folded. */
@@ -12,6 +13,8 @@ const SHORT = 400;
 const RESULT = 1_200;
 /** Messages at the end of a long chat that are shown in any case. */
 const LAST = 20;
+/** What a model is told before anybody speaks. */
+const PROMPTS = new Set(["system", "developer"]);
 /** @import { Room } from "./room.js" */
 
 /** @type {Record<string, string>} */
@@ -58,20 +61,55 @@ export function chatOf(value) {
 }
 
 /**
+ * The messages of a chat; those before the turn that is judged are folded.
+ *
  * @param {Message[]} messages
  * @param {string} id of the item
  * @param {boolean} judged whether the last reply is what is judged
  * @param {Room} room
+ * @returns {Child}
  */
 export function chatView(messages, id, judged, room) {
-  const last = judged ? messages.map(({ role }) => role).lastIndexOf("assistant") : -1;
-  return grown(
-    el("div", { class: "payload-messages" }),
-    messages,
-    room,
-    (message, within, at) => messageView(message, id, at === last, within),
-    { noun: "message", last: Math.min(LAST, messages.length) },
+  const roles = messages.map(({ role }) => role);
+  const last = judged ? roles.lastIndexOf("assistant") : -1;
+  // What tools answer may come as said by the user
+  const begin = messages
+    .slice(0, Math.max(0, last))
+    .findLastIndex(({ role, parts }) => role === "user" && parts.some((part) => !part.result));
+  const listed = (
+    /** @type {number} */ from,
+    /** @type {number} */ to,
+    /** @type {Room} */ space,
+  ) =>
+    grown(
+      el("div", { class: "payload-messages" }),
+      messages.slice(from, to),
+      space,
+      (message, within, at) => messageView(message, id, from + at === last, within),
+      { noun: "message", last: Math.min(LAST, to - from) },
+    );
+  // Prompts are folded by themselves
+  const folds = roles.slice(0, Math.max(0, begin)).some((role) => !PROMPTS.has(role));
+  return [
+    folds && earlier(begin, () => listed(0, begin, roomFor())),
+    listed(folds ? begin : 0, roles.length, room),
+  ];
+}
+
+/**
+ * So many messages, which are made when somebody unfolds them.
+ *
+ * @param {number} messages
+ * @param {() => HTMLElement} make
+ */
+function earlier(messages, make) {
+  const folded = el(
+    "details",
+    { class: "payload-earlier" },
+    el("summary", {}, counted(messages, "earlier message")),
   );
+  folded.addEventListener("toggle", () => folded.append(make()), { once: true });
+  return folded;
 }
 
 /**
@@ -102,7 +140,7 @@ function messageView({ role, name, parts }, id, last, room) {
   ];
   const body = several(parts, room, (part, within) => partView(part, id, within), "part");
   const kind = ["user", "assistant", "tool"].includes(role) ? role : "aside";
-  if (role === "system" || role === "developer")
+  if (PROMPTS.has(role))
     return el(
       "details",
       { class: "payload-message aside" },

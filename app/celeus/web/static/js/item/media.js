@@ -76,13 +76,7 @@ export function picture(source, alt, id) {
     );
     image.addEventListener("click", enlarge);
     image.addEventListener("error", () => {
-      const again = el(
-        "button",
-        { type: "button", class: "button small", on: { click: show } },
-        "Load again",
-      );
-      const told = "This picture did not load. If you cannot judge without it, press U.";
-      frame.replaceChildren(broken(told, place.address), again);
+      frame.replaceChildren(broken(failed("picture"), place.address), again(show));
     });
     image.addEventListener("load", () => {
       image.classList.toggle("tiny", image.naturalWidth <= TINY);
@@ -121,8 +115,7 @@ function sound(value) {
       "aria-label": alt || "Sound of this item",
     });
     audio.addEventListener("error", () => {
-      const told = "This sound did not load. If you cannot judge without it, press U.";
-      frame.replaceChildren(broken(told, place.address));
+      frame.replaceChildren(broken(failed("sound"), place.address), again(show));
     });
     audio.addEventListener("keydown", (event) => {
       if (PLAYED.has(event.key)) event.stopPropagation();
@@ -133,6 +126,22 @@ function sound(value) {
   };
   load(frame, place, "sound", alt, show);
   return frame;
+}
+
+/** @param {() => void} show */
+function again(show) {
+  return el("button", { type: "button", class: "button small", on: { click: show } }, "Load again");
+}
+
+/**
+ * What to do where something did not load: a judge may have a button for it.
+ *
+ * @param {string} noun
+ */
+function failed(noun) {
+  const ways = [...document.querySelectorAll("#dock .cannot:not([hidden]) span")];
+  const way = ways.length > 0 ? `, or “${ways[0].textContent}” if you need it` : "";
+  return `This ${noun} did not load. Press “Load again”${way}.`;
 }
 
 /**

@@ -221,7 +221,7 @@ function view(value, context) {
   const { room } = context;
   if (typeof value === "string") return [text(value, room)];
   const chat = chatOf(value);
-  if (chat !== null) return [chatView(chat, context.id, context.judged, room)];
+  if (chat !== null) return [chatView(chat, context.id, context.judged, room)].flat();
   if (!isMembers(value) || context.depth >= DEEPEST) return [json(value)];
   const { parts, beside, others } = partsOf(value);
   if (Object.keys(parts).length === 0) {

@@ -1,29 +1,28 @@
 /* What can be said of an item: buttons with their keys, a number, or a point on a scale. */
 
-import { metricsFor, vectorWords } from "./metrics.js";
+import { lineOf, linesWords, metricsFor, verdicts } from "./scales.js";
 import { shownFor } from "./shown.js";
-import { preferenceWords, sidesFor } from "./sides.js";
+import { sidesFor } from "./sides.js";
 
-const MOST_BUTTONS = 10;
-const STEPS = 100;
-/** Keys of levels whose grades are no digits: a digit would mean a grade that it is not. */
-const HOME_ROW = [..."asdfghjkl"];
+const DIGITS = [..."1234567890"];
+/** As they lie on the keyboard, without those that say something else. */
+const LETTERS = [..."qwertyoasdfghjklxvbnm"];
 
 /**
  * The form of a judgement: `{kind: "buttons", options: [{keys, name, said}]}`,
- * `{kind: "field", options}` for more classes or levels than there are keys (where there are no
- * options, the label is the number itself), or `{kind: "scale", lines, low, high}`.
+ * `{kind: "field", options}` for more classes than there are keys (where there are no
+ * options, the label is the number itself), or `{kind: "lines", lines}`.
  *
  * @param {Task} task
  * @param {Draw} draw
  * @returns {Form}
  */
 export function answersFor(task, { item: { payload }, answers }) {
-  const { loss } = task;
+  const { loss, score } = task;
   const several = severalFor(task, answers);
   if (several !== null) return several;
   // Of several metrics alone there is no single loss
-  if (loss === null) return shownFor(null, null);
+  if (loss === null) return shownFor(null, null, null);
   const told = /** @type {Payload} */ (
     typeof payload === "object" && payload !== null ? payload : {}
   );
@@ -32,21 +31,20 @@ export function answersFor(task, { item: { payload }, answers }) {
   const { comparison, best: sought } = task;
   const none = comparison || sought || told.answer === undefined || told.answer === null;
   if (task.takes_labels && none) {
-    if (task.classes === null) return { kind: "field", options: null, classes: null, asked: false };
-    if (task.classes > MOST_BUTTONS)
+    if (task.classes === null || task.classes > DIGITS.length)
       return { kind: "field", options: null, classes: task.classes, asked: false };
     return labels(
       Array.from({ length: task.classes }, (_, at) => String(at)),
       false,
     );
   }
-  if (comparison) return sidesFor(comparison);
+  if (comparison) return sidesFor(comparison, score);
   return ofLoss(loss, task);
 }
 
 /**
  * The form of a judgement that is a named level: by the digit of its grade, or by letters where
- * grades are no digits; a list where there are more than keys.
+ * grades are no digits.
  *
  * @param {NonNullable<Task["levels"]>} levels
  * @param {Task["better"]} better
@@ -54,20 +52,28 @@ export function answersFor(task, { item: { payload }, answers }) {
  * @returns {Form}
  */
 function levelsFor(levels, better, [best, worst]) {
-  const digits = levels.every(({ grade }) => /^[0-9]$/.test(String(grade)));
-  if (levels.length > (digits ? MOST_BUTTONS : HOME_ROW.length)) {
-    const options = levels.map((one) => ({ name: levelWords(one), said: { loss: one.loss } }));
-    return { kind: "field", options, classes: null, asked: false, better };
-  }
-  const options = levels.map((one, at) => ({
-    keys: [digits ? String(one.grade) : HOME_ROW[at]],
-    name: levelWords(one),
-    said: { loss: one.loss },
-    ...(one.loss === best ? { end: /** @type {const} */ ("best") } : {}),
-    ...(one.loss === worst ? { end: /** @type {const} */ ("worst") } : {}),
-    ...(one.help === null ? {} : { help: helpOf(at) }),
+  const keys = keysOf(levels.map(({ grade }) => String(grade)));
+  const options = levels.map((level, at) => ({
+    keys: [keys[at]],
+    name: levelWords(level),
+    said: { loss: level.loss },
+    ...(level.loss === best ? { end: /** @type {const} */ ("best") } : {}),
+    ...(level.loss === worst ? { end: /** @type {const} */ ("worst") } : {}),
+    ...(level.help === null ? {} : { help: helpOf(at) }),
   }));
   return { kind: "buttons", options, asked: false, better };
+}
+
+/**
+ * The key of every name: its own digit, or else the keys in their order, but no digit where a name
+ * begins with one, as it would mean another; fewer where there are not enough.
+ *
+ * @param {string[]} names
+ */
+function keysOf(names) {
+  if (names.every((name) => /^[0-9]$/.test(name)) && new Set(names).size === names.length)
+    return names;
+  return [...(names.some((name) => /^[-.0-9]/.test(name)) ? [] : DIGITS), ...LETTERS];
 }
 
 /**
@@ -95,28 +101,21 @@ export function helpOf(place) {
  * @param {Task} task
  * @returns {Form}
  */
-function ofLoss(loss, { levels, better }) {
+function ofLoss(loss, { levels, better, score }) {
   if (levels) return levelsFor(levels, better, loss.scale);
-  const [best, worst] = loss.scale;
+  const words = verdicts(score?.name ?? "", score?.better);
   if (loss.kind === "zero_one") {
     return {
       kind: "buttons",
       options: [
-        { keys: ["1"], name: "Correct", said: { loss: 0 }, end: "best" },
-        { keys: ["2"], name: "Wrong", said: { loss: 1 }, end: "worst" },
+        { keys: ["1"], name: words[0], said: { loss: 0 }, end: "best" },
+        { keys: ["2"], name: words[1], said: { loss: 1 }, end: "worst" },
       ],
       asked: false,
     };
   }
-  return {
-    kind: "scale",
-    lines: ["Loss"],
-    low: best,
-    high: worst,
-    step: (worst - best) / STEPS,
-    takes: "loss",
-    asked: false,
-  };
+  const line = lineOf("loss", score?.name ?? "Loss", loss, score, words);
+  return { kind: "lines", lines: [line], takes: "loss", asked: false };
 }
 
 /**
@@ -128,7 +127,7 @@ function ofLoss(loss, { levels, better }) {
  */
 function severalFor(task, answers) {
   if (task.metrics) return metricsFor(task.metrics);
-  return task.best && !task.takes_labels ? shownFor(task.loss, answers) : null;
+  return task.best && !task.takes_labels ? shownFor(task.loss, answers, task.score) : null;
 }
 
 /**
@@ -140,26 +139,11 @@ function severalFor(task, answers) {
  */
 export function wordsOf(said, form) {
   if (said.unjudgeable !== undefined) return "cannot be judged";
-  const options = form.kind === "scale" ? null : form.options;
-  const option = options?.find((one) => same(one.said, said));
+  const option = form.options?.find((one) => same(one.said, said));
   if (option) return option.name;
   if (said.label !== undefined) return `class ${said.label}`;
-  if (said.preference !== undefined) return preferenceWords(said, MOST_BUTTONS);
-  if (Array.isArray(said.losses)) return `losses ${said.losses.join(", ")}`;
-  if (isSided(said.losses))
-    return `losses ${said.losses.left} (left) and ${said.losses.right} (right)`;
-  if (said.losses !== undefined) return vectorWords(said.losses);
+  if (form.kind === "lines") return linesWords(form, said);
   return `loss ${said.loss}`;
-}
-
-/**
- * Whether they are those of two answers; a metric may be called left, and then has no right.
- *
- * @param {Judgement["losses"]} losses
- * @returns {losses is { left: number, right: number }}
- */
-function isSided(losses) {
-  return losses !== undefined && "left" in losses && "right" in losses;
 }
 
 /**
@@ -201,12 +185,8 @@ function namesOf(told, task) {
  */
 function labels(names, asked = true) {
   const named = names.map((name, label) => ({ name, said: { label } }));
-  if (names.length > MOST_BUTTONS) return { kind: "field", options: named, classes: null, asked };
-  const digits =
-    names.every((name) => /^[0-9]$/.test(name)) && new Set(names).size === names.length;
-  const options = named.map((one, at) => ({
-    ...one,
-    keys: [digits ? one.name : String((at + 1) % 10)],
-  }));
+  const keys = keysOf(names);
+  if (names.length > keys.length) return { kind: "field", options: named, classes: null, asked };
+  const options = named.map((option, at) => ({ ...option, keys: [keys[at]] }));
   return { kind: "buttons", options, asked };
 }

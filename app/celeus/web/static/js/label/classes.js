@@ -4,12 +4,8 @@ import { byId, el, fill } from "../dom.js";
 import { count } from "../format.js";
 
 const MOST_SHOWN = 100;
-/** What a judge chooses among. */
-const CLASS = { one: "class", many: "classes" };
-const LEVEL = { one: "level", many: "levels" };
 
 /** @typedef {NonNullable<Field["options"]>[number]} Option */
-/** @typedef {typeof CLASS} Noun */
 
 /**
  * The field in which a class is typed, with the list of those that fit where they have names.
@@ -18,8 +14,7 @@ const LEVEL = { one: "level", many: "levels" };
  * @param {(said: Judgement) => void} judge
  */
 export function fieldOf(form, judge) {
-  if (form.options === null) return numberOf(form, judge);
-  return listOf(form.options, form.better ? LEVEL : CLASS, judge);
+  return form.options === null ? numberOf(form, judge) : listOf(form.options, judge);
 }
 
 /** Begin with an empty field; where keys are pressed, in it. */
@@ -43,7 +38,8 @@ function numberOf({ classes }, judge) {
     "aria-describedby": "class-wrong",
     inputmode: "numeric",
   });
-  return formOf(input, CLASS, null, () => {
+  const give = el("button", { class: "button primary", type: "submit" }, "Submit this class");
+  return formOf(input, [give], () => {
     const typed = input.value.trim();
     const label = /^[0-9]{1,9}$/.test(typed) ? Number(typed) : NaN;
     if (label < (classes ?? Infinity)) judge({ label });
@@ -53,11 +49,12 @@ function numberOf({ classes }, judge) {
 }
 
 /**
+ * A list of which a press gives a class: there is no button beside it.
+ *
  * @param {Option[]} options
- * @param {Noun} noun
  * @param {(said: Judgement) => void} judge
  */
-function listOf(options, noun, judge) {
+function listOf(options, judge) {
   /** @type {Option[]} */
   let fit = [];
   let marked = -1;
@@ -74,7 +71,7 @@ function listOf(options, noun, judge) {
     id: "classes",
     class: "classes",
     role: "listbox",
-    "aria-label": titled(noun.many),
+    "aria-label": "Classes",
   });
   const told = el("p", { class: "quiet-text", id: "class-told", role: "status" });
   const mark = (/** @type {number} */ at) => {
@@ -86,7 +83,7 @@ function listOf(options, noun, judge) {
     else input.removeAttribute("aria-activedescendant");
     if (chosen instanceof HTMLElement) keepInView(list, chosen);
     else list.scrollTop = 0;
-    told.textContent = toldOf(fit, options.length, fit[at], noun);
+    told.textContent = toldOf(fit, options.length, fit[at]);
   };
   const filter = () => {
     fit = fitting(options, input.value);
@@ -107,11 +104,11 @@ function listOf(options, noun, judge) {
     event.preventDefault();
     mark(marked < 0 && step < 0 ? length - 1 : (marked + step + length) % length);
   });
-  return formOf(input, noun, [told, list], () => {
+  return formOf(input, [told, list], () => {
     const chosen = fit[marked];
     if (chosen !== undefined) judge(chosen.said);
     else if (input.value.trim() === "") return "Type a part of its name, or choose one.";
-    else return `There is no such ${noun.one}.`;
+    else return "There is no such class.";
     return null;
   });
 }
@@ -141,11 +138,6 @@ function rankOf(name, wanted) {
   return [name === wanted, name.startsWith(wanted), name.includes(wanted), true].indexOf(true);
 }
 
-/** @param {string} word */
-function titled(word) {
-  return word[0].toUpperCase() + word.slice(1);
-}
-
 /** @param {string} name */
 function plain(name) {
   return name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -155,13 +147,12 @@ function plain(name) {
  * @param {Option[]} fit
  * @param {number} all
  * @param {Option | undefined} marked
- * @param {Noun} noun
  */
-function toldOf(fit, all, marked, { one, many }) {
+function toldOf(fit, all, marked) {
   const first = fit.length > MOST_SHOWN ? `, the first ${MOST_SHOWN} shown` : "";
   if (marked === undefined)
-    return fit.length === 0 ? "" : `${count(all)} ${many}${first}: type a part of a name.`;
-  const fits = fit.length === 1 ? `1 ${one} fits` : `${count(fit.length)} ${many} fit`;
+    return fit.length === 0 ? "" : `${count(all)} classes${first}: type a part of a name.`;
+  const fits = fit.length === 1 ? "1 class fits" : `${count(fit.length)} classes fit`;
   return `${fits}${first}. Enter takes “${marked.name}”.`;
 }
 
@@ -200,11 +191,10 @@ function keepInView(list, chosen) {
  * The form of a field; `submit` gives what is wrong with what stands in it.
  *
  * @param {HTMLInputElement} input
- * @param {Noun} noun
- * @param {HTMLElement[] | null} more
+ * @param {HTMLElement[]} more
  * @param {() => string | null} submit
  */
-function formOf(input, { one }, more, submit) {
+function formOf(input, more, submit) {
   const wrong = el("p", { class: "error", id: "class-wrong", role: "alert", hidden: true });
   const say = (/** @type {string | null} */ words) => {
     wrong.hidden = words === null;
@@ -224,8 +214,7 @@ function formOf(input, { one }, more, submit) {
         },
       },
     },
-    el("div", { class: "field" }, el("label", { for: "class" }, titled(one)), input, wrong),
-    el("button", { class: "button primary", type: "submit" }, `Submit this ${one}`),
+    el("div", { class: "field" }, el("label", { for: "class" }, "Class"), input, wrong),
     more,
   );
 }

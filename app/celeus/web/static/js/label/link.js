@@ -4,8 +4,16 @@ import { api, Problem } from "../api.js";
 
 /** @import { Outbox } from "./outbox.js" */
 
-const HELD = 2;
 const SECOND = 1000;
+/** Items held are those of so much work: others wait for them when somebody leaves. */
+const AHEAD_MS = 30 * SECOND;
+const LEAST_HELD = 2;
+const MOST_HELD = 20;
+/** How long an item takes whoever has not judged yet. */
+const FIRST_PACE_MS = 15 * SECOND;
+const LONGEST_PACE_MS = 60 * SECOND;
+/** The share that an item has in the pace. */
+const NEWEST = 1 / 8;
 const ANSWER_MS = 20 * SECOND;
 const LONGEST_BEAT_MS = 30 * SECOND;
 const LOOK_AGAIN_MS = 15 * SECOND;
@@ -49,6 +57,8 @@ export class Link {
     this.usedAt = Date.now();
     this.heldAt = 0;
     this.readingMs = 0;
+    this.paceMs = FIRST_PACE_MS;
+    this.judgedAt = Date.now();
     /** @type {Set<number>} */
     this.released = new Set();
     /** @type {Set<number>} */
@@ -62,13 +72,12 @@ export class Link {
   /** Go on for ever. */
   async run() {
     for (;;) {
-      const entry = this.outbox.first;
+      const entry = this.outbox.due;
       if (entry === null && this.passing.size === 0 && Date.now() < this.#due()) {
         const away = this.#away();
         if (away) this.release();
-        await this.#sleep(
-          (away ? this.#due() : Math.min(this.#due(), this.#awayAt())) - Date.now(),
-        );
+        const next = away ? this.#due() : Math.min(this.#due(), this.#awayAt());
+        await this.#sleep(Math.min(next, this.outbox.dueAt) - Date.now());
         continue;
       }
       try {
@@ -107,6 +116,7 @@ export class Link {
 
   /** Let others have what is held; whoever comes back asks for it again. */
   release() {
+    this.outbox.letGo();
     const held = [...this.draws.map((draw) => draw.round), ...this.passing];
     const rounds = held.filter((one) => !this.released.has(one));
     if (rounds.length === 0 || this.line !== "up") return;
@@ -114,6 +124,17 @@ export class Link {
     const body = { worker: this.worker, rounds };
     // Where it does not arrive, the leases run out
     api("POST", `${this.path}/release`, body, { keepalive: true }).catch(() => {});
+  }
+
+  /** The window closes: send what is held back, and let others have the rest. */
+  leave() {
+    const [entry] = this.outbox.entries;
+    const held = this.outbox.dueAt > Date.now();
+    this.release();
+    if (entry === undefined || !held || this.line !== "up") return;
+    const body = { round: entry.round, ...entry.said, worker: entry.worker, next: 0 };
+    // It is kept, and sent again where it does not arrive
+    api("POST", `${this.path}/observe`, body, { keepalive: true }).catch(() => {});
   }
 
   /**
@@ -133,6 +154,9 @@ export class Link {
    * @param {number} round
    */
   judged(round) {
+    const took = Math.min(Date.now() - this.judgedAt, LONGEST_PACE_MS);
+    this.paceMs += NEWEST * (took - this.paceMs);
+    this.judgedAt = Date.now();
     this.draws = this.draws.filter((draw) => draw.round !== round);
     this.wakeUp();
   }
@@ -159,8 +183,16 @@ export class Link {
     return Math.max(this.usedAt, this.heldAt) + IDLE_MS + this.readingMs;
   }
 
+  /** How many items to have at hand: for some time of work, also without a connection. */
+  get #wanted() {
+    const ahead = Math.floor(AHEAD_MS / Math.max(1, this.paceMs));
+    // While the last judgement is held back, its item cannot make room for another
+    const held = this.outbox.holdMs > 0 ? 1 : 0;
+    return Math.min(MOST_HELD, Math.max(LEAST_HELD, ahead)) + held;
+  }
+
   async #ask() {
-    const count = HELD + this.outbox.rounds.size;
+    const count = this.#wanted + this.outbox.rounds.size;
     return await this.#post("next", { worker: this.worker, count });
   }
 
@@ -186,7 +218,7 @@ export class Link {
     const others = new Set(
       this.outbox.entries.filter((one) => one !== entry).map((one) => one.round),
     );
-    const next = worker === this.worker ? HELD + others.size : 0;
+    const next = worker === this.worker ? this.#wanted + others.size : 0;
     return await this.#post("observe", { round, ...said, worker, next });
   }
 
@@ -220,15 +252,18 @@ export class Link {
       this.archived = false;
       const judged = this.outbox.rounds;
       if (this.draws.length === 0) this.heldAt = Date.now();
-      this.draws = answer.draws.filter(
-        ({ round }) => !judged.has(round) && !this.passing.has(round),
-      );
+      // Answers are in the order of numbers that say nothing: what came first stays first
+      const places = new Map(this.draws.map(({ round }, at) => [round, at]));
+      const placeOf = (/** @type {Draw} */ { round }) => places.get(round) ?? places.size;
+      this.draws = answer.draws
+        .filter(({ round }) => !judged.has(round) && !this.passing.has(round))
+        .sort((one, other) => placeOf(one) - placeOf(other));
       this.waiting &&= this.passing.size > 0;
       this.readingMs = Math.max(0, ...this.draws.map(readingMs));
       if (this.released.size > 0) this.tell({ what: "released" });
       this.released.clear();
       const busy = ["active", "all_leased", "waiting"].includes(answer.state);
-      const few = this.draws.length < HELD && busy;
+      const few = this.draws.length < LEAST_HELD && busy;
       const wait = few ? Math.min((answer.retry_after ?? 1) * SECOND, OTHERS_MS) : this.beatMs;
       this.askAt = Date.now() + (busy ? wait : LOOK_AGAIN_MS);
     }

@@ -3,27 +3,32 @@
 const PREFIX = "celeus.unsent";
 const BEAT_MS = 20_000;
 const GONE_MS = 180_000;
+/** How long a label can be taken back where the service takes none back. */
+export const HOLD_MS = 5_000;
 
 /** @typedef {{ alive: number, entries: Entry[] }} Kept */
 
 /**
  * The unsent judgements of one window, in order.
  *
- * An entry is `{kind: "observe" | "amend" | "comment", round, said, worker, tried}`; a comment is the
- * same judgement said again with other words beside it. It goes only when the
- * service has answered it; sent twice it does no harm, because the service knows it again.
+ * An entry is `{kind: "observe" | "amend" | "comment", round, said, worker, tried, until}`; a comment
+ * is the same judgement said again with other words beside it. It goes only when the
+ * service has answered it; sent twice it does no harm, because the service knows it again. The last
+ * one is held back `until` a moment: so it can be taken back where the service takes nothing back.
  */
 export class Outbox {
   /**
    * @param {string} session
    * @param {string} name
    * @param {string} worker
+   * @param {number} holdMs how long the last judgement is held back
    */
-  constructor(session, name, worker) {
+  constructor(session, name, worker, holdMs) {
     this.session = session;
     this.name = name;
     this.worker = worker;
     this.place = placeOf(session, name, worker);
+    this.holdMs = holdMs;
     this.entries = readAt(this.place)?.entries ?? [];
     this.kept = true;
     this.#write();
@@ -36,8 +41,13 @@ export class Outbox {
     });
   }
 
-  get first() {
-    return this.entries[0] ?? null;
+  /** The one to be sent now. */
+  get due() {
+    return this.dueAt <= Date.now() ? this.entries[0] : null;
+  }
+
+  get dueAt() {
+    return this.entries[0]?.until ?? Number.POSITIVE_INFINITY;
   }
 
   get rounds() {
@@ -55,8 +65,25 @@ export class Outbox {
    * @param {Judgement} said
    */
   add(kind, round, said) {
-    this.entries.push({ kind, round, said, worker: this.worker, tried: false });
+    this.letGo();
+    const until = Date.now() + this.holdMs;
+    this.entries.push({ kind, round, said, worker: this.worker, tried: false, until });
     this.#write();
+  }
+
+  /** Hold nothing back any longer. */
+  letGo() {
+    for (const entry of this.entries) entry.until = 0;
+  }
+
+  /**
+   * What is said of a round, while nobody was told.
+   *
+   * @param {number} round
+   */
+  untold(round) {
+    const entry = this.entries.findLast((one) => one.round === round);
+    return entry?.tried === false ? entry : null;
   }
 
   /**
@@ -84,9 +111,10 @@ export class Outbox {
    * @param {Judgement} said
    */
   replace(kind, round, said) {
-    const entry = this.entries.findLast((one) => one.round === round);
-    if (entry === undefined || entry.tried) return false;
+    const entry = this.untold(round);
+    if (entry === null) return false;
     entry.said = said;
+    entry.until = Date.now() + this.holdMs;
     if (entry.kind === "comment") entry.kind = kind;
     this.#write();
     return true;
@@ -173,7 +201,10 @@ function places() {
 function readAt(place) {
   try {
     const kept = JSON.parse(localStorage.getItem(place) ?? "null");
-    return Array.isArray(kept?.entries) ? kept : null;
+    if (!Array.isArray(kept?.entries)) return null;
+    // What was written by a window that is left is held back no longer
+    for (const entry of kept.entries) entry.until = 0;
+    return kept;
   } catch {
     return null;
   }

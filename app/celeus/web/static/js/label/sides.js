@@ -1,35 +1,45 @@
 /* What can be said of two answers, side by side: nobody here knows whose they are. */
 
+import { BOTH_ARE_BAD, lineOf, preferenceOf, preferenceWords, verdicts } from "./scales.js";
+
 const MOST_KEYED_GRADES = 4;
-const STEPS = 100;
 
 /** @typedef {[name: string, said: Judgement, ...keys: string[]]} Option */
 
 /** Its key is not B, which a judge may take for the second answer. @type {Option} */
-const BOTH_BAD = ["Both are bad", { preference: "both_bad" }, "x"];
+const BOTH_BAD = [BOTH_ARE_BAD, { preference: "both_bad" }, "x"];
 
 /**
  * The form of a judgement of two answers that is no label: which is better, or the loss of each.
  *
  * @param {Comparison} comparison
+ * @param {Task["score"]} score
  * @returns {Form}
  */
-export function sidesFor({ kind, scale: [best, worst] }) {
+export function sidesFor({ kind, scale }, score) {
   if (kind === "preference")
-    return worst > MOST_KEYED_GRADES ? gradesFor(worst) : preferences(worst);
-  if (kind === "zero_one") return buttons(BOTH);
-  const step = (worst - best) / STEPS;
-  const lines = ["Loss of the left answer", "Loss of the right answer"];
-  return { kind: "scale", lines, low: best, high: worst, step, takes: "losses", asked: false };
+    return scale[1] > MOST_KEYED_GRADES ? gradesFor(scale[1]) : preferences(scale[1]);
+  const words = verdicts(score?.name ?? "", score?.better);
+  if (kind === "zero_one") return buttons(both(words));
+  const lines = ["left", "right"].map((side) =>
+    lineOf(side, `${score?.name ?? "Loss"} of the ${side} answer`, { kind, scale }, score, words),
+  );
+  return { kind: "lines", lines, takes: "losses", asked: false };
 }
 
-/** @type {Option[]} */
-const BOTH = [
-  ["Only left is correct", { losses: { left: 0, right: 1 } }, "ArrowLeft"],
-  ["Both are correct", { losses: { left: 0, right: 0 } }, "ArrowUp"],
-  ["Both are wrong", { losses: { left: 1, right: 1 } }, "ArrowDown"],
-  ["Only right is correct", { losses: { left: 1, right: 0 } }, "ArrowRight"],
-];
+/**
+ * @param {[best: string, worst: string]} words
+ * @returns {Option[]}
+ */
+function both(words) {
+  const [good, bad] = words.map((word) => word.toLowerCase());
+  return [
+    [`Left ${good}, right ${bad}`, { losses: { left: 0, right: 1 } }, "ArrowLeft"],
+    [`Both ${good}`, { losses: { left: 0, right: 0 } }, "ArrowUp"],
+    [`Both ${bad}`, { losses: { left: 1, right: 1 } }, "ArrowDown"],
+    [`Left ${bad}, right ${good}`, { losses: { left: 1, right: 0 } }, "ArrowRight"],
+  ];
+}
 
 /** @param {number} grades */
 function preferences(grades) {
@@ -50,19 +60,16 @@ function preferences(grades) {
  * More grades than there are keys.
  *
  * @param {number} grades
- * @returns {Slider}
+ * @returns {Lines}
  */
 function gradesFor(grades) {
-  return {
-    kind: "scale",
-    lines: ["Which is better"],
-    low: -grades,
-    high: grades,
-    step: 1,
-    takes: "preference",
-    options: buttons([BOTH_BAD]).options,
-    asked: false,
+  /** @type {FormLine} */
+  const line = {
+    ...{ key: "preference", name: "Which is better", low: -grades, high: grades, step: 1 },
+    ...{ turned: false, ends: ["left is better", "right is better"], choices: null },
   };
+  const { options } = buttons([BOTH_BAD]);
+  return { kind: "lines", lines: [line], takes: "preference", options, asked: false };
 }
 
 /**
@@ -72,32 +79,4 @@ function gradesFor(grades) {
 function buttons(named) {
   const options = named.map(([name, said, ...keys]) => ({ keys, name, said }));
   return { kind: "buttons", options, asked: false };
-}
-
-/**
- * The preference that a place on the scale of grades says: below 0 the left answer is better.
- *
- * @param {number} value
- * @returns {Judgement}
- */
-export function preferenceOf(value) {
-  if (value === 0) return { preference: "tie" };
-  const preference = value < 0 ? "left" : "right";
-  const grade = Math.abs(value);
-  return grade === 1 ? { preference } : { preference, grade };
-}
-
-/**
- * A preference in words, of so many grades.
- *
- * @param {Judgement} said
- * @param {number} grades
- */
-export function preferenceWords({ preference, grade = 1 }, grades) {
-  if (preference === "tie") return "Equally good";
-  if (preference === "both_bad") return BOTH_BAD[0];
-  const side = preference === "left" ? "Left" : "Right";
-  if (grades === 1) return `${side} is better`;
-  if (grades === 2) return `${side} is ${grade === 1 ? "" : "much "}better`;
-  return `${side} is better by ${grade}`;
 }

@@ -1,13 +1,16 @@
 /* What the labelling page shows: the item, what can be said of it, and how it goes on. */
 
-import { byId, el, fill, only } from "../dom.js";
+import { byId, el, fill } from "../dom.js";
 import { beginField, fieldOf } from "./classes.js";
-import { vectorOf } from "./metrics.js";
+import { beginLines, linesOf } from "./lines.js";
 import { lessInstructions } from "../item/members.js";
 import { drawView } from "../item/payload.js";
-import { preferenceOf, preferenceWords } from "./sides.js";
 
 const FLASH_MS = 160;
+/** What a judge has to have seen of an item before judging it. */
+const JUDGED = ".payload-message.last, .payload-answer, .payload-side, .shown";
+/** Pixels of it that are enough: a line. */
+const LINE = 32;
 const LEFT = "ArrowLeft";
 /** @type {Record<string, string>} */
 const ARROWS = { ArrowLeft: "←", ArrowUp: "↑", ArrowDown: "↓", ArrowRight: "→" };
@@ -54,6 +57,9 @@ const AWAY = [
   "The next item appears when the service can be reached again. You need not do anything.",
 ];
 
+/** @type {Element[]} */
+let unseen = [];
+
 /**
  * Show an item, without what it repeats of the instructions beside it.
  *
@@ -68,6 +74,39 @@ export function showItem(draw, form, told) {
   fill(item, drawView(lessInstructions(draw, told), form.asked));
   item.dataset.round = String(draw.round);
   if (item.getBoundingClientRect().top < 0) item.scrollIntoView({ block: "start" });
+}
+
+/** Open a chat at the reply that is judged, and look what else of the item is in view. */
+export function openAtJudged() {
+  const parts = [...byId("item").querySelectorAll(JUDGED)];
+  unseen = parts.filter((part) => part.checkVisibility());
+  byId("unseen").hidden = true;
+  const reply = look();
+  if (reply?.matches(".payload-message")) reply.scrollIntoView({ block: "start" });
+  look();
+}
+
+/** The first part that is judged and was never in view; null where there is none. */
+export function look() {
+  const end = byId("dock").getBoundingClientRect().top - LINE;
+  unseen = unseen.filter((part) => {
+    const { top, bottom } = part.getBoundingClientRect();
+    return part.isConnected && (top > end || bottom < LINE);
+  });
+  return unseen[0] ?? null;
+}
+
+/**
+ * Show what is judged before it is; returns what is told.
+ *
+ * @param {Element} part
+ */
+export function showUnseen(part) {
+  part.scrollIntoView({ block: "start" });
+  look();
+  const told = byId("unseen");
+  told.hidden = false;
+  return told.textContent ?? "";
 }
 
 /**
@@ -124,10 +163,10 @@ export function showAnswers(form, judge) {
     byId("legend").textContent = {
       buttons: "",
       field: `${form.kind === "field" && form.options ? "↑ ↓ choose, " : ""}Enter submits it, Esc leaves the field`,
-      scale: form.kind === "scale" ? legendOf(form) : "",
+      lines: form.kind === "lines" ? legendOf(form) : "",
     }[form.kind];
   }
-  if (form.kind === "scale") untouched();
+  if (form.kind === "lines") beginLines();
   if (form.kind === "field") beginField();
 }
 
@@ -137,7 +176,7 @@ export function showAnswers(form, judge) {
  * @param {Form} form
  */
 function betterEnd(form) {
-  const better = form.kind === "scale" ? null : form.better;
+  const better = form.kind === "buttons" && form.better;
   if (!better) return null;
   return el(
     "p",
@@ -152,7 +191,8 @@ function betterEnd(form) {
  */
 function elementsOf(form, judge) {
   if (form.kind === "buttons") return buttonsOf(form, judge);
-  return form.kind === "field" ? fieldOf(form, judge) : scaleOf(form, judge);
+  if (form.kind === "field") return fieldOf(form, judge);
+  return linesOf(form, judge, form.options?.map((option) => buttonOf(option, judge)) ?? []);
 }
 
 /**
@@ -203,240 +243,12 @@ function keyAndName({ keys, name }) {
   ];
 }
 
-/**
- * @param {Slider} form
- * @param {(said: Judgement) => void} judge
- */
-function scaleOf(form, judge) {
-  const ends =
-    form.takes === "preference"
-      ? ["left is better", "right is better"]
-      : [`${shortest(form.low)} best`, `${shortest(form.high)} worst`];
-  const give = el(
-    "button",
-    { type: "submit", class: "button primary", id: "give" },
-    `Submit ${{ loss: "this loss", losses: "these losses", shown: "these losses", metrics: "these losses", preference: "this preference" }[form.takes]} `,
-    el("kbd", {}, "Enter"),
-  );
-  const submit = (/** @type {SubmitEvent} */ event) => {
-    event.preventDefault();
-    if (open() === undefined) judge(saidBy(form));
-  };
-  return el(
-    "form",
-    { class: "answer-scale", on: { submit } },
-    form.lines.map((line, at) => lineOf(form, line, at)),
-    form.scales === undefined ? endsOf("loss-ends", ends) : null,
-    give,
-    form.options?.map((option) => buttonOf(option, judge)),
-  );
-}
-
-/**
- * @param {string} id
- * @param {string[]} ends
- */
-function endsOf(id, ends) {
-  return el(
-    "div",
-    { class: "scale-ends", id },
-    ends.map((one) => el("span", {}, one)),
-  );
-}
-
-/**
- * @param {Slider} form
- * @param {string} line
- * @param {number} at
- */
-function lineOf(form, line, at) {
-  const id = at === 0 ? "loss" : `loss-${at}`;
-  const own = form.scales?.[at];
-  const { low, high, step } = own ?? form;
-  const range = el("input", {
-    type: "range",
-    id,
-    min: low,
-    max: high,
-    step,
-    "aria-describedby": own === undefined ? "loss-ends" : `${id}-ends`,
-  });
-  const output = el("output", { for: id, class: "figure" });
-  range.addEventListener("input", () => {
-    const value = range.valueAsNumber;
-    const words =
-      form.takes === "preference"
-        ? preferenceWords(preferenceOf(value), form.high)
-        : shortest(value);
-    output.textContent = words;
-    if (form.takes === "preference") range.setAttribute("aria-valuetext", words);
-    output.classList.add("chosen");
-    range.dataset.touched = "yes";
-    range.dataset.untold = "no";
-    byId("give", HTMLButtonElement).disabled = open() !== undefined;
-  });
-  return el(
-    "div",
-    { class: "scale-line" },
-    el("div", { class: "scale-head" }, el("label", { for: id }, line), output),
-    range,
-    own === undefined
-      ? null
-      : endsOf(`${id}-ends`, [`${shortest(low)} best`, `${shortest(high)} worst`]),
-  );
-}
-
-/** @returns {HTMLInputElement[]} */
-function ranges() {
-  return [...byId("answers").querySelectorAll("input")].filter((one) => one.type === "range");
-}
-
-/** The first slider that nobody has moved yet. */
-function open() {
-  return ranges().find((one) => one.dataset.touched !== "yes");
-}
-
-/** The slider that keys move. */
-function moving() {
-  const all = ranges();
-  return all.find((one) => one === document.activeElement) ?? open() ?? all[0];
-}
-
-/**
- * @param {Slider} form
- * @returns {Judgement}
- */
-function saidBy(form) {
-  const { takes, low, high } = form;
-  if (takes === "metrics") {
-    const told = ranges().map((one) => {
-      const [best, worst] = [one.min, one.max].map(Number);
-      return one.dataset.untold === "yes" ? null : clamped(one.valueAsNumber, best, worst);
-    });
-    return vectorOf(form, told);
-  }
-  const [first, second] = ranges().map((one) => clamped(one.valueAsNumber, low, high));
-  if (takes === "loss") return { loss: first };
-  if (takes === "shown")
-    return { losses: ranges().map((one) => clamped(one.valueAsNumber, low, high)) };
-  return takes === "losses" ? { losses: { left: first, right: second } } : preferenceOf(first);
-}
-
-/** @param {Slider} form */
-function legendOf({ takes, low, high }) {
-  if (takes === "preference") return "← → move, ↓ as good, Enter submits it";
-  if (takes === "metrics")
-    return "1 best, 2 worst, or 0–9 on a scale; U cannot tell, Tab or ↑ ↓ another, Enter submits";
-  const others = takes !== "loss" ? "↑ ↓ another answer, " : "";
-  const digits = isGraded(low, high) ? `${low}–${high} grade` : "0–9 jump";
-  return `← → move, ${digits}, ${others}Enter submits it`;
-}
-
-function untouched() {
-  for (const range of ranges()) {
-    const { min, max } = range;
-    range.value = String((Number(min) + Number(max)) / 2);
-    range.dataset.touched = range.dataset.untold = "no";
-    const output = only(document, `output[for="${range.id}"]`);
-    output.textContent = "not chosen yet";
-    output.classList.remove("chosen");
-  }
-  if (moving() === document.activeElement) ranges()[0].focus({ preventScroll: true });
-  byId("give", HTMLButtonElement).disabled = true;
-}
-
-/**
- * Move the slider: to a share of the scale, or by so many steps.
- *
- * @param {{ share?: number, steps?: number }} move
- */
-export function moveScale({ share, steps = 0 }) {
-  const range = moving();
-  const [best, worst, step] = [range.min, range.max, range.step].map(Number);
-  const to =
-    share === undefined ? range.valueAsNumber + steps * step : best + share * (worst - best);
-  range.value = String(clamped(to, best, worst));
-  range.dispatchEvent(new Event("input"));
-}
-
-/**
- * A digit on the slider: the grade it names, where grades are whole numbers of one digit; else a
- * share of the scale.
- *
- * @param {number} digit
- */
-export function keyScale(digit) {
-  const { min, max } = moving();
-  const [best, worst] = [min, max].map(Number);
-  if (!isGraded(best, worst)) moveScale({ share: digit / 10 });
-  else if (best <= digit && digit <= worst) moveScale({ share: (digit - best) / (worst - best) });
-}
-
-/**
- * @param {number} best
- * @param {number} worst
- */
-function isGraded(best, worst) {
-  const digits = [best, worst].every((end) => Number.isInteger(end) && 0 <= end && end <= 9);
-  return digits && worst - best > 1;
-}
-
-/**
- * A digit on the slider of a metric: 1 and 2 are the ends of one with two places, as of two
- * buttons, and go on to the next; on others as on any slider.
- *
- * @param {number} digit
- */
-export function keyMetric(digit) {
-  const { min, max, step } = moving();
-  const two = Number(max) - Number(min) === Number(step);
-  if (!two) keyScale(digit);
-  else if (digit === 1 || digit === 2) {
-    moveScale({ share: digit - 1 });
-    open()?.focus({ preventScroll: true });
-  }
-}
-
-/** Nobody can tell the loss of the slider that keys move; go on to the next. */
-export function cannotTell() {
-  const range = moving();
-  range.dispatchEvent(new Event("input"));
-  range.dataset.untold = "yes";
-  only(document, `output[for="${range.id}"]`).textContent = "cannot be told";
-  open()?.focus({ preventScroll: true });
-}
-
-/**
- * Go on to another slider, around the ends.
- *
- * @param {number} step
- */
-export function otherScale(step) {
-  const all = ranges();
-  const at = all.indexOf(moving()) + step;
-  all.at(at % all.length)?.focus({ preventScroll: true });
-}
-
-/** Submit the sliders, or go on to the one that nobody has moved yet. */
-export function giveScale() {
-  const next = open();
-  if (next === undefined) byId("give").click();
-  else next.focus({ preventScroll: true });
-}
-
-/**
- * @param {number} value
- * @param {number} best
- * @param {number} worst
- */
-function clamped(value, best, worst) {
-  // The ends exactly, and no digits that come from adding steps
-  return Math.min(worst, Math.max(best, Number(value.toPrecision(12))));
-}
-
-/** @param {number} value */
-function shortest(value) {
-  return String(Number(value.toPrecision(4)));
+/** @param {Lines} form */
+function legendOf({ takes, lines }) {
+  if (takes === "preference") return "← → move, ↓ as good, Enter submits";
+  const scaled = lines.some((line) => line.choices === null) ? "type a value or ← → move, " : "";
+  const untold = takes === "metrics" ? "U cannot tell, " : "";
+  return `${scaled}${untold}${lines.length > 1 ? "↑ ↓ another line, " : ""}Enter submits`;
 }
 
 /**

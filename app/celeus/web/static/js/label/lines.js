@@ -1,0 +1,265 @@
+/* What is said of an item on several lines, each by two buttons or by a place on a scale. */
+
+import { byId, el, only } from "../dom.js";
+import { onScale, saidOf, valueWords } from "./scales.js";
+
+/** The value of a row is undefined until it is chosen, and null where nobody can tell it. */
+/** @typedef {{ line: FormLine, place: HTMLElement, value: number | null | undefined }} Row */
+
+/** @type {Row[]} */
+let rows = [];
+/** @type {Lines["takes"]} */
+let takes = "loss";
+/** What was typed of a value. */
+let typed = "";
+
+/**
+ * The lines with their button, and what can be said beside them.
+ *
+ * @param {Lines} form
+ * @param {(said: Judgement) => void} judge
+ * @param {HTMLElement[]} others
+ */
+export function linesOf(form, judge, others) {
+  takes = form.takes;
+  rows = form.lines.map(rowOf);
+  const submit = (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const values = rows.flatMap(({ value }) => (value === undefined ? [] : [value]));
+    if (values.length === rows.length) judge(saidOf(form, values));
+  };
+  const button = el(
+    "button",
+    { type: "submit", class: "button primary", id: "give" },
+    "Submit ",
+    el("kbd", {}, "Enter"),
+  );
+  return el(
+    "form",
+    { class: "lines", on: { submit, focusin: begun } },
+    rows.map((row) => row.place),
+    el("div", { class: "lines-give" }, button, others),
+  );
+}
+
+/** Begin with nothing chosen. */
+export function beginLines() {
+  const within = focused() !== undefined;
+  for (const row of rows) row.value = undefined;
+  typed = "";
+  if (within) focusOn(rows[0]);
+  show();
+}
+
+/**
+ * @param {FormLine} line
+ * @param {number} at
+ * @returns {Row}
+ */
+function rowOf(line, at) {
+  const id = at === 0 ? "line" : `line-${at}`;
+  const place = el("div", {
+    class: `line ${line.choices ? "choices" : "scaled"}`,
+    role: "group",
+    tabindex: "-1",
+    "aria-labelledby": `${id}-name`,
+  });
+  /** @type {Row} */
+  const row = { line, place, value: undefined };
+  place.append(
+    el(
+      "div",
+      { class: "line-head" },
+      el("span", { class: "line-name", id: `${id}-name` }, line.name),
+      line.choices ? "" : el("output", { for: id, class: "figure" }),
+    ),
+    ...(line.choices
+      ? line.choices.map((name, value) => choice(row, value, name, String(value)))
+      : [scaleOf(row, id)]),
+    ...(takes === "metrics" ? [choice(row, null, "Cannot tell", "u")] : []),
+  );
+  return row;
+}
+
+/**
+ * @param {Row} row
+ * @param {number | null} value
+ * @param {string} name
+ * @param {string} key
+ */
+function choice(row, value, name, key) {
+  return el(
+    "button",
+    {
+      type: "button",
+      class: `button answer ${value === null ? "cannot" : ""}`,
+      "aria-keyshortcuts": key,
+      dataset: { value: String(value) },
+      on: { click: () => choose(row, value) },
+    },
+    el("kbd", {}, key.toUpperCase()),
+    " ",
+    el("span", {}, name),
+  );
+}
+
+/**
+ * @param {Row} row
+ * @param {string} id
+ */
+function scaleOf(row, id) {
+  const { low, high, step, ends } = row.line;
+  // A press where the hidden thumb stands changes nothing, and chooses that place all the same
+  const chosen = () => choose(row, onScale(row.line, range.valueAsNumber));
+  const range = el("input", {
+    type: "range",
+    id,
+    ...{ min: low, max: high, step },
+    "aria-labelledby": `${id}-name`,
+    "aria-describedby": `${id}-end-0 ${id}-end-1`,
+    on: { input: chosen, pointerup: chosen },
+  });
+  const end = (/** @type {number} */ at) =>
+    el("span", { class: "scale-end", id: `${id}-end-${at}` }, ends[at]);
+  return el("div", { class: "scale-room" }, end(0), range, end(1));
+}
+
+/**
+ * @param {Row} row
+ * @param {number | null | undefined} value
+ */
+function choose(row, value) {
+  row.value = value;
+  typed = "";
+  show();
+}
+
+/** Show what is chosen, of which row keys are, and whether everything is said. */
+function show() {
+  for (const { line, place, value } of rows) {
+    for (const button of place.querySelectorAll("button"))
+      button.setAttribute("aria-pressed", String(button.dataset.value === String(value)));
+    if (line.choices) continue;
+    const range = only(place, "input", HTMLInputElement);
+    const words = value === undefined ? "not chosen" : valueWords(line, takes, value);
+    range.value = String(value ?? (line.low + line.high) / 2);
+    range.classList.toggle("chosen", typeof value === "number");
+    range.setAttribute("aria-valuetext", words);
+    const output = only(place, "output");
+    output.textContent = words;
+    output.classList.toggle("chosen", value !== undefined);
+  }
+  byId("give", HTMLButtonElement).disabled = open() !== undefined;
+  mark();
+}
+
+function mark() {
+  for (const row of rows)
+    row.place.classList.toggle("current", rows.length > 1 && row === current());
+}
+
+/** The first row of which nothing is said yet. */
+function open() {
+  return rows.find((row) => row.value === undefined);
+}
+
+function focused() {
+  return rows.find((row) => row.place.contains(document.activeElement));
+}
+
+/** Another row has the focus: what is typed there is a number of its own. */
+function begun() {
+  typed = "";
+  mark();
+}
+
+/** The row that keys speak of. */
+function current() {
+  return focused() ?? open() ?? rows[rows.length - 1];
+}
+
+/** The same, which keeps what further keys say. */
+function keyed() {
+  const row = current();
+  if (rows.length > 1 && row !== focused()) focusOn(row);
+  return row;
+}
+
+/** @param {Row} row */
+function focusOn({ place, line }) {
+  const control = line.choices ? place : only(place, "input", HTMLInputElement);
+  control.focus({ preventScroll: true });
+  place.scrollIntoView({ block: "nearest" });
+}
+
+function goOn() {
+  const next = open();
+  if (next !== undefined) focusOn(next);
+  return next;
+}
+
+/**
+ * Take a key pressed; returns whether it says something here.
+ *
+ * @param {string} key
+ * @param {boolean} onButton whether it presses a button by itself
+ */
+export function keyLines(key, onButton) {
+  const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[key];
+  const upright = key === "ArrowDown" || key === "ArrowUp";
+  if (upright && rows.length > 1) other(key === "ArrowDown" ? 1 : -1);
+  else if (key === "ArrowDown" && takes === "preference") choose(keyed(), 0);
+  else if (step !== undefined) move(step);
+  else if (key === "Home") choose(keyed(), current().line.low);
+  else if (key === "End") choose(keyed(), current().line.high);
+  else if (takes !== "preference" && /^(?:[-.0-9]|Backspace)$/.test(key)) type(key);
+  else if (key === "Enter" && !onButton) give();
+  else return false;
+  return true;
+}
+
+/** Nobody can tell what keys speak of; go on to the next. */
+export function cannotTell() {
+  choose(keyed(), null);
+  goOn();
+}
+
+/** @param {number} step */
+function other(step) {
+  const at = rows.indexOf(current()) + step;
+  focusOn(/** @type {Row} */ (rows.at(at % rows.length)));
+}
+
+/** @param {number} steps */
+function move(steps) {
+  const row = keyed();
+  const { line, value } = row;
+  choose(row, onScale(line, (value ?? (line.low + line.high) / 2) + steps * line.step));
+}
+
+/**
+ * A key of a number: the value so far, or the begin of one; a line of two values goes on.
+ *
+ * @param {string} key
+ */
+function type(key) {
+  const row = keyed();
+  const { low, high, choices } = row.line;
+  const fits = (/** @type {string} */ text) => low <= Number(text) && Number(text) <= high;
+  if (choices) {
+    if (key !== "0" && key !== "1") return;
+    choose(row, Number(key));
+    goOn();
+    return;
+  }
+  const text = key === "Backspace" ? "" : ([typed + key, key].find(fits) ?? key);
+  // Further digits lead only away from 0
+  if (Math.abs(Number(text)) > Math.max(Math.abs(low), Math.abs(high))) return;
+  choose(row, text !== "" && fits(text) ? Number(text) + 0 : undefined);
+  typed = text;
+}
+
+/** Submit, or go on to what is not said yet. */
+function give() {
+  if (goOn() === undefined) byId("give").click();
+}
