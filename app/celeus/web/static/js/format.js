@@ -272,20 +272,17 @@ export function outside(session) {
 }
 
 /**
- * How far the width has come, from 0 to 1; null without a precision.
+ * The labels of those likely to be needed, in words, and the share of them from 0 to 1: null where
+ * nobody can tell.
  *
- * Labels needed grow with the inverse square of the width, so that is what is shown.
- *
- * @param {Session} session
+ * @param {Pick<AnySession, "items" | "known" | "words">} session
  */
-export function progressOf(session) {
-  if (session.precision === null) return null;
-  if (session.width <= session.precision) return 1;
-  const { lower, upper } = session.scale;
-  const [there, here, begun] = [session.precision, session.width, upper - lower].map(
-    (width) => width ** -2,
-  );
-  return Math.max(0, (here - begun) / (there - begun));
+export function progressOf({ items, known, words: { labels, share } }) {
+  if (share === 1) return { share, told: counted(labels, "label") };
+  const told = share
+    ? `${count(labels)} of about ${counted(Math.round(labels / share), "label")}`
+    : `${count(labels)} of ${counted(items - known, "item")} judged`;
+  return { share, told };
 }
 
 /**

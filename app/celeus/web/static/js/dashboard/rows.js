@@ -4,8 +4,6 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import {
   ago,
-  count,
-  counted,
   current,
   lowerEnd,
   nameOf,
@@ -145,19 +143,17 @@ function score(session, bar) {
 
 /** @param {AnySession} session */
 function progress(session) {
-  const all = session.items - session.known;
-  const judged = `${count(session.rounds.judged)} of ${counted(all, "item")}`;
-  const share = session.estimate === null ? null : progressOf(/** @type {Session} */ (session));
-  return html`<span>${judged} judged</span> ${
-      share === null
-        ? nothing
-        : html`<progress
-            class="bar"
-            max="100"
-            .value=${Math.round(100 * share)}
-            aria-label="Progress of ${nameOf(session)} towards its precision"
-          ></progress>`
-    }`;
+  const { share, told } = progressOf(session);
+  return html`<span>${told}</span> ${
+    share === null
+      ? nothing
+      : html`<progress
+          class="bar"
+          max="100"
+          .value=${Math.round(100 * share)}
+          aria-label="Labels of ${nameOf(session)}, of those likely to be needed"
+        ></progress>`
+  }`;
 }
 
 /**

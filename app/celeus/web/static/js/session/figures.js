@@ -7,7 +7,6 @@ import {
   current,
   lowerEnd,
   number,
-  percent,
   progressOf,
   resolutionOf,
   sure,
@@ -100,30 +99,20 @@ function figure(name, value, note, wide = false) {
 
 /** @param {Session} session */
 function precision(session) {
-  const progress = progressOf(session);
-  if (progress === null) return figure("Precision", "–", "none set");
-  const reached = progress === 1;
-  return el(
-    "div",
-    {},
-    el("dt", {}, "Precision"),
-    el(
-      "dd",
-      { class: "figure" },
-      measured(widthOf(session.precision ?? 0, telling(session).shift)),
-    ),
-    el(
-      "dd",
-      { class: "note" },
-      el("progress", {
-        class: "bar",
-        max: 100,
-        value: Math.round(100 * progress),
-        "aria-label": "Progress towards the precision",
-      }),
-      reached ? "reached" : `${percent(progress)} of the way`,
-    ),
-  );
+  const { precision: wanted, width } = session;
+  if (wanted === null) return figure("Precision", "–", "none set");
+  const { share, told } = progressOf(session);
+  const bar =
+    share === null
+      ? null
+      : el("progress", {
+          class: "bar",
+          max: 100,
+          value: Math.round(100 * share),
+          "aria-label": "Labels of those likely to be needed",
+        });
+  const value = measured(widthOf(wanted, telling(session).shift));
+  return figure("Precision", value, [bar, width <= wanted ? "reached" : told]);
 }
 
 /** @param {Session} session */
