@@ -16,8 +16,8 @@ from celeus.core.insights.remarks import (
     fixed,
     labels_remark,
     progress,
-    share_done,
     provisional_remark,
+    share_done,
     tempered,
 )
 from celeus.core.interval import Interval

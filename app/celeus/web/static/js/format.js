@@ -240,38 +240,6 @@ export function percent(share) {
 }
 
 /**
- * The name of one of two systems by its letter; any other name as it is.
- *
- * @param {Pick<AnySession, "systems">} session
- * @param {string} name
- */
-export function systemName({ systems }, name) {
-  return name === "a" || name === "b" ? (systems?.[name] ?? name.toUpperCase()) : name;
-}
-
-/**
- * Which of two systems was preferred, in words.
- *
- * @param {Pick<AnySession, "systems">} session
- * @param {{ preference: string | null, grade: number | null }} said
- */
-export function preferred(session, { preference, grade }) {
-  if (preference === "both_bad") return "both bad";
-  if (preference === "tie" || preference === null) return "equally good";
-  const by = (grade ?? 1) > 1 ? ` by ${grade} grades` : "";
-  return `${systemName(session, preference)} preferred${by}`;
-}
-
-/**
- * What is said of a judgement that is not in the interval: in a closed session it never will be.
- *
- * @param {Pick<AnySession, "state">} session
- */
-export function outside(session) {
-  return session.state === "closed" ? "not in the interval" : "not in the interval yet";
-}
-
-/**
  * The labels of those likely to be needed, in words, and the share of them from 0 to 1: null where
  * nobody can tell.
  *

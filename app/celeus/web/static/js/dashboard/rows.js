@@ -145,15 +145,15 @@ function score(session, bar) {
 function progress(session) {
   const { share, told } = progressOf(session);
   return html`<span>${told}</span> ${
-    share === null
-      ? nothing
-      : html`<progress
-          class="bar"
-          max="100"
-          .value=${Math.round(100 * share)}
-          aria-label="Labels of ${nameOf(session)}, of those likely to be needed"
-        ></progress>`
-  }`;
+      share === null
+        ? nothing
+        : html`<progress
+            class="bar"
+            max="100"
+            .value=${Math.round(100 * share)}
+            aria-label="Labels of ${nameOf(session)}, of those likely to be needed"
+          ></progress>`
+    }`;
 }
 
 /**
