@@ -97,7 +97,7 @@ PAGES = (
     Shown("session-closed", _session("closed", HEALTH)),
     Shown("session-archived", _session("archived", HEALTH)),
     Shown("session-comparison", _session("comparison", HEALTH)),
-    Shown("session-table", _session("table", "#claims li")),
+    Shown("session-table", _session("table", "#claims td")),
     Shown("session-best", _session("best", "#ladder li")),
     Shown("report", _at("/v1/sessions/{closed}/report", ".claim")),
     Shown("report-comparison", _at("/v1/sessions/{comparison}/report", ".claim")),

@@ -14,6 +14,8 @@ const MINUTE = 60_000;
 const NOTHING_LEFT = 1e-9;
 const RESOLUTION_OF_A_NUMBER = 10 ** -2.7;
 const PERCENT = 2;
+/** Share of its scale; `WIDE` of the report says the same. */
+const WIDE = 0.25;
 
 /**
  * The word for a state, and the class of its badge.
@@ -99,6 +101,15 @@ export function thresholdsOf(session) {
 export function current(session) {
   const { estimate, lower, upper } = (session.systems ? null : session.score) ?? session;
   return { estimate, lower, upper };
+}
+
+/**
+ * Whether an interval is so wide that its estimate says little.
+ *
+ * @param {Pick<Session, "scale" | "width">} session
+ */
+export function isWide({ scale, width }) {
+  return width > WIDE * (scale.upper - scale.lower);
 }
 
 /**

@@ -5,6 +5,7 @@ import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import {
   ago,
   current,
+  isWide,
   lowerEnd,
   nameOf,
   number,
@@ -133,9 +134,11 @@ function score(session, bar) {
   const { estimate, lower, upper } = current(own);
   const resolution = resolutionOf(own);
   return html`<p class="figures-line">
-      <strong>${number(estimate, resolution, shift)}${sign}</strong>
-      <span class="quiet-text"
-        >${lowerEnd(lower, resolution, shift)}${lower < 0 ? " to " : " – "}${upperEnd(upper, resolution, shift)}${sign}</span
+      <strong
+        >${lowerEnd(lower, resolution, shift)}${lower < 0 ? " to " : " – "}${upperEnd(upper, resolution, shift)}${sign}</strong
+      >
+      <span class=${isWide(own) ? "quiet-text" : nothing}
+        >about ${number(estimate, resolution, shift)}${sign}</span
       >
     </p>
     ${bar} ${name === null ? nothing : html`<bdi class="quiet-text">${name}</bdi>`}`;

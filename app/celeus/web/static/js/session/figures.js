@@ -5,6 +5,7 @@ import {
   count,
   counted,
   current,
+  isWide,
   lowerEnd,
   number,
   progressOf,
@@ -44,10 +45,12 @@ export function figures(session, { contrast, plan }) {
     contrast === null
       ? `${plan.weights ? "weighted " : ""}${name ?? "mean loss"}; ${better} is better`
       : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
-  return [
+  const estimated =
     session.rounds.in_interval === 0
-      ? figure("Estimate", "–", without(session), true)
-      : figure("Estimate", measured(number(estimate, resolution, shift), sign), of, true),
+      ? figure("Estimate", "–", without(session))
+      : figure("Estimate", measured(number(estimate, resolution, shift), sign), of);
+  estimated.classList.toggle("wide", isWide(session));
+  return [
     figure(
       "Interval",
       measured(
@@ -59,6 +62,7 @@ export function figures(session, { contrast, plan }) {
       `width ${number(session.width, resolution, shift)}${shift ? " points" : ""}; ${sure(session.alpha)} confidence, at all times at once`,
       true,
     ),
+    estimated,
     precision(session),
     figure(
       "Judged",
