@@ -183,7 +183,7 @@ function tags(session, { editing, manages, edit, file, tagged }) {
       ? html`<button
           type="button"
           class="button quiet small edit"
-          aria-label="Edit the tags of ${nameOf(session)}"
+          aria-label="${own.length > 0 ? "Edit the tags of" : "Add a tag to"} ${nameOf(session)}"
           @click=${() => edit(session.id)}
         >
           ${own.length > 0 ? "Edit" : "Add a tag"}
