@@ -108,7 +108,7 @@ PAGES = (
     Shown("people", _at("/people", "#members li")),
     Shown("webhooks", _at("/webhooks", ".hook")),
     Shown("shared", _at("{shared}", ".claim"), None),
-    Shown("reference", _at("/reference", "[data-section-id]"), whole=False),
+    Shown("reference", _at("/reference"), whole=False),
     Shown("documentation", _at("/docs")),
     Shown("problems", _at("/docs/problems"), None),
     Shown("not-found", _missing),

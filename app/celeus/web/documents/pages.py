@@ -1,28 +1,18 @@
-"""The documentation as pages, and the reference of the interface.
-
-Redoc makes its page itself, out of the contract: it adds elements of style, known by a nonce or by
-their digests, and searches in a worker of its own; no other page may do either.
-"""
+"""The documentation as pages, and the reference of the interface."""
 
 import asyncio
-import secrets
 from functools import cache
 
-from fastapi import Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.staticfiles import StaticFiles
 
 from celeus.api.wire.problems import PROBLEMS_PAGE, explained
 from celeus.errors import NotFound
 from celeus.web.documents.library import HOME, Library
+from celeus.web.documents.reference import Reference, reference_of
 from celeus.web.pages import AnyonesPage, page_router, templates_of
 
 REFERENCE = "/reference"
-_NONCE_BYTES = 16
-_EARLY_STYLES = (
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
-    " 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='"
-)
-"""Digests of the styles that Redoc adds before it reads the nonce: an element and scroll bars."""
 _PICTURE_HEADERS = {
     "Cache-Control": "private, no-cache",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
@@ -41,10 +31,10 @@ async def start(view: AnyonesPage) -> Response:
 
 @router.get(REFERENCE)
 async def reference(view: AnyonesPage) -> Response:
-    """Show the reference of the interface, made from the contract by Redoc."""
-    nonce = secrets.token_urlsafe(_NONCE_BYTES)
-    policy = {"style-src": f"'self' 'nonce-{nonce}' {_EARLY_STYLES}", "worker-src": "blob:"}
-    return view.page("reference.html", policy=policy, nonce=nonce)
+    """Show the reference of the interface, made from the contract."""
+    application: FastAPI = view.request.app
+    contract = await asyncio.to_thread(_reference, application)
+    return view.page("reference.html", reference=contract)
 
 
 @router.get(PROBLEMS_PAGE)
@@ -66,6 +56,12 @@ async def document(view: AnyonesPage, request: Request, path: str) -> Response:
     if page is None:
         raise NotFound("The documentation has no such page.", field="path", value=path)
     return view.page("document.html", document=page, library=library, reference=REFERENCE)
+
+
+@cache
+def _reference(application: FastAPI) -> Reference:
+    """Return the contract of an application, rendered once."""
+    return reference_of(application.openapi())
 
 
 @cache

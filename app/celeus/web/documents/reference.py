@@ -1,0 +1,195 @@
+"""The reference of the interface as one page, made of its OpenAPI document."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup, escape
+
+from celeus.web.documents.markdown import rendered
+
+Document = Mapping[str, Any]
+METHODS: Final = ("get", "post", "put", "patch", "delete")
+_BOUNDS: Final = {
+    "minimum": "at least {}",
+    "exclusiveMinimum": "above {}",
+    "maximum": "at most {}",
+    "exclusiveMaximum": "below {}",
+    "maxLength": "at most {} characters",
+    "maxItems": "at most {} of them",
+}
+
+
+class Member(NamedTuple):
+    """A parameter or a member of an object; ``place`` is where a parameter stands."""
+
+    name: str
+    place: str
+    type: Markup
+    required: bool
+    text: Markup
+
+
+class Answer(NamedTuple):
+    """An answer of an operation; ``types`` are those of its body."""
+
+    status: str
+    text: Markup
+    types: Sequence[Markup]
+
+
+class Operation(NamedTuple):
+    """An operation; ``bodies`` are the types that its request may have."""
+
+    id: str
+    method: str
+    path: str
+    summary: str
+    text: Markup
+    parameters: Sequence[Member]
+    bodies: Sequence[Markup]
+    answers: Sequence[Answer]
+
+
+class Group(NamedTuple):
+    """The operations of a tag."""
+
+    name: str
+    text: Markup
+    operations: Sequence[Operation]
+
+
+class Schema(NamedTuple):
+    """A named type, its members, and an example as JSON; ``type`` of what has no members."""
+
+    name: str
+    text: Markup
+    type: Markup
+    members: Sequence[Member]
+    example: str
+
+
+class Reference(NamedTuple):
+    """The contract."""
+
+    text: Markup
+    groups: Sequence[Group]
+    schemas: Sequence[Schema]
+
+
+def reference_of(document: Document) -> Reference:
+    """Return the reference of an OpenAPI document."""
+    operations = list(_operations(document))
+    told = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
+    names = dict.fromkeys([*told, *(tag for tag, _ in operations)])
+    groups = [
+        Group(name, _text(told.get(name)), [found for tag, found in operations if tag == name])
+        for name in names
+    ]
+    schemas = document["components"]["schemas"]
+    return Reference(
+        _text(document["info"].get("description")),
+        [group for group in groups if group.operations],
+        [_schema(name, schemas[name]) for name in sorted(schemas)],
+    )
+
+
+def _operations(document: Document) -> Iterator[tuple[str, Operation]]:
+    for path, item in document["paths"].items():
+        for method in METHODS:
+            if method in item:
+                found = item[method]
+                tag = next(iter(found.get("tags", ("other",))))
+                yield tag, _operation(document, (method, path), found)
+
+
+def _operation(document: Document, place: tuple[str, str], found: Document) -> Operation:
+    method, path = place
+    return Operation(
+        id=found["operationId"],
+        method=method.upper(),
+        path=path,
+        summary=found.get("summary", found["operationId"]),
+        text=_text(found.get("description")),
+        parameters=[
+            _parameter(_resolved(document, parameter)) for parameter in found.get("parameters", ())
+        ],
+        bodies=_bodies(_resolved(document, found.get("requestBody", {}))),
+        answers=[
+            _answer(status, _resolved(document, answer))
+            for status, answer in found["responses"].items()
+        ],
+    )
+
+
+def _parameter(told: Document) -> Member:
+    schema = told["schema"]
+    text = _text(told.get("description") or schema.get("description"))
+    return Member(told["name"], told["in"], _type(schema), told.get("required", False), text)
+
+
+def _answer(status: str, told: Document) -> Answer:
+    return Answer(status, _text(told.get("description")), _bodies(told))
+
+
+def _resolved(document: Document, part: Document) -> Document:
+    """Return a part of the document, or what it refers to."""
+    if "$ref" not in part:
+        return part
+    found: Any = document
+    for name in part["$ref"].removeprefix("#/").split("/"):
+        found = found[name]
+    return _resolved(document, found)
+
+
+def _bodies(told: Document) -> list[Markup]:
+    return [
+        Markup("{} ({})").format(_type(body["schema"]), media)
+        if body.get("schema")
+        else Markup("{}").format(media)
+        for media, body in told.get("content", {}).items()
+    ]
+
+
+def _schema(name: str, schema: Document) -> Schema:
+    required = schema.get("required", ())
+    members = [
+        Member(member, "", _type(told), member in required, _text(told.get("description")))
+        for member, told in schema.get("properties", {}).items()
+    ]
+    examples = schema.get("examples", ())
+    return Schema(
+        name,
+        _text(schema.get("description")),
+        _type(schema),
+        members,
+        json.dumps(examples[0], indent=2, ensure_ascii=False) if examples else "",
+    )
+
+
+def _type(schema: Document) -> Markup:
+    """Return a type in words, with links to the named ones."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return Markup('<a href="#schema-{0}">{0}</a>').format(name)
+    for several in ("anyOf", "oneOf", "allOf"):
+        if several in schema:
+            return Markup(" or ").join(_type(one) for one in schema[several])
+    if "enum" in schema or "const" in schema:
+        values = schema.get("enum", [schema.get("const")])
+        return Markup(", ").join(
+            Markup("<code>{}</code>").format(json.dumps(one)) for one in values
+        )
+    kind = schema.get("type", "anything")
+    if kind == "array":
+        words = Markup("list of {}").format(_type(schema.get("items", {})))
+    elif kind == "object" and isinstance(schema.get("additionalProperties"), Mapping):
+        words = Markup("map of {}").format(_type(schema["additionalProperties"]))
+    else:
+        words = escape(schema.get("format") or kind)
+    bounds = [words_of.format(schema[name]) for name, words_of in _BOUNDS.items() if name in schema]
+    return Markup(", ").join([words, *bounds])
+
+
+def _text(description: str | None) -> Markup:
+    return rendered(description or "", lambda link: link).html
