@@ -80,10 +80,10 @@ class Reference(NamedTuple):
 def reference_of(document: Document) -> Reference:
     """Return the reference of an OpenAPI document."""
     operations = list(_operations(document))
-    told = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
-    names = dict.fromkeys([*told, *(tag for tag, _ in operations)])
+    described = {tag["name"]: tag.get("description", "") for tag in document.get("tags", ())}
+    names = dict.fromkeys([*described, *(tag for tag, _ in operations)])
     groups = [
-        Group(name, _text(told.get(name)), [found for tag, found in operations if tag == name])
+        Group(name, _text(described.get(name)), [found for tag, found in operations if tag == name])
         for name in names
     ]
     schemas = document["components"]["schemas"]
@@ -122,14 +122,19 @@ def _operation(document: Document, place: tuple[str, str], found: Document) -> O
     )
 
 
-def _parameter(told: Document) -> Member:
-    schema = told["schema"]
-    text = _text(told.get("description") or schema.get("description"))
-    return Member(told["name"], told["in"], _type(schema), told.get("required", False), text)
+def _parameter(parameter: Document) -> Member:
+    schema = parameter["schema"]
+    return Member(
+        parameter["name"],
+        parameter["in"],
+        _type(schema),
+        parameter.get("required", False),
+        _text(parameter.get("description") or schema.get("description")),
+    )
 
 
-def _answer(status: str, told: Document) -> Answer:
-    return Answer(status, _text(told.get("description")), _bodies(told))
+def _answer(status: str, response: Document) -> Answer:
+    return Answer(status, _text(response.get("description")), _bodies(response))
 
 
 def _resolved(document: Document, part: Document) -> Document:
@@ -142,20 +147,21 @@ def _resolved(document: Document, part: Document) -> Document:
     return _resolved(document, found)
 
 
-def _bodies(told: Document) -> list[Markup]:
+def _bodies(message: Document) -> list[Markup]:
+    """Return the types of a request's or an answer's body, each with its media type."""
     return [
         Markup("{} ({})").format(_type(body["schema"]), media)
         if body.get("schema")
         else Markup("{}").format(media)
-        for media, body in told.get("content", {}).items()
+        for media, body in message.get("content", {}).items()
     ]
 
 
 def _schema(name: str, schema: Document) -> Schema:
     required = schema.get("required", ())
     members = [
-        Member(member, "", _type(told), member in required, _text(told.get("description")))
-        for member, told in schema.get("properties", {}).items()
+        Member(member, "", _type(part), member in required, _text(part.get("description")))
+        for member, part in schema.get("properties", {}).items()
     ]
     examples = schema.get("examples", ())
     return Schema(
@@ -174,7 +180,7 @@ def _type(schema: Document) -> Markup:
         return Markup('<a href="#schema-{0}">{0}</a>').format(name)
     for several in ("anyOf", "oneOf", "allOf"):
         if several in schema:
-            return Markup(" or ").join(_type(one) for one in schema[several])
+            return Markup(" or ").join(_type(part) for part in schema[several])
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", [schema.get("const")])
         return Markup(", ").join(
