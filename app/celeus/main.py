@@ -38,7 +38,7 @@ from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
 from celeus.operations.runtime.context import open_context
 from celeus.settings import Settings
-from celeus.web import documents, signin, views
+from celeus.web import documents, judged, reference, signin, views
 from celeus.web.assets import Assets, serve
 from celeus.web.pages import pages_for_access, show_refusals
 from celeus.web.rendering import Templates
@@ -75,9 +75,11 @@ ROUTES: tuple[APIRouter, ...] = (
 
 PAGES: tuple[APIRouter, ...] = (
     documents.router,
+    reference.router,
     signin.router,
     shared.router,
     views.router,
+    judged.router,
 )
 """Routers of the pages, which are not part of the API contract."""
 

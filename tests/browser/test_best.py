@@ -50,7 +50,7 @@ def test_systems_drop_out_of_the_ladder_until_one_is_left(
     judge(server, session, pool, 3)
     expect(page.locator("#figures")).to_contain_text("3 of ")
     expect(sentence).to_contain_text("No system is out yet")
-    expect(ladder).to_contain_text("for certain between")
+    expect(ladder).to_contain_text("for certain, by about")
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     judge(server, session, pool, 100)

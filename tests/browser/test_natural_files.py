@@ -77,6 +77,9 @@ def test_a_natural_file_becomes_a_pool_in_two_clicks(
 
 
 def role(page: Page, column: str) -> Locator:
+    columns = page.locator("#columns")
+    if columns.get_attribute("open") is None:
+        columns.get_by_text("Change", exact=True).click()
     return page.get_by_label(f"What {column} is", exact=True)
 
 
@@ -87,6 +90,8 @@ def test_another_role_changes_what_a_judge_will_see_and_the_next_file_has_it(
     choose(page, "questions.csv", questions())
     shown = page.locator("#item-shown")
     expect(shown).to_contain_text("Reference")
+    roles = f"{ROWS} rows: question, answer, reference, group."
+    expect(page.locator("#columns-line")).to_have_text(roles)
     expect(role(page, "category")).to_have_value("group")
     role(page, "expected_answer").focus()
     page.keyboard.type("Hid")

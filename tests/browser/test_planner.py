@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.browser.evaluations import barriers
+from tests.browser.evaluations import Evaluation, barriers
 from tests.browser.site import NARROW, WIDE, Site
 
 pytestmark = pytest.mark.nightly
 
 SignedIn = Callable[..., Page]
-PLANNED_MS = 60_000
+PLANNED_MS = 300_000
 ITEMS = 150
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
@@ -172,6 +172,48 @@ def test_hours_follow_the_pace_that_is_set(signed_in: SignedIn, server: Site) ->
     row = page.get_by_role("row", name=re.compile(f"^{re.escape(precision)}"))
     expect(row).to_contain_text(f"{median / 100:.3g}")
     expect(page.locator("#plan-told")).to_have_text("Simulated just now with these settings.")
+
+
+def test_the_pace_of_programs_is_not_taken_for_that_of_people(
+    signed_in: SignedIn, server: Site
+) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client, 150)
+        session = evaluation.opened(precision=0.05)
+        for _ in range(6):
+            evaluation.judged(session, 10)
+    page = signed_in("manage", "read")
+    told = planned(page, evaluation.pool)
+    assert told["pace"]["seconds_per_label"] < 1
+    pace = page.get_by_label("Seconds a label takes")
+    expect(pace).to_have_value("30")
+    expect(page.locator("#pace-help")).to_contain_text("is that of programs")
+    page.get_by_role("radio", name="Programs").check()
+    expect(pace).not_to_have_value("30")
+    assert float(pace.input_value()) < 1
+    expect(page.locator("#plan-result .figure")).to_contain_text("less than a minute")
+
+
+def test_a_cheaper_policy_is_taken_without_another_simulation(
+    signed_in: SignedIn, server: Site
+) -> None:
+    page = signed_in("manage", "read")
+    planned(page, pool_of(server))
+    page.get_by_text("Policy, budget and leases").click()
+    page.get_by_label("Policy", exact=True).select_option("no_surrogate")
+    with page.expect_response(re.compile("/planning$"), timeout=PLANNED_MS) as heard:
+        page.get_by_role("button", name="Plan again").click()
+    sharp = next(one for one in heard.value.json()["policies"] if one["policy"] == "sharp")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_role("button", name="Use sharp").click(timeout=PLANNED_MS)
+    median = count(sharp["expected"]["labels"]["median"])
+    expect(page.locator("#plan-result .figure")).to_contain_text(f"about {median} labels")
+    expect(page.locator("#plan-result tr.picked")).to_contain_text("sharp")
+    expect(page.get_by_label("Policy", exact=True)).to_have_value("sharp")
+    expect(page.locator("#plan-told")).to_have_text("Simulated just now with these settings.")
+    expect(page.get_by_role("button", name="Use sharp")).to_have_count(0)
+    assert asked == []
 
 
 def test_the_numbers_behind_the_chart_are_a_table(signed_in: SignedIn, server: Site) -> None:

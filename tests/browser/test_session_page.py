@@ -59,6 +59,10 @@ def test_a_label_moves_the_chart_the_figures_and_the_table(
         expect(rows.last.locator("th")).to_have_text("41")
         evaluation.judged(session, 1)
         expect(rows.last.locator("th")).to_have_text("42")
+        page.locator("#chart .u-over").click()
+        # What is clicked on leads to the item whose label it is
+        expect(page).to_have_url(re.compile(r"/judged/\d+$"))
+        expect(page.locator("#history li").last).to_contain_text("judged by")
 
 
 @pytest.mark.nightly

@@ -72,6 +72,16 @@ class Tables:
                 assert answer.status_code == 200, answer.text
 
 
+def wanted(site: Site, session: str) -> list[dict[str, Any]]:
+    """The claims of groups, each with the width of its interval as a share of the scale."""
+    with site.client() as client:
+        claims = client.get(f"/v1/sessions/{session}/claims").json()["data"]
+    for claim in claims:
+        scale = claim["scale"]["upper"] - claim["scale"]["lower"]
+        claim["relative"] = (claim["upper"] - claim["lower"]) / scale
+    return [claim for claim in claims if claim["column"] is not None]
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("viewport", [SMALL, WIDE], ids=["phone", "desktop"])
 def test_claims_are_followed_sorted_and_read_on_a_phone(
@@ -80,25 +90,22 @@ def test_claims_are_followed_sorted_and_read_on_a_phone(
     tables = Tables(server)
     page = signed_in(viewport=viewport)
     page.goto(f"/sessions/{tables.session}")
-    claims = page.locator("#claims li")
-    expect(claims).to_have_count(1 + SUBJECTS)
-    expect(page.locator("#heat td")).to_have_count(3 * SUBJECTS)
+    claims = page.locator("#claims td")
+    expect(claims).to_have_count(3 * (1 + SUBJECTS))
     expect(page.locator("#sentence")).to_contain_text("claims")
-    expect(page.locator("#claims")).to_contain_text("accuracy, higher is better, in percent")
-    expect(page.locator("#claims li:visible")).to_have_count(1 + 12)
-    page.locator("#claims").get_by_text("45 more").click()
-    expect(page.locator("#claims li:visible")).to_have_count(1 + SUBJECTS)
+    expect(page.locator("#claims .wide")).to_have_count(3 * (1 + SUBJECTS))
     tables.judge(60)
     expect(page.locator("#figures")).to_contain_text("60 of")
     expect(claims.first).to_contain_text("60 of")
-    expect(page.locator("#claims li:visible")).to_have_count(1 + SUBJECTS)
     assert barriers(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.locator("input[name=metric][value=grade]").check()
-    expect(page.locator("#claims li[data-metric=grade]")).to_have_count(1 + SUBJECTS)
-    expect(page.locator("#claims")).to_contain_text("mean loss, lower is better, from 0 to 5")
+    directions = ["better →", "← better", "← better"]
+    expect(page.locator("#claims table").first.locator(".better")).to_have_text(directions)
     page.locator("#order").select_option("doubt")
-    expect(page.locator("#claims li")).to_have_count(1 + SUBJECTS)
+    # The widest interval leads its lines
+    widest = page.locator("#claims tbody").last.locator("tr").first
+    told = max(wanted(server, tables.session), key=lambda claim: claim["relative"])
+    expect(widest.locator("th")).to_have_text(told["value"])
     with page.expect_download() as download:
         page.locator("#csv").click()
     lines = download.value.path().read_text().splitlines()
@@ -124,8 +131,9 @@ def test_the_page_tells_what_is_left_of_alpha_and_what_was_added(
     expect(account).to_have_text(
         "0.006 of alpha is left for claims added later; 1 claim added so far."
     )
-    expect(page.locator("#claims li")).to_have_count(1 + 6 + 1)
-    expect(page.locator("#heat td")).to_have_count(3 * 6)
+    claims = page.locator("#claims td:not(:empty)")
+    expect(claims).to_have_count(3 * (1 + 6) + 1)
+    expect(page.locator("#claims")).to_contain_text("added after 10 labels")
 
 
 @pytest.mark.nightly
@@ -137,7 +145,8 @@ def test_a_claim_leads_to_the_items_it_speaks_of(
     tables.judge(20)
     page = signed_in(viewport=viewport)
     page.goto(f"/sessions/{tables.session}")
-    page.locator("#claims").get_by_role("link", name="high school subject 1").click()
+    row = page.locator("#claims tr").filter(has_text="high school subject 1")
+    row.get_by_role("link").last.click()
     items = page.locator("#items > li")
     expect(items).to_have_count(35)
     expect(page.locator("#told")).to_have_text("35 items.")
@@ -152,13 +161,10 @@ def test_a_claim_leads_to_the_items_it_speaks_of(
     page.reload()
     expect(items).to_have_count(judged)
     page.get_by_role("link", name="Answers by subject").click()
-    page.locator("#claims").get_by_role("link", name="All items").click()
+    page.locator("#claims td a").first.click()
     expect(items).to_have_count(50)
     page.get_by_role("button", name="Show more").click()
     expect(items).to_have_count(70)
-    page.goto(f"/sessions/{tables.session}")
-    page.locator("#heat td a").first.click()
-    expect(items).to_have_count(35)
 
 
 @pytest.mark.nightly

@@ -56,6 +56,17 @@ def _session(name: str, seen: str) -> Reached:
     return reach
 
 
+def _pressed(path: str, button: str, seen: str) -> Reached:
+    """The page at an address, after a button is pressed that opens something on it."""
+
+    def reach(page: Page, world: World) -> None:
+        _at(path)(page, world)
+        page.locator(button).first.click()
+        expect(page.locator(seen).first).to_be_visible()
+
+    return reach
+
+
 def _silent(page: Page, world: World) -> None:
     _at("/", "tr[data-id] a")(page, world)
     page.context.set_offline(True)
@@ -97,7 +108,7 @@ PAGES = (
     Shown("session-closed", _session("closed", HEALTH)),
     Shown("session-archived", _session("archived", HEALTH)),
     Shown("session-comparison", _session("comparison", HEALTH)),
-    Shown("session-table", _session("table", "#claims li")),
+    Shown("session-table", _session("table", "#claims td")),
     Shown("session-best", _session("best", "#ladder li")),
     Shown("report", _at("/v1/sessions/{closed}/report", ".claim")),
     Shown("report-comparison", _at("/v1/sessions/{comparison}/report", ".claim")),
@@ -105,10 +116,36 @@ PAGES = (
     Shown("judged", _at("/sessions/{closed}/judged", "#judgements tbody tr")),
     Shown("judgement", _at("/sessions/{closed}/judged/3", "#history li")),
     Shown("items", _at("/sessions/{table}/items?metric=accuracy", "main li, main tr")),
+    Shown(
+        "judged-changed",
+        _pressed("/sessions/{reached}/judged", "#judgements summary", ".correction"),
+        whole=False,
+    ),
+    Shown("dashboard-tags", _pressed("/", "button.edit", "#tags"), whole=False),
+    Shown(
+        "dialog-precision",
+        _pressed("/sessions/{running}", "text=New precision…", "#precision-dialog"),
+        whole=False,
+    ),
+    Shown(
+        "dialog-close",
+        _pressed("/sessions/{running}", "text=Close for good…", "#close-dialog"),
+        whole=False,
+    ),
+    Shown(
+        "dialog-delete",
+        _pressed("/sessions/{archived}", "text=Delete for good…", "dialog[open]"),
+        whole=False,
+    ),
+    Shown(
+        "dialog-remove",
+        _pressed("/people", '#members button:text-is("Remove")', "#sure"),
+        whole=False,
+    ),
     Shown("people", _at("/people", "#members li")),
     Shown("webhooks", _at("/webhooks", ".hook")),
     Shown("shared", _at("{shared}", ".claim"), None),
-    Shown("reference", _at("/reference", "[data-section-id]"), whole=False),
+    Shown("reference", _at("/reference"), whole=False),
     Shown("documentation", _at("/docs")),
     Shown("problems", _at("/docs/problems"), None),
     Shown("not-found", _missing),

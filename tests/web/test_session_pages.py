@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
+from tests.api.sessions import test_table as tables
 from tests.factories import known_pool, labelled, opened
 from tests.keys import ADMIN, bearer, key_in
+from tests.tabled import sheet
 
 Visiting = Callable[..., AbstractAsyncContextManager[AsyncClient]]
 NAME = '</script><script>alert("1")</script>'
@@ -151,3 +153,25 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(visiting: Visiting
         answer = await nobody.get("/?state=active")
     assert answer.status_code == 303
     assert answer.headers["Location"].startswith("/login?next=/%3Fstate")
+
+
+async def test_without_scripts_a_session_leads_to_its_report_and_shows_its_claims(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        pool = await sheet(browser)
+        session = await tables.opened(browser, pool, groups=["topic"])
+        await tables.judged(browser, session, pool, most=8)
+        del browser.headers["Authorization"]
+        page = (await browser.get(f"/sessions/{session}")).text
+        anew = (await browser.get(f"/sessions/{session}/claims?order=doubt")).text
+    [without] = re.findall(r"<noscript><p><a .*?</noscript>", page)
+    assert f'href="/v1/sessions/{session}/report"' in without
+    # Two metrics, of all items and of three topics
+    for shown in (page, anew):
+        assert shown.count('class="band"') == 2 * (1 + 3)
+        assert f'href="/sessions/{session}/items?column=topic&amp;value=' in shown
+    async with visiting(key_in(database_url, "label")) as blind:
+        for path in ("claims", "judged", "judged/1", "items"):
+            assert (await blind.get(f"/sessions/{session}/{path}")).status_code == 403

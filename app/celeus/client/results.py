@@ -417,6 +417,7 @@ class Words:
     progress: str
     holds: str | None
     labels: int
+    share: float | None
     in_interval: int
 
 

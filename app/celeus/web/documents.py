@@ -1,16 +1,12 @@
-"""The documentation as pages, and the reference of the interface.
+"""The documentation as pages.
 
 In a checkout its files are README.md, CHANGELOG.md and `docs/`; a wheel carries them in
 `celeus/_docs`. HTML written in a text is escaped. Headings get ids as GitHub gives them, so that
 links to sections work in either place.
-
-Redoc makes its page itself, out of the contract: it adds elements of style, known by a nonce or by
-their digests, and searches in a worker of its own; no other page may do either.
 """
 
 import asyncio
 import re
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -39,12 +35,6 @@ _PICTURES = {".png", ".svg", ".webp"}
 _LISTING = re.compile(r"^## (.+)$|^- \[.*?\]\((.+?)\)", re.MULTILINE)
 
 REFERENCE = "/reference"
-_NONCE_BYTES = 16
-_EARLY_STYLES = (
-    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
-    " 'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='"
-)
-"""Digests of the styles that Redoc adds before it reads the nonce: an element and scroll bars."""
 _PICTURE_HEADERS = {
     "Cache-Control": "private, no-cache",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
@@ -234,14 +224,6 @@ def _address(name: str) -> str:
 async def start(view: AnyonesPage) -> Response:
     """Show the first page of the documentation."""
     return await document(view, view.request, "index")
-
-
-@router.get(REFERENCE)
-async def reference(view: AnyonesPage) -> Response:
-    """Show the reference of the interface, made from the contract by Redoc."""
-    nonce = secrets.token_urlsafe(_NONCE_BYTES)
-    policy = {"style-src": f"'self' 'nonce-{nonce}' {_EARLY_STYLES}", "worker-src": "blob:"}
-    return view.page("reference.html", policy=policy, nonce=nonce)
 
 
 @router.get(PROBLEMS_PAGE)

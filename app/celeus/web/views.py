@@ -1,7 +1,8 @@
 """The pages of the service: what each shows; their scripts ask the routes of the interface."""
 
-from typing import Annotated, Final, get_args
+from typing import Annotated, Any, Final, get_args
 from urllib.parse import urlencode
+from uuid import UUID
 
 import orjson
 from fastapi import Query, Response
@@ -14,7 +15,7 @@ from celeus.core.insights.sentences import Contrast
 from celeus.core.pools.systems import Systems
 from celeus.operations.insights.session_lists import NEWEST, Filter, list_sessions
 from celeus.operations.insights.surrogate import get_opening
-from celeus.operations.sessions.labelling.labels import labels_of
+from celeus.operations.insights.table import table_claims
 from celeus.operations.sessions.labelling.task import get_task, list_tasks
 from celeus.operations.sessions.sessions import get_session
 from celeus.operations.webhooks.messages import FORMATS
@@ -25,8 +26,10 @@ from celeus.web.pages import (
     LabelsPage,
     ManagesPage,
     ReadsPage,
+    View,
     page_router,
 )
+from celeus.web.report.grid import ORDERS, Order, claims_grid
 
 ROWS = 24
 """Sessions of the dashboard's first page."""
@@ -34,8 +37,6 @@ MOST_TASKS = 100
 """Largest number of sessions on the start page of people who only label."""
 MOST_CHOICES = 200
 """Largest number of sessions to choose from for a webhook, the newest ones."""
-MOST_OFFERED = 500
-"""Largest number of values of a group column that the page offers; others are typed."""
 
 # A click loads a picture or sound from wherever its payload says, so the policy cannot name hosts:
 # static/js/item/media.js sees to it that nothing else does. Nothing is loaded unencrypted.
@@ -113,9 +114,10 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
     opening = await get_opening(view.context, session_id)
     systems = opening.systems if isinstance(opening.systems, Systems) else None
     contrast = Contrast.of(opening.scale, systems, opening.declared)
+    document = orjson.loads(body)
     return view.page(
         "session.html",
-        session=orjson.loads(body),
+        session=document,
         opened={
             "plan": opening.plan,
             "plan_digest": opening.digest,
@@ -125,6 +127,18 @@ async def session(view: ReadsPage, session_id: SessionId) -> Response:
             "contrast": None if contrast is None else {"a": contrast.a, "b": contrast.b},
         },
         scopes=sorted(view.caller.scopes),
+        **await _claims(view, session_id, document),
+    )
+
+
+@router.get("/sessions/{session_id}/claims")
+async def claims(view: ReadsPage, session_id: SessionId, order: Order = "plan") -> Response:
+    """Show the grid of a table's claims alone: the page of the session asks for it anew."""
+    found = await table_claims(view.context, session_id)
+    return view.page(
+        "claims.html",
+        grid=claims_grid(found["data"], order),
+        items=f"/sessions/ses_{session_id.hex}/items",
     )
 
 
@@ -135,26 +149,9 @@ async def items(view: ReadsPage, session_id: SessionId) -> Response:
     return view.page("items.html", policy=ITEMS, session=orjson.loads(body))
 
 
-@router.get("/sessions/{session_id}/judged")
-async def judged(view: ReadsPage, session_id: SessionId) -> Response:
-    """Show judgements; the page reads the filter from its address and asks the service for them."""
-    body, _ = await get_session(view.context, session_id)
-    labels = await labels_of(view.context, session_id)
-    groups = {name: values[:MOST_OFFERED] for name, values in labels.groups.items()}
-    loss = labels.pool.scale.kind
-    return view.page("judged.html", session=orjson.loads(body), groups=groups, loss=loss)
-
-
-@router.get("/sessions/{session_id}/judged/{round_}")
-async def judgement(view: ReadsPage, session_id: SessionId, round_: int) -> Response:
-    """Show a round: its item, its judgements, and a form to correct them."""
-    body, _ = await get_session(view.context, session_id)
-    task = answer_of(await get_task(view.context, session_id))
-    return view.page(
-        "judgement.html",
-        task=task.model_dump(mode="json"),
-        policy=ITEMS,
-        session=orjson.loads(body),
-        round=round_,
-        scopes=sorted(view.caller.scopes),
-    )
+async def _claims(view: View, session_id: UUID, document: dict[str, Any]) -> dict[str, Any]:
+    """Return what the page of a table shows of its claims; nothing of other sessions."""
+    if document["table"] is None:
+        return {"grid": None, "orders": {}}
+    found = await table_claims(view.context, session_id)
+    return {"grid": claims_grid(found["data"]), "orders": ORDERS}

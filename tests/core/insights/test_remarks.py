@@ -17,6 +17,7 @@ from celeus.core.insights.remarks import (
     labels_remark,
     progress,
     provisional_remark,
+    share_done,
     tempered,
 )
 from celeus.core.interval import Interval
@@ -35,6 +36,7 @@ def status(**others: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     rounds = {"drawn": 70, "judged": 70, "in_interval": 70, "pending": 0, "waiting": 0}
     told: dict[str, Any] = {"state": "active", "stopped": False, "forecast": None, "budget": 200}
     told |= {"items": 200, "known": 0, "best": None, "table": None, "decisions": []}
+    told |= {"precision": 0.1, "stop_reason": None}
     return told | {"verdict": None, "rounds": rounds} | others
 
 
@@ -141,6 +143,25 @@ def test_progress_is_told_by_labels_time_and_plan(
     told: dict[str, Any], labels: int, said: str
 ) -> None:
     assert progress(status(**told), labels) == said
+
+
+@pytest.mark.parametrize(
+    ("told", "labels", "share"),
+    [
+        ({"forecast": {"round": 70, "labels_left": 30, "low": 20, "high": 50}}, 70, 0.7),
+        ({"forecast": {"round": 50, "labels_left": 50, "low": 40, "high": 70}}, 70, 0.7),
+        ({"stopped": True, "stop_reason": "target_reached"}, 70, 1.0),
+        ({"stopped": True, "state": "closed"}, 70, None),
+        ({}, 0, 0.0),
+        ({"precision": None}, 0, None),
+        ({}, 70, None),
+    ],
+    ids=["forecast", "judged since", "reached", "closed before", "new", "endless", "unknown"],
+)
+def test_progress_is_the_share_of_the_labels_likely_to_be_needed(
+    told: dict[str, Any], labels: int, share: float | None
+) -> None:
+    assert share_done(status(**told), labels) == share
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ async def test_every_claim_stands_in_the_report_with_its_bar(
     assert len(bars) == len(claims) == 2 * (1 + 3 + 2)
     for words in status["table"]["promises"].values():
         assert words in page.text
-    assert "faithful by topic" in page.text
+    assert "By topic" in page.text
     assert "known before the first draw" in page.text
     assert "faithfulness" in page.text
 

@@ -100,6 +100,7 @@ SESSION: JsonDict = {
         "holds": "412 of 413 labels are in the interval; 1 waits for an item drawn earlier that is"
         " not judged yet.",
         "labels": 413,
+        "share": 0.582,
         "in_interval": 412,
     },
     "owner": "ada",
@@ -692,6 +693,10 @@ class Words(BaseModel):
         " labels wait; null while that goes without saying."
     )
     labels: int = Field(description="Labels given, in the interval or not.")
+    share: float | None = Field(
+        description="Labels given as a share of these and those likely to follow; null where nobody"
+        " can tell how many follow."
+    )
     in_interval: int = Field(
         description="Labels in the interval: its rounds without those that nobody could judge.",
     )

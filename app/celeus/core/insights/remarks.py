@@ -156,6 +156,20 @@ def progress(status: Mapping[str, Any], labels: int) -> str:
     return f"{text}."
 
 
+def share_done(status: Mapping[str, Any], labels: int) -> float | None:
+    """The labels as a share of those likely to be needed; None where nobody can tell.
+
+    Pages, lists and report show this one figure, which `progress` has in words.
+    """
+    if status["stop_reason"] is not None:
+        return 1.0
+    left = _left(status)
+    if left is None:
+        begins = labels == 0 and status["precision"] is not None and not status["stopped"]
+        return 0.0 if begins else None
+    return labels / (labels + left["median"])
+
+
 def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> str | None:
     """Which of two policies is expected to take fewer labels of a pool, and why.
 
@@ -234,21 +248,33 @@ def _range(planned: Mapping[str, int]) -> str:
 
 
 def _more(status: Mapping[str, Any]) -> str:
-    forecast, rounds = status["forecast"], status["rounds"]
-    most = min(status["budget"], status["items"] - status["known"])
+    left = _left(status)
+    if left is None:
+        return f" of at most {count(_most(status))}"
+    if left["median"] == 0:
+        return ""
+    text = f", about {_range(left)} more"
+    pace = status["forecast"].get("seconds_per_label")
+    return text if pace is None else f"{text}, {duration(left['median'] * pace)} at the recent pace"
+
+
+def _most(status: Mapping[str, Any]) -> int:
+    """The most items that may be judged."""
+    return int(min(status["budget"], status["items"] - status["known"]))
+
+
+def _left(status: Mapping[str, Any]) -> dict[str, int] | None:
+    """The median of the labels left, with its 10 and 90 %; None without a forecast."""
+    forecast, judged = status["forecast"], status["rounds"]["judged"]
     if forecast is None:
-        return f" of at most {count(most)}"
+        return None
     # What was judged since is not left any more
-    since = rounds["judged"] - forecast["round"]
-    low, left, high = (
-        min(max(forecast[name] - since, 1), most - rounds["judged"])
+    since = judged - forecast["round"]
+    low, median, high = (
+        max(min(max(forecast[name] - since, 1), _most(status) - judged), 0)
         for name in ("low", "labels_left", "high")
     )
-    if left <= 0:
-        return ""
-    text = f", about {_range({'low': low, 'median': left, 'high': high})} more"
-    pace = forecast.get("seconds_per_label")
-    return text if pace is None else f"{text}, {duration(left * pace)} at the recent pace"
+    return {"low": low, "median": median, "high": high}
 
 
 def duration(seconds: float) -> str:

@@ -6,7 +6,13 @@ from functools import partial
 from typing import Any, Final
 
 from celeus.core.insights.forecast import forecast
-from celeus.core.insights.remarks import Measure, labels_remark, progress, provisional_remark
+from celeus.core.insights.remarks import (
+    Measure,
+    labels_remark,
+    progress,
+    provisional_remark,
+    share_done,
+)
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
 from celeus.core.plans.stopping import Decision, rounding
@@ -205,6 +211,7 @@ def _words(
         "progress": progress(document, labels),
         "holds": labels_remark(document, labels, inside),
         "labels": labels,
+        "share": share_done(document, labels),
         "in_interval": inside,
     }
     return {"sentence": text, "words": words}

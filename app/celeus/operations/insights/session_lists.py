@@ -49,16 +49,7 @@ _FIGURES: Final = {
             ELSE coalesce(score->>'estimate', estimate) END AS float8) END
         FROM jsonb_to_record(status)
             AS one(rounds jsonb, systems jsonb, score jsonb, estimate text))""",
-    # What `progressOf` in `format.js` shows: labels grow with the inverse square of the width
-    "progress": """
-        (SELECT CASE WHEN width <= precision THEN 1.0
-            WHEN precision > 0 THEN greatest(0.0, (begun ^ 2 / width ^ 2 - 1)
-                / (begun ^ 2 / precision ^ 2 - 1)) END
-        FROM jsonb_to_record(status)
-                AS one(width float8, precision float8, scale jsonb, estimate text),
-            LATERAL (SELECT CAST(scale->>'upper' AS float8)
-                - CAST(scale->>'lower' AS float8) AS begun) AS two
-        WHERE estimate IS NOT NULL)""",
+    "progress": "(CAST(status->'words'->>'share' AS float8))",
 }
 """Each changes with every label, and an index of it would be written with every label: all sessions
 that fit are read instead, each document once."""

@@ -7,6 +7,7 @@ from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.sentences import best_sentence
 from celeus.operations.insights.report import Account
 from celeus.operations.pools.record import PoolRecord
+from celeus.units import PERCENT
 from celeus.web.report.wording import Words
 
 MIDDLE: Final = 100.0
@@ -32,7 +33,9 @@ class BestWording(Words):
     def __init__(self, account: Account, pool: PoolRecord) -> None:
         super().__init__(account)
         self._scale, self._score = pool.scale, pool.score
-        self.figures = Figures(pool.scale, 0.0)
+        shift = PERCENT if self._score.unit == "share" else 0
+        self.unit = ", points" if shift else ""
+        self.figures = Figures(pool.scale, 0.0, shift)
 
     @property
     def quantity(self) -> str:

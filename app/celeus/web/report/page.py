@@ -29,6 +29,7 @@ from celeus.errors import LedgerBroken, SessionNotFound
 from celeus.operations.insights.report import Account, report
 from celeus.operations.pools.record import PoolRecord
 from celeus.shorten import printable
+from celeus.web.assets import FOLDER
 from celeus.web.pages import templates_of
 from celeus.web.rendering import REPORT_TEMPLATES, Templates
 from celeus.web.report.best_report import BestWording
@@ -162,7 +163,8 @@ def _parameters(values: Mapping[str, Any]) -> str:
 
 @cache
 def _style() -> str:
-    return (REPORT_TEMPLATES / "report.css").read_text(encoding="utf-8")
+    files = (REPORT_TEMPLATES / "report.css", FOLDER / "css" / "grid.css")
+    return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 @cache

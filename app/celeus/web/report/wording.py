@@ -13,6 +13,7 @@ from celeus.core.session.assumptions import stated
 from celeus.operations.insights.report import Account, Point
 from celeus.operations.pools.record import PoolRecord
 from celeus.units import PERCENT_SIGN
+from celeus.web.report.grid import WIDE
 
 _STATES = {
     "active": "open, labels are being collected",
@@ -150,6 +151,18 @@ class Wording(Words):
         if self.settled:
             return f"exactly {self.figures.nearest(low)}{self.sign}"
         return f"between {self.figures.below(low)} and {self.figures.above(high)}{self.sign}"
+
+    @property
+    def ends(self) -> str:
+        """The interval as a figure."""
+        low, high = self._now.lower, self._now.upper
+        between = " to " if low < 0.0 else " – "
+        return f"{self.figures.below(low)}{between}{self.figures.above(high)}{self.sign}"
+
+    @property
+    def wide(self) -> bool:
+        """True if the interval is so wide that its estimate says little."""
+        return self._now.width > WIDE * self._scale.width
 
     @property
     def settled(self) -> bool:

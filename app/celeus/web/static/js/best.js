@@ -22,7 +22,7 @@ function show(latest) {
   head(session, opened.pool, `best of ${session.best.systems.length} systems on the pool`);
   say("sides", placesOf(session));
   fill(byId("figures"), bestFigures(session));
-  fill(byId("ladder"), ladder(session));
+  fill(byId("ladder"), ladder(session, opened.score.unit === "share"));
   actions.show(session);
 }
 

@@ -14,6 +14,8 @@ const MINUTE = 60_000;
 const NOTHING_LEFT = 1e-9;
 const RESOLUTION_OF_A_NUMBER = 10 ** -2.7;
 const PERCENT = 2;
+/** Share of its scale; `WIDE` of the report says the same. */
+const WIDE = 0.25;
 
 /**
  * The word for a state, and the class of its badge.
@@ -99,6 +101,15 @@ export function thresholdsOf(session) {
 export function current(session) {
   const { estimate, lower, upper } = (session.systems ? null : session.score) ?? session;
   return { estimate, lower, upper };
+}
+
+/**
+ * Whether an interval is so wide that its estimate says little.
+ *
+ * @param {Pick<Session, "scale" | "width">} session
+ */
+export function isWide({ scale, width }) {
+  return width > WIDE * (scale.upper - scale.lower);
 }
 
 /**
@@ -240,52 +251,17 @@ export function percent(share) {
 }
 
 /**
- * The name of one of two systems by its letter; any other name as it is.
+ * The labels of those likely to be needed, in words, and the share of them from 0 to 1: null where
+ * nobody can tell.
  *
- * @param {Pick<AnySession, "systems">} session
- * @param {string} name
+ * @param {Pick<AnySession, "items" | "known" | "words">} session
  */
-export function systemName({ systems }, name) {
-  return name === "a" || name === "b" ? (systems?.[name] ?? name.toUpperCase()) : name;
-}
-
-/**
- * Which of two systems was preferred, in words.
- *
- * @param {Pick<AnySession, "systems">} session
- * @param {{ preference: string | null, grade: number | null }} said
- */
-export function preferred(session, { preference, grade }) {
-  if (preference === "both_bad") return "both bad";
-  if (preference === "tie" || preference === null) return "equally good";
-  const by = (grade ?? 1) > 1 ? ` by ${grade} grades` : "";
-  return `${systemName(session, preference)} preferred${by}`;
-}
-
-/**
- * What is said of a judgement that is not in the interval: in a closed session it never will be.
- *
- * @param {Pick<AnySession, "state">} session
- */
-export function outside(session) {
-  return session.state === "closed" ? "not in the interval" : "not in the interval yet";
-}
-
-/**
- * How far the width has come, from 0 to 1; null without a precision.
- *
- * Labels needed grow with the inverse square of the width, so that is what is shown.
- *
- * @param {Session} session
- */
-export function progressOf(session) {
-  if (session.precision === null) return null;
-  if (session.width <= session.precision) return 1;
-  const { lower, upper } = session.scale;
-  const [there, here, begun] = [session.precision, session.width, upper - lower].map(
-    (width) => width ** -2,
-  );
-  return Math.max(0, (here - begun) / (there - begun));
+export function progressOf({ items, known, words: { labels, share } }) {
+  if (share === 1) return { share, told: counted(labels, "label") };
+  const told = share
+    ? `${count(labels)} of about ${counted(Math.round(labels / share), "label")}`
+    : `${count(labels)} of ${counted(items - known, "item")} judged`;
+  return { share, told };
 }
 
 /**

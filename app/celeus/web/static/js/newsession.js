@@ -20,7 +20,7 @@ import {
 import { PoolFile } from "./newsession/file.js";
 import { intakeOf } from "./intake.js";
 import { Instructions } from "./newsession/judging.js";
-import { PACE, planned, Shown } from "./newsession/planner.js";
+import { PACES, planned, Shown } from "./newsession/planner.js";
 import {
   drawable,
   factsOf,
@@ -49,6 +49,8 @@ const STRATEGIES = {
   C: "C: how unlikely the target finds the surrogate model's answer",
 };
 const RUNS = 20;
+/** Seconds a label, of all judges together: whoever is faster is a program. */
+const PROGRAMS_BELOW = 1;
 const BOTH = ["sharp", "uniform"];
 const AFFECTS_PLAN = [
   "alpha",
@@ -72,6 +74,7 @@ const AFFECTS_PLAN = [
  *   view: Shown | null,
  *   reason: string | null,
  *   precise: boolean,
+ *   recent: Plan["pace"],
  * }}
  *
  * `view` is the plan that is shown, `shown` the settings that it is for; `reason` says why the
@@ -85,6 +88,7 @@ const state = {
   view: null,
   reason: null,
   precise: false,
+  recent: null,
 };
 const keyOf = keyring();
 
@@ -286,10 +290,9 @@ async function plan() {
       state.labels = showTable(found, drawable(pool, false));
     } else {
       if (!("precision" in body) && !state.precise) suggest(found);
-      paced(found.pace);
-      const items = drawable(pool, body.audit === true);
-      state.view = new Shown(found, { policy, items, compared: isCompared(pool) }, prefer);
-      state.view.tell(found.precision, pace());
+      state.recent = found.pace;
+      paced();
+      showPlan(found, policy);
     }
     state.shown = wanted;
     // Some may have been changed while it was made
@@ -327,24 +330,49 @@ function prefer(precision) {
 }
 
 /**
- * Begin with the project's own pace, and say whose it is.
+ * Show what a plan says of a policy.
  *
- * @param {Plan["pace"]} recent
+ * @param {Plan} found
+ * @param {string} policy
  */
-function paced(recent) {
+function showPlan(found, policy) {
+  const pool = /** @type {Pool} */ (state.pool);
+  const items = drawable(pool, byId("audit", HTMLInputElement).checked);
+  state.view = new Shown(found, { policy, items, compared: isCompared(pool) }, prefer, (other) => {
+    byId("policy", HTMLSelectElement).value = other;
+    showPlan(found, other);
+    state.shown = settings();
+    changed();
+  });
+  state.view.tell(found.precision, pace());
+}
+
+/** Begin with the project's own pace where it is that of who judges, and say whose it is. */
+function paced() {
+  const { recent } = state;
+  const judges = /** @type {keyof typeof PACES} */ (picked("judges"));
+  const other = judges === "people" ? "programs" : "people";
+  const whose =
+    recent === null || recent.seconds_per_label >= PROGRAMS_BELOW ? "people" : "programs";
+  const own = recent !== null && whose === judges ? recent.seconds_per_label : null;
+  const seconds = Number((own ?? PACES[judges]).toPrecision(2));
   const field = byId("pace", HTMLInputElement);
-  if (field.value === "")
-    field.value = String(Number((recent?.seconds_per_label ?? PACE).toPrecision(2)));
+  if (field.dataset.judges !== judges) field.value = String(seconds);
+  field.dataset.judges = judges;
+  const latest =
+    recent?.sessions === 1 ? "the latest session" : `the latest ${recent?.sessions} sessions`;
   byId("pace-help").textContent =
-    recent === null
-      ? `No recent session here tells how long a label takes: ${PACE} s is an assumption.`
-      : `${count(recent.seconds_per_label)} s is the pace of ${recent.sessions === 1 ? "the latest session" : `the latest ${recent.sessions} sessions`}, of all judges together.`;
+    own !== null
+      ? `${seconds} s is the pace of ${latest}, of all judges together.`
+      : recent === null
+        ? `No recent session here tells how long a label takes: ${seconds} s is an assumption.`
+        : `The pace of ${latest} is that of ${other}: ${seconds} s is an assumption.`;
 }
 
 /** Seconds that a label takes. */
 function pace() {
   const given = Number(text("pace").replace(",", "."));
-  return given > 0 && Number.isFinite(given) ? given : PACE;
+  return given > 0 && Number.isFinite(given) ? given : PACES.people;
 }
 
 /** Whether the plan that is shown is for the settings as they are, and tells of this precision. */
@@ -504,6 +532,8 @@ for (const event of ["dragover", "drop"]) {
   // A file that misses the place it was meant for must not replace the page
   window.addEventListener(event, (dragged) => dragged.preventDefault());
 }
+for (const judges of document.querySelectorAll("input[name=judges]"))
+  judges.addEventListener("change", paced);
 byId("other-pool").addEventListener("click", chooseAgain);
 byId("plan").addEventListener("click", plan);
 byId("form").addEventListener("submit", open);

@@ -1,10 +1,10 @@
 /* The page of a session that makes a table of claims: it follows them live. */
 
 import { api } from "./api.js";
-import { byId, el, fill, given, only } from "./dom.js";
+import { byId, el, fill, given } from "./dom.js";
 import { count, counted, percent, sure } from "./format.js";
 import { Actions } from "./session/actions.js";
-import { claimList, heatMap, tableFigures } from "./session/claims.js";
+import { tableFigures } from "./session/claims.js";
 import { head, keepLooking, live, lookAtWorkers } from "./session/frame.js";
 import { planTable } from "./session/plan.js";
 
@@ -19,9 +19,7 @@ const ACCOUNTS = {
 const opened = given("opened");
 /** @type {TableSession} */
 let session = given("session");
-/** @type {TableClaim[]} */
-let claims = [];
-let asked = -1;
+let shown = `${session.sequence} plan`;
 
 const actions = new Actions(session, given("scopes"), (changed) => {
   if (changed.sequence >= session.sequence) show(/** @type {TableSession} */ (changed));
@@ -47,55 +45,27 @@ function show(latest) {
 
 /* All of them may be hundreds: asked for a while after the stream said that something is new. */
 async function lookAtClaims() {
-  if (asked === session.sequence) return;
-  const { sequence } = session;
-  const found = await api("GET", `/v1/sessions/${session.id}/claims`, undefined, { retry: 0 });
-  claims = found.data;
-  asked = sequence;
-  showClaims();
-}
-
-function showClaims() {
-  const metric = only(document, "input[name=metric]:checked", HTMLInputElement).value;
-  const own = claims.filter((one) => one.metric === metric);
   const order = byId("order", HTMLSelectElement).value;
-  /** @type {NodeListOf<HTMLDetailsElement>} */
-  const unfolded = byId("claims").querySelectorAll("details[open]");
-  const columns = new Set([...unfolded].map((one) => one.dataset.column ?? ""));
-  fill(byId("claims"), claimList(own, order, columns));
-  const first = claims.filter((one) => one.added === null);
-  fill(byId("heat"), heatMap(first));
+  const wanted = `${session.sequence} ${order}`;
+  if (shown === wanted) return;
+  const path = `/sessions/${session.id}/claims?order=${order}`;
+  const answer = await api("GET", path, undefined, { retry: 0, raw: true });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  // Where somebody has come to by the keyboard stays
+  const links = () => [...byId("claims").querySelectorAll("a")];
+  const focused = links().findIndex((link) => link === document.activeElement);
+  byId("claims").replaceChildren(...page.body.childNodes);
+  links()[focused]?.focus({ preventScroll: true });
+  shown = wanted;
 }
 
-const metrics = session.table.metrics.map((one) => one.metric);
-fill(
-  byId("metrics"),
-  el("legend", { class: "visually-hidden" }, "The metric whose claims are shown"),
-  metrics.map((metric, at) =>
-    el(
-      "label",
-      {},
-      el("input", {
-        type: "radio",
-        name: "metric",
-        value: metric,
-        checked: at === 0,
-        on: { change: showClaims },
-      }),
-      el("span", {}, el("bdi", {}, metric)),
-    ),
-  ),
-);
-byId("metrics").hidden = metrics.length === 1;
-byId("heat-card").hidden = session.table.groups.length === 0;
-byId("order").addEventListener("change", showClaims);
-byId("csv").setAttribute("href", `/v1/sessions/${session.id}/claims?format=csv`);
+byId("order").addEventListener("change", lookAtClaims);
 const { account } = session.table;
 const { plan } = opened;
 fill(
   byId("plan"),
   planTable([
-    ["Metrics", metrics.join(", ")],
+    ["Metrics", session.table.metrics.map(({ metric }) => metric).join(", ")],
     ["Groups", session.table.groups.join(", ") || "none"],
     ["Claims", count(session.table.claims)],
     ["Pool", el("bdi", {}, opened.pool)],
@@ -113,7 +83,7 @@ fill(
 );
 show(session);
 const open = () => session.state !== "closed";
-keepLooking(lookAtClaims, () => open() || asked !== session.sequence);
+keepLooking(lookAtClaims, () => open() || !shown.startsWith(`${session.sequence} `));
 keepLooking(() => lookAtWorkers(session), open);
 live(
   session.id,

@@ -4,9 +4,8 @@ import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { repeat } from "../../vendor/lit-html/directives/repeat.js";
 import {
   ago,
-  count,
-  counted,
   current,
+  isWide,
   lowerEnd,
   nameOf,
   number,
@@ -135,9 +134,11 @@ function score(session, bar) {
   const { estimate, lower, upper } = current(own);
   const resolution = resolutionOf(own);
   return html`<p class="figures-line">
-      <strong>${number(estimate, resolution, shift)}${sign}</strong>
-      <span class="quiet-text"
-        >${lowerEnd(lower, resolution, shift)}${lower < 0 ? " to " : " – "}${upperEnd(upper, resolution, shift)}${sign}</span
+      <strong
+        >${lowerEnd(lower, resolution, shift)}${lower < 0 ? " to " : " – "}${upperEnd(upper, resolution, shift)}${sign}</strong
+      >
+      <span class=${isWide(own) ? "quiet-text" : nothing}
+        >about ${number(estimate, resolution, shift)}${sign}</span
       >
     </p>
     ${bar} ${name === null ? nothing : html`<bdi class="quiet-text">${name}</bdi>`}`;
@@ -145,17 +146,15 @@ function score(session, bar) {
 
 /** @param {AnySession} session */
 function progress(session) {
-  const all = session.items - session.known;
-  const judged = `${count(session.rounds.judged)} of ${counted(all, "item")}`;
-  const share = session.estimate === null ? null : progressOf(/** @type {Session} */ (session));
-  return html`<span>${judged} judged</span> ${
+  const { share, told } = progressOf(session);
+  return html`<span>${told}</span> ${
       share === null
         ? nothing
         : html`<progress
             class="bar"
             max="100"
             .value=${Math.round(100 * share)}
-            aria-label="Progress of ${nameOf(session)} towards its precision"
+            aria-label="Labels of ${nameOf(session)}, of those likely to be needed"
           ></progress>`
     }`;
 }
@@ -184,7 +183,7 @@ function tags(session, { editing, manages, edit, file, tagged }) {
       ? html`<button
           type="button"
           class="button quiet small edit"
-          aria-label="Edit the tags of ${nameOf(session)}"
+          aria-label="${own.length > 0 ? "Edit the tags of" : "Add a tag to"} ${nameOf(session)}"
           @click=${() => edit(session.id)}
         >
           ${own.length > 0 ? "Edit" : "Add a tag"}

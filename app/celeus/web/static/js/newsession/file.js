@@ -379,7 +379,7 @@ export class PoolFile {
       found.skipped === 0
         ? "every row is a valid item"
         : `${counted(found.items, "row")} are valid items, ${count(found.skipped)} are not`;
-    this.mapping.show(found);
+    this.mapping.show(found, rows);
     this.questions.settle();
     this.looks.show(found);
     const asItems = found.mapping_source === "items";

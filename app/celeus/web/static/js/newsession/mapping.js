@@ -33,6 +33,7 @@ export class Mapping {
     this.said = false;
     this.shown = "";
     byId("columns").hidden = true;
+    byId("columns", HTMLDetailsElement).open = false;
   }
 
   /**
@@ -77,16 +78,24 @@ export class Mapping {
     const names = columns.map((column) => column.name);
     byId("columns").hidden = false;
     this.roles = Object.fromEntries(columns.map((column) => [column.name, column.role]));
+    byId("columns-line").textContent = "What its columns mean";
+    byId("columns", HTMLDetailsElement).open = true;
     byId("columns-told").textContent = `${readWords(format, readAs, names.length)}.`;
     this.draw(columns, {});
   }
 
-  /** @param {PoolFileAnswer} found */
-  show(found) {
+  /**
+   * @param {PoolFileAnswer} found
+   * @param {string} rows how many there are, in words
+   */
+  show(found, rows) {
     const names = Object.keys(found.mapping);
     byId("columns").hidden = names.length === 0;
     if (names.length === 0) return;
     this.roles = { ...found.mapping };
+    const used = Object.values(this.roles).filter((role) => role !== "hidden");
+    const roles = [...new Set(used)].map((role) => (ROLES[role] ?? role).toLowerCase());
+    byId("columns-line").textContent = `${rows}: ${roles.join(", ")}.`;
     const words = readWords(found.format, found.read_as, names.length);
     byId("columns-told").textContent =
       `${words}. ${this.said ? SOURCES.given : SOURCES[found.mapping_source]}`;

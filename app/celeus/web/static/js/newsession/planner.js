@@ -13,6 +13,9 @@ const MOST_MINUTES = 90;
 const RETRIES = 2;
 /** A service may be set to simulate for ten minutes. */
 const PLANNED_MS = 630_000;
+/** Share by which labels of two policies may differ and count as equally many. */
+const ALIKE = 0.1;
+const CHEAP = ["sharp", "uniform"];
 /** @typedef {"right" | "useless"} Scenario */
 
 /** @type {Scenario[]} */
@@ -35,8 +38,9 @@ export function planned(poolId, body, signal) {
   });
 }
 
-/** Seconds that a label takes where nobody knows. */
-export const PACE = 30;
+/** Seconds that a label takes where nobody knows, by who judges. */
+export const PACES = { people: 30, programs: 1 };
+const PACE = PACES.people;
 
 /**
  * What a plan is shown for: the policy that is chosen, and how many `items` may be drawn.
@@ -62,13 +66,15 @@ export class Shown {
   #drawn = false;
 
   /**
-   * Show a plan; `choose` is told of a precision that is chosen on its curve.
+   * Show a plan; `choose` is told of a precision that is chosen on its curve, `use` of a policy that
+   * is cheaper than the chosen one.
    *
    * @param {Plan} plan
    * @param {Wanted} wanted
    * @param {(precision: number) => void} choose
+   * @param {(policy: string) => void} use
    */
-  constructor(plan, wanted, choose) {
+  constructor(plan, wanted, choose, use) {
     const chosen = plan.policies.find((one) => one.policy === wanted.policy);
     if (chosen === undefined) throw new Error(`the plan has no policy ${wanted.policy}`);
     this.#plan = plan;
@@ -93,6 +99,15 @@ export class Shown {
       this.#curve === null ? null : key(this.#lines),
       this.#table,
       plan.notes.map((one) => el("p", {}, one)),
+      this.#open
+        .filter((other) => isCheaper(other, chosen))
+        .map(({ policy }) =>
+          el(
+            "button",
+            { type: "button", class: "button small", on: { click: () => use(policy) } },
+            `Use ${policy}`,
+          ),
+        )[0],
       el("p", {}, smallest(chosen, plan, wanted.compared)),
       open.length === 0
         ? null
@@ -183,6 +198,18 @@ export class Shown {
       el("td", { class: "number" }, duration(median * this.#seconds)),
     ];
   }
+}
+
+/**
+ * Whether a policy is likely to take so many fewer labels that the plan says so.
+ *
+ * @param {OpenPlan} other
+ * @param {PolicyPlan} chosen
+ */
+function isCheaper({ expected: found, policy }, chosen) {
+  if (chosen.refused !== null || chosen.expected === null || found === null) return false;
+  const fewer = found.labels.median < (1 - ALIKE) * chosen.expected.labels.median;
+  return CHEAP.includes(policy) && found.reached > 0 && fewer;
 }
 
 /**

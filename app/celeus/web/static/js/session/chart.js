@@ -157,6 +157,11 @@ export class IntervalChart {
       this.#element,
     );
     plot.root.setAttribute("role", "img");
+    plot.over.addEventListener("click", () => {
+      const { idx } = plot.cursor;
+      const round = idx === null || idx === undefined ? 0 : this.#course.rounds[idx];
+      if (round > 0) location.assign(roundPath(this.#session, round));
+    });
     return plot;
   }
 
@@ -443,7 +448,11 @@ export function chartTable(track, session) {
     return el(
       "tr",
       {},
-      el("th", { scope: "row", class: "number" }, count(track.rounds[index])),
+      el(
+        "th",
+        { scope: "row", class: "number" },
+        el("a", { href: roundPath(session, track.rounds[index]) }, count(track.rounds[index])),
+      ),
       values.map((value) => el("td", { class: "number" }, value)),
     );
   });
@@ -473,6 +482,16 @@ export function chartTable(track, session) {
     ),
     el("tbody", {}, rows),
   );
+}
+
+/**
+ * The page of the item whose label brought the interval to where it was after a round.
+ *
+ * @param {Session} session
+ * @param {number} round
+ */
+function roundPath({ id }, round) {
+  return `/sessions/${id}/judged/${round}`;
 }
 
 function colours() {

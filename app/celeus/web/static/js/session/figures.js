@@ -5,9 +5,9 @@ import {
   count,
   counted,
   current,
+  isWide,
   lowerEnd,
   number,
-  percent,
   progressOf,
   resolutionOf,
   sure,
@@ -45,10 +45,12 @@ export function figures(session, { contrast, plan }) {
     contrast === null
       ? `${plan.weights ? "weighted " : ""}${name ?? "mean loss"}; ${better} is better`
       : `${contrast.a} less ${contrast.b}: above 0 the latter is better`;
-  return [
+  const estimated =
     session.rounds.in_interval === 0
-      ? figure("Estimate", "–", without(session), true)
-      : figure("Estimate", measured(number(estimate, resolution, shift), sign), of, true),
+      ? figure("Estimate", "–", without(session))
+      : figure("Estimate", measured(number(estimate, resolution, shift), sign), of);
+  estimated.classList.toggle("wide", isWide(session));
+  return [
     figure(
       "Interval",
       measured(
@@ -60,6 +62,7 @@ export function figures(session, { contrast, plan }) {
       `width ${number(session.width, resolution, shift)}${shift ? " points" : ""}; ${sure(session.alpha)} confidence, at all times at once`,
       true,
     ),
+    estimated,
     precision(session),
     figure(
       "Judged",
@@ -100,30 +103,20 @@ function figure(name, value, note, wide = false) {
 
 /** @param {Session} session */
 function precision(session) {
-  const progress = progressOf(session);
-  if (progress === null) return figure("Precision", "–", "none set");
-  const reached = progress === 1;
-  return el(
-    "div",
-    {},
-    el("dt", {}, "Precision"),
-    el(
-      "dd",
-      { class: "figure" },
-      measured(widthOf(session.precision ?? 0, telling(session).shift)),
-    ),
-    el(
-      "dd",
-      { class: "note" },
-      el("progress", {
-        class: "bar",
-        max: 100,
-        value: Math.round(100 * progress),
-        "aria-label": "Progress towards the precision",
-      }),
-      reached ? "reached" : `${percent(progress)} of the way`,
-    ),
-  );
+  const { precision: wanted, width } = session;
+  if (wanted === null) return figure("Precision", "–", "none set");
+  const { share, told } = progressOf(session);
+  const bar =
+    share === null
+      ? null
+      : el("progress", {
+          class: "bar",
+          max: 100,
+          value: Math.round(100 * share),
+          "aria-label": "Labels of those likely to be needed",
+        });
+  const value = measured(widthOf(wanted, telling(session).shift));
+  return figure("Precision", value, [bar, width <= wanted ? "reached" : told]);
 }
 
 /** @param {Session} session */

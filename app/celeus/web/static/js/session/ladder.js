@@ -17,13 +17,14 @@ export function placesOf({ best: { places } }) {
 }
 
 /**
- * The systems from the leader down, those that are out last.
+ * The systems from the leader down, those that are out last; `points` where they differ by these.
  *
  * @param {BestSession} session
+ * @param {boolean} points
  */
-export function ladder(session) {
+export function ladder(session, points) {
   const ranked = session.best.systems.toSorted((one, other) => rank(one) - rank(other));
-  return ranked.map((one) => rung(one, session));
+  return ranked.map((one) => rung(one, session, points));
 }
 
 /** @param {RankedSystem} system */
@@ -35,8 +36,9 @@ function rank({ state, round, estimate }) {
 /**
  * @param {RankedSystem} system
  * @param {BestSession} session
+ * @param {boolean} points
  */
-function rung(system, session) {
+function rung(system, session, points) {
   const [word, kind] = {
     leading: [session.best.winner === null ? "leads so far" : "none is better", "reached"],
     in: ["still in", "active"],
@@ -52,25 +54,31 @@ function rung(system, session) {
       el("span", { class: `badge ${kind}` }, word),
     ),
     bar(system, session),
-    el("p", { class: "quiet-text" }, behind(system, session)),
+    el("p", { class: "quiet-text" }, behind(system, session, points)),
   );
 }
 
 /**
- * How far a system is behind, in words.
+ * How far a system is behind, in words: what is certain first.
  *
  * @param {RankedSystem} system
  * @param {BestSession} session
+ * @param {boolean} points
  */
-function behind({ state, estimate, lower, upper }, session) {
+function behind({ state, estimate, lower, upper }, session, points) {
   if (state === "leading") return "The others are measured against it.";
   const width = RESOLUTION * widthOf(session);
+  const shift = points ? 2 : 0;
+  const unit = points ? " points" : "";
   const about =
     estimate === null
-      ? "No label has told it from the leader"
-      : `Behind by about ${number(estimate, width)}`;
-  if (lower === null || upper === null) return `${about}.`;
-  return `${about}; for certain between ${lowerEnd(lower, width)} and ${upperEnd(upper, width)}.`;
+      ? "no label has told it from the leader"
+      : `by about ${number(estimate, width, shift)}${unit}`;
+  const certain =
+    lower === null || upper === null
+      ? ""
+      : `${lowerEnd(lower, width, shift)} to ${upperEnd(upper, width, shift)}${unit} for certain, `;
+  return `Behind: ${certain}${about}.`;
 }
 
 /**

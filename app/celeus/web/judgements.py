@@ -1,0 +1,201 @@
+"""Judgements in the words of their judges, and the form that corrects one in the same words."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.score import Score
+from celeus.core.pools.systems import SIDES, TIES, Systems
+from celeus.operations.sessions.labelling.task import Task
+
+EXCERPT = 160
+"""Longest excerpt of an item, in characters."""
+MOST_CHOICES = 50
+RIGHT_OR_WRONG = ("Correct", "Wrong")
+_GENERAL = re.compile(
+    "accura|correct|error|match|pass|quality|right|score|success|wrong", re.IGNORECASE
+)
+"""Scores whose names say no more than that something is right."""
+_NOUN = re.compile("(cy|[ae]nce|ion|ity|ment|harm|bias)$", re.IGNORECASE)
+"""Nouns: there is "no" toxicity, where what is no noun is "not" faithful."""
+_TIES = dict(zip(TIES, ("Equally good", "Both are bad"), strict=True))
+_TOLD = ("question", "prompt", "text", "messages", "answer", "content")
+"""Members of a payload that tell items apart, in the order of an excerpt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An answer that can be chosen: its words, and the members of the request that gives it."""
+
+    words: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number that can be typed; ``turned`` less it is the loss where a high score is good."""
+
+    name: str
+    label: str
+    help: str
+    turned: float | None = None
+
+
+class JudgeWords:
+    """The words of a session's judges, as its labelling page has them."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        systems = task.systems
+        self._two = systems if isinstance(systems, Systems) else None
+        self._names = {} if self._two is None else {"a": self._two.a, "b": self._two.b}
+
+    def of(self, label: Mapping[str, Any], payload: object = None) -> str:
+        """Return what was judged."""
+        if label["unjudgeable"] is not None:
+            return f"Cannot be judged: {label['unjudgeable']}"
+        if label["preference"] is not None:
+            return self._preferred(label["preference"], label["grade"])
+        if label["label"] is not None:
+            return dict(enumerate(_classes(payload))).get(label["label"], f"Class {label['label']}")
+        losses = label["losses"] or {}
+        if losses:
+            return ", ".join(
+                f"{self._names.get(name, name)}: {self._part(name, loss)}"
+                for name, loss in losses.items()
+            )
+        return "" if label["loss"] is None else self._loss(label["loss"])
+
+    def choices(self, payload: object) -> list[Choice]:
+        """Return the answers to choose from; none where a number is typed."""
+        return [Choice(words, json.dumps(said)) for words, said in self._choices(payload)]
+
+    @property
+    def numbers(self) -> list[Number]:
+        """The numbers to type where there is nothing to choose from."""
+        task = self._task
+        if task.takes_labels:
+            most = "" if task.classes is None else f", from 0 to {task.classes - 1}"
+            return [Number("label", "True class", f"Its number{most}.")]
+        if self._two is not None:
+            loss = self._two.loss
+            range_ = f"From {loss.lower:g} (best) to {loss.upper:g} (worst)."
+            return [Number(side, f"Loss of {self._names[side]}", range_) for side in SIDES]
+        scale, score = task.scale, task.score
+        ends = ("A is better", "B is better") if scale.kind == "difference" else ("best", "worst")
+        turned = None
+        if score is not None and score.better == "higher":
+            ends, turned = ends[::-1], scale.lower + scale.upper
+        range_ = f"From {scale.lower:g} ({ends[0]}) to {scale.upper:g} ({ends[1]})."
+        return [Number("loss", "Loss" if score is None else score.name, range_, turned)]
+
+    def _choices(self, payload: object) -> Iterator[tuple[str, dict[str, Any]]]:
+        task = self._task
+        if task.takes_labels:
+            names = _classes(payload) or [f"Class {at}" for at in range(task.classes or 0)]
+            if len(names) <= MOST_CHOICES:
+                yield from ((name, {"label": at}) for at, name in enumerate(names))
+        elif self._two is not None:
+            yield from self._compared(self._two)
+        elif task.levels and task.score is not None:
+            for level in sorted(task.levels, key=lambda level: level.grade):
+                yield f"{level.grade:g} {level.name}", {"loss": level.loss(task.scale, task.score)}
+        elif task.scale.kind == "zero_one":
+            yield from ((word, {"loss": loss}) for loss, word in enumerate(verdicts(task.score)))
+
+    def _compared(self, systems: Systems) -> Iterator[tuple[str, dict[str, Any]]]:
+        if systems.loss.kind == "preference":
+            grades = range(int(systems.loss.upper), 0, -1)
+            for side, ordered in (("a", grades), ("b", reversed(grades))):
+                for grade in ordered:
+                    yield self._preferred(side, grade), {"preference": side, "grade": grade}
+                if side == "a":
+                    yield from ((words, {"preference": tie}) for tie, words in _TIES.items())
+        elif systems.loss.kind == "zero_one":
+            for a, b in ((0, 1), (0, 0), (1, 1), (1, 0)):
+                words = f"{systems.a}: {RIGHT_OR_WRONG[a]}, {systems.b}: {RIGHT_OR_WRONG[b]}"
+                yield words, {"losses": {"a": a, "b": b}}
+
+    def _preferred(self, preference: str, grade: int | None) -> str:
+        if preference in _TIES:
+            return _TIES[preference]
+        by = f" by {grade}" if grade is not None and grade > 1 else ""
+        return f"{self._names.get(preference, preference.upper())} is better{by}"
+
+    def _part(self, name: str, loss: float | None) -> str:
+        """Return the loss of a metric or of a system in words."""
+        if loss is None:
+            return "cannot tell"
+        for metric in self._task.metrics:
+            if metric.name == name:
+                words = ("good", "bad") if metric.score is None else verdicts(metric.score)
+                return _value(loss, metric.scale, metric.score, words)
+        if self._two is None:
+            return _value(loss, self._task.scale, None, RIGHT_OR_WRONG)
+        return RIGHT_OR_WRONG[int(loss)] if self._two.loss.kind == "zero_one" else _figure(loss)
+
+    def _loss(self, loss: float) -> str:
+        scale, score = self._task.scale, self._task.score
+        if score is not None:
+            for level in self._task.levels:
+                if level.loss(scale, score) == loss:
+                    return f"{level.grade:g} {level.name}"
+        words = _value(loss, scale, score, verdicts(score))
+        if scale.kind == "zero_one":
+            return words
+        return f"{'loss' if score is None else score.name} {words}"
+
+
+def verdicts(score: Score | None) -> tuple[str, str]:
+    """Return the words of a loss of 0 and of 1, as `scales.js` has them beside an item."""
+    if score is None or _GENERAL.search(score.name):
+        return RIGHT_OR_WRONG
+    word = re.sub(r" rate$|ness$", "", score.name.replace("_", " "), flags=re.IGNORECASE)
+    negated = f"{'no' if _NOUN.search(word) else 'not'} {word}"
+    return (word, negated) if score.better == "higher" else (negated, word)
+
+
+def excerpt(item: Mapping[str, Any]) -> str:
+    """Return the beginning of what tells an item from others."""
+    found = [*_texts(item["payload"])]
+    if not found:
+        found = [f"{name}: {side['answer']}" for name, side in item["sides"].items()]
+    text = " ".join(" · ".join(found[:2]).split())
+    return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…"
+
+
+def _texts(payload: object) -> Iterator[str]:
+    if isinstance(payload, str):
+        yield payload
+    elif isinstance(payload, list):
+        # Of a chat what is judged: its last message
+        yield from _texts(payload[-1] if payload else None)
+    elif isinstance(payload, Mapping):
+        named = [payload[name] for name in _TOLD if payload.get(name)]
+        for inner in named or payload.values():
+            yield from _texts(inner)
+
+
+def _classes(payload: object) -> Sequence[str]:
+    """Return the classes' own names that an item brings."""
+    shown = payload if isinstance(payload, Mapping) else {}
+    choices = shown.get("choices")
+    if isinstance(choices, list):
+        return [
+            str(choice.get("text", choice)) if isinstance(choice, Mapping) else str(choice)
+            for choice in choices
+        ]
+    return ["Left", "Right", "Tie"] if isinstance(shown.get("pair"), list) else []
+
+
+def _value(loss: float, scale: LossScale, score: Score | None, words: tuple[str, str]) -> str:
+    if scale.kind == "zero_one" and loss in {0, 1}:
+        return words[int(loss)]
+    return _figure(loss if score is None else score.at(loss, scale.interval))
+
+
+def _figure(value: float) -> str:
+    return f"{value:.6g}".replace("-", "\N{MINUS SIGN}")

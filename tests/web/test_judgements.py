@@ -1,0 +1,133 @@
+"""Judgements in the words of their judges, and the answers that a correction chooses among."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from celeus.core.pools.losses import LossScale
+from celeus.core.pools.metrics import Metric
+from celeus.core.pools.named_levels import Level
+from celeus.core.pools.score import Score
+from celeus.core.pools.systems import Systems
+from celeus.operations.sessions.labelling.task import Task
+from celeus.web.judgements import EXCERPT, JudgeWords, excerpt
+
+RIGHT = LossScale("zero_one", 0.0, 1.0)
+GRADES = LossScale("bounded", 0.0, 3.0)
+QUALITY = Score("quality", "higher", "number")
+LEVELS = (Level("wrong", 0.0), Level("perfect", 3.0))
+PREFERENCE = Systems.of(("older", "newer"), ("preference", None, 2.0))
+BOTH = Systems.of(("older", "newer"), ("zero_one", None, None))
+
+
+def words(scale: LossScale, **members: Any) -> JudgeWords:  # noqa: ANN401 -- members of a task
+    shared: dict[str, Any] = {
+        "session_id": UUID(int=1),
+        "state": "active",
+        "name": "Exam",
+        "takes_labels": False,
+        "classes": None,
+        "systems": None,
+        "metrics": (),
+        "stands": False,
+        "lease_seconds": 300,
+        "labeller": "ada",
+        "labels": 0,
+    }
+    return JudgeWords(Task(scale=scale, **(shared | members)))
+
+
+def label(**members: object) -> dict[str, Any]:
+    empty = dict.fromkeys(("loss", "losses", "label", "preference", "grade", "unjudgeable"))
+    return empty | members
+
+
+@pytest.mark.parametrize(
+    ("form", "judged", "said"),
+    [
+        (words(RIGHT), {"loss": 0.0}, "Correct"),
+        (words(RIGHT, score=Score("accuracy", "higher", "share")), {"loss": 1.0}, "Wrong"),
+        (words(RIGHT, score=Score("faithful", "higher", "share")), {"loss": 1.0}, "not faithful"),
+        (words(RIGHT, score=Score("toxicity", "lower", "share")), {"loss": 0.0}, "no toxicity"),
+        (words(GRADES, score=QUALITY, levels=LEVELS), {"loss": 0.0}, "3 perfect"),
+        (words(GRADES, score=QUALITY), {"loss": 0.5}, "quality 2.5"),
+        (words(GRADES), {"loss": 0.5}, "loss 0.5"),
+        (words(RIGHT), {"unjudgeable": "cut off"}, "Cannot be judged: cut off"),
+        (words(RIGHT, takes_labels=True, classes=3), {"loss": 1.0, "label": 2}, "Class 2"),
+        (
+            words(PREFERENCE.scale, systems=PREFERENCE),
+            {"loss": 2.0, "preference": "b", "grade": 2},
+            "newer is better by 2",
+        ),
+        (
+            words(PREFERENCE.scale, systems=PREFERENCE),
+            {"loss": 0.0, "preference": "both_bad"},
+            "Both are bad",
+        ),
+        (
+            words(BOTH.scale, systems=BOTH),
+            {"loss": -1.0, "losses": {"a": 0.0, "b": 1.0}},
+            "older: Correct, newer: Wrong",
+        ),
+        (
+            words(RIGHT, metrics=(Metric("harm", RIGHT), Metric("tone", GRADES, QUALITY))),
+            {"losses": {"harm": 1.0, "tone": None}},
+            "harm: bad, tone: cannot tell",
+        ),
+    ],
+)
+def test_a_judgement_is_told_in_the_words_of_its_judge(
+    form: JudgeWords, judged: dict[str, Any], said: str
+) -> None:
+    assert form.of(label(**judged)) == said
+
+
+@pytest.mark.parametrize(
+    ("form", "count"),
+    [
+        (words(RIGHT), 2),
+        (words(GRADES, score=QUALITY, levels=LEVELS), 2),
+        (words(PREFERENCE.scale, systems=PREFERENCE), 6),
+        (words(BOTH.scale, systems=BOTH), 4),
+        (words(RIGHT, takes_labels=True, classes=3), 3),
+        (words(GRADES), 0),
+    ],
+)
+def test_a_correction_chooses_among_the_same_words(form: JudgeWords, count: int) -> None:
+    choices = form.choices(None)
+    assert len({choice.words for choice in choices}) == count
+    for choice in choices:
+        said = json.loads(choice.said)
+        assert form.of(label(**{"loss": 0.0} | said)) == choice.words
+    assert bool(choices) or [number.name for number in form.numbers] == ["loss"]
+
+
+def test_classes_have_the_names_that_their_item_brings() -> None:
+    form = words(RIGHT, takes_labels=True, classes=2)
+    payload = {"question": "Where?", "choices": ["Graz", {"text": "Linz"}]}
+    assert form.of(label(loss=1.0, label=1), payload) == "Linz"
+    assert [choice.words for choice in form.choices(payload)] == ["Graz", "Linz"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "sides", "said"),
+    [
+        ("  plain \n text ", {}, "plain text"),
+        ({"answer": "Vienna", "question": "Where?", "id": 7}, {}, "Where? · Vienna"),
+        (
+            {"messages": [{"role": "user", "content": "Hi"}, {"role": "x", "content": "No"}]},
+            {},
+            "No",
+        ),
+        ({"notes": {"deep": "Text"}}, {}, "Text"),
+        (None, {"a": {"answer": "yes"}, "b": {"answer": "no"}}, "a: yes · b: no"),
+        (None, {}, ""),
+    ],
+)
+def test_an_excerpt_is_what_tells_an_item_from_others(
+    payload: object, sides: dict[str, Any], said: str
+) -> None:
+    assert excerpt({"payload": payload, "sides": sides}) == said
+    assert len(excerpt({"payload": "x" * 1_000, "sides": {}})) == EXCERPT
