@@ -683,10 +683,38 @@ def test_an_answer_that_no_column_takes_is_refused(answers: dict[str, Any]) -> N
     assert "`mapping`" in str(refused.value.rule)
 
 
-def test_a_guess_of_the_loss_is_never_better_the_higher_it_is() -> None:
-    mapping = MAPPING | {"x": "surrogate"}
+VERDICTS = [
+    row | {"hallucinated": verdict}
+    for row, verdict in zip(scored(0.25, 0.5), ("yes", "no"), strict=True)
+]
+
+
+@pytest.mark.parametrize(("role", "way"), [("score", "higher"), ("surrogate", "lower")])
+def test_a_direction_without_a_column_is_of_the_guess_and_not_of_verdicts(
+    role: str, way: str
+) -> None:
+    mapping = MAPPING | {"x": role, "hallucinated": "known"}
+    found = questions(VERDICTS, mapping=mapping, better=[way])
+    assert found == {"better": ["hallucinated=higher", "hallucinated=lower"]}
+    better = [way, "hallucinated=lower"]
+    rows = items(read(VERDICTS, mapping=mapping, better=better))
+    guesses = [0.75, 0.5] if way == "higher" else [0.25, 0.5]
+    assert [row["surrogate"] for row in rows] == pytest.approx(guesses)
+    assert [row["known"]["loss"] for row in rows] == [1.0, 0.0]
+
+
+def test_a_direction_that_is_said_of_the_guess_holds_before_that_of_its_name() -> None:
+    rows = [row | {"correct": row["x"]} for row in VERDICTS]
+    mapping = {"q": "question", "correct": "score", "hallucinated": "known"}
+    table = read(rows, mapping=mapping, better=["lower", "hallucinated=lower"])
+    assert [row["surrogate"] for row in items(table)] == pytest.approx([0.25, 0.5])
+
+
+@pytest.mark.parametrize("more", [{}, {"hallucinated": "known"}])
+def test_a_guess_of_the_loss_is_never_better_the_higher_it_is(more: dict[str, str]) -> None:
+    mapping = MAPPING | {"x": "surrogate"} | more
     with pytest.raises(InvalidValue, match="guess of the loss"):
-        read(scored(0.25, 0.5), mapping=mapping, better=["higher"])
+        read(VERDICTS, mapping=mapping, better=["higher"])
 
 
 def test_an_id_that_all_rows_share_is_asked() -> None:
