@@ -17,6 +17,7 @@ from celeus.intake.formats.registry import read as read_logs
 from celeus.intake.formats.registry import sources
 from celeus.intake.formats.tables import read
 from celeus.intake.joining import compare, join, ndjson
+from celeus.intake.reducers import EACH
 from celeus.intake.rows import Columns, Options, Row
 from celeus.intake.sources.files import Source
 from celeus.intake.table.answers import options_of
@@ -167,6 +168,35 @@ def test_without_ids_rows_are_told_apart_by_their_question() -> None:
     assert len({row.id for row in found}) == len(TABLE)
     said = refusal(of, [{"score": 1, "said": "y"}], loss)
     assert "say how the items of the table are told apart: --id COLUMN" in said
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        ("trace_id", ("request", "response", "exact/value")),
+        ("context.span_id", ("attributes.input.value", "attributes.output.value", "score")),
+    ],
+)
+def test_no_id_of_a_call_joins_the_answers_of_two_runs(
+    tmp_path: Path, call: str, names: tuple[str, ...]
+) -> None:
+    paths = [tmp_path / f"{model}.jsonl" for model in "ab"]
+    for path in paths:
+        made = [
+            dict(zip((call, *names), (f"{path.stem}{at}", f"{at}?", "x", at % 2), strict=True))
+            for at in range(4)
+        ]
+        path.write_text("".join(json.dumps(row | {"label": "x"}) + "\n" for row in made))
+    options = Options(higher=True, columns=Columns({names[-1]: "score"}))
+    joined = join(rows("table", *paths, options=options), "a")
+    assert (len(joined.items), joined.partial) == (4, 0)
+    # People who check outputs find them by it, and so does who names it
+    for given in (
+        replace(options, reducer=EACH),
+        replace(options, columns=Columns({names[-1]: "score", call: "id"})),
+    ):
+        found = rows("table", *paths, options=given)
+        assert {row.id for row in found} == {f"{name}{at}" for name in "ab" for at in range(4)}
 
 
 def test_another_question_under_one_id_is_refused_by_item() -> None:

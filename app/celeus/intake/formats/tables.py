@@ -10,6 +10,7 @@ from typing import Any
 from celeus.intake.formats import exports
 from celeus.intake.formats.export_rows import each
 from celeus.intake.formats.inspect_logs import GRADES
+from celeus.intake.reducers import EACH
 from celeus.intake.rows import Log, Options, Row, digest_of, refused
 from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
@@ -56,10 +57,17 @@ def _told(sheet: Sheet, outputs: "_Outputs") -> tuple[str, ...]:
 
 
 def _of_one_model(sheet: Sheet, options: Options) -> tuple[Sheet, Options]:
-    """The sheet as one of outputs: of pairs the second ones, grades of Inspect as numbers."""
+    """The sheet as one of outputs: of pairs the second ones, grades of Inspect as numbers.
+
+    The id of a call tells an output, and joins none of other runs to it.
+    """
     known, columns = sheet.known, {column.name: column for column in columns_of(sheet)}
     if known is None:
         return _graded(sheet, options) if columns.keys() >= INSPECT else (sheet, options)
+    if options.reducer != EACH:
+        roles = {name: role for name, role in known.roles.items() if name not in known.calls}
+        known = replace(known, roles=roles)
+        sheet = replace(sheet, known=known)
     if not {*SIDES}.isdisjoint(known.roles.values()):
         second = dict(zip(SIDES, (HIDDEN, "answer"), strict=True))
         roles = {name: second.get(role, role) for name, role in known.roles.items()}
