@@ -199,6 +199,17 @@ def test_no_id_of_a_call_joins_the_answers_of_two_runs(
         assert {row.id for row in found} == {f"{name}{at}" for name in "ab" for at in range(4)}
 
 
+@pytest.mark.parametrize("name", ["confidence", "p_correct", "error_probability"])
+def test_how_sure_a_model_was_is_no_score_unless_it_is_said_to_be(name: str) -> None:
+    table = [{"id": at, name: 0.25 * at} for at in range(3)]
+    options = Options(higher=name == "confidence" or None)
+    assert f"the table has {name}, a guess" in refusal(read_as, table, options)
+    as_guess = read_as(table, replace(options, reducer=EACH))
+    role = "surrogate" if name == "error_probability" else "score"
+    named = replace(options, columns=Columns({name: role}))
+    assert [row.loss for row in read_as(table, named)] == [row.loss for row in as_guess]
+
+
 def test_another_question_under_one_id_is_refused_by_item() -> None:
     table = [
         {"id": "q1", "loss": 0, "m": "a", "text": "Why?"},

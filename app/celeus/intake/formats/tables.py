@@ -18,7 +18,7 @@ from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.columns import columns_of, is_missing, shown
 from celeus.intake.table.items import OF_ITEM, Taken
-from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
+from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind, is_foreseen
 
 INSPECT = frozenset({"sample_id", "eval_id"})
 """Columns of the table that Inspect makes of the samples of its logs."""
@@ -118,6 +118,7 @@ class _Outputs:
         name, roles = self.source.name, Counter(column.role for column in self.table.columns)
         if roles.keys().isdisjoint(GUESSES):
             raise refused(f"say which column of {name} is the score: --score COLUMN", "score")
+        self._check_seen()
         if roles.keys().isdisjoint({"id", *OF_ITEM}):
             how = "--id COLUMN, or --mapping COLUMN=question to tell them by their text"
             raise refused(f"say how the items of {name} are told apart: {how}", "id")
@@ -127,6 +128,14 @@ class _Outputs:
             again = row.times > 1 and self.table.items.rule == "first"
             if not again and not isinstance(row.cells, BadRow):
                 yield self._row(row, row.cells, f"row {row.number} of {name}")
+
+    def _check_seen(self) -> None:
+        """Refuse a guess for what outputs lost, unless people are yet to say that of each."""
+        guess = next(column for column in self.table.columns if column.role in GUESSES)
+        foreseen = guess.source != "given" and is_foreseen(guess.name)
+        if foreseen and self.table.options.reducer != EACH:
+            what = f"{self.source.name} has {guess.name}, a guess, which is no score of an output"
+            raise refused(f"{what}: say which column is one with --score COLUMN", "score")
 
     def _row(self, row: Taken, cells: dict[str, Any], place: str) -> Row:
         items, columns = self.table.items, self.table.options.columns
