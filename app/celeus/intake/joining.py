@@ -207,7 +207,7 @@ def _verdicts(rows: Sequence[Row]) -> dict[str, float]:
 
     Refuses verdicts on the answers of several models that differ.
     """
-    found = {}
+    found: dict[str, float] = {}
     for name, of_models in _means(rows, lambda row: row.known).items():
         if len({*of_models.values()}) > 1:
             how = "hold one of them out with --truth, or make an item of every answer"
