@@ -280,6 +280,18 @@ def test_grades_of_a_table_of_inspect_are_read_as_inspect_does(tmp_path: Path) -
     assert "--missing C" in said
 
 
+def test_what_is_said_of_columns_holds_beside_grades_of_inspect(tmp_path: Path) -> None:
+    table = [
+        {"sample_id": f"s{at}", "eval_id": "e", "score_bad": "CI"[at], "human": at}
+        for at in range(2)
+    ]
+    path = written(tmp_path, "jsonl", table)
+    columns = Columns({"score_bad": "score", "human": "known"})
+    given = options_of({"better": ["score_bad=lower", "human=higher"]})
+    found = rows("table", path, options=replace(given, columns=columns))
+    assert [(row.loss, row.known) for row in found] == [(1.0, 1.0), (0.0, 0.0)]
+
+
 def test_columns_that_no_option_names_have_the_roles_of_an_upload(tmp_path: Path) -> None:
     table = [
         {"doc_id": f"d{at}", "question": f"{at}?", "response": f"{at}!", "target": "x",

@@ -92,8 +92,9 @@ def _graded(sheet: Sheet, options: Options) -> tuple[Sheet, Options]:
     rows, _ = each(lambda row: {**row, score: GRADES.get(str(row.get(score)), row.get(score))})(
         sheet
     )
-    higher = options.higher is not False
-    return replace(sheet, rows=rows), replace(options, directions={score: higher})
+    if options.higher is None:
+        options = replace(options, directions={score: True, **options.directions})
+    return replace(sheet, rows=rows), options
 
 
 @dataclass(frozen=True, slots=True)
