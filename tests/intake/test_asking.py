@@ -703,6 +703,19 @@ def test_a_direction_without_a_column_is_of_the_guess_and_not_of_verdicts(
     assert [row["known"]["loss"] for row in rows] == [1.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("answers", "place"),
+    [({"better": ["higher", "x=lower"]}, "better"), ({"scale": ["0 to 5", "x=0 to 1"]}, "scale")],
+)
+def test_what_is_said_with_and_without_the_column_of_the_guess_is_refused(
+    answers: dict[str, Any], place: str
+) -> None:
+    mapping = MAPPING | {"hallucinated": "known"}
+    with pytest.raises(InvalidValue, match=f"No column takes `{place}`") as refused:
+        read(VERDICTS, mapping=mapping, **answers)
+    assert refused.value.field == place
+
+
 def test_a_direction_that_is_said_of_the_guess_holds_before_that_of_its_name() -> None:
     rows = [row | {"correct": row["x"]} for row in VERDICTS]
     mapping = {"q": "question", "correct": "score", "hallucinated": "known"}

@@ -200,26 +200,22 @@ def measures(
             listed = ", ".join(by_name)[:400]
             raise refused("The file has no such column.", f"one of {listed}", strange, place)
     numeric = [column for column in placed if column.role in {*GUESSES, "known"}]
+    # What is true of a score need not be of the verdicts beside it
+    meant = {column.name for column in numeric if len(numeric) == 1 or column.role in GUESSES}
     if known is None or "surrogate" not in known.roles.values():
         # The reader of a log has used them for the losses
-        _check_taken(numeric, options)
-    alone = len(numeric) == 1
+        _check_taken(numeric, meant, options)
     return [
-        _measure(
-            by_name[column.name],
-            column,
-            options,
-            kind,
-            known,
-            # What is true of a score need not be of the verdicts beside it
-            meant=alone or column.role in GUESSES,
-        )
+        _measure(*(by_name[column.name], column, options, kind, known), meant=column.name in meant)
         for column in numeric
     ]
 
 
-def _check_taken(numeric: Sequence[Placed], options: Options) -> None:
-    """Refuse an answer about numbers that no column takes: it would change nothing."""
+def _check_taken(numeric: Sequence[Placed], meant: set[str], options: Options) -> None:
+    """Refuse an answer about numbers that no column takes: it would change nothing.
+
+    One without a column is of what is ``meant``, unless that has an answer of its own.
+    """
     names = {column.name for column in numeric}
     given = {
         "better": {*options.directions} | ({""} if options.higher is not None else set()),
@@ -227,14 +223,17 @@ def _check_taken(numeric: Sequence[Placed], options: Options) -> None:
         "missing": {""} if options.missing else set(),
     }
     for place, columns in given.items():
-        unused = sorted(columns - names if not numeric else columns - names - {""})
+        unused = sorted(columns - names - ({""} if meant - columns else set()))
         if unused:
             which = f"`{unused[0]}` has none of" if unused[0] else "none has one of"
-            detail = f"No column takes `{place}`: {which} the roles of numbers."
+            why = f"{which} the roles of numbers"
+            if meant and not unused[0]:
+                why = f"`{min(meant)}` has one of its own"
+            detail = f"No column takes `{place}`: {why}."
             rule = "left out; or a role for its column by `mapping`: score, surrogate, known"
             raise refused(detail, rule, unused[0] or None, place)
     for column in numeric:
-        if column.role == "surrogate" and options.directions.get(column.name, options.higher):
+        if column.role == "surrogate" and (options.directions.get(column.name) or options.higher):
             detail = f"`{column.name}` is a guess of the loss, of which less is better."
             rule = "the role score in place of surrogate, by `mapping`"
             raise refused(detail, rule, "higher", "better")
