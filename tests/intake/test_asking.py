@@ -716,6 +716,19 @@ def test_what_is_said_with_and_without_the_column_of_the_guess_is_refused(
     assert refused.value.field == place
 
 
+def test_of_two_columns_of_one_name_none_is_taken_unless_it_is_given() -> None:
+    text = b"id,question,response,score,score\n1,Why?,So,0.25,0.75\n2,Who?,Me,0.5,0.5\n"
+    (found,) = filter(None, opened(io.BytesIO(text), SentFile("rows.csv")))
+    sheet = Sheet(found.form, found.rows, found.read_as, cells=found.cells)
+    better = {"better": ["higher"]}
+    with pytest.raises(InvalidValue, match="two columns of one name") as refused:
+        [*answered(sheet, Kind(), options_of(better))]
+    assert refused.value.field == "mapping"
+    mapping = {"question": "question", "response": "answer", "score (5)": "score"}
+    (table,) = filter(None, answered(sheet, Kind(), options_of(better, mapping)))
+    assert [row["surrogate"] for row in items(table)] == pytest.approx([0.25, 0.5])
+
+
 def test_a_direction_that_is_said_of_the_guess_holds_before_that_of_its_name() -> None:
     rows = [row | {"correct": row["x"]} for row in VERDICTS]
     mapping = {"q": "question", "correct": "score", "hallucinated": "known"}
