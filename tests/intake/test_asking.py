@@ -683,10 +683,64 @@ def test_an_answer_that_no_column_takes_is_refused(answers: dict[str, Any]) -> N
     assert "`mapping`" in str(refused.value.rule)
 
 
-def test_a_guess_of_the_loss_is_never_better_the_higher_it_is() -> None:
-    mapping = MAPPING | {"x": "surrogate"}
+VERDICTS = [
+    row | {"hallucinated": verdict}
+    for row, verdict in zip(scored(0.25, 0.5), ("yes", "no"), strict=True)
+]
+
+
+@pytest.mark.parametrize(("role", "way"), [("score", "higher"), ("surrogate", "lower")])
+def test_a_direction_without_a_column_is_of_the_guess_and_not_of_verdicts(
+    role: str, way: str
+) -> None:
+    mapping = MAPPING | {"x": role, "hallucinated": "known"}
+    found = questions(VERDICTS, mapping=mapping, better=[way])
+    assert found == {"better": ["hallucinated=higher", "hallucinated=lower"]}
+    better = [way, "hallucinated=lower"]
+    rows = items(read(VERDICTS, mapping=mapping, better=better))
+    guesses = [0.75, 0.5] if way == "higher" else [0.25, 0.5]
+    assert [row["surrogate"] for row in rows] == pytest.approx(guesses)
+    assert [row["known"]["loss"] for row in rows] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("answers", "place"),
+    [({"better": ["higher", "x=lower"]}, "better"), ({"scale": ["0 to 5", "x=0 to 1"]}, "scale")],
+)
+def test_what_is_said_with_and_without_the_column_of_the_guess_is_refused(
+    answers: dict[str, Any], place: str
+) -> None:
+    mapping = MAPPING | {"hallucinated": "known"}
+    with pytest.raises(InvalidValue, match=f"No column takes `{place}`") as refused:
+        read(VERDICTS, mapping=mapping, **answers)
+    assert refused.value.field == place
+
+
+def test_of_two_columns_of_one_name_none_is_taken_unless_it_is_given() -> None:
+    text = b"id,question,response,score,score\n1,Why?,So,0.25,0.75\n2,Who?,Me,0.5,0.5\n"
+    (found,) = filter(None, opened(io.BytesIO(text), SentFile("rows.csv")))
+    sheet = Sheet(found.form, found.rows, found.read_as, cells=found.cells)
+    better = {"better": ["higher"]}
+    with pytest.raises(InvalidValue, match="two columns of one name") as refused:
+        [*answered(sheet, Kind(), options_of(better))]
+    assert refused.value.field == "mapping"
+    mapping = {"question": "question", "response": "answer", "score (5)": "score"}
+    (table,) = filter(None, answered(sheet, Kind(), options_of(better, mapping)))
+    assert [row["surrogate"] for row in items(table)] == pytest.approx([0.25, 0.5])
+
+
+def test_a_direction_that_is_said_of_the_guess_holds_before_that_of_its_name() -> None:
+    rows = [row | {"correct": row["x"]} for row in VERDICTS]
+    mapping = {"q": "question", "correct": "score", "hallucinated": "known"}
+    table = read(rows, mapping=mapping, better=["lower", "hallucinated=lower"])
+    assert [row["surrogate"] for row in items(table)] == pytest.approx([0.25, 0.5])
+
+
+@pytest.mark.parametrize("more", [{}, {"hallucinated": "known"}])
+def test_a_guess_of_the_loss_is_never_better_the_higher_it_is(more: dict[str, str]) -> None:
+    mapping = MAPPING | {"x": "surrogate"} | more
     with pytest.raises(InvalidValue, match="guess of the loss"):
-        read(scored(0.25, 0.5), mapping=mapping, better=["higher"])
+        read(VERDICTS, mapping=mapping, better=["higher"])
 
 
 def test_an_id_that_all_rows_share_is_asked() -> None:

@@ -19,6 +19,7 @@ from celeus.intake.joining import (
     copies,
     each_output,
     join,
+    kind_of,
     ndjson,
 )
 from celeus.intake.rows import Row
@@ -37,6 +38,27 @@ def test_the_guess_is_the_mean_of_the_models_and_of_the_repeats_of_each() -> Non
     rows = [row("1", "a", 0.2), row("1", "a", 0.4, repeat=2), row("1", "b", 0.9)]
     (item,) = join(rows).items
     assert item.guess == pytest.approx((0.3 + 0.9) / 2)
+
+
+def test_verdicts_on_the_repeats_of_an_item_count_by_their_mean_as_its_scores_do() -> None:
+    known = [1.0, 0.0, None]
+    rows = [row("1", "a", 0.5, repeat=at, known=loss) for at, loss in enumerate(known, 1)]
+    assert [line["known"]["loss"] for line in lines(join(rows, "a"))] == [0.5]
+    assert [kind_of(rows), kind_of(rows, outputs=True)] == ["bounded"] * 2
+    hard = [replace(one, loss=0.0) for one in rows]
+    assert [kind_of(hard), kind_of(hard, outputs=True)] == ["bounded", "zero_one"]
+
+
+def test_verdicts_on_the_answers_of_several_models_are_no_one_loss_of_an_item() -> None:
+    rows = [row("1", model, known=loss) for model, loss in (("a", 0.0), ("b", 1.0), ("c", None))]
+    assert refusal(join, rows) == (
+        "verdicts on the answers of a and b to item 1 differ, so that none is its loss: hold one"
+        " of them out with --truth, or make an item of every answer with --each-output"
+    )
+    assert [line["known"]["loss"] for line in lines(join(rows, "b"))] == [1.0]
+    alike = [replace(one, known=1.0) for one in rows]
+    assert [line["known"]["loss"] for line in lines(join(alike))] == [1.0]
+    assert "known" not in lines(join(rows, "c"))[0]
 
 
 def test_hard_guesses_are_drawn_to_the_mean_of_all_as_by_one_model_more() -> None:

@@ -17,6 +17,7 @@ from celeus.intake.formats.registry import read as read_logs
 from celeus.intake.formats.registry import sources
 from celeus.intake.formats.tables import read
 from celeus.intake.joining import compare, join, ndjson
+from celeus.intake.reducers import EACH
 from celeus.intake.rows import Columns, Options, Row
 from celeus.intake.sources.files import Source
 from celeus.intake.table.answers import options_of
@@ -169,6 +170,46 @@ def test_without_ids_rows_are_told_apart_by_their_question() -> None:
     assert "say how the items of the table are told apart: --id COLUMN" in said
 
 
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        ("trace_id", ("request", "response", "exact/value")),
+        ("context.span_id", ("attributes.input.value", "attributes.output.value", "score")),
+    ],
+)
+def test_no_id_of_a_call_joins_the_answers_of_two_runs(
+    tmp_path: Path, call: str, names: tuple[str, ...]
+) -> None:
+    paths = [tmp_path / f"{model}.jsonl" for model in "ab"]
+    for path in paths:
+        made = [
+            dict(zip((call, *names), (f"{path.stem}{at}", f"{at}?", "x", at % 2), strict=True))
+            for at in range(4)
+        ]
+        path.write_text("".join(json.dumps(row | {"label": "x"}) + "\n" for row in made))
+    options = Options(higher=True, columns=Columns({names[-1]: "score"}))
+    joined = join(rows("table", *paths, options=options), "a")
+    assert (len(joined.items), joined.partial) == (4, 0)
+    # People who check outputs find them by it, and so does who names it
+    for given in (
+        replace(options, reducer=EACH),
+        replace(options, columns=Columns({names[-1]: "score", call: "id"})),
+    ):
+        found = rows("table", *paths, options=given)
+        assert {row.id for row in found} == {f"{name}{at}" for name in "ab" for at in range(4)}
+
+
+@pytest.mark.parametrize("name", ["confidence", "p_correct", "error_probability"])
+def test_how_sure_a_model_was_is_no_score_unless_it_is_said_to_be(name: str) -> None:
+    table = [{"id": at, name: 0.25 * at} for at in range(3)]
+    options = Options(higher=name == "confidence" or None)
+    assert f"the table has {name}, a guess" in refusal(read_as, table, options)
+    as_guess = read_as(table, replace(options, reducer=EACH))
+    role = "surrogate" if name == "error_probability" else "score"
+    named = replace(options, columns=Columns({name: role}))
+    assert [row.loss for row in read_as(table, named)] == [row.loss for row in as_guess]
+
+
 def test_another_question_under_one_id_is_refused_by_item() -> None:
     table = [
         {"id": "q1", "loss": 0, "m": "a", "text": "Why?"},
@@ -237,6 +278,18 @@ def test_grades_of_a_table_of_inspect_are_read_as_inspect_does(tmp_path: Path) -
     said = refusal(of, plain, scored, better=["higher"])
     assert "which is no number: write one" in said
     assert "--missing C" in said
+
+
+def test_what_is_said_of_columns_holds_beside_grades_of_inspect(tmp_path: Path) -> None:
+    table = [
+        {"sample_id": f"s{at}", "eval_id": "e", "score_bad": "CI"[at], "human": at}
+        for at in range(2)
+    ]
+    path = written(tmp_path, "jsonl", table)
+    columns = Columns({"score_bad": "score", "human": "known"})
+    given = options_of({"better": ["score_bad=lower", "human=higher"]})
+    found = rows("table", path, options=replace(given, columns=columns))
+    assert [(row.loss, row.known) for row in found] == [(1.0, 1.0), (0.0, 0.0)]
 
 
 def test_columns_that_no_option_names_have_the_roles_of_an_upload(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ no model has a score. Of a model that has answered, what it left to other choice
 import json
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from celeus.intake.rows import Log, Row, refused
@@ -175,7 +175,11 @@ def join(
     models, others = _models(rows, () if truth is None else (truth,))
     of_truth = [row for row in rows if truth in (None, row.model)]
     _check_whole(of_truth)
-    kept = _first_rows(of_truth, rows)
+    verdicts = _verdicts(of_truth)
+    kept = {
+        name: replace(row, known=verdicts.get(name))
+        for name, row in _first_rows(of_truth, rows).items()
+    }
     of_kept = [row for row in rows if row.id in kept]
     _check_shared(of_kept, truth, others)
     logs = Counter(name for name, _ in {(row.id, row.model) for row in of_kept})
@@ -196,6 +200,21 @@ def join(
         repeated=sum(count > 1 for count in answers.values()),
         own_confidence=own_confidence,
     )
+
+
+def _verdicts(rows: Sequence[Row]) -> dict[str, float]:
+    """The losses of items that people have said, the mean over the repeats of each.
+
+    Refuses verdicts on the answers of several models that differ.
+    """
+    found: dict[str, float] = {}
+    for name, of_models in _means(rows, lambda row: row.known).items():
+        if len({*of_models.values()}) > 1:
+            how = "hold one of them out with --truth, or make an item of every answer"
+            what = f"verdicts on the answers of {' and '.join(of_models)} to item {name} differ"
+            raise refused(f"{what}, so that none is its loss: {how} with --each-output", "truth")
+        found.update((name, loss) for loss in of_models.values())
+    return found
 
 
 def _models(rows: Sequence[Row], named: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -399,12 +418,15 @@ def copies(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _means(rows: Iterable[Row]) -> Means:
+def _means(
+    rows: Iterable[Row], loss_of: Callable[[Row], float | None] = lambda row: row.loss
+) -> Means:
     losses: dict[str, dict[str, list[float]]] = {}
     for row in rows:
         of_item = losses.setdefault(row.id, {})
-        if row.loss is not None:
-            of_item.setdefault(row.model, []).append(row.loss)
+        loss = loss_of(row)
+        if loss is not None:
+            of_item.setdefault(row.model, []).append(loss)
     return {
         name: {model: math.fsum(some) / len(some) for model, some in of_item.items()}
         for name, of_item in losses.items()
@@ -435,12 +457,14 @@ def kind_of(rows: Sequence[Row], *, outputs: bool = False) -> str:
 
     The loss of an item is the mean over its repeats, unless the items are ``outputs``.
     """
-    if outputs:
-        losses = [row.loss for row in rows if row.loss is not None]
-    else:
-        losses = [loss for of_item in _means(rows).values() for loss in of_item.values()]
-    losses += [row.known for row in rows if row.known is not None]
-    return "zero_one" if {0.0, 1.0}.issuperset(losses) else "bounded"
+    losses: list[float | None] = []
+    for loss_of in (lambda row: row.loss, lambda row: row.known):
+        if outputs:
+            losses += map(loss_of, rows)
+        else:
+            for of_item in _means(rows, loss_of).values():
+                losses += of_item.values()
+    return "zero_one" if {0.0, 1.0, None}.issuperset(losses) else "bounded"
 
 
 def mean_loss(items: Iterable[Item]) -> float:

@@ -38,6 +38,23 @@ async def test_all_questions_come_at_once(client: httpx.AsyncClient, *, dry_run:
     assert (await client.get("/v1/pools")).json()["data"] == []
 
 
+async def test_a_direction_of_the_score_is_asked_again_of_verdicts_beside_it(
+    client: httpx.AsyncClient,
+) -> None:
+    rows = [
+        {"question": f"Why {at}?", "answer": "So.", "faithfulness": 0.9, "hallucinated": verdict}
+        for at, verdict in enumerate(["yes", "no", None])
+    ]
+    roles = {"question": "question", "answer": "answer"}
+    mapping = json.dumps(roles | {"faithfulness": "score", "hallucinated": "known"})
+    asked = (await sent(client, jsonl(rows), mapping=mapping, better="higher")).json()
+    choices = [choice["value"] for one in asked["questions"] for choice in one["choices"]]
+    assert choices == ["hallucinated=higher", "hallucinated=lower"]
+    better = ["higher", "hallucinated=lower"]
+    told = (await sent(client, jsonl(rows), mapping=mapping, better=better)).json()
+    assert [one["item"].get("known", {}).get("loss") for one in told["first"]] == [1, 0, None]
+
+
 async def test_answers_are_members_of_the_query_and_of_a_form(client: httpx.AsyncClient) -> None:
     by_query = await sent(client, jsonl(SCORED), mapping=MAPPING, **ANSWERS)
     assert by_query.status_code == 201, by_query.text

@@ -72,7 +72,7 @@ def test_the_mean_loss_is_what_the_tool_reports_and_items_are_cases(
     paths = [tmp_path / f"{model}.{form}" for model in SKILLS]
     for path, run in zip(paths, runs.values(), strict=True):
         MADE[form](run.result_df, path)
-    columns = Columns({f"{metric}/value": "score", "trace_id": "hidden", **SHOWN})
+    columns = Columns({f"{metric}/value": "score", **SHOWN})
     options = Options(higher=None if metric == "exact" else True, columns=columns)
     found = rows("table", paths[1], options=options)
     said = float(runs["large"].metrics[f"{metric}/mean"])

@@ -27,8 +27,8 @@ class Export:
     ``called`` is how it is named to people. ``marks`` are sets of columns, each of which is enough
     to know it. ``roles`` are columns by role: the first that is there has it. ``shown`` picks the
     columns under which the tool keeps what people are shown, whose roles follow from their names.
-    ``repeats`` are columns in which rows of one id differ, ``texts`` those that hold texts or
-    chats: under the same names others have numbers.
+    ``repeats`` are columns in which rows of one id differ, ``calls`` ids that no two runs share,
+    ``texts`` columns that hold texts or chats: under the same names others have numbers.
     """
 
     form: str
@@ -38,6 +38,7 @@ class Export:
     scores: Mapping[str, Score] = field(default_factory=dict)
     shown: Callable[[Sequence[str]], list[str]] | None = None
     repeats: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
     unfold: export_rows.Unfolding | None = None
     texts: tuple[str, ...] = ()
 
@@ -378,6 +379,7 @@ EXPORTS: tuple[Export, ...] = (
             "text": "reference",
         },
         {"score": Score(missing=("NOT_PARSABLE",))},
+        calls=("context.span_id",),
     ),
     Export(
         "mqm",
@@ -424,6 +426,7 @@ EXPORTS: tuple[Export, ...] = (
             "toxicity/v[0-9]/score": _UNIT_LOSS,
             **dict.fromkeys(("*/v[0-9]/score", "*/value"), _OPEN),
         },
+        calls=("trace_id",),
     ),
     Export(
         "langsmith",

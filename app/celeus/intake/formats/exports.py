@@ -174,7 +174,7 @@ def _settled(export: Export, sheet: Sheet, options: Options) -> Sheet:
         told += (f"scores {', '.join(metrics)}: none is a guess unless `metric` names it",)
     score = metrics.get(metric or "", Score())
     repeats = tuple(name for name in export.repeats if name in names)
-    known = Known(roles, score.higher, score.scale, score.missing, metrics, repeats)
+    known = Known(roles, score.higher, score.scale, score.missing, metrics, repeats, export.calls)
     return replace(
         sheet, form=export.form, read_as=(export.called, *sheet.read_as, *told), known=known
     )

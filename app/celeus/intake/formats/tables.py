@@ -10,6 +10,7 @@ from typing import Any
 from celeus.intake.formats import exports
 from celeus.intake.formats.export_rows import each
 from celeus.intake.formats.inspect_logs import GRADES
+from celeus.intake.reducers import EACH
 from celeus.intake.rows import Log, Options, Row, digest_of, refused
 from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
@@ -17,7 +18,7 @@ from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.columns import columns_of, is_missing, shown
 from celeus.intake.table.items import OF_ITEM, Taken
-from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
+from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind, is_foreseen
 
 INSPECT = frozenset({"sample_id", "eval_id"})
 """Columns of the table that Inspect makes of the samples of its logs."""
@@ -56,10 +57,17 @@ def _told(sheet: Sheet, outputs: "_Outputs") -> tuple[str, ...]:
 
 
 def _of_one_model(sheet: Sheet, options: Options) -> tuple[Sheet, Options]:
-    """The sheet as one of outputs: of pairs the second ones, grades of Inspect as numbers."""
+    """The sheet as one of outputs: of pairs the second ones, grades of Inspect as numbers.
+
+    The id of a call tells an output, and joins none of other runs to it.
+    """
     known, columns = sheet.known, {column.name: column for column in columns_of(sheet)}
     if known is None:
         return _graded(sheet, options) if columns.keys() >= INSPECT else (sheet, options)
+    if options.reducer != EACH:
+        roles = {name: role for name, role in known.roles.items() if name not in known.calls}
+        known = replace(known, roles=roles)
+        sheet = replace(sheet, known=known)
     if not {*SIDES}.isdisjoint(known.roles.values()):
         second = dict(zip(SIDES, (HIDDEN, "answer"), strict=True))
         roles = {name: second.get(role, role) for name, role in known.roles.items()}
@@ -84,8 +92,9 @@ def _graded(sheet: Sheet, options: Options) -> tuple[Sheet, Options]:
     rows, _ = each(lambda row: {**row, score: GRADES.get(str(row.get(score)), row.get(score))})(
         sheet
     )
-    higher = options.higher is not False
-    return replace(sheet, rows=rows), replace(options, directions={score: higher})
+    if options.higher is None:
+        options = replace(options, directions={score: True, **options.directions})
+    return replace(sheet, rows=rows), options
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,7 @@ class _Outputs:
         name, roles = self.source.name, Counter(column.role for column in self.table.columns)
         if roles.keys().isdisjoint(GUESSES):
             raise refused(f"say which column of {name} is the score: --score COLUMN", "score")
+        self._check_seen()
         if roles.keys().isdisjoint({"id", *OF_ITEM}):
             how = "--id COLUMN, or --mapping COLUMN=question to tell them by their text"
             raise refused(f"say how the items of {name} are told apart: {how}", "id")
@@ -119,6 +129,14 @@ class _Outputs:
             again = row.times > 1 and self.table.items.rule == "first"
             if not again and not isinstance(row.cells, BadRow):
                 yield self._row(row, row.cells, f"row {row.number} of {name}")
+
+    def _check_seen(self) -> None:
+        """Refuse a guess for what outputs lost, unless people are yet to say that of each."""
+        guess = next(column for column in self.table.columns if column.role in GUESSES)
+        foreseen = guess.source != "given" and is_foreseen(guess.name)
+        if foreseen and self.table.options.reducer != EACH:
+            what = f"{self.source.name} has {guess.name}, a guess, which is no score of an output"
+            raise refused(f"{what}: say which column is one with --score COLUMN", "score")
 
     def _row(self, row: Taken, cells: dict[str, Any], place: str) -> Row:
         items, columns = self.table.items, self.table.options.columns

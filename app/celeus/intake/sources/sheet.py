@@ -42,7 +42,7 @@ class Known:
     a higher score is better, None where the format does not fix it; ``scale`` are the ends of the
     score, and ``missing`` the values that stand for none. ``metrics`` are all columns that may be
     the score, of which `Options.metric` names one; ``repeats`` are columns in which rows of one id
-    differ, such as a trial, a turn or a rater.
+    differ, such as a trial, a turn or a rater, and ``calls`` ids that no two runs share.
     """
 
     roles: Mapping[str, str]
@@ -51,6 +51,7 @@ class Known:
     missing: tuple[object, ...] = ()
     metrics: Mapping[str, Score] = field(default_factory=dict)
     repeats: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

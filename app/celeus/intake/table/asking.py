@@ -1,5 +1,6 @@
 """A table with all that it leaves open answered: by its format, by somebody, or else asked."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -78,6 +79,8 @@ def answered(
         questions = _beside(sheet, columns, placed) if source == "guessed" else []
     elif source == "guessed":
         questions = _judged(sheet, columns, placed, kind)
+    chosen = questions or options.answer is not None
+    _check_once([column for column in placed if column.role != "answer" or not chosen])
     if log:
         questions = [one for one in questions if one.name == "answer" and options.judged]
     if not kind.two and {*SIDES} <= {column.role for column in placed}:
@@ -131,6 +134,18 @@ def _placed(
         rule = "names of the columns first; where these are names, a `mapping` of them"
         raise refused("The columns have rows for names.", rule, columns[0].name[:_EXAMPLE])
     return with_roles(placed, given), "guessed" if sheet.known is None else "log"
+
+
+def _check_once(placed: Sequence[Placed]) -> None:
+    """Refuse a column that has a role by its name where another one has the same name."""
+    names = [column.name for column in placed]
+    for column in placed:
+        if column.role != HIDDEN and column.source == "name":
+            numbered = re.compile(rf"{re.escape(column.name)} \(\d+\)")
+            if any(map(numbered.fullmatch, names)):
+                rule = "a name of its own, or a `mapping` of all columns"
+                what = "The file has two columns of one name."
+                raise refused(what, rule, column.name, "mapping")
 
 
 def _unsaid(sheet: Sheet, columns: Sequence[Column], kind: Kind) -> list[Placed]:

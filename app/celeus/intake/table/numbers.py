@@ -200,34 +200,40 @@ def measures(
             listed = ", ".join(by_name)[:400]
             raise refused("The file has no such column.", f"one of {listed}", strange, place)
     numeric = [column for column in placed if column.role in {*GUESSES, "known"}]
+    # What is true of a score need not be of the verdicts beside it
+    meant = {column.name for column in numeric if len(numeric) == 1 or column.role in GUESSES}
     if known is None or "surrogate" not in known.roles.values():
         # The reader of a log has used them for the losses
-        _check_taken(numeric, options)
+        _check_taken(numeric, meant, options)
     return [
-        _measure(by_name[column.name], column, options, kind, known, alone=len(numeric) == 1)
+        _measure(*(by_name[column.name], column, options, kind, known), meant=column.name in meant)
         for column in numeric
     ]
 
 
-def _check_taken(numeric: Sequence[Placed], options: Options) -> None:
-    """Refuse an answer about numbers that no column takes: it would change nothing."""
+def _check_taken(numeric: Sequence[Placed], meant: set[str], options: Options) -> None:
+    """Refuse an answer about numbers that no column takes: it would change nothing.
+
+    One without a column is of what is ``meant``, unless that has an answer of its own.
+    """
     names = {column.name for column in numeric}
-    alone = len(numeric) == 1
     given = {
         "better": {*options.directions} | ({""} if options.higher is not None else set()),
         "scale": {*options.scales},
         "missing": {""} if options.missing else set(),
     }
     for place, columns in given.items():
-        unused = sorted(columns - names if not numeric else columns - names - {""})
+        unused = sorted(columns - names - ({""} if meant - columns else set()))
         if unused:
             which = f"`{unused[0]}` has none of" if unused[0] else "none has one of"
-            detail = f"No column takes `{place}`: {which} the roles of numbers."
+            why = f"{which} the roles of numbers"
+            if meant and not unused[0]:
+                why = f"`{min(meant)}` has one of its own"
+            detail = f"No column takes `{place}`: {why}."
             rule = "left out; or a role for its column by `mapping`: score, surrogate, known"
             raise refused(detail, rule, unused[0] or None, place)
     for column in numeric:
-        way = options.directions.get(column.name, options.higher if alone else None)
-        if column.role == "surrogate" and way:
+        if column.role == "surrogate" and (options.directions.get(column.name) or options.higher):
             detail = f"`{column.name}` is a guess of the loss, of which less is better."
             rule = "the role score in place of surrogate, by `mapping`"
             raise refused(detail, rule, "higher", "better")
@@ -240,22 +246,22 @@ def _measure(  # noqa: PLR0913 -- all that says it
     kind: Kind,
     known: Known | None,
     *,
-    alone: bool,
+    meant: bool,
 ) -> Measure:
+    """The measure of a column; ``meant``: an answer without a column is one about it."""
     of_format = known is not None and known.roles.get(placed.name) == placed.role
     formatted = known if of_format else None
     lists = (value if isinstance(value, list) else [value] for value in column.values)
     column = replace(column, values=[*chain.from_iterable(lists)])
     shares = bool(column.values) and all(map(is_share, column.values))
-    guess = placed.role in GUESSES
     ends = options.scales.get(placed.name)
-    if ends is None and (guess or alone):
+    if ends is None and meant:
         ends = options.scales.get("")
     if ends is None and formatted is not None:
         ends = formatted.scale
     if ends is None and shares:
         ends = (0.0, 1.0)
-    higher = _higher(column, placed, options, formatted, alone=alone)
+    higher = _higher(column, placed, options, formatted, meant=meant)
     if kind.two and placed.role == "known":
         if not kind.preferred:
             detail = "The better of two answers need not be right, nor the other one wrong."
@@ -271,13 +277,13 @@ def _measure(  # noqa: PLR0913 -- all that says it
 
 
 def _higher(
-    column: Column, placed: Placed, options: Options, known: Known | None, *, alone: bool
+    column: Column, placed: Placed, options: Options, known: Known | None, *, meant: bool
 ) -> bool | None:
     """Which numbers are better: as the role, somebody, the format, or the name says."""
     if placed.role == "surrogate":
         return False
     given = options.directions.get(placed.name)
-    if given is None and alone:
+    if given is None and meant:
         given = options.higher
     if given is None and known is not None:
         given = known.higher
@@ -285,7 +291,7 @@ def _higher(
         given = higher_by_name(placed.name)
     if given is None and judges(column.values):
         given = True
-    return options.higher if given is None else given
+    return given
 
 
 def _texts(values: Collection[object]) -> frozenset[str]:

@@ -88,6 +88,11 @@ _LOWER = words(
     "loss predicted_loss guessed_loss error is_error error_rate error_probability incorrect"
     " is_incorrect wrong is_wrong failed perplexity"
 )
+_FORESEEN = words(
+    "confidence probability p_correct predicted_score surrogate predicted_loss error_probability"
+    " guessed_loss"
+)
+"""Names of guesses of a score, or of a loss, by who has not seen it."""
 _PAIRS = re.compile(
     r"(?:answer|response|output|completion|conversation|generation|prediction|text|reply|antwort"
     r"|translation|summary)_?([ab12])"
@@ -332,6 +337,11 @@ def higher_by_name(name: str) -> bool | None:
     if _HIGHER & set(names):
         return True
     return False if _LOWER & set(names) else None
+
+
+def is_foreseen(column: str) -> bool:
+    """Return True for the name of a guess that was made before there was a verdict."""
+    return not _FORESEEN.isdisjoint(_effective(column)[0])
 
 
 def is_of_models(column: str) -> bool:
