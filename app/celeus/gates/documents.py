@@ -111,11 +111,11 @@ def _fits(value: object, form: Any) -> bool:  # noqa: ANN401 -- a form of any ki
         case dict():
             return (
                 isinstance(value, dict)
-                and all(name in value and _fits(value[name], one) for name, one in form.items())
+                and all(name in value and _fits(value[name], part) for name, part in form.items())
                 and ("lower" not in form or value["lower"] <= value["upper"])
             )
         case list():
-            return isinstance(value, list) and all(_fits(one, form[0]) for one in value)
+            return isinstance(value, list) and all(_fits(element, form[0]) for element in value)
         case frozenset():
             return isinstance(value, str) and value in form
         case type():

@@ -1,4 +1,4 @@
-"""Sessions on the difference of two systems: the signal is exact however it is set up.
+"""Sessions on the difference of two systems: priors, sides, and how often a side won.
 
 Sides look at no loss, and sampling looks at no side.
 """

@@ -1,8 +1,6 @@
-"""The strongest claims about policies with a goal, over every possible draw.
+"""The strongest claim about pairs, over every pool and every sequence of draws.
 
-The signal's mean is exactly the pool risk, whatever the labels have made of the surrogates, and
-the stake of a true candidate never grows in the mean: of a pool candidate over the draws, and of
-a pair (pool risk, population risk) over the pools too.
+The stake of a true pair (pool risk, population risk) never grows in the mean.
 """
 
 import itertools
@@ -21,7 +19,6 @@ from celeus.core.session.session import begin_mean
 from celeus.simulation.sessions import Truth
 from tests.core.worlds import SEED, Walk, after, coming
 
-EXACT = 1e-12
 SHARP = policy_named("sharp")
 
 

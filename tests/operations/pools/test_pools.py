@@ -1,6 +1,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from threading import Event
 from uuid import UUID, uuid4
@@ -308,6 +309,30 @@ async def test_the_database_hears_of_an_import_that_waits_for_another_process(
     finally:
         go_on.set()
         assert (await waiting).added == 5
+
+
+async def test_an_import_that_is_given_up_ends_after_the_thread_that_reads_for_it(
+    context: Context,
+) -> None:
+    begun, go_on = Event(), Event()
+
+    def slow() -> Iterator[Rows]:
+        begun.set()
+        go_on.wait(30)
+        yield scored(0, 5)
+
+    with closing(slow()) as lines:
+        adding = asyncio.create_task(
+            pools.pool_of_file(
+                context, NewPool("slow", ZERO_ONE), lines, ImportOptions(elsewhere=True)
+            )
+        )
+        assert await asyncio.to_thread(begun.wait, 10)
+        adding.cancel()
+        asyncio.get_running_loop().call_later(0.2, go_on.set)
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+        assert go_on.is_set()
 
 
 async def test_the_same_import_twice_adds_its_items_once(context: Context) -> None:

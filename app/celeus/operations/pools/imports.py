@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 from psycopg.errors import UniqueViolation
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -203,7 +203,9 @@ async def _next(db: AsyncConnection, batches: Iterator[Rows], *, elsewhere: bool
             await db.execute(text("SELECT 1"))
         return await reading
     finally:
-        reading.cancel()
+        # Rows cannot be closed while a thread is in them
+        with CancelScope(shield=True):
+            await asyncio.wait({reading})
 
 
 async def _insert_items(

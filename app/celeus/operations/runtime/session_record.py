@@ -43,10 +43,10 @@ class SessionRecord:
 
 def status_document(session: SessionRecord, state: AnySession, pool: Pool) -> dict[str, Any]:
     """The status document as plain JSON values; never contains the seed."""
-    own = {name: getattr(session, name) for name in _SHARED}
+    shared = {name: getattr(session, name) for name in _SHARED}
     active_at = None if session.active_at is None else moment(session.active_at)
     header = status.Header(
-        **own
+        **shared
         | {
             "session": f"ses_{session.session_id.hex}",
             "pool": f"pool_{session.pool_id.hex}",

@@ -1,7 +1,4 @@
-"""With known losses and bounds of others the mean signal is the pool risk, over every next draw.
-
-And the interval loses the risk in no more than alpha of many sessions.
-"""
+"""With known losses, or bounds, the interval loses the risk in no more than alpha of sessions."""
 
 import numpy as np
 import pytest
