@@ -11,7 +11,7 @@ import logging
 import resource
 import socket
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -48,11 +48,17 @@ SPARE_FILES = 256
 BEGIN_AT_ONCE = 2
 """Requests that begin in one turn of the event loop: a page takes up to 10 ms of it."""
 PLACES = 16
-"""Requests of one project under way: what they wait for may come for all at once. So many at most
-wait for a session together."""
+"""Requests under way of one client with one key: what they wait for may come for all at once. So
+many at most wait for a session together."""
+PLACES_BESIDE = 8
+"""Requests under way of one project, while another one asks as well."""
+PLACE_OF_PROJECT_SECONDS = 1.0
+"""Longest time, in seconds, a request has one of those if it has no answer before."""
+ASKS_SECONDS = 1.0
+"""Seconds a project counts as asking after a request."""
 PLACE_SECONDS = 0.1
-"""Longest time, in seconds, a request has its place if it has no answer before: a stream, or a wait
-for a lock, holds up no other."""
+"""Longest time, in seconds, a request has its place: a stream, or a wait for a lock, holds up no
+other."""
 READ_SECONDS = 0.002
 """Seconds of parsing in one turn of the event loop, and in one connection's turn."""
 PART_BYTES = 16 << 10
@@ -99,10 +105,9 @@ class Connections:
 
     A turn of the event loop takes everything that is ready: a thousand connections of one client
     would hold up everybody else. So few are read, and few requests begin, in each turn: the
-    projects by turns, each with so many under way as it has `PLACES`, and of each those of one
-    client with one key by turns with those of others, however many connections it has. Who has not
-    been let in by a key lately is of no project, whatever the key: else everybody could have as
-    many turns as there are wrong ones.
+    projects by turns, and of each those of one client with one key by turns with those of others,
+    however many connections it has. Who has not been let in by a key lately is of no project,
+    whatever the key: else everybody could have as many turns as there are wrong ones.
     """
 
     patience_seconds: float
@@ -112,7 +117,10 @@ class Connections:
     reads: Turns = field(default_factory=lambda: Turns(seconds=READ_SECONDS))
     begins: Turns = field(default_factory=lambda: Turns(BEGIN_AT_ONCE))
     page: bytearray = field(default_factory=lambda: bytearray(MOST_BYTES))
+    taken: Counter[Flow] = field(default_factory=Counter)
+    queues: dict[Flow, deque[Callable[[], bool]]] = field(default_factory=dict)
     lines: dict[Hashable, "_Line"] = field(default_factory=dict)
+    asking: OrderedDict[Hashable, float] = field(default_factory=OrderedDict)
     known: OrderedDict[int, Hashable] = field(default_factory=OrderedDict)
     logged: set[str | None] = field(default_factory=set)
     logged_since: float = -inf
@@ -137,21 +145,45 @@ class Connections:
         return min(1.0, self.patience_seconds / 4)
 
     def begin(self, flow: Flow, do: Callable[[], bool]) -> None:
-        """Call ``do`` when its project has a place and it is the flow's turn; then `leave`."""
+        """Call ``do`` once the flow and its project have a place for it, and it is its turn.
+
+        Then `leave` and `leave_project`.
+        """
+        if flow.project not in {_STRANGERS, _OPEN_TO_ALL}:
+            self.asking[flow.project] = asyncio.get_running_loop().time()
+            self.asking.move_to_end(flow.project)
+        if self.taken[flow] < PLACES:
+            self.taken[flow] += 1
+            self._line_up(flow, do)
+        else:
+            self.queues.setdefault(flow, deque()).append(do)
+
+    def leave(self, flow: Flow) -> None:
+        """Give a place to the next one of the flow."""
+        if queue := self.queues.get(flow):
+            self._line_up(flow, queue.popleft())
+            if not queue:
+                del self.queues[flow]
+            return
+        self.taken[flow] -= 1
+        if not self.taken[flow]:
+            del self.taken[flow]
+
+    def leave_project(self, project: Hashable) -> None:
+        """Give a place to the next one of a project."""
+        self.lines[project].under_way -= 1
+        self._go_on(project)
+
+    def _line_up(self, flow: Flow, do: Callable[[], bool]) -> None:
         line = self.lines.setdefault(flow.project, _Line())
         line.flows.setdefault(flow, deque()).append(do)
         line.waiting += 1
         self._go_on(flow.project)
 
-    def leave(self, project: Hashable) -> None:
-        """Give a place to the next one of a project."""
-        self.lines[project].under_way -= 1
-        self._go_on(project)
-
     def _go_on(self, project: Hashable) -> None:
         """Have so many of a project begin as there are places for; forget it where none is left."""
         line = self.lines[project]
-        while line.waiting and line.under_way < PLACES:
+        while line.waiting and (line.under_way < PLACES_BESIDE or not self._others_ask(project)):
             line.waiting -= 1
             line.under_way += 1
             self.begins.ask(project, partial(self._begin_next, line))
@@ -165,6 +197,13 @@ class Connections:
         if asked:
             line.flows[flow] = asked
         return do()
+
+    def _others_ask(self, project: Hashable) -> bool:
+        """Return True if another project has asked lately; forgets those that have not."""
+        late = asyncio.get_running_loop().time() - ASKS_SECONDS
+        while self.asking and next(iter(self.asking.values())) < late:
+            self.asking.popitem(last=False)
+        return len(self.asking) > (project in self.asking)
 
     def know(self, shown: Shown, project: Hashable) -> None:
         """Remember whose requests are that show this, by what Python makes of it: no key stays."""
@@ -267,6 +306,7 @@ class Connection(asyncio.BufferedProtocol):
         self._paused = False
         self._deadline = inf
         self._place: asyncio.TimerHandle | None = None
+        self._place_of_project: asyncio.TimerHandle | None = None
         self._unread = Unread(shared.patience_seconds)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -292,6 +332,7 @@ class Connection(asyncio.BufferedProtocol):
         self._forget()
         self.lost.set()
         self._leave()
+        self._leave_project()
         self._protocol.connection_lost(exc)
         # What refers to each other here would wait for the garbage collector
         self._state.clear()
@@ -390,7 +431,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def sends(self, message: Message) -> None:
         """A part of an answer was given to the transport."""
-        self._leave()
+        if not self._speaking:
+            self._leave_project()
         self._speaking = True
         self._unread.written += len(message.get("body", b""))
 
@@ -400,6 +442,7 @@ class Connection(asyncio.BufferedProtocol):
         self._unanswered = False
         self._admitted = False
         self._leave()
+        self._leave_project()
         self._wait()
         self._ask_to_be_read()
 
@@ -501,8 +544,12 @@ class Connection(asyncio.BufferedProtocol):
         """Give the request to uvicorn, which makes a task of it."""
         self._to_begin = False
         self._place = self._loop.call_later(PLACE_SECONDS, self._leave)
+        self._place_of_project = self._loop.call_later(
+            PLACE_OF_PROJECT_SECONDS, self._leave_project
+        )
         if self.lost.is_set() or self._transport.is_closing():
             self._leave()
+            self._leave_project()
             return False
         self._begun = True
         self._wait()
@@ -515,7 +562,13 @@ class Connection(asyncio.BufferedProtocol):
         if self._place is not None:
             self._place.cancel()
             self._place = None
-            self._shared.leave(self._flow.project)
+            self._shared.leave(self._flow)
+
+    def _leave_project(self) -> None:
+        if self._place_of_project is not None:
+            self._place_of_project.cancel()
+            self._place_of_project = None
+            self._shared.leave_project(self._flow.project)
 
     def _refuse(self) -> None:
         if self._fault is not None:
