@@ -428,10 +428,21 @@ def test_known_losses_stated_in_order_pass() -> None:
 
 
 def test_a_known_loss_of_a_metric_lies_on_its_scale_and_beside_no_bounds() -> None:
-    tabled, _ = issued()
+    tabled, data = issued()
     half = np.full(tabled.pool.items, np.nan)
     half[0] = 0.5
     bounds = {"loss_lower": np.zeros(tabled.pool.items)}
-    for column in ({"known_correct": half}, bounds):
-        with pytest.raises(Mismatch):
-            check_table_pool(replace(tabled.pool, columns={**tabled.pool.columns, **column}))
+    for column, where in (
+        ({"known_correct": half}, "pool.columns.known_correct"),
+        (bounds, "pool.columns"),
+    ):
+        pool = replace(tabled.pool, columns={**tabled.pool.columns, **column})
+        header = json.loads(canonical_json(pool.header()))
+        forgery = forged(data, put("pool", to=header))
+        assert where_of(verify(forgery, Evidence.of(pool))) == where
+
+
+def test_no_label_stands_beside_several_losses() -> None:
+    tabled, data = issued()
+    forgery = forged(data, put("ledger[2].detail", to={"worker": "ada", "label": 0}))
+    assert where_of(verify(forgery, tabled.evidence)) == "ledger[2].detail"
