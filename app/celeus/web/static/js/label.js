@@ -367,7 +367,10 @@ function command(event, key) {
   const draw = shown();
   const form = draw === null ? null : formOf(draw);
   // A key held down judges one item, not all that follow; only a slider goes on
-  if (event.repeat && !(form?.kind === "lines" && key.startsWith("Arrow"))) return;
+  if (event.repeat && !(form?.kind === "lines" && key.startsWith("Arrow"))) {
+    if (targets(event, "button")) event.preventDefault();
+    return;
+  }
   if (key === "z") act(event, undo);
   else if (key === "i") act(event, turnBrief);
   else if (key === "Escape" && revising) act(event, keep);
