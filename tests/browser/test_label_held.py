@@ -5,12 +5,23 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.labelling import ITEM, all_sent, await_round, events, press, visit
-from tests.browser.site import Site
+from tests.browser.labelling import ITEM, all_sent, await_round, change, events, press, visit
+from tests.browser.site import Complaints, Site, at_night
 from tests.browser.test_best import several
 from tests.browser.test_table import Tables
 
 SignedIn = Callable[..., Page]
+FIRST_UNANSWERED = """() => {
+    const asked = [];
+    const { fetch } = window;
+    window.fetch = (address, options) => {
+        if (!String(address).endsWith("/observe")) return fetch(address, options);
+        asked.push(JSON.parse(options.body).round);
+        localStorage.asked = asked;
+        return asked.length === 1 ? new Promise(() => {}) : fetch(address, options);
+    };
+}"""
+"""Keeps the rounds of which labels are sent; the first label does not arrive."""
 
 
 def opened(site: Site, kind: str) -> str:
@@ -54,14 +65,17 @@ def test_the_last_label_is_taken_back_before_it_is_sent(server: Site, signed_in:
     expect(undo).to_be_disabled()
 
 
-@pytest.mark.nightly
-def test_a_label_that_is_kept_is_sent(server: Site, signed_in: SignedIn) -> None:
+@pytest.mark.parametrize("key", ["2", at_night("Escape")])
+def test_a_label_that_is_kept_or_said_again_is_sent(
+    server: Site, signed_in: SignedIn, key: str
+) -> None:
     session = opened(server, "groups")
     page = signed_in("label")
     visit(page, session)
     judged = press(page, "2")
     page.keyboard.press("z")
-    page.keyboard.press("Escape")
+    await_round(page, judged)
+    press(page, key)
     all_sent(page)
     assert losses(server, session) == [(judged, [1])]
 
@@ -125,3 +139,39 @@ def test_a_label_is_sent_when_the_window_is_left(server: Site, signed_in: Signed
     expect(page.locator("#notices")).to_be_empty()
     expect(page.locator("#count")).to_have_text("1")
     assert losses(server, session) == [(judged, [1])]
+
+
+@pytest.mark.nightly
+def test_a_label_taken_back_is_not_counted_when_the_session_is_closed(
+    server: Site, signed_in: SignedIn, complaints: Complaints
+) -> None:
+    complaints.expect("409 (Conflict)")
+    session = opened(server, "groups")
+    page = signed_in("label")
+    visit(page, session)
+    judged = press(page, "2")
+    page.keyboard.press("z")
+    await_round(page, judged)
+    change(server, session, state="closed")
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    expect(page.locator("#notices")).to_contain_text("was closed before your last label arrived")
+    expect(page.locator("#count")).to_have_text("0")
+    all_sent(page)
+
+
+@pytest.mark.nightly
+def test_the_last_label_is_sent_while_one_before_it_has_no_answer(
+    server: Site, signed_in: SignedIn
+) -> None:
+    session = opened(server, "groups")
+    page = signed_in("label")
+    visit(page, session)
+    page.evaluate(FIRST_UNANSWERED)
+    first = press(page, "2")
+    second = press(page, "1")
+    page.wait_for_function("localStorage.asked")
+    page.goto("/docs")
+    assert page.evaluate("JSON.parse(`[${localStorage.asked}]`)") == [first, second]
+    visit(page, session)
+    all_sent(page)
+    assert sorted(losses(server, session)) == sorted([(first, [1]), (second, [0])])

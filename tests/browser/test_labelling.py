@@ -19,7 +19,7 @@ from tests.browser.labelling import (
     texts,
     visit,
 )
-from tests.browser.site import NARROW, Complaints, Site
+from tests.browser.site import NARROW, Complaints, Site, at_night
 
 SignedIn = Callable[..., Page]
 
@@ -175,14 +175,16 @@ def test_what_nobody_can_judge_is_reported_with_a_reason(server: Site, signed_in
     assert found == ["It is in Welsh", "It cannot be read or seen."]
 
 
-@pytest.mark.nightly
-def test_a_key_held_down_judges_one_item(server: Site, signed_in: SignedIn) -> None:
+@pytest.mark.parametrize("key", ["Enter", at_night("1")])
+def test_a_key_held_down_judges_one_item(server: Site, signed_in: SignedIn, key: str) -> None:
     session = session_of(server, texts(20))
     page = signed_in("label")
     visit(page, session)
+    # It has the focus still when the next item is shown
+    page.get_by_role("button", name="Wrong").focus()
     for _ in range(5):
-        page.keyboard.down("1")
-    page.keyboard.up("1")
+        page.keyboard.down(key)
+    page.keyboard.up(key)
     all_sent(page)
     assert len(events(server, session, "observation")) == 1
 

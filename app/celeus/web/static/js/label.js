@@ -76,7 +76,10 @@ function heard(event) {
   if (event.what === "sent" && event.entry.kind === "observe") observed(event);
   if (event.what === "refused") refused(event.entry, event.problem);
   if (event.what === "released") dropPassedOn();
-  if (link.state === "closed" || link.archived) [current, revising] = [null, false];
+  if (link.state === "closed" || link.archived) {
+    [current, revising] = [null, false];
+    outbox.letGo();
+  }
   for (const draw of link.draws) {
     if (!prepared.has(draw.round)) prepare(draw);
     prepared.add(draw.round);
@@ -173,6 +176,8 @@ function judge(told) {
  */
 function revise(before, said) {
   revising = false;
+  // Also where the same is said again
+  outbox.letGo();
   const other = !same(before.said, said);
   if (!other && (before.said.comment ?? "") === (said.comment ?? "")) return;
   const { round } = before.draw;
@@ -367,7 +372,10 @@ function command(event, key) {
   const draw = shown();
   const form = draw === null ? null : formOf(draw);
   // A key held down judges one item, not all that follow; only a slider goes on
-  if (event.repeat && !(form?.kind === "lines" && key.startsWith("Arrow"))) return;
+  if (event.repeat && !(form?.kind === "lines" && key.startsWith("Arrow"))) {
+    if (targets(event, "button")) event.preventDefault();
+    return;
+  }
   if (key === "z") act(event, undo);
   else if (key === "i") act(event, turnBrief);
   else if (key === "Escape" && revising) act(event, keep);

@@ -212,7 +212,8 @@ export function keyLines(key, onButton) {
   else if (step !== undefined) move(step);
   else if (key === "Home") choose(keyed(), current().line.low);
   else if (key === "End") choose(keyed(), current().line.high);
-  else if (takes !== "preference" && /^(?:[-.0-9]|Backspace)$/.test(key)) type(key);
+  else if (takes !== "preference" && /^(?:[-.,0-9]|Backspace)$/.test(key))
+    type(key === "," ? "." : key);
   else if (key === "Enter" && !onButton) give();
   else return false;
   return true;

@@ -128,10 +128,10 @@ export class Link {
 
   /** The window closes: send what is held back, and let others have the rest. */
   leave() {
-    const [entry] = this.outbox.entries;
-    const held = this.outbox.dueAt > Date.now();
+    const entry = this.outbox.entries.at(-1);
+    const held = entry !== undefined && entry.until > Date.now();
     this.release();
-    if (entry === undefined || !held || this.line !== "up") return;
+    if (!held || this.line !== "up") return;
     const body = { round: entry.round, ...entry.said, worker: entry.worker, next: 0 };
     // It is kept, and sent again where it does not arrive
     api("POST", `${this.path}/observe`, body, { keepalive: true }).catch(() => {});
