@@ -452,7 +452,7 @@ def with_preferences(page: Page, items: list[dict[str, Any]]) -> None:
     page.get_by_role("radio", name="Which answer is better").check()
     page.get_by_label("Name of system A").fill(A)
     page.get_by_label("Name of system B").fill(B)
-    page.get_by_label("Two texts are the same answer").select_option("casefold")
+    page.get_by_label("Equal answers").select_option("casefold")
     expect(page.locator("#checked")).to_contain_text("60 rows: every row is a valid item")
     assert barriers(page) == []
     page.get_by_role("button", name="Create the pool").click()

@@ -10,16 +10,19 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.named_levels import Level
 from celeus.core.pools.score import Score
-from celeus.core.pools.systems import Systems
+from celeus.core.pools.systems import Lineup, Systems
 from celeus.operations.sessions.labelling.task import Task
 from celeus.web.judgements import EXCERPT, JudgeWords, excerpt
 
 RIGHT = LossScale("zero_one", 0.0, 1.0)
 GRADES = LossScale("bounded", 0.0, 3.0)
 QUALITY = Score("quality", "higher", "number")
+FAITHFUL = Score("faithful", "higher", "share")
 LEVELS = (Level("wrong", 0.0), Level("perfect", 3.0))
 PREFERENCE = Systems.of(("older", "newer"), ("preference", None, 2.0))
+PREFERENCES = Systems.of(("older", "newer"), ("preference", None, 3.0))
 BOTH = Systems.of(("older", "newer"), ("zero_one", None, None))
+GRADED = Systems.of(("older", "newer"), ("bounded", 0.0, 3.0))
 
 
 def words(scale: LossScale, **members: Any) -> JudgeWords:  # noqa: ANN401 -- members of a task
@@ -49,7 +52,7 @@ def label(**members: object) -> dict[str, Any]:
     [
         (words(RIGHT), {"loss": 0.0}, "Correct"),
         (words(RIGHT, score=Score("accuracy", "higher", "share")), {"loss": 1.0}, "Wrong"),
-        (words(RIGHT, score=Score("faithful", "higher", "share")), {"loss": 1.0}, "not faithful"),
+        (words(RIGHT, score=FAITHFUL), {"loss": 1.0}, "not faithful"),
         (words(RIGHT, score=Score("toxicity", "lower", "share")), {"loss": 0.0}, "no toxicity"),
         (words(GRADES, score=QUALITY, levels=LEVELS), {"loss": 0.0}, "3 perfect"),
         (words(GRADES, score=QUALITY), {"loss": 0.5}, "quality 2.5"),
@@ -59,7 +62,7 @@ def label(**members: object) -> dict[str, Any]:
         (
             words(PREFERENCE.scale, systems=PREFERENCE),
             {"loss": 2.0, "preference": "b", "grade": 2},
-            "newer is better by 2",
+            "newer is much better",
         ),
         (
             words(PREFERENCE.scale, systems=PREFERENCE),
@@ -70,6 +73,21 @@ def label(**members: object) -> dict[str, Any]:
             words(BOTH.scale, systems=BOTH),
             {"loss": -1.0, "losses": {"a": 0.0, "b": 1.0}},
             "older: Correct, newer: Wrong",
+        ),
+        (
+            words(BOTH.scale, systems=BOTH, score=FAITHFUL),
+            {"loss": -1.0, "losses": {"a": 0.0, "b": 1.0}},
+            "older: faithful, newer: not faithful",
+        ),
+        (
+            words(GRADED.scale, systems=GRADED, score=QUALITY),
+            {"loss": -2.5, "losses": {"a": 0.0, "b": 2.5}},
+            "older: 3, newer: 0.5",
+        ),
+        (
+            words(RIGHT, systems=Lineup(("one", "two", "three"), RIGHT), score=FAITHFUL),
+            {"losses": {"one": 0.0, "two": 1.0, "three": None}},
+            "one: faithful, two: not faithful, three: cannot tell",
         ),
         (
             words(RIGHT, metrics=(Metric("harm", RIGHT), Metric("tone", GRADES, QUALITY))),
@@ -90,7 +108,9 @@ def test_a_judgement_is_told_in_the_words_of_its_judge(
         (words(RIGHT), 2),
         (words(GRADES, score=QUALITY, levels=LEVELS), 2),
         (words(PREFERENCE.scale, systems=PREFERENCE), 6),
+        (words(PREFERENCES.scale, systems=PREFERENCES), 8),
         (words(BOTH.scale, systems=BOTH), 4),
+        (words(BOTH.scale, systems=BOTH, score=FAITHFUL), 4),
         (words(RIGHT, takes_labels=True, classes=3), 3),
         (words(GRADES), 0),
     ],
@@ -102,6 +122,15 @@ def test_a_correction_chooses_among_the_same_words(form: JudgeWords, count: int)
         said = json.loads(choice.said)
         assert form.of(label(**{"loss": 0.0} | said)) == choice.words
     assert bool(choices) or [number.name for number in form.numbers] == ["loss"]
+
+
+def test_a_loss_of_each_system_is_typed_as_the_score_that_judges_gave() -> None:
+    numbers = words(GRADED.scale, systems=GRADED, score=QUALITY).numbers
+    assert [(number.name, number.label, number.turned) for number in numbers] == [
+        ("a", "quality of older", 3.0),
+        ("b", "quality of newer", 3.0),
+    ]
+    assert {number.help for number in numbers} == {"From 0 (worst) to 3 (best)."}
 
 
 def test_classes_have_the_names_that_their_item_brings() -> None:

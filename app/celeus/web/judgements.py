@@ -1,26 +1,21 @@
 """Judgements in the words of their judges, and the form that corrects one in the same words."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import Score
-from celeus.core.pools.systems import SIDES, TIES, Systems
+from celeus.core.pools.score import RIGHT_OR_WRONG, Score
+from celeus.core.pools.systems import SIDES, TIES, OneLoss, Systems
 from celeus.operations.sessions.labelling.task import Task
 
 EXCERPT = 160
 """Longest excerpt of an item, in characters."""
 MOST_CHOICES = 50
-RIGHT_OR_WRONG = ("Correct", "Wrong")
-_GENERAL = re.compile(
-    "accura|correct|error|match|pass|quality|right|score|success|wrong", re.IGNORECASE
-)
-"""Scores whose names say no more than that something is right."""
-_NOUN = re.compile("(cy|[ae]nce|ion|ity|ment|harm|bias)$", re.IGNORECASE)
-"""Nouns: there is "no" toxicity, where what is no noun is "not" faithful."""
+MOST_NAMED_GRADES = 2
+"""A preference of so many grades is better or much better; of more, better by a number."""
 _TIES = dict(zip(TIES, ("Equally good", "Both are bad"), strict=True))
 _TOLD = ("question", "prompt", "text", "messages", "answer", "content")
 """Members of a payload that tell items apart, in the order of an excerpt."""
@@ -80,17 +75,11 @@ class JudgeWords:
         if task.takes_labels:
             most = "" if task.classes is None else f", from 0 to {task.classes - 1}"
             return [Number("label", "True class", f"Its number{most}.")]
+        score, name = task.score, "Loss" if task.score is None else task.score.name
         if self._two is not None:
-            loss = self._two.loss
-            range_ = f"From {loss.lower:g} (best) to {loss.upper:g} (worst)."
-            return [Number(side, f"Loss of {self._names[side]}", range_) for side in SIDES]
-        scale, score = task.scale, task.score
-        ends = ("A is better", "B is better") if scale.kind == "difference" else ("best", "worst")
-        turned = None
-        if score is not None and score.better == "higher":
-            ends, turned = ends[::-1], scale.lower + scale.upper
-        range_ = f"From {scale.lower:g} ({ends[0]}) to {scale.upper:g} ({ends[1]})."
-        return [Number("loss", "Loss" if score is None else score.name, range_, turned)]
+            sides = [(side, f"{name} of {self._names[side]}") for side in SIDES]
+            return [_number(*side, self._two.loss, score) for side in sides]
+        return [_number("loss", name, task.scale, score)]
 
     def _choices(self, payload: object) -> Iterator[tuple[str, dict[str, Any]]]:
         task = self._task
@@ -104,7 +93,7 @@ class JudgeWords:
             for level in sorted(task.levels, key=lambda level: level.grade):
                 yield f"{level.grade:g} {level.name}", {"loss": level.loss(task.scale, task.score)}
         elif task.scale.kind == "zero_one":
-            yield from ((word, {"loss": loss}) for loss, word in enumerate(verdicts(task.score)))
+            yield from ((word, {"loss": loss}) for loss, word in enumerate(_verdicts(task.score)))
 
     def _compared(self, systems: Systems) -> Iterator[tuple[str, dict[str, Any]]]:
         if systems.loss.kind == "preference":
@@ -115,15 +104,20 @@ class JudgeWords:
                 if side == "a":
                     yield from ((words, {"preference": tie}) for tie, words in _TIES.items())
         elif systems.loss.kind == "zero_one":
+            verdicts = _verdicts(self._task.score)
             for a, b in ((0, 1), (0, 0), (1, 1), (1, 0)):
-                words = f"{systems.a}: {RIGHT_OR_WRONG[a]}, {systems.b}: {RIGHT_OR_WRONG[b]}"
+                words = f"{systems.a}: {verdicts[a]}, {systems.b}: {verdicts[b]}"
                 yield words, {"losses": {"a": a, "b": b}}
 
     def _preferred(self, preference: str, grade: int | None) -> str:
+        """Return a preference as its button has it, of the system in place of the side."""
         if preference in _TIES:
             return _TIES[preference]
-        by = f" by {grade}" if grade is not None and grade > 1 else ""
-        return f"{self._names.get(preference, preference.upper())} is better{by}"
+        grades = 1 if self._two is None else self._two.loss.upper
+        name = self._names.get(preference, preference.upper())
+        if grades <= MOST_NAMED_GRADES:
+            return f"{name} is {'much ' * (grade == MOST_NAMED_GRADES)}better"
+        return f"{name} is better by {grade}"
 
     def _part(self, name: str, loss: float | None) -> str:
         """Return the loss of a metric or of a system in words."""
@@ -131,11 +125,10 @@ class JudgeWords:
             return "cannot tell"
         for metric in self._task.metrics:
             if metric.name == name:
-                words = ("good", "bad") if metric.score is None else verdicts(metric.score)
+                words = ("good", "bad") if metric.score is None else metric.score.words
                 return _value(loss, metric.scale, metric.score, words)
-        if self._two is None:
-            return _value(loss, self._task.scale, None, RIGHT_OR_WRONG)
-        return RIGHT_OR_WRONG[int(loss)] if self._two.loss.kind == "zero_one" else _figure(loss)
+        scale, score = self._task.scale if self._two is None else self._two.loss, self._task.score
+        return _value(loss, scale, score, _verdicts(score))
 
     def _loss(self, loss: float) -> str:
         scale, score = self._task.scale, self._task.score
@@ -143,19 +136,10 @@ class JudgeWords:
             for level in self._task.levels:
                 if level.loss(scale, score) == loss:
                     return f"{level.grade:g} {level.name}"
-        words = _value(loss, scale, score, verdicts(score))
+        words = _value(loss, scale, score, _verdicts(score))
         if scale.kind == "zero_one":
             return words
         return f"{'loss' if score is None else score.name} {words}"
-
-
-def verdicts(score: Score | None) -> tuple[str, str]:
-    """Return the words of a loss of 0 and of 1, as `scales.js` has them beside an item."""
-    if score is None or _GENERAL.search(score.name):
-        return RIGHT_OR_WRONG
-    word = re.sub(r" rate$|ness$", "", score.name.replace("_", " "), flags=re.IGNORECASE)
-    negated = f"{'no' if _NOUN.search(word) else 'not'} {word}"
-    return (word, negated) if score.better == "higher" else (negated, word)
 
 
 def excerpt(item: Mapping[str, Any]) -> str:
@@ -191,10 +175,26 @@ def _classes(payload: object) -> Sequence[str]:
     return ["Left", "Right", "Tie"] if isinstance(shown.get("pair"), list) else []
 
 
-def _value(loss: float, scale: LossScale, score: Score | None, words: tuple[str, str]) -> str:
+def _verdicts(score: Score | None) -> tuple[str, str]:
+    return RIGHT_OR_WRONG if score is None else score.words
+
+
+def _number(name: str, label: str, scale: LossScale | OneLoss, score: Score | None) -> Number:
+    ends = ("A is better", "B is better") if scale.kind == "difference" else ("best", "worst")
+    turned = None
+    if score is not None and score.better == "higher":
+        ends, turned = ends[::-1], scale.lower + scale.upper
+    range_ = f"From {scale.lower:g} ({ends[0]}) to {scale.upper:g} ({ends[1]})."
+    return Number(name, label, range_, turned)
+
+
+def _value(
+    loss: float, scale: LossScale | OneLoss, score: Score | None, words: tuple[str, str]
+) -> str:
     if scale.kind == "zero_one" and loss in {0, 1}:
         return words[int(loss)]
-    return _figure(loss if score is None else score.at(loss, scale.interval))
+    ends = Interval(scale.lower, scale.upper)
+    return _figure(loss if score is None else score.at(loss, ends))
 
 
 def _figure(value: float) -> str:

@@ -143,3 +143,21 @@ def test_a_win_rate_is_never_narrower_than_the_preferences(lower: float, share: 
 def test_a_win_rate_counts_a_tie_as_half() -> None:
     assert win_rate(Interval(-0.04, 0.16)) == Interval(0.48, 0.58)
     assert win_rate(Interval(-1.0, 1.0)) == Interval(0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "better", "said"),
+    [
+        ("error rate", "lower", ("Correct", "Wrong")),
+        ("Accuracy", "higher", ("Correct", "Wrong")),
+        ("faithfulness", "higher", ("faithful", "not faithful")),
+        ("toxic", "lower", ("not toxic", "toxic")),
+        ("refusal_rate", "lower", ("not refusal", "refusal")),
+        ("relevance", "higher", ("relevance", "no relevance")),
+        ("toxicity", "lower", ("no toxicity", "toxicity")),
+    ],
+)
+def test_two_values_have_words_by_the_name_and_direction_of_their_score(
+    name: str, better: Better, said: tuple[str, str]
+) -> None:
+    assert Score(name, better, "share").words == said

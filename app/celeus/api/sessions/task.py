@@ -31,6 +31,9 @@ class TaskScore(BaseModel):
 
     name: str = Field(description="What it is called.")
     better: Better = Field(description="Which of its values are better.")
+    words: tuple[str, str] = Field(
+        description="What a loss of 0 and one of 1 are called, where there are no others."
+    )
 
 
 class Labeller(BaseModel):

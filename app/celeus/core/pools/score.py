@@ -13,6 +13,7 @@ of an interval move outwards.
 """
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, Literal, get_args
@@ -30,6 +31,14 @@ LONGEST_NAME = 60
 _EXACTLY = Context(prec=1_000)
 """Context with enough digits for every sum of floats, which reach from 1e-324 to 1e308."""
 _HALF = Decimal("0.5")
+RIGHT_OR_WRONG = ("Correct", "Wrong")
+"""Words of a loss of 0 and of 1 that no score names."""
+_GENERAL = re.compile(
+    "accura|correct|error|match|pass|quality|right|score|success|wrong", re.IGNORECASE
+)
+"""Scores whose names say no more than that something is right."""
+_NOUN = re.compile("(cy|[ae]nce|ion|ity|ment|harm|bias)$", re.IGNORECASE)
+"""Nouns: there is "no" toxicity, where what is no noun is "not" faithful."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,15 @@ class Score(Plain):
                 rule="higher or lower",
                 value=self.better,
             )
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The words of a loss of 0 and of 1, where there are no others."""
+        if _GENERAL.search(self.name):
+            return RIGHT_OR_WRONG
+        word = re.sub(r" rate$|ness$", "", self.name.replace("_", " "), flags=re.IGNORECASE)
+        negated = f"{'no' if _NOUN.search(word) else 'not'} {word}"
+        return (word, negated) if self.better == "higher" else (negated, word)
 
     def at(self, loss: float, scale: Interval) -> float:
         """Return the float nearest to the score of a loss on ``scale``."""

@@ -1,6 +1,6 @@
 /* What can be said of an item: buttons with their keys, a number, or a point on a scale. */
 
-import { lineOf, linesWords, metricsFor, verdicts } from "./scales.js";
+import { lineOf, linesWords, metricsFor, RIGHT_OR_WRONG } from "./scales.js";
 import { shownFor } from "./shown.js";
 import { sidesFor } from "./sides.js";
 
@@ -103,7 +103,7 @@ export function helpOf(place) {
  */
 function ofLoss(loss, { levels, better, score }) {
   if (levels) return levelsFor(levels, better, loss.scale);
-  const words = verdicts(score?.name ?? "", score?.better);
+  const words = score?.words ?? RIGHT_OR_WRONG;
   if (loss.kind === "zero_one") {
     return {
       kind: "buttons",

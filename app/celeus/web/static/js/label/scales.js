@@ -2,24 +2,8 @@
 
 const STEPS = 100;
 export const BOTH_ARE_BAD = "Both are bad";
-/** Scores whose names say no more than that something is right. */
-const GENERAL = /accura|correct|error|match|pass|quality|right|score|success|wrong/i;
-/** Nouns: there is “no” toxicity, where what is no noun is “not” faithful. */
-const NOUN = /(cy|[ae]nce|ion|ity|ment|harm|bias)$/i;
-
-/**
- * The words of a score of two values, the better one first; without a direction none are known.
- *
- * @param {string} name
- * @param {Task["better"]} better
- * @returns {[best: string, worst: string]}
- */
-export function verdicts(name, better) {
-  if (!better || GENERAL.test(name)) return ["Correct", "Wrong"];
-  const word = name.replaceAll("_", " ").replace(/ rate$|ness$/i, "");
-  const negated = `${NOUN.test(word) ? "no" : "not"} ${word}`;
-  return better === "higher" ? [word, negated] : [negated, word];
-}
+/** Words of a score of two values that has no name, the better one first. @type {[string, string]} */
+export const RIGHT_OR_WRONG = ["Correct", "Wrong"];
 
 /**
  * A line on which a loss is given, by the values of its score where that is known.
@@ -57,13 +41,7 @@ export function metricsFor(metrics) {
   const lines = metrics.map((metric) => {
     const { name, score } = metric;
     // A loss that declares no score may mean anything: less is better is all that is known
-    return lineOf(
-      name,
-      name,
-      metric,
-      score,
-      score ? verdicts(name, score.better) : ["good", "bad"],
-    );
+    return lineOf(name, name, metric, score, score?.words ?? ["good", "bad"]);
   });
   return { kind: "lines", lines, takes: "metrics", asked: false };
 }

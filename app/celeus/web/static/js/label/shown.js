@@ -1,6 +1,6 @@
 /* What can be said of several answers, each shown once: nobody here knows whose they are. */
 
-import { lineOf, verdicts } from "./scales.js";
+import { lineOf, RIGHT_OR_WRONG } from "./scales.js";
 
 const MOST_KEYED = 3;
 
@@ -16,7 +16,7 @@ const MOST_KEYED = 3;
 export function shownFor(loss, answers, score) {
   const places = [...(answers ?? []).keys()];
   if (loss === null || places.length === 0) return { kind: "buttons", options: [], asked: false };
-  const words = verdicts(score?.name ?? "", score?.better);
+  const words = score?.words ?? RIGHT_OR_WRONG;
   if (loss.kind === "zero_one" && places.length <= MOST_KEYED) return sets(places, words);
   const name = loss.kind === "zero_one" ? "Answer" : `${score?.name ?? "Loss"} of answer`;
   const lines = places.map((at) => lineOf(at, `${name} ${at + 1}`, loss, score, words));
