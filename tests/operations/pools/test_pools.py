@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from threading import Event
@@ -316,7 +316,7 @@ async def test_an_import_that_is_given_up_ends_after_the_thread_that_reads_for_i
 ) -> None:
     begun, go_on = Event(), Event()
 
-    def slow() -> Iterator[Rows]:
+    def slow() -> Generator[Rows]:
         begun.set()
         go_on.wait(30)
         yield scored(0, 5)
