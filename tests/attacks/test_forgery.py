@@ -98,10 +98,6 @@ def others_claim(document: Document, other: Document) -> None:
     document |= {"claim": other["claim"], "plan": other["plan"]}
 
 
-def others_seed(document: Document, other: Document) -> None:
-    document |= {"seed": other["seed"], "commitment": other["commitment"]}
-
-
 def glued_ledgers(document: Document, other: Document) -> None:
     document["ledger"] = document["ledger"] + other["ledger"]
 
@@ -131,7 +127,6 @@ FORGERIES: tuple[Callable[[Document, Document], None], ...] = (
     others_ledger,
     others_rounds,
     others_claim,
-    others_seed,
     glued_ledgers,
     another_pool,
     huge,
