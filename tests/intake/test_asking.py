@@ -18,6 +18,7 @@ from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.columns import columns_of
 from celeus.intake.table.items import LABELLED
 from celeus.intake.table.roles import Kind
+from tests.intake.made import inspect_json, inspect_sample
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg"
@@ -315,6 +316,17 @@ def test_another_scale_is_asked_and_taken_into_that_of_the_pool() -> None:
     stars = Kind(0.0, 4.0)
     table = read(rows, stars, mapping=MAPPING, better=["higher"], scale=["1 to 5"])
     assert [row["surrogate"] for row in items(table)] == [4.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize("kind", [Kind(), Kind(0.0, 4.0)])
+def test_answers_about_the_scores_of_a_log_hold_once(kind: Kind) -> None:
+    document = inspect_json([inspect_sample(at, score) for at, score in enumerate([10, 5, 0, 1])])
+    given = options_of({"better": ["higher"], "scale": ["0 to 10"], "missing": ["1"]})
+    sent = io.BytesIO(json.dumps(document).encode())
+    (sheet,) = filter(None, opened(sent, SentFile("log.json", options=given)))
+    (table,) = filter(None, answered(sheet, kind, given))
+    found = [row["surrogate"] / kind.upper for row in items(table)]
+    assert found == pytest.approx([0.0, 0.5, 1.0, 0.5])
 
 
 def test_a_number_outside_of_the_scale_that_was_given_is_a_bad_row() -> None:

@@ -49,7 +49,7 @@ def sheet_of(form: str, source: Source, options: Options) -> Sheet:
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     roles = {name: {"loss": "surrogate", "model": "hidden"}.get(name, name) for name in names}
     kept = [{name: row[name] for name in names} for row in rows]
-    return Sheet(form, lambda: _numbered(kept), tuple(read_as), Known(roles))
+    return Sheet(form, lambda: _numbered(kept), tuple(read_as), Known(roles, scale=(0.0, 1.0)))
 
 
 def _numbered(rows: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any]]]:

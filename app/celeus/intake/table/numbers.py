@@ -202,8 +202,10 @@ def measures(
     numeric = [column for column in placed if column.role in {*GUESSES, "known"}]
     # What is true of a score need not be of the verdicts beside it
     meant = {column.name for column in numeric if len(numeric) == 1 or column.role in GUESSES}
-    if known is None or "surrogate" not in known.roles.values():
+    if known is not None and "surrogate" in known.roles.values():
         # The reader of a log has used them for the losses
+        options = replace(options, higher=None, directions={}, scales={}, missing=())
+    else:
         _check_taken(numeric, meant, options)
     return [
         _measure(*(by_name[column.name], column, options, kind, known), meant=column.name in meant)
