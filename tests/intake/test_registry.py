@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from celeus.intake.formats.registry import READERS, sniff
-from celeus.intake.rows import Options
+from celeus.intake.rows import Columns, Options
 from celeus.intake.sources.files import Source
 from tests.intake.made import FIXTURES, inspect_json, inspect_sample, refusal, rows
 
@@ -63,6 +63,12 @@ def test_what_is_written_by_hand_is_known_too(tmp_path: Path, text: str, form: s
 def test_a_log_of_another_tool_is_refused_with_its_command(tmp_path: Path) -> None:
     said = refusal(rows, "lm-eval", FIXTURES / "promptfoo" / "out.json")
     assert said.endswith("is a log of promptfoo: try celeus import promptfoo")
+    assert refusal(rows, "table", FIXTURES / "promptfoo" / "out.json") == said
+    (log,) = (FIXTURES / "lm-eval" / "small").glob("samples_toy_mc_*")
+    named = Options(columns=Columns({"doc_id": "id", "acc": "score"}))
+    assert len(rows("table", log, options=named)) == len(
+        rows("lm-eval", log, options=Options("acc"))
+    )
     path = tmp_path / "notes.txt"
     path.write_text("Hello.\n")
     said = refusal(rows, "inspect", path)

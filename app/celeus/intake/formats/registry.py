@@ -108,7 +108,8 @@ def read(form: str, given: Sequence[Source], options: Options) -> list[Log]:
 
 def _read(form: str, source: Source, options: Options) -> Log:
     found = sniff(source)
-    if form not in {found, "table"}:
+    # Where columns are named it is read by these
+    if form != found and (form != "table" or (found is not None and not options.columns.named)):
         way = f": try celeus import {found}" if found else ""
         what = "no log that is known" if found is None else f"a log of {found}"
         way = way or ": leave it out, or name the logs one by one"
