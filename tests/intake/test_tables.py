@@ -16,7 +16,7 @@ from celeus.errors import NeedsAnswer
 from celeus.intake.formats.registry import read as read_logs
 from celeus.intake.formats.registry import sources
 from celeus.intake.formats.tables import read
-from celeus.intake.joining import compare, join, ndjson
+from celeus.intake.joining import compare, each_output, join, ndjson
 from celeus.intake.reducers import EACH
 from celeus.intake.rows import Columns, Options, Row
 from celeus.intake.sources.files import Source
@@ -350,10 +350,22 @@ def test_a_count_that_is_not_that_of_the_rows_is_told(tmp_path: Path) -> None:
     assert "total says 3, where 2 rows were read" in " ".join(log.told)
 
 
+def test_outputs_that_people_judge_need_no_score(tmp_path: Path) -> None:
+    path = tmp_path / "said.jsonl"
+    table = [{"id": at, "question": f"{at}?", "answer": "y", "stars": at} for at in range(4)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in table))
+    assert "(--score stars: such as" in refusal(rows, "table", path)
+    options = Options(reducer=EACH, judged=True)
+    (log,) = read_logs("table", sources("table", [path]), options)
+    assert [row.loss for row in log.rows] == [None] * 4
+    assert log.told[-1] == "no column is the score, which --score COLUMN names: stars may be one"
+    assert not each_output(log.rows).guessed
+
+
 @pytest.mark.parametrize(
     ("roles", "said"),
     [
-        ({"score": "hidden"}, "say which column of the table is the score: --score COLUMN"),
+        ({"score": "hidden"}, "the table: Which column is the score? (--score score: such as"),
         ({"score": "surrogate", "text": "score"}, "the table: A guess of the loss is a surrogate"),
         ({"text": "surrogate"}, "the table: The column of the surrogate holds no guess"),
         ({"score": "surrogate", "text": "prediction"}, "a row of the table is one output of a mod"),

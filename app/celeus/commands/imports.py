@@ -429,6 +429,8 @@ def _of_items(pool: "JoinedItems") -> list[str]:
 
 
 def _of_guesses(pool: "JoinedItems") -> list[str]:
+    if not pool.guessed and pool.items[0].id:
+        return ["no surrogate: the outputs have no score"]
     if not pool.guessed:
         return ["no surrogate: give the logs of other models on the same task"]
     of_truth = f"what {pool.truth} left to other choices than its own"

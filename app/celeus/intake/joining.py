@@ -280,7 +280,7 @@ def each_output(rows: Sequence[Row]) -> JoinedItems:
 
     What has no answer is no output, unless nothing has one. Refuses two outputs of one name.
     """
-    _check_one_item_each(rows)
+    _check_same_items(rows)
     _check_whole([row for row in rows if row.drawn])
     models = tuple(dict.fromkeys(row.model for row in rows))
     repeated = any(row.repeat > 1 for row in rows)

@@ -10,13 +10,14 @@ from typing import Any
 from celeus.intake.formats import exports
 from celeus.intake.formats.export_rows import each
 from celeus.intake.formats.inspect_logs import GRADES
+from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.reducers import EACH
 from celeus.intake.rows import Log, Options, Row, digest_of, refused
 from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
-from celeus.intake.table.columns import columns_of, is_missing, shown
+from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown
 from celeus.intake.table.items import OF_ITEM, Taken
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind, is_foreseen
 
@@ -38,7 +39,39 @@ def read(source: Source, options: Options) -> Log:
                 raise refused(f"{source.name} has two columns {name!r}: name them apart", "columns")
         (table,) = filter(None, answered(sheet, Kind(), options, log=source.name))
         outputs = _Outputs(table, source)
-        return Log(source.name, [*outputs.rows()], told=_told(sheet, outputs))
+        told = _told(sheet, outputs) + _unscored(sheet, table, source.name)
+        return Log(source.name, [*outputs.rows()], told=told)
+
+
+def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
+    """The columns that may be the score, where none is.
+
+    Asked, unless every output is an item of its own, whose score nothing needs.
+    """
+    hidden = {column.name for column in table.columns if column.role == HIDDEN}
+    if any(column.role in GUESSES for column in table.columns):
+        return ()
+    metrics = () if sheet.known is None else sheet.known.metrics
+    possible = [
+        column
+        for column in columns_of(sheet, table.options.columns.whole)
+        if column.name in hidden and (column.name in metrics or not metrics) and _scores(column)
+    ]
+    if table.options.reducer != EACH:
+        choices = tuple(
+            Choice(column.name, f"such as {column.examples()[0]}") for column in possible
+        )
+        raise asked(place, [Question("score", "Which column is the score?", choices)])
+    names = ", ".join(column.name for column in possible)
+    return (f"no column is the score, which --score COLUMN names: {names or 'none'} may be one",)
+
+
+def _scores(column: Column) -> bool:
+    """Numbers, or words for verdicts."""
+    numbers = map(column.number, column.values)
+    return bool(column.values) and (
+        judges(column.values) or all(isinstance(number, float | int) for number in numbers)
+    )
 
 
 def _told(sheet: Sheet, outputs: "_Outputs") -> tuple[str, ...]:
@@ -117,8 +150,6 @@ class _Outputs:
     def rows(self) -> Iterator[Row]:
         """The rows; refuses a table that says too little of them, or too much."""
         name, roles = self.source.name, Counter(column.role for column in self.table.columns)
-        if roles.keys().isdisjoint(GUESSES):
-            raise refused(f"say which column of {name} is the score: --score COLUMN", "score")
         self._check_seen()
         if roles.keys().isdisjoint({"id", *OF_ITEM}):
             how = "--id COLUMN, or --mapping COLUMN=question to tell them by their text"
@@ -132,9 +163,10 @@ class _Outputs:
 
     def _check_seen(self) -> None:
         """Refuse a guess for what outputs lost, unless people are yet to say that of each."""
+        if self.table.options.reducer == EACH:
+            return
         guess = next(column for column in self.table.columns if column.role in GUESSES)
-        foreseen = guess.source != "given" and is_foreseen(guess.name)
-        if foreseen and self.table.options.reducer != EACH:
+        if guess.source != "given" and is_foreseen(guess.name):
             what = f"{self.source.name} has {guess.name}, a guess, which is no score of an output"
             raise refused(f"{what}: say which column is one with --score COLUMN", "score")
 
