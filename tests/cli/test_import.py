@@ -189,8 +189,10 @@ def test_the_mean_of_repeats_is_no_zero_or_one_and_the_first_answer_is_shown(
     samples = [inspect_sample(1, grade, epoch=at) for at, grade in enumerate("CI", 1)]
     log.write_text(json.dumps(inspect_json([*samples, inspect_sample(2, "C")])))
     answer = run("import", "inspect", log, "--truth", "mockllm/a", "--out", out)
+    of_items = "over items, each by its answers"
     assert answer.out.splitlines() == [
         "2 epochs of an item count as their mean, as in the log",
+        f"mean loss of mockllm/a: 0.25 {of_items}; 0.3333 over all 3 answers that have a score",
         "2 items; held out: mockllm/a, mean loss 0.25",
         "1 of them answered several times: the loss is their mean, the answer shown the first",
         "no surrogate: give the logs of other models on the same task",

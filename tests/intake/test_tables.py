@@ -14,7 +14,7 @@ from pyarrow import parquet
 import celeus
 from celeus.errors import NeedsAnswer
 from celeus.intake.formats.registry import read as read_logs
-from celeus.intake.formats.registry import sources
+from celeus.intake.formats.registry import sources, told
 from celeus.intake.formats.tables import read
 from celeus.intake.joining import compare, each_output, join, ndjson
 from celeus.intake.reducers import EACH
@@ -234,6 +234,16 @@ def test_rows_of_one_id_are_what_is_said_of_them(rule: str, losses: dict[str, fl
     for row in of(RUNS, {}, repeats=rule):
         found.setdefault(row.id, []).append(row.loss)
     assert {name: mean(of_item) for name, of_item in found.items()} == losses
+
+
+def test_items_with_unlike_counts_of_answers_are_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "said.jsonl"
+    table = [*RUNS, {"id": "q0", "loss": 1, "trial": 2}, {"id": "q1", "loss": None, "trial": 2}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in table))
+    of_items = "mean loss of said: 0.5833 over items, each by its answers; 0.6 over all 5"
+    for rule, lines in (("trial", [of_items]), ("mean", [of_items]), ("trial=1", [])):
+        logs = read_logs("table", sources("table", [path]), Options(repeats=rule))
+        assert [line.partition(" answers that")[0] for line in told(logs)[1:]] == lines
 
 
 def test_runs_of_one_number_are_asked_about_and_models_have_their_own() -> None:

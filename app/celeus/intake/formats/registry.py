@@ -180,6 +180,23 @@ def told(logs: Sequence[Log]) -> list[str]:
         by_group = math.fsum(means) / len(means)
         what = f"mean loss of {model}: {whole:.4g} over all items, which is what is certified"
         lines.append(f"{what}; the mean over the {len(means)} groups is {by_group:.4g}")
+    return lines + _by_answer(logs)
+
+
+def _by_answer(logs: Sequence[Log]) -> list[str]:
+    """The mean over items beside that over answers, of models that answered some more often."""
+    losses: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for row in (row for log in logs for row in log.rows):
+        if row.loss is not None:
+            losses.setdefault(row.model, {}).setdefault(row.id, []).append((row.loss, row.weight))
+    lines = []
+    for model, of_items in losses.items():
+        if len({*map(len, of_items.values())}) > 1:
+            by_item = _weighted([(_weighted(some), some[0][1]) for some in of_items.values()])
+            every = [one for some in of_items.values() for one in some]
+            what = f"mean loss of {model}: {by_item:.4g} over items, each by its answers"
+            also = f"over all {len(every)} answers that have a score"
+            lines.append(f"{what}; {_weighted(every):.4g} {also}")
     return lines
 
 
