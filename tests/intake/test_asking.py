@@ -500,7 +500,7 @@ def test_what_is_shown_beside_a_named_answer_is_asked_where_nothing_is() -> None
 
 
 @pytest.mark.parametrize(
-    "row", [{"foo": "#", "bar": "1#"}, {"error": "slow down", "status": "late"}]
+    "row", [{"foo": "#", "bar": "1#"}, {"session": "slow down", "status": "late"}]
 )
 def test_items_of_which_nothing_is_shown_are_asked(row: dict[str, Any]) -> None:
     assert questions(several(row)) == {"mapping": ["payload", "hidden"]}
@@ -865,3 +865,39 @@ def test_a_row_without_members_is_told_as_one() -> None:
     rows.insert(2, {})
     found = [row for _, row in read(rows).items.rows() if isinstance(row, BadRow)]
     assert found == [BadRow("a JSON object with members", "{}")]
+
+
+@pytest.mark.parametrize("column", ["error", "has_error", "Error Message", "exceptions"])
+def test_a_score_beside_an_error_is_asked_about(column: str) -> None:
+    rows = [row | {column: "None"} for row in scored(0.5, 0.25, 0.75, 0)]
+    assert items(read(rows, mapping=MAPPING, better=["higher"]))[3]["surrogate"] == 1.0
+    rows[3][column] = "timeout"
+    given: dict[str, Any] = {"mapping": MAPPING, "better": ["higher"]}
+    assert questions(rows, **given) == {"missing": [f"{column}=any", "none"]}
+    for missing, guess in ((f"{column}=any", 0.5), (f"{column}=timeout", 0.5), ("none", 1.0)):
+        assert items(read(rows, missing=[missing], **given))[3]["surrogate"] == guess
+
+
+def test_an_error_beside_no_score_and_a_measure_of_errors_leave_nothing_open() -> None:
+    rows = [row | {"mean_error": 0.5} for row in scored(None, "", 0.5, 0.25, 0.75)]
+    rows = [row | {"error": "down" if at < 2 else 0} for at, row in enumerate(rows)]
+    assert len(items(read(rows, mapping=MAPPING, better=["higher"]))) == 5
+
+
+def test_a_value_that_stands_for_no_score_does_so_in_its_column_only() -> None:
+    rows = [
+        {"q": f"Why {at}?", "x": x, "y": y}
+        for at, (x, y) in enumerate([(-1, 0.5), (0.5, -1), (0.25, 0.5), (0.5, 0.25)])
+    ]
+    mapping = {"q": "question", "x": "score", "y": "known"}
+    given: dict[str, Any] = {"mapping": mapping, "better": ["x=higher", "y=higher"]}
+    asked = asked_of(rows, **given).questions
+    values = [[choice["value"] for choice in question["choices"]] for question in asked]
+    assert values == [["x=-1", "x=none"], ["y=-1", "y=none"]]
+    (left,) = asked_of(rows, missing=["-1"], **given).questions
+    assert left["column"] == "y"
+    given |= {"scale": ["y=-1 to 1"], "missing": ["x=-1", "y=none"]}
+    assert [row["known"]["loss"] for row in items(read(rows, **given))] == [0.25, 1.0, 0.25, 0.375]
+    with pytest.raises(InvalidValue) as refused:
+        read(rows, mapping=mapping, better=["x=higher"], missing=["z=-1"])
+    assert (refused.value.field, refused.value.value) == ("missing", "z=-1")

@@ -49,8 +49,7 @@ def written(folder: Path, form: str, table: list[dict[str, Any]]) -> Path:
 
 def of(table: Any, roles: dict[str, str], **answers: Any) -> list[Row]:  # noqa: ANN401 -- any rows
     """The rows of dicts, with these columns named and these answers given."""
-    named = {name: answers.pop(name, None) for name in ("model", "error")}
-    given = replace(options_of(answers), columns=Columns(roles, **named))
+    given = replace(options_of(answers), columns=Columns(roles, answers.pop("model", None)))
     return read_as(table, given)
 
 
@@ -102,7 +101,7 @@ def test_each_of_two_columns_of_numbers_has_a_way_and_a_scale_of_its_own() -> No
 @pytest.mark.parametrize("some", ["timed out", "failed", {"kind": "timeout"}])
 def test_a_column_of_errors_may_say_that_there_is_none(none: object, some: object) -> None:
     table = [{"id": 1, "loss": 0, "error": none}, {"id": 2, "loss": 0, "error": some}]
-    assert [row.loss for row in of(table, {}, error="error")] == [0.0, None]
+    assert [row.loss for row in of(table, {}, missing=["error=any"])] == [0.0, None]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
         {"id": 3},
         {"id": 4, "scores": {"exact": None}, "error": float("nan"), "text": float("nan")},
     ]
-    found = of(table, {"scores.exact": "score"}, error="error", better=["higher"])
+    found = of(table, {"scores.exact": "score"}, missing=["error=any"], better=["higher"])
     assert [row.loss for row in found] == [None, 0.0, None, None]
     assert [row.question for row in found] == [None] * 4
 

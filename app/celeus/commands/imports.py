@@ -46,7 +46,10 @@ Scale = Annotated[
 ]
 Missing = Annotated[
     list[str] | None,
-    typer.Option(help="A value that stands for no score, such as -1; may be given again."),
+    typer.Option(
+        help="A value that stands for no score, such as -1; of a table also COLUMN=VALUE, or"
+        " COLUMN=any for a column of errors; may be given again."
+    ),
 ]
 Key = Annotated[
     str | None,
@@ -269,9 +272,6 @@ def _table(  # noqa: PLR0913 -- one parameter an option
     ] = None,
     answer: Annotated[str | None, typer.Option(help="Column of what is judged.")] = None,
     model_column: Annotated[str | None, typer.Option(help="Column of the model.")] = None,
-    error: Annotated[
-        str | None, typer.Option(help="Column that is not empty where there is no score.")
-    ] = None,
     repeats: Annotated[
         str | None,
         typer.Option(
@@ -303,7 +303,7 @@ def _table(  # noqa: PLR0913 -- one parameter an option
         (better if text.endswith(("=higher", "=lower")) else scales).append(text)
     answers = {"better": better, "scale": scales, "missing": missing, "repeats": repeats}
     options = options_of(answers | {"rows": rows, "answer": answer})
-    return replace(options, columns=Columns(roles, model_column, error))
+    return replace(options, columns=Columns(roles, model_column))
 
 
 def _import(form: str, options: "Options", shared: CommonOptions) -> None:

@@ -78,13 +78,11 @@ class Log:
 class Columns:
     """Columns of a table of outputs that are named; the others have their roles by name.
 
-    ``roles`` are roles as of an upload, ``model`` says whose output a row is, ``error`` is not
-    empty where there is no score.
+    ``roles`` are roles as of an upload, ``model`` says whose output a row is.
     """
 
     roles: Mapping[str, str] = field(default_factory=dict)
     model: str | None = None
-    error: str | None = None
 
     @property
     def score(self) -> str | None:
@@ -94,7 +92,7 @@ class Columns:
     @property
     def named(self) -> dict[str, str]:
         """The roles of all columns that are named."""
-        hidden = {name: "hidden" for name in (self.model, self.error) if name is not None}
+        hidden = {} if self.model is None else {self.model: "hidden"}
         return hidden | dict(self.roles)
 
     @property
@@ -112,7 +110,8 @@ class Options:
     the score. ``key`` is the member of the metadata that names an item. ``own_confidence`` says
     that the model held out has answered, and helps to guess what it lost. ``reducer`` makes one
     score of several runs of an item, in place of the rule that the log names. ``missing`` are the
-    values that stand for no score; `none` says of a table that no number does.
+    values that stand for no score; `none` says of a table that no number does, `COLUMN=VALUE` is of
+    one column, `COLUMN=any` of whatever a column of errors says.
 
     Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged. Of one
     of outputs, ``columns`` are those that are named, and ``judged`` says that people judge them.

@@ -255,8 +255,8 @@ class PoolFileQuery(BaseModel):
     missing: list[Annotated[str, Field(max_length=_LONGEST)]] = Field(
         [],
         max_length=_MOST_ANSWERS,
-        description="Values that stand for no score, such as -1; `none`: no number does. Empty,"
-        " null and NaN always do.",
+        description="Values that stand for no score, such as -1 or `COLUMN=-1`; `COLUMN=any`:"
+        " whatever a column of errors says; `none`: no number does. Empty, null and NaN always do.",
     )
     repeats: str | None = Field(
         None,

@@ -11,9 +11,10 @@ from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import ends_with_reply
 from celeus.intake.table.columns import Column, columns_of
 from celeus.intake.table.items import JOINT, RULES, Facts, Items
-from celeus.intake.table.numbers import NOTHING, Measure, Numbers, measures, spelled
+from celeus.intake.table.numbers import ANY, NOTHING, Measure, measures, spelled
 from celeus.intake.table.roles import (
     ASKS,
+    GUESSES,
     HIDDEN,
     JUDGED,
     SEEN,
@@ -90,8 +91,7 @@ def answered(
     items = Items(sheet, columns, placed, meant, options, outputs=bool(log))
     yield from items.look()
     for measure in meant:
-        numbers = items.facts.numbers[measure.column]
-        questions += _of_numbers(measure, numbers, alone=len(meant) == 1)
+        questions += _of_numbers(measure, items.facts, alone=len(meant) == 1)
     questions += _of_rows(placed, items.facts, options, outputs=bool(log))
     if questions:
         refusal = asked(log or PLACE, questions)
@@ -255,9 +255,9 @@ def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
     ]
 
 
-def _of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Question]:
+def _of_numbers(measure: Measure, facts: Facts, *, alone: bool) -> list[Question]:
     """What is open of a column of numbers: its direction, its scale, what stands for none."""
-    before = "" if alone else f"{measure.column}="
+    before, numbers = "" if alone else f"{measure.column}=", facts.numbers[measure.column]
     found = []
     if measure.higher is None:
         text = f"Which values of `{measure.column}` are better?"
@@ -282,17 +282,35 @@ def _of_numbers(measure: Measure, numbers: Numbers, *, alone: bool) -> list[Ques
         text = f"{numbers.several} rows have several values of `{measure.column}`. Which count?"
         ways = Choice("mean", "all, by their mean"), Choice("first", "the first one of each row")
         found.append(Question("repeats", text, ways, measure.column))
+    question = _of_missing(measure, facts, before)
+    return found if question is None else [*found, question]
+
+
+def _of_missing(measure: Measure, facts: Facts, before: str) -> Question | None:
+    """The question what stands for no score: a value, or an error beside it."""
+    numbers = facts.numbers[measure.column]
     signs = numbers.signs | numbers.words
-    if signs:
-        text = f"Which of these values of `{measure.column}` stand for no score?"
-        signs_said = tuple(
-            Choice(sign, f"no score, in {count} row{'s' if count > 1 else ''}")
-            for sign, count in signs.items()
-        )
-        if numbers.signs and NOTHING not in signs:
-            signs_said += (Choice(NOTHING, "no number: all of them are scores"),)
-        found.append(Question("missing", text, signs_said, measure.column))
-    return found
+    asked_of = measure.role in GUESSES and NOTHING not in measure.missing
+    errors = facts.failed if asked_of else {}
+    if not signs and not errors:
+        return None
+    text = f"Which of these values of `{measure.column}` stand for no score?"
+    if errors:
+        text = f"Which of these say that there is no `{measure.column}`?"
+    choices = [
+        Choice(f"{before}{sign}", f"no score, in {_rows(count)}") for sign, count in signs.items()
+    ]
+    choices += [
+        Choice(f"{column}={ANY}", f"whatever stands in `{column}`: no score in {_rows(count)}")
+        for column, count in errors.items()
+    ]
+    if (numbers.signs or errors) and NOTHING not in signs:
+        choices.append(Choice(f"{before}{NOTHING}", "none: all of them are scores"))
+    return Question("missing", text, tuple(choices), measure.column)
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'s' if count > 1 else ''}"
 
 
 def _of_rows(

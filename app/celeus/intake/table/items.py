@@ -12,7 +12,7 @@ it is the known loss of its item.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,15 @@ from celeus.intake.rows import Options, digest_of
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import messages_of
 from celeus.intake.table.columns import Column, flat, is_missing, kept, number_of, picture_of, shown
-from celeus.intake.table.numbers import Measure, Numbers, Outside, is_nothing
+from celeus.intake.table.numbers import (
+    ANY,
+    Measure,
+    Numbers,
+    Outside,
+    column_of,
+    is_nothing,
+    missing_by_column,
+)
 from celeus.intake.table.roles import (
     ASKS,
     GUESSES,
@@ -28,6 +36,7 @@ from celeus.intake.table.roles import (
     SHOWN,
     SIDES,
     Placed,
+    is_of_errors,
     is_of_models,
     is_run,
 )
@@ -96,7 +105,8 @@ class Facts:
 
     ``rows`` counts all rows, ``lacking`` those without an id, ``repeated`` those whose id an
     earlier row has, ``totals`` the last ones that sum up the others. ``runs`` are values of
-    columns by which rows of one item differ.
+    columns by which rows of one item differ, ``failed`` counts the rows with a score in which a
+    column of errors says something.
     """
 
     rows: int = 0
@@ -106,6 +116,7 @@ class Facts:
     totals: int = 0
     numbers: dict[str, Numbers] = field(default_factory=dict)
     runs: dict[str, dict[str, int]] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)
     first_repeated: dict[str, str] | None = None
     first_lacking: dict[str, str] | None = None
 
@@ -161,11 +172,21 @@ class Items:
         self._outputs = outputs
         self._texts = texts if self._id is None and any(texts) else []
         self.rule, self._only, run = _repeats(options, names, outputs=outputs)
-        self._model, self._error = options.columns.model, options.columns.error
+        self._model = options.columns.model
         self._apart = [name for name in (self._model, run) if name is not None]
         self.measures = {
             measure.column: replace(measure, several=self.rule) for measure in measures
         }
+        self._failures = {
+            name: {*values}
+            for name, values in missing_by_column(options, names).items()
+            if name and name not in self.measures
+        }
+        self._errors = [
+            column.name
+            for column in columns
+            if is_of_errors(column) and column.name not in self.measures
+        ]
         self._with_id = options.items == "with_id"
         self._every = options.items == "all" or sheet.known is not None
         self._guess: Guess | None = None
@@ -241,8 +262,16 @@ class Items:
         return None if name is None else (name, *(shown(cells.get(column, "")) for column in apart))
 
     def has_failed(self, cells: Mapping[str, Any]) -> bool:
-        """Return True if the column of errors holds one."""
-        return self._error is not None and not is_nothing(cells.get(self._error))
+        """Return True if a column says that there is no score."""
+        return any(
+            self._says(cells.get(column), values)
+            for name, values in self._failures.items()
+            for column in cells
+            if column == name or column.startswith(f"{name}.")
+        )
+
+    def _says(self, value: object, values: Collection[str]) -> bool:
+        return shown(value).strip() in values or (ANY in values and not is_nothing(value))
 
     def _noted(self, rows: Sequence[dict[str, Any]], seen: set[tuple[str, ...]]) -> int:
         """The count of those rows that are taken, which are noted."""
@@ -268,15 +297,29 @@ class Items:
             value = shown(cells.get(column, "")).strip()
             if value in values or len(values) <= _MOST_VALUES:
                 values[value] = values.get(value, 0) + 1
-        for column, measure in self.measures.items():
-            if measure.role in GUESSES and self.has_failed(cells):
-                continue
-            facts.numbers[column].note(measure, cells.get(column))
-            if self.rule == "mean" and name is not None:
-                loss = measure.loss(cells.get(column))
-                mean = self._means.setdefault(column, {}).setdefault(name, _Mean())
-                if type(loss) is float:
-                    mean.total, mean.count = mean.total + loss, mean.count + 1
+        for measure in self.measures.values():
+            if measure.role not in GUESSES:
+                self._measured(measure, name, cells)
+            elif not self.has_failed(cells):
+                self._measured(measure, name, cells)
+                self._failed(measure, cells)
+
+    def _measured(self, measure: Measure, name: str | None, cells: Mapping[str, Any]) -> None:
+        """Note the number of a row, which belongs to the item of this name."""
+        value = cells.get(measure.column)
+        self.facts.numbers[measure.column].note(measure, value)
+        if self.rule == "mean" and name is not None:
+            loss = measure.loss(value)
+            mean = self._means.setdefault(measure.column, {}).setdefault(name, _Mean())
+            if type(loss) is float:
+                mean.total, mean.count = mean.total + loss, mean.count + 1
+
+    def _failed(self, measure: Measure, cells: Mapping[str, Any]) -> None:
+        """Note the columns in which an error stands beside a score."""
+        errors = [name for name in self._errors if not is_nothing(cells.get(name))]
+        if errors and measure.loss(cells.get(measure.column)) is not None:
+            for name in errors:
+                self.facts.failed[name] = self.facts.failed.get(name, 0) + 1
 
     def _settle(self) -> None:
         """Find the mean of the guess, and whether all of it is at the ends of the scale."""
@@ -357,6 +400,8 @@ class Items:
         if self.rule == "mean" and item is not None:
             return self._means[name][item].value()
         measure, value = self.measures[name], cells.get(name)
+        if measure.role in GUESSES and self.has_failed(cells):
+            return None
         loss = measure.loss(value)
         if not isinstance(loss, Outside):
             return loss
@@ -402,12 +447,12 @@ def _repeats(
     first, *others = options.repeats.split(JOINT)
     parts = [first]
     for part in others:
-        if _column_of(part, names) is not None or part in {*RULES, *(names if outputs else ())}:
+        if column_of(part, names) is not None or part in {*RULES, *(names if outputs else ())}:
             parts.append(part)
         else:
             parts[-1] += f"{JOINT}{part}"
     for part in parts:
-        column = _column_of(part, names)
+        column = column_of(part, names)
         if column is not None:
             only.append((column, part[len(column) + 1 :].strip()))
         elif part in RULES and rule is None:
@@ -418,11 +463,6 @@ def _repeats(
             ways = f"items, first, mean, or COLUMN=VALUE with one of {', '.join(names)[:400]}"
             raise refused("There is no such way with rows of one id.", ways, part, "repeats")
     return rule, only, run
-
-
-def _column_of(part: str, names: Sequence[str]) -> str | None:
-    fitting = [name for name in names if part.startswith(f"{name}=")]
-    return max(fitting, key=len, default=None)
 
 
 def _example(cells: Mapping[str, Any]) -> dict[str, str]:

@@ -22,6 +22,8 @@ from celeus.shorten import shortened
 
 NOTHING = "none"
 """The answer that no value stands for no score, beside null and empty ones."""
+ANY = "any"
+"""The answer that whatever a column of errors says stands for no score."""
 MOST_KEPT = 12
 """Distinct values that are kept of those that are no number of the scale."""
 _SIGNS = frozenset({-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0})
@@ -202,27 +204,63 @@ def measures(
     numeric = [column for column in placed if column.role in {*GUESSES, "known"}]
     # What is true of a score need not be of the verdicts beside it
     meant = {column.name for column in numeric if len(numeric) == 1 or column.role in GUESSES}
+    missing = missing_by_column(options, [*by_name])
     if known is not None and "surrogate" in known.roles.values():
         # The reader of a log has used them for the losses
         options = replace(options, higher=None, directions={}, scales={}, missing=())
+        missing = {}
     else:
-        _check_taken(numeric, meant, options)
-    return [
-        _measure(*(by_name[column.name], column, options, kind, known), meant=column.name in meant)
-        for column in numeric
-    ]
+        _check_taken(numeric, meant, options, missing)
+    found = []
+    for column in numeric:
+        name, is_meant = column.name, column.name in meant
+        values = (*missing.get(name, ()), *(missing.get("", ()) if is_meant else ()))
+        about = replace(options, missing=values)
+        found.append(_measure(by_name[name], column, about, kind, known, meant=is_meant))
+    return found
 
 
-def _check_taken(numeric: Sequence[Placed], meant: set[str], options: Options) -> None:
+def missing_by_column(options: Options, names: Sequence[str]) -> dict[str, list[str]]:
+    """The values that stand for no score, by column; those that are said of none, under ''.
+
+    A column of objects goes by the name that those under it begin with. Refuses one that is not
+    there.
+    """
+    within = [name[:at] for name in names for at, sign in enumerate(name) if sign == "."]
+    found: dict[str, list[str]] = {}
+    for text in options.missing:
+        column = column_of(text, [*names, *within])
+        if column is None and "=" in text:
+            listed = ", ".join(names)[:400]
+            rule = f"a value, or COLUMN=VALUE with one of {listed}"
+            raise refused("The file has no such column.", rule, text, "missing")
+        value = text if column is None else text[len(column) + 1 :].strip()
+        found.setdefault(column or "", []).append(value)
+    return found
+
+
+def column_of(text: str, names: Sequence[str]) -> str | None:
+    """The column in an answer COLUMN=VALUE; None where it names none of these."""
+    fitting = [name for name in names if text.startswith(f"{name}=")]
+    return max(fitting, key=len, default=None)
+
+
+def _check_taken(
+    numeric: Sequence[Placed],
+    meant: set[str],
+    options: Options,
+    missing: Mapping[str, Sequence[str]],
+) -> None:
     """Refuse an answer about numbers that no column takes: it would change nothing.
 
     One without a column is of what is ``meant``, unless that has an answer of its own.
     """
     names = {column.name for column in numeric}
+    guessed = any(column.role in GUESSES for column in numeric)
     given = {
         "better": {*options.directions} | ({""} if options.higher is not None else set()),
         "scale": {*options.scales},
-        "missing": {""} if options.missing else set(),
+        "missing": {name for name in missing if name not in names and not guessed},
     }
     for place, columns in given.items():
         unused = sorted(columns - names - ({""} if meant - columns else set()))

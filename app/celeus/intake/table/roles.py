@@ -93,6 +93,10 @@ _FORESEEN = words(
     " guessed_loss"
 )
 """Names of guesses of a score, or of a loss, by who has not seen it."""
+_ERRORS = words(
+    "error errors err has_error is_error had_error error_message error_msg error_text error_type"
+    " error_code exception exceptions exception_message"
+)
 _PAIRS = re.compile(
     r"(?:answer|response|output|completion|conversation|generation|prediction|text|reply|antwort"
     r"|translation|summary)_?([ab12])"
@@ -337,6 +341,15 @@ def higher_by_name(name: str) -> bool | None:
     if _HIGHER & set(names):
         return True
     return False if _LOWER & set(names) else None
+
+
+def is_of_errors(column: Column) -> bool:
+    """Return True for a column whose name says that it holds errors, and that holds no measures."""
+    names, parents = _effective(column.name)
+    if _ERRORS.isdisjoint({*names, *map(_snake, parents)}):
+        return False
+    numbers = (column.number(value) for value in column.values)
+    return all(not isinstance(number, float) or number.is_integer() for number in numbers)
 
 
 def is_foreseen(column: str) -> bool:
