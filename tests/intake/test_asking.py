@@ -602,7 +602,37 @@ def test_a_metric_that_is_given_is_not_that_of_the_last_file() -> None:
     assert roles(table) == {"q": "question", "y": "score"}
 
 
+@pytest.mark.parametrize(
+    ("row", "asked"),
+    [
+        # What was taken of a reply beside all of it, and what a judge said beside what it judged
+        ({"pred": "B#", "model_outputs": "It is B#."}, ["pred", "model_outputs"]),
+        ({"output": "So #.", "orig_response": "Is #."}, ["output", "orig_response"]),
+        ({"prediction": "B#", "true_answer": "B#"}, []),
+        ({"response": "So #.", "answer_hint": "Add #."}, []),
+    ],
+)
+def test_another_column_that_is_called_a_reply_is_asked_about(
+    row: dict[str, Any], asked: list[str]
+) -> None:
+    rows = several({"question": "Why #?"} | row)
+    if asked:
+        assert questions(rows)["answer"] == asked
+    else:
+        assert len(items(read(rows))) == 6
+
+
+def test_a_constant_beside_what_nobody_can_judge_is_not_the_item() -> None:
+    rows = [{"uid": f"u{at}", "baseline": "o3-mini", "games": [{"score": at}]} for at in range(6)]
+    assert questions(rows) == {"answer": ["games"]}
+    rows = [{"question": f"Why {at}?", "completions": [{"text": f"So {at}"}]} for at in range(6)]
+    assert questions(rows) == {"answer": ["completions", "question"]}
+
+
 def test_a_table_whose_first_row_is_no_header_is_refused() -> None:
+    plain = [{"ann": f"rater {at}", "S1": f"S{at}", "TGT": "TGT", "deu": "deu"} for at in range(6)]
+    with pytest.raises(InvalidValue, match="rows for names"):
+        read(plain)
     row = {"How many are in # of them?": "How many are in # of them?", "It has #.": "It has #."}
     rows = [dict(zip(row, one.values(), strict=True)) for one in several(row)]
     with pytest.raises(InvalidValue, match="rows for names") as refused:

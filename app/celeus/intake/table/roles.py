@@ -67,8 +67,9 @@ _NAMES: Mapping[str, str] = {
     " filtered_resps modellantwort",
     "reference": "reference reference_answer reference_summary gold_summary reference_translation"
     " references expected expected_output expected_answer"
-    " ground_truth gold gold_answer golden correct_answer right_answer best_answer ideal target"
-    " truth solution answers musterlösung musterloesung lösung loesung referenz erwartet",
+    " ground_truth gold gold_answer golden correct_answer right_answer true_answer best_answer"
+    " ideal target truth solution answers musterlösung musterloesung lösung loesung referenz"
+    " erwartet",
     "image": "image img picture photo image_url img_url picture_url bild thumbnail",
     "text": "text context contexts retrieved_contexts retrieval_context passage document article"
     " content body source premise story kontext input",
@@ -105,6 +106,11 @@ _NAMED_PAIRS = re.compile(r"(?:model|system|assistant)_?([ab12])")
 """What two systems said; or their names, where they are short."""
 _ANSWERS = words("answer antwort respuesta réponse reponse resposta risposta")
 """Names of what a model answered, and as often of what it is held against."""
+_REPLIES = words("answer response output completion prediction generation reply")
+_RIGHT = words(
+    "reference expected correct gold golden right true truth ideal best target incorrect wrong"
+)
+"""Words for an answer that something is held against."""
 _REMARKS = words("note notes remark remarks tag tags hint hints")
 _SUMMARISED = words("review reviews")
 """Names of texts that are summarised, and else of verdicts."""
@@ -267,20 +273,28 @@ def with_answer(placed: Sequence[Placed], answer: str) -> list[Placed]:
 
 
 def candidates(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
-    """Columns that may be what is judged: hidden ones, of texts that are no verdicts."""
-    return [column.name for column in _hidden(columns, placed) if _may_be_judged(column)]
+    """Columns that may be what is judged: hidden ones, of several texts that are no verdicts.
+
+    Lists of objects may hold it, too.
+    """
+    return [
+        column.name
+        for column in _hidden(columns, placed)
+        if (_may_be_judged(column) or _may_hold_answers(column)) and not _is_constant(column)
+    ]
 
 
 def rivals(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
-    """What is judged where it is only called an answer, and hidden texts that may be it instead.
+    """What is judged by its name, and hidden texts that may be it instead.
 
-    Empty where there are none, or where a reference stands beside it.
+    These are called a reply, or are any where what is judged is only called an answer and no
+    reference stands beside it. Empty where there are none.
     """
     judged = [one.name for one in placed if one.role == "answer" and one.source == "name"]
-    if not judged or _last(judged[0]) not in _ANSWERS:
+    if not judged:
         return []
-    if any(column.role == "reference" for column in placed):
-        return []
+    referred = any(column.role == "reference" for column in placed)
+    certain = referred or _last(judged[0]) not in _ANSWERS
     found = [
         column.name
         for column in _hidden(columns, placed)
@@ -288,15 +302,22 @@ def rivals(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
         and _distinct(column) > 1
         and not _divides(column.values)
         and not _tokens(column.name) & _REMARKS
+        and (_is_called_a_reply(column.name) or not certain)
     ]
     return [*judged, *found] if found else []
 
 
+def _is_called_a_reply(path: str) -> bool:
+    last = _snake(path.rpartition(".")[2]).rpartition("_")[2]
+    return last.removesuffix("s") in _REPLIES and not _tokens(path) & _RIGHT
+
+
 def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
-    """Return True where no name is known and one is a sentence as its values are: a row itself."""
+    """Return True where no name is known and the names are a row: a sentence, or mostly values."""
     if any(column.source == "name" and column.role != HIDDEN for column in placed):
         return False
-    return any(
+    values = [column.name for column in columns if column.name in map(shown, column.values)]
+    return 0 < len(columns) <= 2 * len(values) or any(
         len(column.name.split()) >= _SENTENCE and _are_sentences(column) for column in columns
     )
 
@@ -531,7 +552,8 @@ class _Guess:
             return
         left = [column for column in self._left() if _may_be_judged(column)]
         others = [column for column in self._left() if column not in left]
-        if len(left) == 1 and not any(map(_are_sentences, others)):
+        constant = len(self._columns) > 1 and all(_is_constant(column) for column in left)
+        if len(left) == 1 and not constant and not any(map(_are_sentences, others)):
             self._take(left[0], "payload", "the only text", "value")
         elif len(left) == len(self._columns) == len(SIDES):
             asks = [column for column in left if _asks(column)]
@@ -670,6 +692,11 @@ def _are_ids(column: Column) -> bool:
     return sum(short) >= _MOST * len(short)
 
 
+def _is_constant(column: Column) -> bool:
+    """Return True for one value in all of several rows."""
+    return len(column.values) > 1 and _distinct(column) == 1
+
+
 def _distinct(column: Column) -> int:
     return len({shown(value) for value in column.values})
 
@@ -740,6 +767,13 @@ def _may_be_judged(column: Column) -> bool:
     if _tokens(_last(column.name)) & _PARTS or all(map(_records_verdicts, texts)):
         return False
     return not _verdicts_stand(column) and not all(map(_is_sign, texts))
+
+
+def _may_hold_answers(column: Column) -> bool:
+    """Lists of objects under a name that says neither verdicts nor marks."""
+    lists = all(isinstance(value, list) and _objects(value) for value in column.values)
+    named = _are_verdicts([column.name]) or _named_like_a_mark(column.name)
+    return bool(column.values) and lists and not named
 
 
 def _records_verdicts(text: str) -> bool:
