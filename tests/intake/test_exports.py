@@ -188,6 +188,21 @@ CASES = [
     ),
     Case(
         "argilla",
+        {
+            "text": "t",
+            "inputs": {"text": "t"},
+            "prediction": [["good", 0.9], ["bad", 0.1]],
+            "prediction_agent": "m",
+            "annotation": "bad",
+            "annotation_agent": "who",
+            "id": "7",
+        },
+        {"id": "7", "text": "t", "answer": "good"},
+        hidden=("prediction", "annotation", "annotation_agent"),
+        mark="annotation_agent",
+    ),
+    Case(
+        "argilla",
         {"id": "r", "status": "completed", "fields": {"instruction": "q", "response": "a"},
          "metadata": {"source": "x"}, "suggestions": {"quality": {"value": "good", "score": 0.8}},
          "responses": {"quality": [{"value": "good", "user_id": "u"}, {"value": "bad",

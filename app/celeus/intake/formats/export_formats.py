@@ -333,6 +333,13 @@ EXPORTS: tuple[Export, ...] = (
         shown=_fields_of_argilla,
     ),
     Export(
+        "argilla",
+        "records of Argilla 1",
+        (("prediction", "prediction_agent", "annotation", "annotation_agent"),),
+        {"id": "id", "text": "text", "answer": "predicted"},
+        unfold=each(export_rows.predicted_record),
+    ),
+    Export(
         "prodigy",
         "annotations of Prodigy",
         (("_input_hash", "_task_hash", "answer"),),

@@ -325,6 +325,15 @@ def answered_record(row: Cells) -> Cells:
     return row | {"labels": labels}
 
 
+def predicted_record(row: Cells) -> Cells:
+    """A record of Argilla 1 with the first of its predictions, without how likely it was."""
+    match row.get("prediction"):
+        case [[str(label), float()], *_]:
+            return row | {"predicted": label}
+        case value:
+            return row | {"predicted": value}
+
+
 def only_input(row: Cells) -> Cells:
     """A row of Braintrust with an input of one member as that member."""
     value = row.get("input")
