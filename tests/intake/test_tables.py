@@ -161,6 +161,21 @@ def test_a_row_that_lacks_a_column_of_others_has_nothing_there() -> None:
     assert [row.question for row in found] == [None] * 4
 
 
+@pytest.mark.parametrize("place", ["index", "row_id", "Nr", "line_number"])
+def test_a_place_in_a_file_joins_no_row_of_another(place: str) -> None:
+    made = [
+        {place: at, "question": question, "loss": 0, "run": run}
+        for run, questions in (("a", "xyz"), ("b", "zxy"))
+        for at, question in enumerate(questions)
+    ]
+    found = of(made, {}, model="run")
+    by_question = {(row.question, row.id) for row in found}
+    assert len(by_question) == len({row.id for row in found}) == 3
+    bare = [{name: row[name] for name in (place, "loss")} for row in made[:3]]
+    assert "say how the items of the table are told apart: --id COLUMN" in refusal(of, bare, {})
+    assert [row.id for row in of(bare, {place: "id"})] == ["0", "1", "2"]
+
+
 def test_without_ids_rows_are_told_apart_by_their_question() -> None:
     loss = {"score": "surrogate"}
     found = of(TABLE, loss | {"text": "question", "item": "hidden"})

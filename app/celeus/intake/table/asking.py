@@ -34,6 +34,7 @@ from celeus.intake.table.roles import (
     sentences,
     with_answer,
     with_roles,
+    without_positions,
 )
 
 PLACE = "the file"
@@ -83,6 +84,7 @@ def answered(
     chosen = questions or options.answer is not None
     _check_once([column for column in placed if column.role != "answer" or not chosen])
     if log:
+        placed = without_positions(placed)
         questions = [one for one in questions if one.name == "answer" and options.judged]
     if not kind.two and {*SIDES} <= {column.role for column in placed}:
         rule = "a pool of two systems, with `kind=preference`, `system_a` and `system_b`"

@@ -45,7 +45,8 @@ IDS = (
     " conversation_id uid"
 )
 """Names of what tells items apart: rows that share one are of one item."""
-_ROW_NUMBERS = "row_id uuid guid key nr no number index line_number"
+_POSITIONS = "row_id nr no number index line_number"
+_ROW_NUMBERS = f"{_POSITIONS} uuid guid key"
 _RUNS = words(
     "worker annotator rater reviewer labeler labeller coder assignment run epoch trial attempt"
     " repeat repetition iteration seed turn"
@@ -325,6 +326,19 @@ def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
 def sentences(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Hidden columns of sentences, whatever they are called."""
     return [column.name for column in _hidden(columns, placed) if _are_sentences(column)]
+
+
+def without_positions(placed: Sequence[Placed]) -> list[Placed]:
+    """The same columns; a guessed id that is called a place in its file, is none in another."""
+    why = "its name: a place in this file, which joins none of another"
+    return [
+        replace(column, role=HIDDEN, why=why)
+        if column.role == "id"
+        and column.source == "name"
+        and not words(_POSITIONS).isdisjoint(_effective(column.name)[0])
+        else column
+        for column in placed
+    ]
 
 
 def labels(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
