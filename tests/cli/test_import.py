@@ -369,3 +369,7 @@ def test_verdicts_that_people_gave_are_known_losses(run: Run, tmp_path: Path) ->
     known = [row.get("known", {}).get("loss") for row in rows]
     assert known == [0.0, 1.0, None]
     assert [row["surrogate"] for row in rows] == pytest.approx([0.1, 0.8, 0.6])
+    other = tmp_path / "other.csv"
+    other.write_text("id,judge_score,human\na,0.5,\nb,0.5,\nc,0.5,wrong\n")
+    compared = run("import", "table", table, other, *asked, "--compare", "scored", "other")
+    assert "3 of them with an earlier verdict on one answer: judged all the same" in compared.out

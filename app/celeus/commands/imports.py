@@ -458,6 +458,8 @@ def _of_pairs(pool: "Pairing") -> list[str]:
         lines.append(f"{same} of them alike: known, and never to be judged")
         if pool.answers != "prediction":
             lines[-1] += ", in a pool made with normalisation=exact"
+    if known := sum(pair.a.known is not None or pair.b.known is not None for pair in pool.pairs):
+        lines.append(f"{known} of them with an earlier verdict on one answer: judged all the same")
     if pool.left_out:
         lines.append(f"left out: {pool.left_out} items without an answer of both")
     if missing := len(pool.pairs) - len(pool.judged):
