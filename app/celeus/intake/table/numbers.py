@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 
 from celeus.intake import rows
@@ -354,9 +355,13 @@ def loss_in_log(options: Options, score: object, place: str, *, higher: bool) ->
 
     None for one that is missing.
     """
-    low, high = options.scale
-    missing = _texts(options.missing)
-    return Measure("", "score", Kind(), higher, low, high, True, missing).read(score, place)
+    return _of_log(options.scale, options.missing, higher=higher).read(score, place)
+
+
+@lru_cache(maxsize=16)
+def _of_log(ends: tuple[float, float], missing: tuple[str, ...], *, higher: bool) -> Measure:
+    """The measure of a log's scores: one for all its rows."""
+    return Measure("", "score", Kind(), higher, *ends, True, _texts(missing))
 
 
 def is_nothing(value: object) -> bool:
