@@ -1,7 +1,6 @@
 """Any table of outputs as a log: its columns are known, named or asked about as in an upload."""
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
-from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown
+from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown, stands_twice
 from celeus.intake.table.items import OF_ITEM, Taken
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind, is_foreseen
 
@@ -35,7 +34,7 @@ def read(source: Source, options: Options) -> Log:
         if not names:
             raise refused(f"{source.name} has no rows", "log")
         for name in options.columns.named:
-            if any(re.fullmatch(rf"{re.escape(name)} \(\d+\)", other) for other in names):
+            if stands_twice(name, names):
                 raise refused(f"{source.name} has two columns {name!r}: name them apart", "columns")
         (table,) = filter(None, answered(sheet, Kind(), options, log=source.name))
         outputs = _Outputs(table, source)

@@ -1,6 +1,5 @@
 """A table with all that it leaves open answered: by its format, by somebody, or else asked."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -9,7 +8,7 @@ from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import ends_with_reply
-from celeus.intake.table.columns import Column, columns_of
+from celeus.intake.table.columns import Column, columns_of, stands_twice
 from celeus.intake.table.items import JOINT, RULES, Facts, Items
 from celeus.intake.table.numbers import ANY, NOTHING, Measure, measures, spelled
 from celeus.intake.table.roles import (
@@ -142,12 +141,11 @@ def _check_once(placed: Sequence[Placed]) -> None:
     """Refuse a column that has a role by its name where another one has the same name."""
     names = [column.name for column in placed]
     for column in placed:
-        if column.role != HIDDEN and column.source == "name":
-            numbered = re.compile(rf"{re.escape(column.name)} \(\d+\)")
-            if any(map(numbered.fullmatch, names)):
-                rule = "a name of its own, or a `mapping` of all columns"
-                what = "The file has two columns of one name."
-                raise refused(what, rule, column.name, "mapping")
+        named = column.role != HIDDEN and column.source == "name"
+        if named and stands_twice(column.name, names):
+            rule = "a name of its own, or a `mapping` of all columns"
+            what = "The file has two columns of one name."
+            raise refused(what, rule, column.name, "mapping")
 
 
 def _unsaid(sheet: Sheet, columns: Sequence[Column], kind: Kind) -> list[Placed]:

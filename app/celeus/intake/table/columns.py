@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -155,6 +155,12 @@ def is_share(value: object) -> bool:
     return isinstance(value, str) and (
         value.strip().endswith("%") or value.strip().lower() in _WORDS
     )
+
+
+def stands_twice(name: str, names: Iterable[str]) -> bool:
+    """Return True if another column had the same name, and has a number behind it."""
+    numbered = re.compile(rf"{re.escape(name)} \(\d+\)")
+    return any(map(numbered.fullmatch, names))
 
 
 def judges(values: list[Any]) -> bool:
