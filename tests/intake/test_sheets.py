@@ -14,7 +14,8 @@ from celeus.intake.sources.sheet import DEPTH_RULE, BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.chats import messages_of
 from celeus.intake.table.columns import columns_of, number_of, shown
-from celeus.intake.table.roles import HIDDEN, ROLES, Kind, guessed
+from celeus.intake.table.guessing import guessed
+from celeus.intake.table.roles import HIDDEN, ROLES, Kind
 from tests.nightly import NIGHTLY
 
 

@@ -24,7 +24,8 @@ from celeus.intake.rows import Options
 from celeus.intake.sources.files import LONGEST_LINE, Source
 from celeus.intake.sources.sheet import BadRow, Known, Score, Sheet, SheetRow, refused
 from celeus.intake.table.columns import Column, columns_of, flat, number_of
-from celeus.intake.table.roles import MANY, SHOWN, SIDES, Kind, guessed
+from celeus.intake.table.guessing import guessed
+from celeus.intake.table.roles import MANY, SHOWN, SIDES, Kind
 
 LOOKED_AT = 50
 """Rows by which a tool is known."""

@@ -16,9 +16,10 @@ from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
+from celeus.intake.table.column_names import is_foreseen
 from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown, stands_twice
 from celeus.intake.table.items import OF_ITEM, Taken
-from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind, is_foreseen
+from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
 
 INSPECT = frozenset({"sample_id", "eval_id"})
 """Columns of the table that Inspect makes of the samples of its logs."""

@@ -8,7 +8,17 @@ from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import ends_with_reply
+from celeus.intake.table.column_names import is_of_models
 from celeus.intake.table.columns import Column, columns_of, stands_twice
+from celeus.intake.table.guessing import (
+    are_like_verdicts,
+    candidates,
+    guessed,
+    is_headless,
+    labels,
+    rivals,
+    sentences,
+)
 from celeus.intake.table.items import JOINT, RULES, Facts, Items
 from celeus.intake.table.numbers import ANY, NOTHING, Measure, measures, spelled
 from celeus.intake.table.roles import (
@@ -20,17 +30,9 @@ from celeus.intake.table.roles import (
     SIDES,
     Kind,
     Placed,
-    are_like_verdicts,
     by_format,
     by_mapping,
-    candidates,
-    guessed,
     is_ambiguous,
-    is_headless,
-    is_of_models,
-    labels,
-    rivals,
-    sentences,
     with_answer,
     with_roles,
     without_positions,

@@ -19,7 +19,9 @@ from typing import Any
 from celeus.intake.rows import Options, digest_of
 from celeus.intake.sources.sheet import BadRow, Sheet, refused
 from celeus.intake.table.chats import messages_of
+from celeus.intake.table.column_names import is_of_models, is_run
 from celeus.intake.table.columns import Column, flat, is_missing, kept, number_of, picture_of, shown
+from celeus.intake.table.guessing import is_of_errors
 from celeus.intake.table.numbers import (
     ANY,
     Measure,
@@ -29,17 +31,7 @@ from celeus.intake.table.numbers import (
     is_nothing,
     missing_by_column,
 )
-from celeus.intake.table.roles import (
-    ASKS,
-    GUESSES,
-    HIDDEN,
-    SHOWN,
-    SIDES,
-    Placed,
-    is_of_errors,
-    is_of_models,
-    is_run,
-)
+from celeus.intake.table.roles import ASKS, GUESSES, HIDDEN, SHOWN, SIDES, Placed
 
 HEARTBEAT_ROWS = 20_000
 LABELLED = "labelled before"

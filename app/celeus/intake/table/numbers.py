@@ -17,8 +17,9 @@ from itertools import chain
 from celeus.intake import rows
 from celeus.intake.rows import Options
 from celeus.intake.sources.sheet import Known, refused
+from celeus.intake.table.column_names import higher_by_name, words
 from celeus.intake.table.columns import Column, is_missing, is_share, judges, number_of, shown
-from celeus.intake.table.roles import GUESSES, Kind, Placed, higher_by_name, words
+from celeus.intake.table.roles import GUESSES, Kind, Placed
 from celeus.shorten import shortened
 
 NOTHING = "none"
