@@ -307,7 +307,7 @@ def _of_missing(measure: Measure, facts: Facts, before: str) -> Question | None:
         for column, count in errors.items()
     ]
     if (numbers.signs or errors) and NOTHING not in signs:
-        choices.append(Choice(f"{before}{NOTHING}", "none: all of them are scores"))
+        choices.append(Choice(f"{before}{NOTHING}", "all of them are scores"))
     return Question("missing", text, tuple(choices), measure.column)
 
 
