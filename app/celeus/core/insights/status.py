@@ -24,7 +24,7 @@ from celeus.core.session.mean import Mean
 from celeus.core.session.panel import Ratings
 from celeus.core.session.provisional import WaitingRounds
 from celeus.core.session.session import AnySession, Session
-from celeus.core.session.table.table_claims import ClaimState
+from celeus.core.session.table.claim_state import ClaimState
 from celeus.core.session.table.table_question import Table
 
 LOST = (
@@ -277,7 +277,7 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
     metrics = [
         {"metric": claim.claim.metric, "met": claim_met(question, place)}
         | claim_values(plan, claim)
-        for place, claim in enumerate(claims[: len(plan.metrics)])
+        for place, claim in enumerate(claims[: len(plan.claimed)])
     ]
     return {
         "table": {
@@ -297,7 +297,7 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
 
 def _emptied(claims: Sequence[ClaimState]) -> list[str]:
     """A warning naming the claims that have lost every candidate."""
-    names = [claim.claim.name for claim in claims if claim.fold.emptied]
+    names = [claim.claim.name for claim in claims if claim.emptied]
     if not names:
         return []
     named = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
@@ -338,7 +338,7 @@ def claim_met(question: Table, place: int) -> bool | None:
 def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
     """Level, precision, estimate and interval of one claim of a table, and the same as a score."""
     stated, interval = claim.claim, claim.interval
-    metric = plan.metrics[claim.metric]
+    metric = plan.claimed[claim.metric]
     scale = claim.plan.scale
     return {
         "level": None if stated.whole else stated.level,

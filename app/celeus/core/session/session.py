@@ -362,7 +362,7 @@ def begin_session(plan: AnyPlan, pool: Pool, seed: bytes) -> AnySession:
             shows = "predictions" not in pool.columns
             return Session.of(Best(plan, candidates_of(pool), seed, shows_answers=shows), seed)
         case TablePlan():
-            table = table_of(pool, plan.columns)
+            table = table_of(pool, plan.cut_by)
             check_plan(plan, table)
             return Session.of(Table(plan, table, seed), seed)
 

@@ -271,7 +271,7 @@ async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
     if is_endless(plan):
         raise _endless()
     risks = _risks(plan, request)
-    table = await asyncio.to_thread(table_of, pool, plan.columns)
+    table = await asyncio.to_thread(table_of, pool, plan.cut_by)
     head, results = await _simulated(TableJob(plan, table, risks, request.runs, request.seed))
     right, useless = (
         [TableOutcome(*one["outcome"]) for one in results if one["scenario"] == name]
