@@ -148,9 +148,10 @@ def _of_best(best: Best) -> dict[str, str]:
 def _of_table(table: Table) -> dict[str, str]:
     """The same of the claims about a table."""
     plan, facts = table.plan, dict[str, str]()
-    known = [claim for claim in plan.claims[: len(plan.metrics)] if claim.known]
+    judged = zip(plan.metrics, plan.claims, strict=False)
+    known = [(metric, claim) for metric, claim in judged if claim.known]
     if known:
-        counts = ", ".join(f"{claim.metric} ({claim.known})" for claim in known)
+        counts = ", ".join(f"{metric.name} ({claim.known})" for metric, claim in known)
         facts["known_losses"] = (
             f" Losses of {counts} of {plan.items} items were known before the first draw."
         )

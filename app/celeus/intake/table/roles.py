@@ -262,6 +262,16 @@ def with_answer(placed: Sequence[Placed], answer: str) -> list[Placed]:
     return with_roles(placed, dict.fromkeys(others, HIDDEN))
 
 
+def with_group(placed: Sequence[Placed], group: str | None) -> list[Placed]:
+    """The same columns, this one, if any, being a group; refuses one that is not there."""
+    names = [column.name for column in placed]
+    if group is None:
+        return list(placed)
+    if group not in names:
+        raise refused("The file has no such column.", f"one of {', '.join(names)[:400]}", group)
+    return with_roles(placed, {group: "group"})
+
+
 def candidates(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Columns that may be what is judged: hidden ones, of texts that are no verdicts."""
     return [column.name for column in _hidden(columns, placed) if _may_be_judged(column)]

@@ -26,7 +26,7 @@ from tests.core.tables import SEED, branched, coming, planned
 from tests.nightly import NIGHTLY
 
 LABEL = Metric("label", LossScale("zero_one", 0.0, 1.0))
-SESSIONS = 1000 if NIGHTLY else 15
+SESSIONS = 1000 if NIGHTLY else 10
 
 
 def checked(
@@ -233,7 +233,7 @@ def test_positive_is_what_a_score_of_one_says() -> None:
     judge, people = np.array([1, 1, 0, 0, 0]), np.array([1, 0, 0, 1, 0])
     ends = {}
     for better in ("higher", "lower"):
-        score = Score("right", better, "share")  # type: ignore[arg-type]
+        score = Score("right", better, "share")
         table = checked(judge.tolist(), metric=replace(LABEL, score=score))
         wish = TableWish(check=JudgeCheck("judge", "yes", ("ppv",)))
         session = Session.of(TableQuestion(planned(table, wish), table, SEED), SEED)
