@@ -290,8 +290,30 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
             "met": len(question.met_at),
             "metrics": metrics,
             "promises": question.promises._asdict(),
+            "check": _check(question),
         },
         "warnings": _contradicted(header.contradictions) + _emptied(claims) + _reversed(question),
+    }
+
+
+def _check(question: Table) -> dict[str, Any] | None:
+    """The check of a judge: how many items both call what, judged and as expected of the pool."""
+    check = question.plan.check
+    if check is None:
+        return None
+    claim = question.ratios[0]
+    judged, expected = claim.counts.tolist(), claim.expected_counts.tolist()
+    return check.to_dict() | {
+        "counts": [
+            {
+                "judge": bool(verdict),
+                "people": bool(called),
+                "judged": int(judged[verdict][called]),
+                "expected": expected[verdict][called],
+            }
+            for verdict in (1, 0)
+            for called in (1, 0)
+        ]
     }
 
 

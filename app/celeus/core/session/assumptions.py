@@ -36,6 +36,10 @@ TEXTS: Mapping[str, str] = MappingProxyType(
             " one that it is compared with, is as stated by who made the pool."
         ),
         "same_answers": "Systems that gave the same answer to an item have the same loss there.",
+        "verdicts_fixed": (
+            "The verdicts of the judge that is checked were fixed before the first draw, and what"
+            " people say of an item does not rest on them."
+        ),
         "raters": "Several raters could judge an item.",
         "without_recentring": (
             "The bets ignore that items are drawn without replacement: a form for comparisons,"
@@ -148,6 +152,8 @@ def _of_best(best: Best) -> dict[str, str]:
 def _of_table(table: Table) -> dict[str, str]:
     """The same of the claims about a table."""
     plan, facts = table.plan, dict[str, str]()
+    if plan.check is not None:
+        facts["verdicts_fixed"] = ""
     judged = zip(plan.metrics, plan.claims, strict=False)
     known = [(metric, claim) for metric, claim in judged if claim.known]
     if known:

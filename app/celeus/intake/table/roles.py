@@ -268,7 +268,8 @@ def with_group(placed: Sequence[Placed], group: str | None) -> list[Placed]:
     if group is None:
         return list(placed)
     if group not in names:
-        raise refused("The file has no such column.", f"one of {', '.join(names)[:400]}", group)
+        listed = ", ".join(names)[:400]
+        raise refused("The file has no such column.", f"one of {listed}", group, "group")
     return with_roles(placed, {group: "group"})
 
 

@@ -274,6 +274,21 @@ class RatioClaim(ClaimState):
         ratio = self._expect(self._known.left[self.cells])[1]
         return min(max(ratio, self.interval.lower), self.interval.upper)
 
+    @property
+    def expected_counts(self) -> Floats:
+        """All items by verdict and h, those that are not judged as they are expected: no claim."""
+        left, mean = self._known.left[self.cells], self._mean(self._known)
+        counts = self.counts.copy()
+        for verdict, unknown in enumerate(self.unknown.tolist()):
+            here = self._verdict == verdict
+            of_left = float(left[here].sum())
+            judged = float(self.counts[verdict].sum())
+            share = float(left[here] @ mean[here]) / of_left if of_left else 0.5
+            if not of_left and judged:
+                share = float(self.counts[verdict, 1]) / judged
+            counts[verdict] += unknown * np.array([1.0 - share, share])
+        return counts
+
     def variances(self, known: Known) -> Floats:
         """Predicted variance of the ratio by one draw of every cell, but for its probability."""
         centre, ratio = self._expect(known.left[self.cells])
@@ -467,12 +482,16 @@ class RatioClaim(ClaimState):
 
 
 def _candidates(plan: Plan) -> tuple[Floats, float]:
-    """The lattice of a claim, and its step: even, with candidates at and beside the thresholds."""
+    """The lattice of a claim, and its step: even, with candidates at the thresholds.
+
+    One a little beyond each answers no, which takes more than the threshold itself.
+    """
     width, rootn = plan.upper - plan.lower, STEPS_PER_ROOT * math.sqrt(plan.items)
     steps = int(rootn) + 1 if plan.precision is None else round(width / plan.precision * STEPS)
     grid = np.linspace(plan.lower, plan.upper, steps + 1)
     asked = np.array([question.threshold for question in plan.questions])
-    grid = np.concatenate((grid, asked, asked - STRICT * width, asked + STRICT * width))
+    beyond = [STRICT if question.side == "at_most" else -STRICT for question in plan.questions]
+    grid = np.concatenate((grid, asked, asked + width * np.array(beyond)))
     return np.unique(grid[(grid >= plan.lower) & (grid <= plan.upper)]), width / steps
 
 

@@ -302,7 +302,8 @@ class Table(JointQuestion):
         plan = self.plan
         # Picked are claims that bet; those of a group judged whole need no level.
         count = plan.betting if plan.account == "selected" else len(self.claims)
-        return promises(plan.account, plan.alpha, count)
+        checked = plan.check is not None
+        return promises(plan.account, plan.alpha, count, checked=checked)
 
     @property
     def adaptive(self) -> bool:
