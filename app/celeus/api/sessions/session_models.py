@@ -15,6 +15,7 @@ from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
 from celeus.api.wire.records import FromRecord, Time, wire_id
+from celeus.core.plans.claim import Target
 from celeus.core.plans.judge_check import MEASURES, JudgeCheck
 from celeus.core.plans.panel_plan import MOST_RATERS, Protocol
 from celeus.core.plans.plan import Claim
@@ -238,9 +239,10 @@ class ClaimIn(BaseModel):
 
     model_config = STRICT
 
-    target: Literal["pool", "population"] = Field(
+    target: Target = Field(
         "pool",
-        description="Mean loss over the pool, or over the population it is an iid sample of.",
+        description="Mean loss over the pool, over the population it is an iid sample of, or over"
+        " all runs of a system on these items: of each one run is made, with a loss by chance.",
     )
     alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
     precision: float | None = Field(None, description="Interval width at which to stop.")
@@ -780,7 +782,7 @@ class Session(BaseModel):
     state: SessionState = Field(
         description="`active` hands out draws; all others say why it does not."
     )
-    target: Literal["pool", "population"] = Field(
+    target: Target = Field(
         description="Whether the claim is about the pool, or the population it is a sample of."
     )
     alpha: float = Field(

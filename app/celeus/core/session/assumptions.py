@@ -25,6 +25,13 @@ TEXTS: Mapping[str, str] = MappingProxyType(
             "The pool is an iid sample of the population the claim speaks of, and whoever chose"
             " alpha, precision and bound did so without regard to which items it holds."
         ),
+        "runs": (
+            "Each run is a fresh draw of chance, independent of the others: given everything seen"
+            " before, its expected loss is that of its item. None came from a cache or a fixed"
+            " seed, none was repeated or left out because of how it came out or how long it took,"
+            " and the system did not change meanwhile. The claim is about the mean over chance on"
+            " these items: not about the answers that came, and not about other items."
+        ),
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "known_losses": "What is stated of losses that nobody judges is true.",
         "earlier_judgements": (
@@ -121,6 +128,8 @@ def _of_mean(plan: Plan) -> dict[str, str]:
         facts["margin"] = f" The reason given: {plan.bound.assumption}"
     elif plan.target == "population":
         facts["iid_sample"] = ""
+    elif plan.target == "runs":
+        facts["runs"] = ""
     if plan.believed is not None:
         facts["known_losses"] = f" {stated(plan.believed, plan.items)}"
     if plan.based_on is not None:
