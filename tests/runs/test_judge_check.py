@@ -90,6 +90,32 @@ def test_true_and_false_need_no_word_for_positive(folder: Path) -> None:
     assert counts[True, True]["expected"] > counts[True, False]["expected"]
 
 
+def test_verdicts_of_rows_may_be_true_and_false(folder: Path) -> None:
+    del folder
+    chance = np.random.default_rng(7)
+    people = {f"a{number}": bool(chance.random() < 0.5) for number in range(200)}
+    rows = [{"id": name, "answer": f"no. {name}", "ok": said} for name, said in people.items()]
+    for positive in (None, True):
+        session = celeus.judge_check(
+            rows,
+            lambda turn: people[turn.id],
+            verdict="ok",
+            positive=positive,
+            tpr=0.8,
+            precision=0.2,
+        )
+        assert session.claims()[0].score.upper == 1.0
+        assert session.status().table["check"]["column"] == "ok"  # type: ignore[index]
+
+
+def test_a_rate_of_what_is_never_found_is_said_to_be_none(folder: Path) -> None:
+    del folder
+    rows = [{"id": f"a{n}", "answer": f"no. {n}", "ok": n % 2 == 0} for n in range(40)]
+    session = celeus.judge_check(rows, lambda _: False, verdict="ok", tpr=0.9)
+    (warning,) = session.status().warnings
+    assert "no item was found that counts for tpr" in warning
+
+
 @pytest.mark.parametrize(
     ("settings", "field"),
     [

@@ -20,7 +20,6 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric, check_metric_name
 from celeus.core.pools.score import Better, Score, declared_score, default_score
 from celeus.core.pools.systems import AnySystems, Lineup, Systems
-from celeus.core.pools.table_pool import GROUP
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
 from celeus.runs.items import Row, bounded, item_rows, plain_rows, scale_of
@@ -30,9 +29,9 @@ from celeus.runs.run import Run
 from celeus.shorten import shortened
 from celeus.units import SHARES, Ends, check_threshold, number_on
 
-POSITIVE = frozenset({"1", "1.0", "true"})
+POSITIVE = frozenset({"1", "1.0", "true", "yes"})
 """Verdicts that call an item positive and need no other word for it."""
-SIGNS = POSITIVE | {"0", "0.0", "false"}
+SIGNS = POSITIVE | {"0", "0.0", "false", "no"}
 FOLDER = Path(".celeus")
 """Folder of session files whose path was not given."""
 
@@ -238,7 +237,7 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
 
 def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its name
     items: object,
-    judge: Judge | None,
+    ask: Judge | None,
     *,
     verdict: str,
     positive: object = None,
@@ -250,7 +249,7 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     f1: Amount | None = None,
     jaccard: Amount | None = None,
     kappa: Amount | None = None,
-    precision: Mapping[str, Amount] | None = None,
+    precision: Amount | Mapping[str, Amount] | None = None,
     account: str = "each",
     score: tuple[str, Better] = ("correct", "higher"),
     alpha: Amount = 0.05,
@@ -267,24 +266,25 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
 
     ``items`` are as in `certify`, with the automatic judge's verdict of each in the column
     ``verdict``, or in their `groups` of that name; nobody sees it. ``positive`` is the verdict that
-    says what a score of 1 says; of true and false, or 1 and 0, it need not be given. ``judge`` asks
-    a person: it is given an item and returns ``score``, 1 where they call it positive, else 0.
+    means the same as a score of 1; of true and false, yes and no, or 1 and 0, it need not be given.
+    ``ask`` asks a person: it is given an item and returns ``score``, 1 where they call it positive,
+    else 0.
 
     ``tpr`` and ``tnr`` (true-positive and true-negative rate), ``ppv`` (precision) and ``npv``,
     ``agreement``, ``f1``, ``jaccard`` and ``kappa`` are the least values asked of the judge, each
     answered yes or no with probability 1 - ``alpha``; so is the yes to all of them. ``precision``
-    is the width of an interval to stop at, for each measure by name. Intervals that are to hold at
-    once take ``account`` `together`. All else is as in `certify`; `session.claims()` has the
-    intervals and answers.
+    is the width of the intervals to stop at, or that of each by its measure. Intervals that are to
+    hold at once take ``account`` `together`. All else is as in `certify`; `session.claims()` has
+    the intervals and answers.
     """
     least = {"tpr": tpr, "tnr": tnr, "ppv": ppv, "npv": npv, "agreement": agreement}
     least |= {"f1": f1, "jaccard": jaccard, "kappa": kappa}
     asked = {measure: value for measure, value in least.items() if value is not None}
-    wanted = asked.keys() | (precision or {}).keys()
+    wanted = asked.keys() | (precision.keys() if isinstance(precision, Mapping) else set())
     measures = tuple(measure for measure in least if measure in wanted)
     scale = scale_of("zero_one")
-    rows, column = _verdicts(item_rows(items, scale, verdict), verdict)
-    check = JudgeCheck(column, _positive(rows, column, positive), measures)
+    rows = _verdicts(item_rows(items, scale, verdict), verdict)
+    check = JudgeCheck(verdict, _positive(rows, verdict, positive), measures)
     metrics = {metric.name: metric for metric in check.metrics}
     table = TableRequest(
         precision=_widths(precision, "precision", {n: _ends(m.scale) for n, m in metrics.items()}),
@@ -295,32 +295,33 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
     form = PoolForm(name, scale, score=_score(score, scale, None))
     request = SessionRequest(claim, table=table)
-    return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
+    return _judged(form, rows, request, ask, RunFiles(file, key, concurrency, keep, fresh))
 
 
-def _verdicts(rows: Sequence[Row], column: str) -> tuple[Sequence[Row], str]:
-    """The items, each with its verdict as a group, and the name of that group."""
-    if all("group" in row and "groups" not in row for row in rows):
-        return rows, GROUP
+def _verdicts(rows: Sequence[Row], column: str) -> list[Row]:
+    """The items, each with its verdict among its groups under the name of its column."""
+    items: list[Row] = []
     for number, row in enumerate(rows, start=1):
-        if column not in row.get("groups", {}):
+        item = dict(row)
+        if "groups" not in row and "group" in row:
+            item["groups"] = {column: item.pop("group")}
+        if column not in item.get("groups", {}):
             rule = f"{column}, the verdict of the judge that is checked"
             message = f"item {number} has no verdict {column}"
             raise InvalidValue(message, field="verdict", rule=rule)
-    return rows, column
+        items.append(item)
+    return items
 
 
 def _positive(rows: Sequence[Row], column: str, given: object) -> str:
     """The verdict that calls an item positive, as items have it; refused where nobody says it."""
-    values = {str(row["group"] if column == GROUP else row["groups"][column]) for row in rows}
-    named = sorted(values)
-    said = [value for value in named if value.lower() == str(given).lower()]
-    certain = [value for value in named if value.lower() in POSITIVE]
-    if given is None and certain and {value.lower() for value in named} <= SIGNS:
-        return certain[0]
-    if len(said) == 1:
-        return said[0]
-    rule = "the verdict that calls an item positive: one of " + ", ".join(named[:5])
+    verdicts = sorted({str(row["groups"][column]) for row in rows})
+    signs = [verdict for verdict in verdicts if verdict.lower() in POSITIVE]
+    if {verdict.lower() for verdict in verdicts} <= SIGNS and signs and given in (None, True):
+        return signs[0]
+    if str(given) in verdicts:
+        return str(given)
+    rule = "the verdict that calls an item positive: one of " + ", ".join(verdicts[:5])
     message = f"positive must be {rule}"
     raise InvalidValue(message, field="positive", rule=rule, value=given)
 

@@ -96,6 +96,7 @@ async def test_a_judge_is_checked_and_certified(client: AsyncClient, app: FastAP
     [
         ({"check": CHECK | {"column": "grader"}}, "groups"),
         ({"check": CHECK | {"positive": "yes"}}, "check.positive"),
+        ({"check": CHECK, "groups": ["judge"]}, "groups"),
         ({"check": CHECK | {"measures": ["tpr", "tpr"]}}, "check.measures"),
         ({"check": CHECK, "account": "selected"}, "account"),
         ({"check": CHECK, "precision": {"accuracy": 0.1}}, "precision"),

@@ -324,15 +324,16 @@ class CheckIn(BaseModel):
 
     column: str = Field(description="The group column of the pool that holds its verdicts.")
     positive: str = Field(
-        description="The verdict that says what a score of 1 says, or without a score a loss of 1."
+        description="The verdict that means the same as a score of 1; without a score, as a loss"
+        " of 1."
     )
     measures: list[Literal[MEASURE_NAMES]] = Field(  # type: ignore[valid-type]
         min_length=1,
         max_length=len(MEASURE_NAMES),
         description="True-positive and true-negative rate, positive (the precision) and negative"
-        " predictive value, share of equal verdicts, F1, Jaccard index, Cohen's kappa. Under these"
-        " names `precision` and `questions` ask of them; the loss of each is 1 less it, of kappa"
-        " its negative.",
+        " predictive value, share of equal verdicts, F1, Jaccard index, Cohen's kappa. Use"
+        " these names in `precision` and `questions`. The loss of a measure is 1 minus it; of"
+        " kappa, minus kappa.",
     )
 
     @property
@@ -655,7 +656,7 @@ class CheckOut(BaseModel):
     """The judge that is checked, and how often it agrees with people."""
 
     column: str = Field(description="The group column of its verdicts.")
-    positive: str = Field(description="The verdict that says what a score of 1 says.")
+    positive: str = Field(description="The verdict that means the same as a score of 1.")
     measures: list[str] = Field(description="What the claims are about.")
     counts: list[CheckedCount] = Field(description="The four counts of judge and people.")
 

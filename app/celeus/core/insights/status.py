@@ -292,17 +292,20 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
             "promises": question.promises._asdict(),
             "check": _check(question),
         },
-        "warnings": _contradicted(header.contradictions) + _emptied(claims) + _reversed(question),
+        "warnings": _contradicted(header.contradictions)
+        + _emptied(claims)
+        + _undefined(question)
+        + _reversed(question),
     }
 
 
 def _check(question: Table) -> dict[str, Any] | None:
-    """The check of a judge: how many items both call what, judged and as expected of the pool."""
+    """The four counts of judge and people: judged so far, and expected in the pool."""
     check = question.plan.check
     if check is None:
         return None
     claim = question.ratios[0]
-    judged, expected = claim.counts.tolist(), claim.expected_counts.tolist()
+    judged, expected = claim.counts.tolist(), question.expected_counts.tolist()
     return check.to_dict() | {
         "counts": [
             {
@@ -325,6 +328,16 @@ def _emptied(claims: Sequence[ClaimState]) -> list[str]:
     named = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
     left = f"no candidate is left of {len(names)} of {len(claims)} claims ({named})"
     return [f"{left}: {LOST}"]
+
+
+def _undefined(question: Table) -> list[str]:
+    """A warning naming the measures that are shares of nothing found so far."""
+    names = [claim.claim.name for claim in question.ratios if claim.rounds and claim.undefined]
+    if not names:
+        return []
+    named = ", ".join(names[:MOST_NAMED])
+    exists = "while there is none the measure does not exist, and its interval says nothing"
+    return [f"no item was found that counts for {named}: {exists}"]
 
 
 def _reversed(question: Table) -> list[str]:

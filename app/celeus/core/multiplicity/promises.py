@@ -16,7 +16,7 @@ class Promises(NamedTuple):
 def promises(account: Account, alpha: float, claims: int, *, checked: bool = False) -> Promises:
     """Return the guarantees of a plan with this number of ``claims`` under ``account``.
 
-    ``checked``: they are about a judge, of whom people ask whether it has all that is wanted.
+    ``checked``: the claims check a judge, and a yes to all questions is one combined answer.
     """
     one = (
         f"Each interval, taken by itself, holds at every moment with probability at least"

@@ -21,35 +21,40 @@ from celeus.core.pools.table_pool import Table
 from celeus.errors import InvalidValue, require
 
 Floats = NDArray[np.float64]
-Outcome = Callable[[float, float, float], tuple[float, float]]
+Shares = tuple[float, float]
+"""1 - p and p."""
 
 
 class Measure(NamedTuple):
-    """A measure between ``lower`` and 1; ``outcome`` gives A and B of h, j and p."""
+    """A measure between ``lower`` and 1; ``outcome`` gives A and B of h, j and the shares."""
 
+    title: str
     lower: float
-    outcome: Outcome
+    outcome: Callable[[float, float, Shares], tuple[float, float]]
 
 
-def _kappa(h: float, j: float, p: float) -> tuple[float, float]:
-    chance = p * h + (1.0 - p) * (1.0 - h)
-    return (h == j) - chance, 1.0 - chance
+def _kappa(h: float, j: float, shares: Shares) -> tuple[float, float]:
+    # 1 - e, without the difference of two numbers near 1
+    unequal = shares[0] * h + shares[1] * (1.0 - h)
+    return unequal - (h != j), unequal
 
 
 MEASURES: Mapping[str, Measure] = {
-    "tpr": Measure(0.0, lambda h, j, _: (h * j, h)),
-    "tnr": Measure(0.0, lambda h, j, _: ((1.0 - h) * (1.0 - j), 1.0 - h)),
-    "ppv": Measure(0.0, lambda h, j, _: (h * j, j)),
-    "npv": Measure(0.0, lambda h, j, _: ((1.0 - h) * (1.0 - j), 1.0 - j)),
-    "agreement": Measure(0.0, lambda h, j, _: (float(h == j), 1.0)),
-    "f1": Measure(0.0, lambda h, j, _: (2.0 * h * j, h + j)),
-    "jaccard": Measure(0.0, lambda h, j, _: (h * j, max(h, j))),
-    "kappa": Measure(-1.0, _kappa),
+    "tpr": Measure("true-positive rate", 0.0, lambda h, j, _: (h * j, h)),
+    "tnr": Measure("true-negative rate", 0.0, lambda h, j, _: ((1.0 - h) * (1.0 - j), 1.0 - h)),
+    "ppv": Measure("precision", 0.0, lambda h, j, _: (h * j, j)),
+    "npv": Measure(
+        "negative predictive value", 0.0, lambda h, j, _: ((1.0 - h) * (1.0 - j), 1.0 - j)
+    ),
+    "agreement": Measure("agreement", 0.0, lambda h, j, _: (float(h == j), 1.0)),
+    "f1": Measure("F1", 0.0, lambda h, j, _: (2.0 * h * j, h + j)),
+    "jaccard": Measure("Jaccard index", 0.0, lambda h, j, _: (h * j, max(h, j))),
+    "kappa": Measure("Cohen's kappa", -1.0, _kappa),
 }
 """True-positive and true-negative rate (recall and specificity), positive and negative predictive
 value (precision is the first), share of equal verdicts, F1, Jaccard index and Cohen's kappa."""
 SURE = 0.85
-"""Surrogate of a loss of 1 where the judge's verdict says so and nothing else is known."""
+"""Surrogate of an item that the judge calls wrong, where items have no surrogates."""
 MOST_NAMED = 5
 
 
@@ -57,7 +62,7 @@ MOST_NAMED = 5
 class JudgeCheck(Plain):
     """A check of an automatic judge: the group column of its verdicts, and the measures asked for.
 
-    ``positive`` is the verdict that says what a score of 1 says.
+    ``positive`` is the verdict that means the same as a score of 1.
     """
 
     column: str
@@ -73,24 +78,23 @@ class JudgeCheck(Plain):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The measures as metrics whose higher scores are better."""
-        return tuple(
-            Metric(
-                name,
-                LossScale("bounded", MEASURES[name].lower, 1.0),
-                Score(name, "higher", "number" if MEASURES[name].lower else "share"),
-            )
-            for name in self.measures
-        )
+        return tuple(map(_metric, self.measures))
 
 
-def outcomes(measure: str, flagged: float) -> Floats:
+def _metric(name: str) -> Metric:
+    title, lower, _ = MEASURES[name]
+    score = Score(title, "higher", "number" if lower else "share")
+    return Metric(name, LossScale("bounded", lower, 1.0), score)
+
+
+def outcomes(measure: str, shares: Shares) -> Floats:
     """What an item adds to both sums of a measure's loss, by j and h; shape [2, 2, 2].
 
-    The loss is that of its score: 1 less the measure, of kappa its negative. ``flagged`` is p.
+    The loss is 1 minus the measure; of kappa, minus kappa.
     """
-    lower, outcome = MEASURES[measure]
-    ends = lower + 1.0
-    table = [[outcome(h, j, flagged) for h in (0.0, 1.0)] for j in (0.0, 1.0)]
+    ends = MEASURES[measure].lower + 1.0
+    outcome = MEASURES[measure].outcome
+    table = [[outcome(h, j, shares) for h in (0.0, 1.0)] for j in (0.0, 1.0)]
     return np.array([[(ends * b - a, b) for a, b in row] for row in table])
 
 

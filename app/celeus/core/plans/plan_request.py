@@ -128,6 +128,13 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
                 value=value,
             )
     check = table.check
+    if check is not None and check.column in table.groups:
+        raise InvalidValue(
+            "The verdicts of the judge that is checked make no groups of their own.",
+            field="groups",
+            rule="without the column of `check`",
+            value=check.column,
+        )
     cut_by = table.groups if check is None else (check.column, *table.groups)
     rows = table_of(pool, cut_by)
     names = [metric.name for metric in (rows.metrics if check is None else check.metrics)]

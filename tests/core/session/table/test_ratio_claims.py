@@ -157,7 +157,9 @@ def test_the_limits_are_the_least_and_largest_ratio_of_any_completion(name: str)
     counts, unknown = np.zeros((2, 2)), np.bincount(judge[unseen], minlength=2).astype(float)
     np.add.at(counts, (judge[seen], people[seen]), 1.0)
     scale = Interval(MEASURES[name].lower, 1.0)
-    found = limits(outcomes(name, float(judge.mean())), counts, unknown, scale)
+    found = limits(
+        outcomes(name, (float(1 - judge.mean()), float(judge.mean()))), counts, unknown, scale
+    )
     ratios = []
     for labels in itertools.product((0, 1), repeat=unseen.size):
         completed = people.copy()
@@ -243,6 +245,64 @@ def test_positive_is_what_a_score_of_one_says() -> None:
             session.apply(draw).apply(JointObservation(draw.round, (loss,)))
         ends[better] = session.question.claims[0].interval
     assert ends["higher"] == ends["lower"] == Interval(0.5, 0.5)
+
+
+def test_a_kappa_of_0_is_at_least_0() -> None:
+    """With one item in 2 000 that the judge does not flag its sums nearly cancel."""
+    world = World(np.ones(2000, dtype=int), np.array([0] + [1] * 1999))
+    check = JudgeCheck("judge", "yes", ("kappa",))
+    asked = {"kappa": (Question("at_most", 0.0),)}
+    session = world.begun(TableWish(check=check, questions=asked))
+    claim = session.question.ratios[0]
+    claim.counts[:] = [[0.0, 1.0], [0.0, 1999.0]]
+    claim.unknown[:] = 0.0
+    claim._conclude()
+    assert claim.decisions[0].answer == "yes"
+
+
+def test_a_measure_of_nothing_is_no_number() -> None:
+    world = World(np.zeros(40, dtype=int), np.array([0, 1] * 20))
+    session = world.begun(TableWish(check=JudgeCheck("judge", "yes", ("tpr",))))
+    while session.can_draw:
+        world.judged(session, session.propose())
+    claim = session.question.ratios[0]
+    assert claim.undefined
+    assert (claim.interval, claim.estimate) == (Interval(0.0, 1.0), 0.5)
+
+
+def test_expected_counts_are_those_of_the_last_label() -> None:
+    """Whatever was drawn ahead of it."""
+    world = world_of(9, 200)
+    session = world.begun(TableWish(check=JudgeCheck("judge", "yes", ("tpr",))))
+    draws = []
+    for _ in range(100):
+        draws.append(session.propose())
+        session.apply(draws[-1])
+    for draw in draws:
+        session.apply(JointObservation(draw.round, (float(world.people[draw.item]),)))
+    expected, claim = session.question.expected_counts, session.question.ratios[0]
+    assert expected.sum() == pytest.approx(200.0)
+    shares = [counts[1] / counts.sum() for counts in (expected[0], claim.counts[0])]
+    assert shares[0] == pytest.approx(shares[1], abs=0.1)
+
+
+def test_draws_that_are_out_take_little_memory() -> None:
+    """Their bets are made when they are folded, from what was known at the draw."""
+    world = world_of(1, 4000)
+    names = tuple(MEASURES)
+    asked = {name: (Question("at_most", 0.3),) for name in names}
+    session = world.begun(TableWish(check=JudgeCheck("judge", "yes", names), questions=asked))
+    for _ in range(20):
+        session.apply(session.propose())
+    held = [
+        array.nbytes
+        for claim in session.question.ratios
+        for drawn in claim._open
+        for bet in drawn.bets
+        for array in bet
+        if array.base is None
+    ]
+    assert 0 < sum(held) < 20 * len(names) * 30_000
 
 
 def test_known_labels_count_from_the_start() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.stopping import Decisions, Question, all_decided
+from celeus.core.plans.stopping import Decisions, all_decided
 from celeus.core.plans.table_plan import TableClaim
 from celeus.core.session.table.table_calibration import Known
 
@@ -84,11 +84,3 @@ class ClaimState(ABC):
     @abstractmethod
     def record(self, round_: int, loss: float | None) -> None:
         """Fold the oldest round drawn; ``loss`` is None when nobody could tell it."""
-
-    @abstractmethod
-    def interval_at(self, level: float) -> Interval:
-        """The interval of this moment at a level chosen now, where evidence is kept."""
-
-    @abstractmethod
-    def log_evidence(self, question: Question) -> float:
-        """Log e-value of this moment against "the answer yes is wrong"."""

@@ -43,9 +43,9 @@ from celeus.core.plans.judge_check import (
     positive_loss,
     verdicts,
 )
-from celeus.core.plans.plan import Plan
-from celeus.core.plans.stopping import Decisions, Question, rounding, undecided
-from celeus.core.plans.table_plan import STEPS_PER_ROOT, TableClaim
+from celeus.core.plans.plan import CELLS_PER_PRECISION, Plan
+from celeus.core.plans.stopping import Decisions, rounding, undecided
+from celeus.core.plans.table_plan import TableClaim
 from celeus.core.pools.strata import NOWHERE
 from celeus.core.pools.table_pool import Mask, Table
 from celeus.core.sampling.proposals import LEAST_MOMENT
@@ -64,11 +64,12 @@ LEAST_DENOMINATOR = 1e-4
 STRICT = 32.0 * np.finfo(np.float64).eps
 """How far beyond a threshold a candidate lies that decides it strictly."""
 TINY = 1e-12
-STEPS = 100
-"""Lattice steps in a precision."""
+STEPS = 400
+"""Lattice steps of a claim that asks for no width."""
+MOST_STEPS = 20_000
 
 
-class Called(NamedTuple):
+class Verdicts(NamedTuple):
     """What judge and people call positive: ``verdict`` by item, and ``of_cell`` by cell, 0 or 1.
 
     ``known`` is h of the items whose loss is known, NaN of the others; ``positive`` the loss that
@@ -82,7 +83,7 @@ class Called(NamedTuple):
 
     @classmethod
     def of(cls, check: JudgeCheck, table: Table, cells: Cells) -> Self:
-        """What a table says of it before the first label."""
+        """Those of a table before its first label."""
         verdict = verdicts(check, table).astype(np.intp)
         code = cells.strata.code
         drawable = code != NOWHERE
@@ -101,15 +102,35 @@ class Called(NamedTuple):
 
 
 class SideBet(NamedTuple):
-    """What fixes the bets of one side at the draw; shapes [goals, candidates].
+    """What the bets of one side rest on, fixed at the draw; by candidate, and by goal where said.
 
-    A bet is the inverse Mills ratio of the stake times ``factor``, at most ``largest``; the round
-    adds ``gained`` information.
+    ``reaches`` are the moves of the signal that the goals ask for, ``goals`` the information that
+    they take (shape [goals, 1]), ``past`` that of the rounds folded before ([goals, candidates]).
+    ``variance`` is the predicted one of the signal, ``skew`` its mean less its ``least`` value, as
+    this side sees it.
     """
 
-    factor: Floats
-    largest: Floats
-    gained: Floats
+    reaches: Floats
+    goals: Floats
+    past: Floats
+    variance: Floats
+    skew: Floats
+    least: Floats
+
+    @property
+    def padded(self) -> Floats:
+        """The variance padded for skew, by goal."""
+        return np.asarray(self.variance + self.reaches / 3.0 * np.maximum(self.skew, 0.0))
+
+    def at(self, log_stake: Floats) -> Floats:
+        """The bets at these log stakes."""
+        goals, past, padded = self.goals, self.past, self.padded
+        missing = np.maximum(OVERSHOOT * goals - past, SOFTNESS * np.maximum(goals, past))
+        most = np.where(past <= OVERSHOOT * goals, LARGEST_BET, LARGEST_BET_PAST_GOAL)
+        largest = np.minimum(
+            most * self.reaches / padded, LARGEST_LOSS / np.maximum(-self.least, TINY)
+        )
+        return np.minimum(inverse_mills(log_stake) / (padded * np.sqrt(missing)), largest)
 
 
 class RatioRound(NamedTuple):
@@ -143,20 +164,6 @@ class RatioSide:
         self.information = np.zeros((goals, candidates))
         self.standing = np.ones(candidates, dtype=np.bool_)
 
-    def bet(
-        self, part: slice, reaches: Floats, goals: Floats, padded: Floats, least: Floats
-    ) -> SideBet:
-        """The bets of a round on the candidates in ``part``.
-
-        ``reaches`` are the moves of the signal that the goals ask for, ``padded`` its variance with
-        that of its skew, ``least`` its least value, as this side sees it.
-        """
-        past = self.information[:, part]
-        missing = np.maximum(OVERSHOOT * goals - past, SOFTNESS * np.maximum(goals, past))
-        most = np.where(past <= OVERSHOOT * goals, LARGEST_BET, LARGEST_BET_PAST_GOAL)
-        largest = np.minimum(most * reaches / padded, LARGEST_LOSS / np.maximum(-least, TINY))
-        return SideBet(1.0 / (padded * np.sqrt(missing)), largest, 1.0 / padded)
-
     def update(self, part: slice, bet: SideBet, signal: Floats, least: Floats) -> None:
         """Bet on the signals of the candidates in ``part``, and drop those that are rejected.
 
@@ -164,10 +171,11 @@ class RatioSide:
         """
         standing, stake = self.standing[part], self.stake[:, part]
         standing &= least <= TINY
-        lam = np.minimum(inverse_mills(stake) * bet.factor, bet.largest)
-        np.copyto(stake, stake + np.log1p(lam * signal), where=standing)
-        self.information[:, part] += bet.gained
+        np.copyto(stake, stake + np.log1p(bet.at(stake) * signal), where=standing)
         standing &= (stake[0] < 0.0) if len(stake) == 1 else np.exp(stake).sum(axis=0) < 1.0
+        # Draws that are out share what was known then
+        self.information = self.information.copy()
+        self.information[:, part] += 1.0 / bet.padded
 
 
 class RatioClaim(ClaimState):
@@ -210,7 +218,7 @@ class RatioClaim(ClaimState):
         where: Indices,
         cells: Cells,
         known: Known,
-        called: Called,
+        called: Verdicts,
         mask: Mask,
     ) -> None:
         super().__init__(claim, plan, metric, where)
@@ -224,8 +232,8 @@ class RatioClaim(ClaimState):
         self.unknown: Floats = np.zeros(2)
         np.add.at(self.unknown, verdict, left)
         self._unjudged = np.zeros(2)
-        flagged = float(self.counts[1].sum() + self.unknown[1]) / plan.items
-        self._outcome = outcomes(claim.metric, flagged)
+        by_verdict = (self.counts.sum(axis=1) + self.unknown) / plan.items
+        self._outcome = outcomes(claim.metric, (float(by_verdict[0]), float(by_verdict[1])))
         self._slope = (self._outcome[:, 1] - self._outcome[:, 0])[verdict]
         self._grid, self._step = _candidates(plan)
         half = None if plan.precision is None else plan.precision / 2.0
@@ -271,13 +279,19 @@ class RatioClaim(ClaimState):
     @property
     def estimate(self) -> float:
         """Point estimate: the ratio that the signals say, within the interval."""
+        if self.undefined:
+            return (self.interval.lower + self.interval.upper) / 2.0
         ratio = self._expect(self._known.left[self.cells])[1]
         return min(max(ratio, self.interval.lower), self.interval.upper)
 
     @property
-    def expected_counts(self) -> Floats:
+    def undefined(self) -> bool:
+        """Whether nothing was judged that the measure is a share of."""
+        return not float(np.einsum("jh,jh->", self.counts, self._outcome[:, :, 1])) > 0.0
+
+    def expected_counts(self, known: Known) -> Floats:
         """All items by verdict and h, those that are not judged as they are expected: no claim."""
-        left, mean = self._known.left[self.cells], self._mean(self._known)
+        left, mean = known.left[self.cells], self._mean(known)
         counts = self.counts.copy()
         for verdict, unknown in enumerate(self.unknown.tolist()):
             here = self._verdict == verdict
@@ -401,7 +415,7 @@ class RatioClaim(ClaimState):
         goals = np.square(self._z / (centre[1] * nearest))
         middle = centre @ of_r
         above, below = (
-            side.bet(part, reaches, goals, variance + reaches / 3.0 * np.maximum(skew, 0.0), least)
+            SideBet(reaches, goals, side.information[:, part], variance, skew, least)
             for side, skew, least in zip(
                 self._sides, (middle - ends[0], ends[1] - middle), (ends[0], -ends[1]), strict=True
             )
@@ -470,24 +484,15 @@ class RatioClaim(ClaimState):
             decision.after(len(self.rounds), self.interval, slack) for decision in self.decisions
         )
 
-    def interval_at(self, level: float) -> Interval:
-        """The interval: a check keeps no evidence of other levels."""
-        del level
-        return self.interval
-
-    def log_evidence(self, question: Question) -> float:
-        """Infinite once the interval answers yes: a check keeps no other evidence."""
-        slack = rounding(self.plan.scale)
-        return math.inf if question.answer(self.interval, slack) == "yes" else -math.inf
-
 
 def _candidates(plan: Plan) -> tuple[Floats, float]:
     """The lattice of a claim, and its step: even, with candidates at the thresholds.
 
     One a little beyond each answers no, which takes more than the threshold itself.
     """
-    width, rootn = plan.upper - plan.lower, STEPS_PER_ROOT * math.sqrt(plan.items)
-    steps = int(rootn) + 1 if plan.precision is None else round(width / plan.precision * STEPS)
+    width, steps = plan.upper - plan.lower, STEPS
+    if plan.precision is not None:
+        steps = min(round(width / plan.precision * CELLS_PER_PRECISION), MOST_STEPS)
     grid = np.linspace(plan.lower, plan.upper, steps + 1)
     asked = np.array([question.threshold for question in plan.questions])
     beyond = [STRICT if question.side == "at_most" else -STRICT for question in plan.questions]

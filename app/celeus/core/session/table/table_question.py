@@ -45,7 +45,7 @@ from celeus.core.session.question import JointQuestion, View
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
 from celeus.core.session.table.claim_state import ClaimState
-from celeus.core.session.table.ratio_claims import Called, RatioClaim, shares
+from celeus.core.session.table.ratio_claims import RatioClaim, Verdicts, shares
 from celeus.core.session.table.table_calibration import Known, TableCalibration
 from celeus.core.session.table.table_cells import Cells
 from celeus.core.session.table.table_claims import Drawn, MeanClaim
@@ -145,7 +145,7 @@ class Table(JointQuestion):
             for number, value in enumerate(column.values)
         }
         masks[None, None] = np.ones(self.table.items, dtype=np.bool_)
-        called = None if plan.check is None else Called.of(plan.check, self.table, self.cells)
+        called = None if plan.check is None else Verdicts.of(plan.check, self.table, self.cells)
         claims: list[ClaimState] = []
         for claim in plan.claims:
             metric, mask = names.index(claim.metric), masks[claim.column, claim.value]
@@ -162,6 +162,11 @@ class Table(JointQuestion):
     def means(self) -> list[MeanClaim]:
         """The claims, where they are about mean losses."""
         return [claim for claim in self.claims if isinstance(claim, MeanClaim)]
+
+    @property
+    def expected_counts(self) -> Floats:
+        """All items by what a checked judge and people call them, as expected: no claim."""
+        return self.ratios[0].expected_counts(self._known)
 
     @property
     def ratios(self) -> list[RatioClaim]:
@@ -241,7 +246,7 @@ class Table(JointQuestion):
             shown_level(self.plan.alpha, 0, betting)
         level = shown_level(self.plan.alpha, len(picked), betting)
         settled = self._settled(rounds)
-        return [settled.claims[place].interval_at(level) for place in places]
+        return [settled.means[place].interval_at(level) for place in places]
 
     def pickings(self, rounds: Rounds) -> list[list[Picking]]:
         """The intervals of every claim where 1, 2, 4 and so on, or all are picked.
@@ -254,7 +259,7 @@ class Table(JointQuestion):
         levels = [(count, shown_level(self.plan.alpha, count, betting)) for count in counts]
         return [
             [Picking(count, level, claim.interval_at(level)) for count, level in levels]
-            for claim in settled.claims
+            for claim in settled.means
         ]
 
     def _check_selected(self) -> None:
@@ -302,7 +307,8 @@ class Table(JointQuestion):
         plan = self.plan
         # Picked are claims that bet; those of a group judged whole need no level.
         count = plan.betting if plan.account == "selected" else len(self.claims)
-        checked = plan.check is not None
+        asked = sum(len(claim.questions) for claim in plan.claims)
+        checked = plan.check is not None and asked > 1
         return promises(plan.account, plan.alpha, count, checked=checked)
 
     @property
@@ -453,7 +459,7 @@ class Table(JointQuestion):
         return len(closure.at) - before
 
     def _log_evidence(self, place: int, number: int) -> float:
-        return self.claims[place].log_evidence(self.plan.claims[place].questions[number])
+        return self.means[place].log_evidence(self.plan.claims[place].questions[number])
 
     def _slot(self, place: int) -> int:
         """The place of the opening's claim about the same part and metric."""
@@ -465,8 +471,11 @@ class Table(JointQuestion):
             return
         later = range(len(self.plan.claims), len(self.claims))
         places = [slot, *(place for place in later if self._slot(place) == slot)]
-        means = self.means
-        claims = [(means[place], self._is_met(place)) for place in places]
+        claims = [
+            (claim, self._is_met(place))
+            for place in places
+            if isinstance(claim := self.claims[place], MeanClaim)
+        ]
         self._wants.update(slot, *claims)
 
     def _is_met(self, place: int) -> bool:
