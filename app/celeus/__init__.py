@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from celeus.runs.certify import best as best
     from celeus.runs.certify import certify as certify
     from celeus.runs.certify import compare as compare
+    from celeus.runs.certify import judge_check as judge_check
     from celeus.runs.items import read_items as read_items
 
 _HOMES = {
@@ -37,6 +38,7 @@ _HOMES = {
     "best": "runs.certify",
     "certify": "runs.certify",
     "compare": "runs.certify",
+    "judge_check": "runs.certify",
     "read_items": "runs.items",
 }
 """Modules of the public names; imported on first use, since httpx2 takes long to import."""

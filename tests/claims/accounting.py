@@ -13,7 +13,7 @@ from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.table_pool import Table
 from celeus.core.randomness import commitment
 from celeus.core.session.session import Session
-from celeus.core.session.table.table_claims import ClaimState
+from celeus.core.session.table.table_claims import MeanClaim
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.simulation.sessions import seed_of
 from celeus.simulation.tables import ever_lost
@@ -69,7 +69,7 @@ def judged(session: Session[TableQuestion], losses: Floats) -> bool:
     return True
 
 
-def wrong(claim: ClaimState, level: float, risk: float) -> bool:
+def wrong(claim: MeanClaim, level: float, risk: float) -> bool:
     interval = claim.interval_at(level)
     return not interval.lower - 1e-9 <= risk <= interval.upper + 1e-9
 
@@ -78,9 +78,9 @@ def lucky(number: int, items: int) -> float:
     """Share of false ones among the half that looks best, shown when the first looks good."""
     session, losses = begun(number, items, "selected")
     risk = losses.mean(axis=0)
-    start = [claim.interval.upper for claim in session.question.claims]
+    start = [claim.interval.upper for claim in session.question.means]
     while judged(session, losses):
-        upper = [claim.interval.upper for claim in session.question.claims]
+        upper = [claim.interval.upper for claim in session.question.means]
         if min(now - before for now, before in zip(upper, start, strict=True)) < -0.5:
             break
     best = np.argsort([claim.interval.upper - one for claim, one in _with(session, risk)])
@@ -120,15 +120,14 @@ def added(number: int, items: int) -> float:
     for _ in range(items // 4):
         judged(session, losses)
     # Those that look worst, which the one who adds them has seen
-    order = np.argsort([claim.estimate for claim in session.question.claims[:METRICS]])
+    order = np.argsort([claim.estimate for claim in session.question.means[:METRICS]])
     for at in order[:2].tolist():
         session.question.add(TableClaim(f"metric {at}", 0, RESERVE / 2.0, precision=PRECISION))
     while judged(session, losses):
         pass
     names = [metric.name for metric in session.question.table.metrics]
     lost = (
-        ever_lost(one, float(risk[names.index(one.claim.metric)]))
-        for one in session.question.claims
+        ever_lost(one, float(risk[names.index(one.claim.metric)])) for one in session.question.means
     )
     return float(any(lost))
 
@@ -146,5 +145,5 @@ def broken(promise: str, items: int, sessions: int) -> float:
     return sum(PROMISES[promise](number, items) for number in range(sessions))
 
 
-def _with(session: Session[TableQuestion], risk: Floats) -> list[tuple[ClaimState, float]]:
-    return list(zip(session.question.claims, risk.tolist(), strict=True))
+def _with(session: Session[TableQuestion], risk: Floats) -> list[tuple[MeanClaim, float]]:
+    return list(zip(session.question.means, risk.tolist(), strict=True))

@@ -273,7 +273,7 @@ class Live:
             raise refused(ONE_MODEL, "model")
         if not self._begun or side.served is self._turns:
             self._begun = True
-            if self._opened.target != "population":
+            if self._opened.target == "pool":
                 _log.warning(THESE_ANSWERS)
             models = [one.model or str(get_model()) for one in self.sides]
             worker = _named(f"{self._worker}{OF}{' and '.join(models)}")

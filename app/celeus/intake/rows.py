@@ -113,8 +113,9 @@ class Options:
     values that stand for no score; `none` says of a table that no number does, `COLUMN=VALUE` is of
     one column, `COLUMN=any` of whatever a column of errors says.
 
-    Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged. Of one
-    of outputs, ``columns`` are those that are named, and ``judged`` says that people judge them.
+    Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged,
+    ``group`` one that is a group whatever it looks like. Of one of outputs, ``columns`` are those
+    that are named, and ``judged`` says that people judge them.
     ``directions`` and ``scales`` are those of columns by name; ``higher``, and the scale under '',
     are of the guess, or of the only column of numbers. ``repeats`` says what rows of one id are:
     `items`, the `first` of them, their `mean`, or the only rows that are read, as `COLUMN=VALUE`;
@@ -134,6 +135,7 @@ class Options:
     missing: tuple[str, ...] = ()
     roles: Mapping[str, str] | None = None
     answer: str | None = None
+    group: str | None = None
     directions: Mapping[str, bool] = field(default_factory=dict)
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     repeats: str | None = None

@@ -12,6 +12,7 @@ from celeus.client.label_loop import Turn, check_concurrency, finite
 from celeus.client.resuming import LOG, check_resume, counted, taken_up
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
+from celeus.core.plans.judge_check import JudgeCheck
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest, TableRequest
 from celeus.core.plans.stopping import Question, Side
@@ -28,6 +29,9 @@ from celeus.runs.run import Run
 from celeus.shorten import shortened
 from celeus.units import SHARES, Ends, check_threshold, number_on
 
+POSITIVE = frozenset({"1", "1.0", "true", "yes"})
+"""Verdicts that call an item positive and need no other word for it."""
+SIGNS = POSITIVE | {"0", "0.0", "false", "no"}
 FOLDER = Path(".celeus")
 """Folder of session files whose path was not given."""
 
@@ -229,6 +233,105 @@ def best(  # noqa: PLR0913 -- what a session is opened with, each by its name
     rows = _lineups({name: _answers(given) for name, given in systems.items()})
     request = SessionRequest(claim, best=True)
     return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh))
+
+
+def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its name
+    items: object,
+    ask: Judge | None,
+    *,
+    verdict: str,
+    positive: object = None,
+    tpr: Amount | None = None,
+    tnr: Amount | None = None,
+    ppv: Amount | None = None,
+    npv: Amount | None = None,
+    agreement: Amount | None = None,
+    f1: Amount | None = None,
+    jaccard: Amount | None = None,
+    kappa: Amount | None = None,
+    precision: Amount | Mapping[str, Amount] | None = None,
+    account: str = "each",
+    score: tuple[str, Better] = ("correct", "higher"),
+    alpha: Amount = 0.05,
+    budget: Budget = None,
+    fixed: bool = False,
+    concurrency: int = 1,
+    name: str = "items",
+    file: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+    keep: bool = False,
+    fresh: bool = False,
+) -> Session:
+    """Check an automatic judge against people until it is clear how good it is.
+
+    ``items`` are as in `certify`, with the automatic judge's verdict of each in the column
+    ``verdict``, or in their `groups` of that name; nobody sees it. ``positive`` is the verdict that
+    means the same as a score of 1; of true and false, yes and no, or 1 and 0, it need not be given.
+    ``ask`` asks a person: it is given an item and returns ``score``, 1 where they call it positive,
+    else 0.
+
+    ``tpr`` and ``tnr`` (true-positive and true-negative rate), ``ppv`` (precision) and ``npv``,
+    ``agreement``, ``f1``, ``jaccard`` and ``kappa`` are the least values asked of the judge, each
+    answered yes or no with probability 1 - ``alpha``; so is the yes to all of them. ``precision``
+    is the width of the intervals to stop at, or that of each by its measure. Intervals that are to
+    hold at once take ``account`` `together`. All else is as in `certify`; `session.claims()` has
+    the intervals and answers.
+    """
+    least = {"tpr": tpr, "tnr": tnr, "ppv": ppv, "npv": npv, "agreement": agreement}
+    least |= {"f1": f1, "jaccard": jaccard, "kappa": kappa}
+    asked = {measure: value for measure, value in least.items() if value is not None}
+    wanted = asked.keys() | (precision.keys() if isinstance(precision, Mapping) else set())
+    measures = tuple(measure for measure in least if measure in wanted)
+    scale = scale_of("zero_one")
+    rows = _verdicts(item_rows(items, scale, verdict), verdict)
+    check = JudgeCheck(verdict, _positive(rows, verdict, positive), measures)
+    metrics = {metric.name: metric for metric in check.metrics}
+    table = TableRequest(
+        precision=_widths(precision, "precision", {n: _ends(m.scale) for n, m in metrics.items()}),
+        questions=[(measure, _least(metrics[measure], value)) for measure, value in asked.items()],
+        account=account,  # type: ignore[arg-type]
+        check=check,
+    )
+    claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
+    form = PoolForm(name, scale, score=_score(score, scale, None))
+    request = SessionRequest(claim, table=table)
+    return _judged(form, rows, request, ask, RunFiles(file, key, concurrency, keep, fresh))
+
+
+def _verdicts(rows: Sequence[Row], column: str) -> list[Row]:
+    """The items, each with its verdict among its groups under the name of its column."""
+    items: list[Row] = []
+    for number, row in enumerate(rows, start=1):
+        item = dict(row)
+        if "groups" not in row and "group" in row:
+            item["groups"] = {column: item.pop("group")}
+        if column not in item.get("groups", {}):
+            rule = f"{column}, the verdict of the judge that is checked"
+            message = f"item {number} has no verdict {column}"
+            raise InvalidValue(message, field="verdict", rule=rule)
+        items.append(item)
+    return items
+
+
+def _positive(rows: Sequence[Row], column: str, given: object) -> str:
+    """The verdict that calls an item positive, as items have it; refused where nobody says it."""
+    verdicts = sorted({str(row["groups"][column]) for row in rows})
+    signs = [verdict for verdict in verdicts if verdict.lower() in POSITIVE]
+    if {verdict.lower() for verdict in verdicts} <= SIGNS and signs and given in (None, True):
+        return signs[0]
+    if str(given) in verdicts:
+        return str(given)
+    rule = "the verdict that calls an item positive: one of " + ", ".join(verdicts[:5])
+    message = f"positive must be {rule}"
+    raise InvalidValue(message, field="positive", rule=rule, value=given)
+
+
+def _least(metric: Metric, given: object) -> Question:
+    """The question whether a measure is at least this."""
+    ends = _ends(metric.scale)
+    threshold = finite(_number(given, metric.name, ends), metric.name, metric.name)
+    check_threshold(threshold, ends, metric.name)
+    return Question("at_most", metric.measured.at(threshold, Interval(*ends)))
 
 
 @dataclass(frozen=True, slots=True)

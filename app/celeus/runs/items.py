@@ -79,14 +79,18 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     return _read(source, scale_of(loss), options_of(file_answers(told), mapping))
 
 
-def item_rows(items: object, scale: LossScale) -> Sequence[Row]:
-    """Return items for a pool of this scale: as they stand, or what their columns make of them."""
+def item_rows(items: object, scale: LossScale, group: str | None = None) -> Sequence[Row]:
+    """Return items for a pool of this scale: as they stand, or what their columns make of them.
+
+    ``group`` is a column that is a group whatever it looks like.
+    """
+    options = Options(group=group)
     if isinstance(items, str | os.PathLike):
         path = Path(items)
-        return plain_rows(path) if _are_lines_of_items(path) else _read(path, scale)
+        return plain_rows(path) if _are_lines_of_items(path) else _read(path, scale, options)
     table = list[object](rows_of(items))
     if table and isinstance(table[0], Mapping) and not _are_items(table[0]):
-        return _read(table, scale)
+        return _read(table, scale, options)
     return plain_rows(table)
 
 

@@ -14,7 +14,7 @@ from celeus.core.plans.table_plan import TablePlan, TableWish, plan_table, table
 from celeus.core.pools.table_pool import Table
 from celeus.core.randomness import commitment
 from celeus.core.session.session import Session, judge_rounds
-from celeus.core.session.table.table_claims import ClaimState
+from celeus.core.session.table.table_claims import MeanClaim
 from celeus.core.session.table.table_question import Table as TableQuestion
 from celeus.simulation.report import labels_of
 
@@ -62,7 +62,7 @@ def risks(plan: TablePlan, table: Table, losses: Floats) -> list[float]:
     return answer
 
 
-def ever_lost(claim: ClaimState, risk: float) -> bool:
+def ever_lost(claim: MeanClaim, risk: float) -> bool:
     """The interval of a claim lay beside its risk after at least one of its rounds."""
     slack = 1e-9 * claim.plan.scale.width
     points = claim.fold.points
@@ -102,7 +102,7 @@ def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
             missed=ever_lost(claim, risk),
         )
         for at, (claim, risk) in enumerate(
-            zip(session.question.claims, risks(plan, table, losses), strict=True)
+            zip(session.question.means, risks(plan, table, losses), strict=True)
         )
     )
     return TableRun(session.folded, str(session.stop_reason), claims, seconds)

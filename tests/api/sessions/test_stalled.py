@@ -120,6 +120,17 @@ async def test_a_stalled_draw_goes_to_a_second_judge_whose_answer_counts(
     assert len(await ledger(client, session)) == events, "the second answer is no event"
 
 
+async def test_a_slow_run_is_not_made_a_second_time(client: AsyncClient) -> None:
+    """Which of two runs came first depends on how long they take, and so may how they end."""
+    pool = await known_pool(client)
+    session = await opened(client, pool, target="runs", precision=0.3)
+    await waiting(client, session, lambda draw: {"loss": pool.losses[draw["item"]["index"]]}, 8)
+    assert (await asked(client, session, "ada"))["draws"][0]["round"] > 1
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert " over all runs " in status["sentence"]
+    assert [stated["code"] for stated in status["assumptions"]] == ["runs"]
+
+
 def lasting(offer: dict[str, Any]) -> dict[str, Any]:
     """An offer but for the ends of its leases."""
     draws = [

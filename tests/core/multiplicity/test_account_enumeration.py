@@ -44,7 +44,7 @@ CASES = {
 
 
 def evidence_of(session: Session[TableQuestion], at: int) -> EvidenceSequence:
-    sequence = session.question.claims[at].fold.confidence_sequence
+    sequence = session.question.means[at].fold.confidence_sequence
     assert isinstance(sequence, EvidenceSequence)
     return sequence
 
@@ -54,7 +54,7 @@ def test_no_evidence_against_what_is_true_grows_in_the_mean(name: str) -> None:
     """At every moment of every history, long after the plan's own level rejects it."""
     case = CASES[name]
     session = case.begun(0.9999)
-    for at, claim in enumerate(session.question.claims):
+    for at, claim in enumerate(session.question.means):
         wrong = [
             question
             for threshold in np.linspace(0.02, 0.98, 25).tolist()
@@ -79,12 +79,12 @@ def test_no_evidence_against_what_is_true_grows_in_the_mean(name: str) -> None:
 
 def worst_share(session: Session[TableQuestion], case: Case) -> float:
     """Share of false ones among those shown by who knows the truth, but not what is drawn."""
-    count = len(session.question.claims)
+    count = len(session.question.means)
     worst = 0.0
     for shown in range(1, count + 1):
         level = case.wish.alpha * shown / count
         false = 0
-        for claim in session.question.claims:
+        for claim in session.question.means:
             interval = claim.interval_at(level)
             false += not interval.lower - SLACK <= case.truth(claim) <= interval.upper + SLACK
         worst = max(worst, min(false, shown) / shown)
@@ -102,7 +102,7 @@ def test_whoever_picks_and_whenever_at_most_alpha_of_the_shown_is_false() -> Non
 
 def chance_of_a_false_yes(session: Session[TableQuestion], case: Case) -> float:
     for at, number in session.question.proven:
-        claim = session.question.claims[at]
+        claim = session.question.means[at]
         if claim.claim.questions[number].threshold < case.truth(claim) - SLACK:
             return 1.0
     return sum(
@@ -117,7 +117,7 @@ def test_an_answer_yes_is_ever_false_with_at_most_alpha(beside: float) -> None:
     wish = TableWish(account="closed", alpha=0.95, questions=asked)
     case = Case(table_of(FIVE, guesses=GUESSES), FIVE, wish=wish)
     session = case.begun()
-    assert [case.truth(claim) for claim in session.question.claims] == [0.4, 0.4]
+    assert [case.truth(claim) for claim in session.question.means] == [0.4, 0.4]
     assert 0.01 < chance_of_a_false_yes(session, case) <= wish.alpha
 
 
@@ -130,7 +130,7 @@ def test_the_plans_own_intervals_are_the_same_with_evidence_kept() -> None:
         draw = plain.propose()
         plain, kept = after(plain, draw, case), after(kept, kept.propose(), case)
         assert plain.drawn == kept.drawn
-        for one, other in zip(plain.question.claims, kept.question.claims, strict=True):
+        for one, other in zip(plain.question.means, kept.question.means, strict=True):
             assert one.interval == other.interval
 
 
@@ -144,14 +144,14 @@ def test_a_claim_added_later_has_a_signal_whose_mean_is_its_risk() -> None:
                 continue
             begun = branched(now)
             begun.question.add(TableClaim("a", 0, 0.2))
-            added = begun.question.claims[-1]
-            assert added.left == begun.question.claims[0].left
+            added = begun.question.means[-1]
+            assert added.left == begun.question.means[0].left
             own = added.interval
             assert own.lower - SLACK <= case.truth(added, 0.0) <= case.truth(added, 1.0)
             assert case.truth(added, 1.0) <= own.upper + SLACK
             means = np.zeros(2)
             for draw in coming(begun):
-                point = after(begun, draw, case).question.claims[-1].fold.points[-1]
+                point = after(begun, draw, case).question.means[-1].fold.points[-1]
                 means += draw.q * np.array([point.plus.signal, point.minus.signal])
             assert means == pytest.approx([case.truth(added, fill) for fill in (0.0, 1.0)])
 
@@ -194,7 +194,7 @@ def test_whenever_a_claim_is_added_it_is_lost_with_at_most_its_level(
 
 def lost(session: Session[TableQuestion], case: Case) -> float:
     """Probability that the interval of the claim added last ever loses its risk."""
-    added = session.question.claims[-1]
+    added = session.question.means[-1]
     low, high = case.truth(added, 0.0), case.truth(added, 1.0)
     if not (added.interval.lower <= low + SLACK and high - SLACK <= added.interval.upper):
         return 1.0

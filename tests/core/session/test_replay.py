@@ -124,7 +124,7 @@ def numbers(session: AnySession) -> list[bytes]:
         return [question.race.stake.tobytes(), question.race.out_at.tobytes()]
     assert isinstance(question, TableQuestion)
     kept = [question._calibration.fits.mean.tobytes(), question.q.tobytes()]
-    for claim in question.claims:
+    for claim in question.means:
         sequence = claim.fold.confidence_sequence
         assert isinstance(sequence, LatticeSequence)
         kept += [side._stake.tobytes() for side in sequence._lattice.sides]
@@ -269,7 +269,7 @@ def test_a_claim_whose_items_are_all_judged_is_not_called_exact_where_a_loss_is_
         session.apply(draw)
         told: list[float | None] = losses[draw.item].tolist()
         session.observe(round_, (None, told[1]) if round_ == 9 else tuple(told))
-    assert session.question.claims[0].interval.width > 0.0
+    assert session.question.means[0].interval.width > 0.0
     with pytest.raises(InvalidValue, match="nothing is left to bet on"):
         session.question.add(TableClaim("a", 0, 0.01))
 

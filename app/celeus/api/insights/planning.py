@@ -13,6 +13,7 @@ from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import FromRecord, wire_id
 from celeus.api.wire.uploads import unless_gone
+from celeus.core.plans.claim import Target
 from celeus.operations.insights import planning
 
 router = APIRouter(prefix="/v1/pools", tags=["pools"], route_class=JsonRoute)
@@ -252,9 +253,7 @@ class PlanningAnswer(FromRecord):
 
     pool_id: Annotated[str, wire_id("pool")] = Field(description="The pool that was planned for.")
     items: int = Field(description="How many items it has.")
-    target: Literal["pool", "population"] = Field(
-        description="As it was asked for: the pool, or its population."
-    )
+    target: Target = Field(description="As it was asked for: the pool, or its population.")
     alpha: float = Field(
         description="As it was asked for: how often the interval may miss the truth."
     )

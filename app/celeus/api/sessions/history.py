@@ -9,6 +9,7 @@ from celeus.api.access.parameters import NO_NUL, Limit, Manages, Reads, SessionI
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import Time
+from celeus.core.plans.claim import Target
 from celeus.errors import InvalidValue, SessionNotFound
 from celeus.operations.sessions import history
 from celeus.operations.sessions.event_rows import KIND_NAMES
@@ -39,9 +40,7 @@ class Trajectory(BaseModel):
     alpha: float = Field(
         description="All intervals cover the truth at once with probability at least 1 - alpha."
     )
-    target: Literal["pool", "population"] = Field(
-        description="Whether the claim is about the pool, or its population."
-    )
+    target: Target = Field(description="Whether the claim is about the pool, or its population.")
     policy: str | None = Field(
         description="How items are chosen and bet on; null where there is no single interval."
     )

@@ -15,6 +15,8 @@ from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL, form_of
 from celeus.api.wire.records import FromRecord, Time, wire_id
+from celeus.core.plans.claim import Target
+from celeus.core.plans.judge_check import MEASURES, JudgeCheck
 from celeus.core.plans.panel_plan import MOST_RATERS, Protocol
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import TableRequest
@@ -54,6 +56,8 @@ Markdown = Annotated[
     ),
 ]
 QUESTION: JsonDict = {"side": "at_most", "threshold": 0.1}
+CHECK: JsonDict = {"column": "judge", "positive": "pass", "measures": ["tpr", "tnr"]}
+MEASURE_NAMES = tuple(MEASURES)
 DECISION: JsonDict = {"side": "at_most", "threshold": 0.1, "answer": "no", "round": 388}
 OPENING: JsonDict = {
     "pool_id": "pool_019aa0b2c3d47e5f8a9b0c1d2e3f4a5b",
@@ -235,9 +239,10 @@ class ClaimIn(BaseModel):
 
     model_config = STRICT
 
-    target: Literal["pool", "population"] = Field(
+    target: Target = Field(
         "pool",
-        description="Mean loss over the pool, or over the population it is an iid sample of.",
+        description="Mean loss over the pool, over the population it is an iid sample of, or over"
+        " all runs of a system on these items: of each one run is made, with a loss by chance.",
     )
     alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
     precision: float | None = Field(None, description="Interval width at which to stop.")
@@ -312,6 +317,31 @@ Widths = Annotated[
 """One width for all metrics, or one by name; errors name the field either way."""
 
 
+class CheckIn(BaseModel):
+    """An automatic judge whose verdicts are known, and the measures asked of it."""
+
+    model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [CHECK]})
+
+    column: str = Field(description="The group column of the pool that holds its verdicts.")
+    positive: str = Field(
+        description="The verdict that means the same as a score of 1; without a score, as a loss"
+        " of 1."
+    )
+    measures: list[Literal[MEASURE_NAMES]] = Field(  # type: ignore[valid-type]
+        min_length=1,
+        max_length=len(MEASURE_NAMES),
+        description="True-positive and true-negative rate, positive (the precision) and negative"
+        " predictive value, share of equal verdicts, F1, Jaccard index, Cohen's kappa. Use"
+        " these names in `precision` and `questions`. The loss of a measure is 1 minus it; of"
+        " kappa, minus kappa.",
+    )
+
+    @property
+    def asked(self) -> JudgeCheck:
+        """The check in the core's words."""
+        return JudgeCheck(self.column, self.positive, tuple(self.measures))
+
+
 class ClaimsIn(ClaimIn):
     """What is to be certified: one mean, or a table of claims."""
 
@@ -335,6 +365,10 @@ class ClaimsIn(ClaimIn):
     )
     group_questions: list[TableQuestion] = Field(
         [], description="Questions that are asked of every group."
+    )
+    check: CheckIn | None = Field(
+        None,
+        description="An automatic judge that is checked: the claims are about its measures.",
     )
     account: Literal["each", "together", "selected", "closed"] | None = Field(
         None,
@@ -365,7 +399,7 @@ class ClaimsIn(ClaimIn):
     @property
     def makes_table(self) -> bool:
         """Something is asked that only a session with a table of claims has."""
-        parts = (self.groups, self.group_precision, self.account, self.small_groups)
+        parts = (self.groups, self.group_precision, self.account, self.small_groups, self.check)
         named = isinstance(self.precision, dict) or any(it.metric for it in self.questions)
         levels = self.reserve, self.levels
         return named or bool(self.group_questions) or any(it is not None for it in parts + levels)
@@ -385,6 +419,7 @@ class ClaimsIn(ClaimIn):
             small_groups=self.small_groups or "merge",
             reserve=self.reserve or 0.0,
             levels=self.levels,
+            check=None if self.check is None else self.check.asked,
         )
 
 
@@ -606,6 +641,26 @@ class PromisesOut(BaseModel):
     picked: str = Field(description="Of claims picked after looking.")
 
 
+class CheckedCount(BaseModel):
+    """Items that judge and people call the same, positive or not."""
+
+    judge: bool = Field(description="Whether the judge calls them positive.")
+    people: bool = Field(description="Whether people do.")
+    judged: int = Field(description="How many people judged, or were known.")
+    expected: float = Field(
+        description="How many there are expected to be in the pool: an estimate, no claim."
+    )
+
+
+class CheckOut(BaseModel):
+    """The judge that is checked, and how often it agrees with people."""
+
+    column: str = Field(description="The group column of its verdicts.")
+    positive: str = Field(description="The verdict that means the same as a score of 1.")
+    measures: list[str] = Field(description="What the claims are about.")
+    counts: list[CheckedCount] = Field(description="The four counts of judge and people.")
+
+
 class TableOut(BaseModel):
     """Where a table of claims stands; `GET /v1/sessions/{id}/claims` gives all of them."""
 
@@ -622,6 +677,7 @@ class TableOut(BaseModel):
     met: int = Field(description="How many of those have it.")
     metrics: list[MetricClaim] = Field(description="The claims about all items.")
     promises: PromisesOut = Field(description="The guarantee in plain words.")
+    check: CheckOut | None = Field(None, description="Set where a judge is checked.")
 
 
 class Rounds(BaseModel):
@@ -727,7 +783,7 @@ class Session(BaseModel):
     state: SessionState = Field(
         description="`active` hands out draws; all others say why it does not."
     )
-    target: Literal["pool", "population"] = Field(
+    target: Target = Field(
         description="Whether the claim is about the pool, or the population it is a sample of."
     )
     alpha: float = Field(

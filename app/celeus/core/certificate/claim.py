@@ -17,7 +17,7 @@ from celeus.core.session.assumptions import assumptions_of
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
 from celeus.core.session.session import AnySession
-from celeus.core.session.table.table_claims import ClaimState
+from celeus.core.session.table.claim_state import ClaimState
 from celeus.core.session.table.table_question import Table
 
 COMPUTED = ("lower", "upper", "estimate")
@@ -121,8 +121,8 @@ def _claims(session: AnySession, question: Table) -> list[dict[str, Any]]:
             "lower": state.interval.lower,
             "upper": state.interval.upper,
             "estimate": state.estimate,
-            "labels": state.fold.rounds,
-            "emptied": state.fold.emptied,
+            "labels": len(state.rounds),
+            "emptied": state.emptied,
             "met": question.met_at.get(place),
             "answers": [decision.to_dict() for decision in question.decisions(place)],
             "score": _score(state, question, state.interval, state.estimate),
@@ -142,7 +142,7 @@ def _score(
     claim: ClaimState, question: Table, interval: Interval, estimate: float
 ) -> dict[str, Any]:
     """The estimate and interval of a claim on its metric's score."""
-    metric = question.plan.metrics[claim.metric]
+    metric = question.plan.claimed[claim.metric]
     return metric.measured.values(interval, estimate, claim.plan.scale)
 
 

@@ -112,7 +112,7 @@ def _table_plan_of(values: Object, header: PoolHeader) -> TablePlan:
     same("plan.metrics", values.get("metrics", due), due)
     plan = TablePlan.from_dict(values, "plan")
     equal("plan.items", plan.items, header.items)
-    names = {metric.name for metric in metrics}
+    names = {metric.name for metric in plan.claimed}
     for place, claim in enumerate(plan.claims):
         if claim.metric not in names:
             rule = f"one of {', '.join(sorted(names))}"

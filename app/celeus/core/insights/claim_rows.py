@@ -46,7 +46,7 @@ def claims_document(
     """
     table = table_of(state, session)
     plan, (order, metric, column) = table.question.plan, query
-    check_name("metric", metric, [known.name for known in plan.metrics])
+    check_name("metric", metric, [known.name for known in plan.claimed])
     check_name("column", column, [ALL, *plan.columns])
     check_name("sort", order, ["plan", *_KEYS])
     kept = [

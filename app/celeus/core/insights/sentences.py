@@ -185,6 +185,14 @@ class Contrast:
         return f"{self.a} and {self.b} are equivalent: {within}. "
 
 
+OVER: Mapping[str, str] = {
+    "pool": "",
+    "population": " of the population",
+    "runs": " over all runs",
+}
+"""What the mean is over, by target, behind the name of a score."""
+
+
 def sentence(
     status: Mapping[str, Any],
     score: Score,
@@ -281,7 +289,7 @@ def score_sentence(
 
 def _name(claim: Mapping[str, Any], name: str) -> str:
     weighted = "" if claim.get("effective_items") is None else "weighted "
-    return f"{weighted}{name}{' of the population' if claim['target'] == 'population' else ''}"
+    return f"{weighted}{name}{OVER[claim['target']]}"
 
 
 def is_settled(status: Mapping[str, Any]) -> bool:

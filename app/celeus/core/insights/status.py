@@ -24,7 +24,7 @@ from celeus.core.session.mean import Mean
 from celeus.core.session.panel import Ratings
 from celeus.core.session.provisional import WaitingRounds
 from celeus.core.session.session import AnySession, Session
-from celeus.core.session.table.table_claims import ClaimState
+from celeus.core.session.table.claim_state import ClaimState
 from celeus.core.session.table.table_question import Table
 
 LOST = (
@@ -277,7 +277,7 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
     metrics = [
         {"metric": claim.claim.metric, "met": claim_met(question, place)}
         | claim_values(plan, claim)
-        for place, claim in enumerate(claims[: len(plan.metrics)])
+        for place, claim in enumerate(claims[: len(plan.claimed)])
     ]
     return {
         "table": {
@@ -290,19 +290,54 @@ def _table(header: Header, question: Table) -> dict[str, Any]:
             "met": len(question.met_at),
             "metrics": metrics,
             "promises": question.promises._asdict(),
+            "check": _check(question),
         },
-        "warnings": _contradicted(header.contradictions) + _emptied(claims) + _reversed(question),
+        "warnings": _contradicted(header.contradictions)
+        + _emptied(claims)
+        + _undefined(question)
+        + _reversed(question),
+    }
+
+
+def _check(question: Table) -> dict[str, Any] | None:
+    """The four counts of judge and people: judged so far, and expected in the pool."""
+    check = question.plan.check
+    if check is None:
+        return None
+    claim = question.ratios[0]
+    judged, expected = claim.counts.tolist(), question.expected_counts.tolist()
+    return check.to_dict() | {
+        "counts": [
+            {
+                "judge": bool(verdict),
+                "people": bool(called),
+                "judged": int(judged[verdict][called]),
+                "expected": expected[verdict][called],
+            }
+            for verdict in (1, 0)
+            for called in (1, 0)
+        ]
     }
 
 
 def _emptied(claims: Sequence[ClaimState]) -> list[str]:
     """A warning naming the claims that have lost every candidate."""
-    names = [claim.claim.name for claim in claims if claim.fold.emptied]
+    names = [claim.claim.name for claim in claims if claim.emptied]
     if not names:
         return []
     named = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
     left = f"no candidate is left of {len(names)} of {len(claims)} claims ({named})"
     return [f"{left}: {LOST}"]
+
+
+def _undefined(question: Table) -> list[str]:
+    """A warning naming the measures that are shares of nothing found so far."""
+    names = [claim.claim.name for claim in question.ratios if claim.rounds and claim.undefined]
+    if not names:
+        return []
+    named = ", ".join(names[:MOST_NAMED])
+    exists = "while there is none the measure does not exist, and its interval says nothing"
+    return [f"no item was found that counts for {named}: {exists}"]
 
 
 def _reversed(question: Table) -> list[str]:
@@ -338,7 +373,7 @@ def claim_met(question: Table, place: int) -> bool | None:
 def claim_values(plan: TablePlan, claim: ClaimState) -> dict[str, Any]:
     """Level, precision, estimate and interval of one claim of a table, and the same as a score."""
     stated, interval = claim.claim, claim.interval
-    metric = plan.metrics[claim.metric]
+    metric = plan.claimed[claim.metric]
     scale = claim.plan.scale
     return {
         "level": None if stated.whole else stated.level,

@@ -13,8 +13,11 @@ class Promises(NamedTuple):
     picked: str
 
 
-def promises(account: Account, alpha: float, claims: int) -> Promises:
-    """Return the guarantees of a plan with this number of ``claims`` under ``account``."""
+def promises(account: Account, alpha: float, claims: int, *, checked: bool = False) -> Promises:
+    """Return the guarantees of a plan with this number of ``claims`` under ``account``.
+
+    ``checked``: the claims check a judge, and a yes to all questions is one combined answer.
+    """
     one = (
         f"Each interval, taken by itself, holds at every moment with probability at least"
         f" {share(1.0 - alpha)}."
@@ -42,6 +45,12 @@ def promises(account: Account, alpha: float, claims: int) -> Promises:
             f"With probability at least {share(1.0 - alpha)} none of the answers yes is false, at"
             " any moment.",
             "So is none of those picked among the answers yes.",
+        )
+    if checked:
+        # Yes to all is false only where one answer is, which has that level by itself
+        nothing += (
+            f" A yes to all questions is false with probability at most {share(alpha)}, at any"
+            " moment."
         )
     return Promises(one, nothing, free)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from celeus.core.interval import Interval
 from celeus.core.plans.policies import Policy
@@ -15,7 +15,10 @@ from celeus.core.pools.weights import LARGEST_RATIO, Weights
 from celeus.errors import NothingToJudge, require
 from celeus.units import LEAST_DISTANCE, check_margin, check_threshold
 
-Target = Literal["pool", "population"]
+Target = Literal["pool", "population", "runs"]
+"""What a mean loss is over: the items' losses as they are, the population that the items are from,
+or all runs of a system on these items, of each of which one is made and has a loss by chance."""
+TARGETS: tuple[Target, ...] = get_args(Target)
 
 ALPHA2_SHARE = 0.5
 ALPHA2_SHARE_BY_GOAL = 0.1
@@ -88,6 +91,22 @@ def check_based_on(claim: Claim, pool: PoolFacts) -> None:
     )
     unseen = pool.based_on.labels_seen == "no"
     require("target", rule, claim.target, holds=unseen or claim.target == "pool")
+
+
+def check_runs(claim: Claim, pool: PoolFacts) -> None:
+    """Refuse what is known of one run for a claim about all runs: another one may end otherwise."""
+    if claim.target != "runs":
+        return
+    known = pool.known is not None and not claim.audit
+    rule = "pool where losses are known: over runs they are chance"
+    require("target", rule, claim.target, holds=not known)
+    rule = "pool on a new version: judgements of earlier runs say nothing of the next"
+    require("target", rule, claim.target, holds=pool.based_on is None)
+    rule = "left out over runs"
+    require("raters", rule, claim.raters, holds=claim.raters is None)
+    rule = "pairs, kl, hoeffding or clopper_pearson over runs, whose chances differ by item"
+    fits = claim.population_bound not in {"margin", "exact_pairs"} and claim.margin is None
+    require("population_bound", rule, claim.population_bound, holds=fits)
 
 
 def check_weights(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
@@ -171,7 +190,8 @@ def _default_bound(claim: Claim, pool: PoolFacts, policy: Policy) -> str:
     if not policy.has_goal:
         return "hoeffding"
     if claim.precision is not None and claim.alpha2 is None:
-        return "exact_pairs" if pool.whole_losses else "pairs"
+        exact = pool.whole_losses and claim.target == "population"
+        return "exact_pairs" if exact else "pairs"
     return "clopper_pearson" if pool.whole_losses else "kl"
 
 

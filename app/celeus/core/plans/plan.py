@@ -10,6 +10,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
 from celeus.core.plain import Plain
 from celeus.core.plans.claim import (
+    TARGETS,
     Claim,
     PoolFacts,
     Target,
@@ -18,6 +19,7 @@ from celeus.core.plans.claim import (
     check_decide,
     check_known,
     check_questions,
+    check_runs,
     check_stop_when_decided,
     check_weights,
 )
@@ -201,8 +203,7 @@ def make_plan(
     NothingToJudge if every loss is known, UnreachablePrecision for a precision out of reach.
     """
     scale = Interval(pool.lower, pool.upper)
-    targets = claim.target in {"pool", "population"}
-    require("target", "pool or population", claim.target, holds=targets)
+    require("target", "pool, population or runs", claim.target, holds=claim.target in TARGETS)
     check_alpha(claim.alpha)
     if claim.precision is not None:
         _check_width(claim.precision, scale)
@@ -211,6 +212,7 @@ def make_plan(
     check_decide(claim.decide, pool)
     asked = bool(claim.questions) or claim.decide is not None
     check_stop_when_decided(asked=asked, stop=stop)
+    check_runs(claim, pool)
     check_weights(claim, pool, policy)
     check_known(claim, pool, policy)
     check_based_on(claim, pool)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from celeus.core.plans.best_plan import BestPlan, make_best
+from celeus.core.plans.judge_check import JudgeCheck
 from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import DEFAULT_POLICY, SIMULATION_ONLY, Policy, policy_named
 from celeus.core.plans.stopping import Question
@@ -33,6 +34,7 @@ class TableRequest:
     """A request for a table of claims; an entry under the name None applies to every metric.
 
     ``groups`` are group columns, each of whose values gets claims; the rest is as in ``TableWish``.
+    With a ``check`` metrics are its measures.
     """
 
     groups: Sequence[str] = ()
@@ -44,6 +46,7 @@ class TableRequest:
     small_groups: SmallGroups = "merge"
     reserve: float = 0.0
     levels: Sequence[float] | None = None
+    check: JudgeCheck | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +127,17 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
                 rule="left out in a session with `groups` or on a pool of `metrics`",
                 value=value,
             )
-    rows = table_of(pool, table.groups)
-    names = [metric.name for metric in rows.metrics]
+    check = table.check
+    if check is not None and check.column in table.groups:
+        raise InvalidValue(
+            "The verdicts of the judge that is checked make no groups of their own.",
+            field="groups",
+            rule="without the column of `check`",
+            value=check.column,
+        )
+    cut_by = table.groups if check is None else (check.column, *table.groups)
+    rows = table_of(pool, cut_by)
+    names = [metric.name for metric in (rows.metrics if check is None else check.metrics)]
     precision = {None: claim.precision} | dict(table.precision)
     questions = [*table.questions, *((None, question) for question in claim.questions)]
     beta = asked.get("beta")
@@ -142,6 +154,7 @@ def table_plan(request: SessionRequest, pool: Pool, commitment: str) -> TablePla
         budget=claim.budget,
         beta=BETA if beta is None else beta,
         fixed=claim.fixed,
+        check=check,
     )
     return plan_table(wish, rows, pool.digest, commitment)
 

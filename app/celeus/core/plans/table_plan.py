@@ -20,6 +20,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.ledger import Addition
 from celeus.core.plain import Count, Plain, Probability, only
 from celeus.core.plans.claim import Claim, PoolFacts
+from celeus.core.plans.judge_check import JudgeCheck, informed
 from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
 from celeus.core.plans.policies import LEAST_BETA, policy_named
 from celeus.core.plans.stopping import Question, StoppingRule
@@ -108,6 +109,7 @@ class TableWish:
     budget: int | None = None
     beta: float = BETA
     fixed: bool = False
+    check: JudgeCheck | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ class TablePlan(Plain):
     """The pool, its metrics, all claims with their levels, and the budget.
 
     ``claims`` are ordered by part and metric: first all items, then the groups of every column.
+    With a ``check`` of a judge they are about its measures, and the one metric is what people say.
     ``reserve`` is the part of alpha that claims added later may take.
     ``commitment`` is the hash of the seed. Not slotted: the digest is computed once.
     """
@@ -133,9 +136,10 @@ class TablePlan(Plain):
     reserve: float = 0.0
     method_version: str = METHOD_VERSION
     fixed: bool = False
+    check: JudgeCheck | None = None
     table: Annotated[bool, partial(only, due=True)] = True
 
-    optional: ClassVar = ("reserve", "fixed")
+    optional: ClassVar = ("reserve", "fixed", "check")
     kind: ClassVar = "table"
     has_precision: ClassVar = False
 
@@ -173,6 +177,16 @@ class TablePlan(Plain):
             rule = "asked of at least one metric: closed speaks of answers yes"
             holds = any(claim.questions for claim in self.claims)
             require("questions", rule, None, holds=holds)
+        if self.check is not None:
+            rule = "each or together, where a judge is checked"
+            require("account", rule, self.account, holds=self.account in {"each", "together"})
+            rule = "left out, where a judge is checked"
+            require("reserve", rule, self.reserve, holds=not self.reserve)
+
+    @property
+    def claimed(self) -> tuple[Metric, ...]:
+        """The metrics that claims are about: those judged, or a check's measures."""
+        return self.metrics if self.check is None else self.check.metrics
 
     @property
     def width(self) -> int:
@@ -194,6 +208,11 @@ class TablePlan(Plain):
         """Names of the group columns, in their order."""
         named = (claim.column for claim in self.claims)
         return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def cut_by(self) -> tuple[str, ...]:
+        """Names of the columns that cut the items: a checked judge's verdicts, and the groups."""
+        return self.columns if self.check is None else (self.check.column, *self.columns)
 
     @property
     def stopping(self) -> StoppingRule:
@@ -251,7 +270,7 @@ class TablePlan(Plain):
 
     def of(self, claim: TableClaim) -> Plan:
         """Return the plan of an ordinary session about this claim alone, with its own rounds."""
-        scale = next(metric.scale for metric in self.metrics if metric.name == claim.metric)
+        scale = next(metric.scale for metric in self.claimed if metric.name == claim.metric)
         facts = PoolFacts(
             self.pool_digest, claim.items, scale.lower, scale.upper, scale.kind == "zero_one"
         )
@@ -265,7 +284,7 @@ class TablePlan(Plain):
         if claim.precision is None and not claim.questions:
             steps = min(round(scale.width / plan.cell), int(STEPS_PER_ROOT * claim.items**0.5) + 1)
             plan = replace(plan, cell=scale.width / steps)
-        if claim.known:
+        if claim.known and self.check is None:
             reasons = {"known": claim.known}
             plan = replace(plan, known=KnownLosses(claim.known, claim.total, reasons))
         return plan
@@ -276,7 +295,8 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
 
     Raises InvalidValue for values outside their ranges, and NothingToJudge if every loss is known.
     """
-    names = [metric.name for metric in table.metrics]
+    check = wish.check
+    names = [metric.name for metric in (table.metrics if check is None else check.metrics)]
     for field_, given in (
         ("precision", wish.precision),
         ("group_precision", wish.group_precision),
@@ -296,7 +316,7 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
             rule="an item with a loss that is not known",
             value=table.items,
         )
-    seen = table_for(wish.small_groups, table)
+    seen = table_for(wish.small_groups, table, check)
     seen.check_atoms()
     claims = _levelled(wish, claims_of(wish, seen))
     plan = TablePlan(
@@ -313,38 +333,51 @@ def plan_table(wish: TableWish, table: Table, pool_digest: str, commitment: str)
         beta=wish.beta,
         reserve=wish.reserve,
         fixed=wish.fixed,
+        check=check,
     )
     for claim in plan.claims:
         plan.of(claim)
     return plan
 
 
-def table_for(small_groups: SmallGroups, table: Table) -> Table:
-    """Return the table with its small groups merged, or as it is for ``whole``."""
-    return table.merged() if small_groups == "merge" else table
+def table_for(small_groups: SmallGroups, table: Table, check: JudgeCheck | None = None) -> Table:
+    """Return the table with its small groups merged, or as it is for ``whole``.
+
+    Where a judge is checked and nothing else says what people may say, its verdicts do.
+    """
+    if check is None:
+        return table.merged() if small_groups == "merge" else table
+    rule = "merge, where a judge is checked"
+    require("small_groups", rule, small_groups, holds=small_groups == "merge")
+    return informed(check, table).merged(check.column)
 
 
 def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
     """Return the claims about a table made by ``table_for``, without their levels."""
+    check = wish.check
     parts: list[tuple[str | None, str | None, Mask]]
     parts = [(None, None, np.ones(table.items, dtype=np.bool_))]
     parts += [
         (column.name, value, column.code == number)
         for column in table.columns
+        if check is None or column.name != check.column
         for number, value in enumerate(column.values)
     ]
-    count = len(parts) * len(table.metrics)
+    claimed = table.metrics if check is None else check.metrics
+    count = len(parts) * len(claimed)
     require("claims", f"at most {MOST_CLAIMS}", count, holds=count <= MOST_CLAIMS)
     claims = []
     for name, value, mask in parts:
         items = int(mask.sum())
-        for column_number, metric in enumerate(table.metrics):
-            known = table.known[mask, column_number]
+        for number, metric in enumerate(claimed):
+            judged = number if check is None else 0
+            known = table.known[mask, judged]
             known = known[~np.isnan(known)]
+            scale = table.metrics[judged].scale
             overall = name is None
             precision = wish.precision if overall else wish.group_precision
             questions = wish.questions if overall else wish.group_questions
-            whole = not overall and items < LEAST_GROUP
+            whole = not overall and items < LEAST_GROUP and check is None
             claims.append(
                 TableClaim(
                     metric.name,
@@ -356,7 +389,7 @@ def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
                     questions.get(metric.name, ()),
                     whole,
                     known.size,
-                    float(metric.scale.lower * known.size + metric.scale.width * known.sum()),
+                    float(scale.lower * known.size + scale.width * known.sum()),
                 )
             )
     return claims

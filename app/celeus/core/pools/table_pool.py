@@ -159,9 +159,15 @@ class Table:
                 value=count,
             )
 
-    def merged(self) -> "Table":
-        """Return the table with small groups merged in every column."""
-        return replace(self, columns=tuple(column.merged() for column in self.columns))
+    def merged(self, kept: str | None = None) -> "Table":
+        """Return the table with small groups merged in every column but the one ``kept``."""
+        columns = (column if column.name == kept else column.merged() for column in self.columns)
+        return replace(self, columns=tuple(columns))
+
+    def with_surrogate(self, surrogate: Floats) -> "Table":
+        """Return the table with this surrogate of its one metric, on the unit scale."""
+        scores = replace(self.scores, surrogate=surrogate)
+        return replace(self, surrogate=surrogate[:, None], scores=scores)
 
 
 def metrics_of(pool: Pool) -> tuple[Metric, ...]:

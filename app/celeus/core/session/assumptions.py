@@ -25,6 +25,13 @@ TEXTS: Mapping[str, str] = MappingProxyType(
             "The pool is an iid sample of the population the claim speaks of, and whoever chose"
             " alpha, precision and bound did so without regard to which items it holds."
         ),
+        "runs": (
+            "Each run is a fresh draw of chance, independent of the others: given everything seen"
+            " before, its expected loss is that of its item. None came from a cache or a fixed"
+            " seed, none was repeated or left out because of how it came out or how long it took,"
+            " and the system did not change meanwhile. The claim is about the mean over chance on"
+            " these items: not about the answers that came, and not about other items."
+        ),
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "known_losses": "What is stated of losses that nobody judges is true.",
         "earlier_judgements": (
@@ -36,6 +43,10 @@ TEXTS: Mapping[str, str] = MappingProxyType(
             " one that it is compared with, is as stated by who made the pool."
         ),
         "same_answers": "Systems that gave the same answer to an item have the same loss there.",
+        "verdicts_fixed": (
+            "The verdicts of the judge that is checked were fixed before the first draw, and what"
+            " people say of an item does not rest on them."
+        ),
         "raters": "Several raters could judge an item.",
         "without_recentring": (
             "The bets ignore that items are drawn without replacement: a form for comparisons,"
@@ -117,6 +128,8 @@ def _of_mean(plan: Plan) -> dict[str, str]:
         facts["margin"] = f" The reason given: {plan.bound.assumption}"
     elif plan.target == "population":
         facts["iid_sample"] = ""
+    elif plan.target == "runs":
+        facts["runs"] = ""
     if plan.believed is not None:
         facts["known_losses"] = f" {stated(plan.believed, plan.items)}"
     if plan.based_on is not None:
@@ -148,9 +161,12 @@ def _of_best(best: Best) -> dict[str, str]:
 def _of_table(table: Table) -> dict[str, str]:
     """The same of the claims about a table."""
     plan, facts = table.plan, dict[str, str]()
-    known = [claim for claim in plan.claims[: len(plan.metrics)] if claim.known]
+    if plan.check is not None:
+        facts["verdicts_fixed"] = ""
+    judged = zip(plan.metrics, plan.claims, strict=False)
+    known = [(metric, claim) for metric, claim in judged if claim.known]
     if known:
-        counts = ", ".join(f"{claim.metric} ({claim.known})" for claim in known)
+        counts = ", ".join(f"{metric.name} ({claim.known})" for metric, claim in known)
         facts["known_losses"] = (
             f" Losses of {counts} of {plan.items} items were known before the first draw."
         )

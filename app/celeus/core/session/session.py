@@ -107,8 +107,12 @@ class Session(Generic[Q]):
 
     @property
     def fixes_raters(self) -> bool:
-        """Whether the plan fixes who judges an item, so that nobody else may."""
-        return isinstance(self.plan, Plan) and self.plan.raters is not None
+        """Whether the plan fixes who judges an item, so that nobody else may.
+
+        Over runs, too: a second one of a slow run would be picked by how long runs take.
+        """
+        plan = self.plan
+        return isinstance(plan, Plan) and (plan.raters is not None or plan.target == "runs")
 
     @property
     def drawable(self) -> int:
@@ -362,7 +366,7 @@ def begin_session(plan: AnyPlan, pool: Pool, seed: bytes) -> AnySession:
             shows = "predictions" not in pool.columns
             return Session.of(Best(plan, candidates_of(pool), seed, shows_answers=shows), seed)
         case TablePlan():
-            table = table_of(pool, plan.columns)
+            table = table_of(pool, plan.cut_by)
             check_plan(plan, table)
             return Session.of(Table(plan, table, seed), seed)
 

@@ -270,8 +270,15 @@ async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
     plan = await asyncio.to_thread(table_plan, opening, pool, NO_COMMITMENT)
     if is_endless(plan):
         raise _endless()
+    if plan.check is not None:
+        raise InvalidValue(
+            "How many labels a check of a judge takes follows from how good the judge is.",
+            field="check",
+            rule="left out of a plan; near the value asked for a check takes about 1000 labels",
+            value=plan.check.column,
+        )
     risks = _risks(plan, request)
-    table = await asyncio.to_thread(table_of, pool, plan.columns)
+    table = await asyncio.to_thread(table_of, pool, plan.cut_by)
     head, results = await _simulated(TableJob(plan, table, risks, request.runs, request.seed))
     right, useless = (
         [TableOutcome(*one["outcome"]) for one in results if one["scenario"] == name]

@@ -142,6 +142,8 @@ class Wording(Words):
         """The items it is the mean of."""
         if self._plan.target == "pool":
             return f"on these {self.items} items"
+        if self._plan.target == "runs":
+            return f"over all runs on these {self.items} items"
         return f"on all items of the kind these {self.items} were taken from"
 
     @property
@@ -240,6 +242,10 @@ class Wording(Words):
             lines.append(
                 "It is said of more than these items, and holds if they are an independent sample"
                 " of all of that kind."
+            )
+        elif self._plan.target == "runs":
+            lines.append(
+                "It is said of more than these answers, and holds if each is of a fresh run."
             )
         return lines
 

@@ -52,10 +52,10 @@ def test_one_metric_without_groups_is_an_ordinary_session(scale: LossScale) -> N
     session = Session.of(TableQuestion(own, table, SEED), SEED)
     go(session, loss[:, None])
     assert session.rounds.item.tolist() == [draw.item for draw in draws]
-    assert session.question.claims[0].interval.lower == pytest.approx(
+    assert session.question.means[0].interval.lower == pytest.approx(
         state.question.interval.lower, abs=1e-12
     )
-    assert session.question.claims[0].interval.upper == pytest.approx(
+    assert session.question.means[0].interval.upper == pytest.approx(
         state.question.interval.upper, abs=1e-12
     )
     assert session.stop_reason == state.stop_reason
@@ -71,11 +71,11 @@ def test_a_session_stops_when_all_claims_have_what_they_want() -> None:
     session = Session.of(TableQuestion(planned(table, wish), table, SEED), SEED)
     go(session, losses)
     assert session.stop_reason == StopReason.TARGET_REACHED
-    wanting = [claim for claim in session.question.claims if claim.claim.wants]
+    wanting = [claim for claim in session.question.means if claim.claim.wants]
     assert len(wanting) == 4
     assert all(claim.met for claim in wanting)
     assert all(claim.interval.width <= (claim.claim.precision or 1.0) for claim in wanting)
-    assert session.question.claims[1].fold.decisions[0].answer == "yes"
+    assert session.question.means[1].fold.decisions[0].answer == "yes"
     assert session.folded < ITEMS
 
 
@@ -84,7 +84,7 @@ def test_a_claim_bets_in_the_rounds_that_fall_into_it_alone() -> None:
     session = Session.of(TableQuestion(planned(table), table, SEED), SEED)
     go(session, losses, 60)
     code = table.columns[0].code
-    for claim in session.question.claims:
+    for claim in session.question.means:
         inside = [
             round_
             for round_, item in enumerate(session.rounds.item, 1)
@@ -99,7 +99,7 @@ def test_when_all_is_judged_every_interval_is_its_risk() -> None:
     session = Session.of(TableQuestion(planned(table), table, SEED), SEED)
     go(session, losses)
     assert session.stop_reason == StopReason.EXHAUSTED
-    for claim in session.question.claims:
+    for claim in session.question.means:
         mask = np.ones(ITEMS, dtype=bool)
         if claim.claim.value is not None:
             mask = table.columns[0].code == table.columns[0].values.index(claim.claim.value)
@@ -117,7 +117,7 @@ def test_draws_go_where_a_group_needs_them() -> None:
     plan = planned(table, TableWish(group_precision={"a": 0.25}))
     session = Session.of(TableQuestion(plan, table, SEED), SEED)
     go(session, losses)
-    easy, hard = (claim.fold.rounds for claim in session.question.claims[1:])
+    easy, hard = (claim.fold.rounds for claim in session.question.means[1:])
     assert easy < hard
 
 

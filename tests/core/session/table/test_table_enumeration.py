@@ -15,7 +15,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.table_pool import Table
 from celeus.core.session.fold import Fold
 from celeus.core.session.session import Session
-from celeus.core.session.table.table_claims import ClaimState
+from celeus.core.session.table.table_claims import MeanClaim
 from celeus.core.session.table.table_question import Table as TableQuestion
 from tests.core.tables import SEED, UNIT, WIDE, branched, coming, judged, planned, table_of
 
@@ -39,7 +39,7 @@ class Case:
         wish = self.wish if alpha is None else replace(self.wish, alpha=alpha)
         return Session.of(TableQuestion(planned(self.table, wish), self.table, SEED), SEED)
 
-    def truth(self, claim: ClaimState, fill: float | None = None) -> float:
+    def truth(self, claim: MeanClaim, fill: float | None = None) -> float:
         """The risk of a claim; what is hidden counts as ``fill`` on the unit scale."""
         losses = self.losses[:, claim.metric].copy()
         for item, metric in self.hidden:
@@ -111,7 +111,7 @@ def histories(
             yield from histories(after(session, draw, case), case, depth - 1)
 
 
-def last_point(claim: ClaimState) -> tuple[float, float]:
+def last_point(claim: MeanClaim) -> tuple[float, float]:
     point = claim.fold.points[-1]
     for side in (point.plus, point.minus):
         assert side.signal_range.lower <= side.signal + EXACT * 1e3
@@ -124,22 +124,22 @@ def test_the_mean_signal_of_every_claim_is_its_risk(name: str) -> None:
     """In the rounds that fall into it, and in both completions of the pool."""
     case, seen = CASES[name], set()
     for session in histories(case.begun(), case):
-        chance, means = 0.0, np.zeros((len(session.question.claims), 3))
+        chance, means = 0.0, np.zeros((len(session.question.means), 3))
         for draw in coming(session):
             chance += draw.q
             branch = after(session, draw, case)
-            for at, claim in enumerate(branch.question.claims):
-                if claim.fold.rounds > session.question.claims[at].fold.rounds:
+            for at, claim in enumerate(branch.question.means):
+                if claim.fold.rounds > session.question.means[at].fold.rounds:
                     means[at] += draw.q * np.array([1.0, *last_point(claim)])
         if not chance:
             continue
         assert chance == pytest.approx(1.0, abs=EXACT)
-        for claim, (share, plus, minus) in zip(session.question.claims, means, strict=True):
+        for claim, (share, plus, minus) in zip(session.question.means, means, strict=True):
             if share:
                 seen.add(claim.claim.name)
                 assert plus / share == pytest.approx(case.truth(claim, 0.0), abs=1e-11)
                 assert minus / share == pytest.approx(case.truth(claim, 1.0), abs=1e-11)
-    assert len(seen) == len(case.begun().question.claims)
+    assert len(seen) == len(case.begun().question.means)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -149,17 +149,17 @@ def test_a_draw_ahead_of_a_loss_has_the_same_mean(name: str) -> None:
         for first in coming(session):
             out = branched(session)
             out.apply(first)
-            means = np.zeros((len(out.question.claims), 2))
+            means = np.zeros((len(out.question.means), 2))
             for second in coming(out):
                 branch = branched(out)
                 branch.apply(second)
                 judged(branch, first, case.losses, case.hidden)
-                before = [claim.fold.rounds for claim in branch.question.claims]
+                before = [claim.fold.rounds for claim in branch.question.means]
                 judged(branch, second, case.losses, case.hidden)
-                for at, claim in enumerate(branch.question.claims):
+                for at, claim in enumerate(branch.question.means):
                     if claim.fold.rounds > before[at]:
                         means[at] += second.q * np.array([1.0, last_point(claim)[0]])
-            for claim, (share, plus) in zip(out.question.claims, means, strict=True):
+            for claim, (share, plus) in zip(out.question.means, means, strict=True):
                 if share:
                     assert plus / share == pytest.approx(case.truth(claim, 0.0), abs=1e-11)
 
@@ -179,7 +179,7 @@ def stake(fold: Fold, unit: float, side: int) -> float:
 def stakes(session: Session[TableQuestion], case: Case) -> np.ndarray:
     """Those of both sides of every claim, shape [claims, 2]."""
     rows = []
-    for claim in session.question.claims:
+    for claim in session.question.means:
         risk = (case.truth(claim) - claim.plan.lower) / claim.plan.scale.width
         rows.append([stake(claim.fold, risk, 0), stake(claim.fold, 1.0 - risk, 1)])
     return np.array(rows)
@@ -188,13 +188,13 @@ def stakes(session: Session[TableQuestion], case: Case) -> np.ndarray:
 def worst(session: Session[TableQuestion], out: list[Draw], case: Case, ahead: int) -> np.ndarray:
     """The mean stakes when a judge who holds draws skips what suits him best, for each of them."""
     if len(out) < ahead and session.can_draw:
-        total = np.zeros((len(session.question.claims), 2))
+        total = np.zeros((len(session.question.means), 2))
         for draw in coming(session):
             branch = branched(session)
             branch.apply(draw)
             total += draw.q * worst(branch, [*out, draw], case, ahead)
         return total
-    best = np.full((len(session.question.claims), 2), -math.inf)
+    best = np.full((len(session.question.means), 2), -math.inf)
     for skipped in itertools.product((False, True), repeat=len(out)):
         branch = branched(session)
         for draw, skip in zip(out, skipped, strict=True):
@@ -219,11 +219,11 @@ def test_no_choice_of_skips_gains_a_stake(name: str) -> None:
 
 def missed(session: Session[TableQuestion], case: Case) -> np.ndarray:
     """Probability that each claim's interval ever loses its risk."""
-    now = np.zeros(len(session.question.claims))
-    for at, claim in enumerate(session.question.claims):
+    now = np.zeros(len(session.question.means))
+    for at, claim in enumerate(session.question.means):
         truth, slack = case.truth(claim), 1e-9
         now[at] = not claim.interval.lower - slack <= truth <= claim.interval.upper + slack
-    total = np.zeros(len(session.question.claims))
+    total = np.zeros(len(session.question.means))
     draws = list(coming(session))
     for draw in draws:
         total += draw.q * missed(after(session, draw, case), case)

@@ -70,11 +70,11 @@ def test_the_state_is_the_replay_of_its_ledger_to_the_last_digit(account: str) -
             ledger.append(told)
             state.apply(told)
     again = begin_session(plan, pool, SEED).replay(ledger)
-    assert [one.fold.points[:] for one in state.question.claims if one.fold.points] == [
-        one.fold.points[:] for one in again.question.claims if one.fold.points
+    assert [one.fold.points[:] for one in state.question.means if one.fold.points] == [
+        one.fold.points[:] for one in again.question.means if one.fold.points
     ]
-    assert [one.interval for one in state.question.claims] == [
-        one.interval for one in again.question.claims
+    assert [one.interval for one in state.question.means] == [
+        one.interval for one in again.question.means
     ]
     assert state.question.met_at == again.question.met_at
     assert state.counts == {

@@ -30,7 +30,7 @@ from celeus.core.betting.bets import OVERSHOOT, SOFTNESS
 from celeus.core.sampling.calibration import LEAST_MOMENT as TINY_MOMENT
 from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.table.table_cells import Cells
-from celeus.core.session.table.table_claims import ClaimState
+from celeus.core.session.table.table_claims import MeanClaim
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class Wants:
     whole: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, cells: Cells, claims: Sequence[ClaimState], metrics: int) -> Self:
+    def of(cls, cells: Cells, claims: Sequence[MeanClaim], metrics: int) -> Self:
         """The wants before the first round; ``claims`` stand by part and metric."""
         parts = len(claims) // metrics
         member = np.zeros((parts, cells.count))
@@ -71,7 +71,7 @@ class Wants:
             wants.update(place, (claim, claim.met))
         return wants
 
-    def update(self, place: int, *claims: tuple[ClaimState, bool]) -> None:
+    def update(self, place: int, *claims: tuple[MeanClaim, bool]) -> None:
         """What the claims about one part and metric lack now; each with whether it is met."""
         part, metric = divmod(place, self.items.shape[1])
         self.lack[part, metric] = 0.0

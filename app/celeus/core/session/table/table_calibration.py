@@ -38,6 +38,13 @@ class Fits(NamedTuple):
     moment: Floats
 
 
+class Known(NamedTuple):
+    """What the table knows at a draw: the items not drawn of every cell, and the fits."""
+
+    left: Floats
+    fits: Fits
+
+
 class TableCalibration:
     """What the folded labels say of every metric in every cell; ``fits`` is never changed."""
 

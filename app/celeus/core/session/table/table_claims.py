@@ -1,4 +1,4 @@
-"""A claim among others: an ordinary fold, in rounds of its own.
+"""A claim about a mean loss among others: an ordinary fold, in rounds of its own.
 
 A claim bets in the rounds that fall into its cells, after that is known: with the probability of
 the item among these cells, what it sees is a session on its own items. So the fold, the lattice,
@@ -6,7 +6,6 @@ the two completions and the logical limits are those of ``sessions.fold``.
 """
 
 import math
-from array import array
 from typing import NamedTuple
 
 import numpy as np
@@ -19,24 +18,18 @@ from celeus.core.interval import Interval
 from celeus.core.ledger import Draw
 from celeus.core.multiplicity.evidence import EvidenceSequence
 from celeus.core.plans.plan import Plan
-from celeus.core.plans.stopping import Question, all_decided, rounding
+from celeus.core.plans.stopping import Decisions, Question, rounding
 from celeus.core.plans.table_plan import TableClaim
 from celeus.core.sampling.calibration import Fit
 from celeus.core.sampling.predictors import Expectation, Label, Predictor
 from celeus.core.sampling.proposals import LEAST_MOMENT
 from celeus.core.session.fold import Fold
-from celeus.core.session.table.table_calibration import Fits
+from celeus.core.session.table.claim_state import ClaimState
+from celeus.core.session.table.table_calibration import Fits, Known
 from celeus.core.session.table.table_cells import Cells
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-
-class Known(NamedTuple):
-    """What the table knows at a draw: the items not drawn of every cell, and the fits."""
-
-    left: Floats
-    fits: Fits
 
 
 class Drawn(NamedTuple):
@@ -63,7 +56,7 @@ class ClaimPredictor(Predictor):
     def among(self, draw: Draw, known: Known) -> Draw:
         """The next draw with its probabilities among the claim's cells."""
         self._known = known
-        q = _strata_q(draw)
+        q = strata_q(draw)
         if self._where.size == q.size:
             return draw
         q = q[self._where]
@@ -88,7 +81,7 @@ class ClaimPredictor(Predictor):
 
     def expect(self, draw: Draw) -> Expectation:
         """Return the prediction of the next draw; the table counts its item."""
-        left, fit, q = self.left, self.fit, _strata_q(draw)
+        left, fit, q = self.left, self.fit, strata_q(draw)
         mean = float(self._known.fits.mean[self._metric, self._code[draw.item]])
         return Expectation(
             surrogate=self._plan.lower + self._plan.scale.width * mean,
@@ -117,7 +110,8 @@ class ClaimPredictor(Predictor):
         """Nothing to do: the table fits anew, once for all claims."""
 
 
-def _strata_q(draw: Draw) -> Floats:
+def strata_q(draw: Draw) -> Floats:
+    """The probability of a single item of every cell at a draw."""
     if draw.strata_q is None:
         raise TypeError(draw)
     return draw.strata_q
@@ -147,10 +141,10 @@ class WholeSequence(PoolRiskSequence):
         self.cut(limits, limits)
 
 
-class ClaimState:
-    """A claim after some rounds; ``rounds`` are those that fell into it, by the table's count."""
+class MeanClaim(ClaimState):
+    """A claim about a mean loss: an ordinary fold."""
 
-    __slots__ = ("_before", "_predictor", "cells", "claim", "fold", "metric", "plan", "rounds")
+    __slots__ = ("_before", "_predictor", "fold")
 
     def __init__(  # noqa: PLR0913, PLR0917 -- a claim, and what it shares with the others
         self,
@@ -164,11 +158,7 @@ class ClaimState:
         evidence: bool = False,
         seen: Fold | None = None,
     ) -> None:
-        self.claim = claim
-        self.plan = plan
-        self.metric = metric
-        self.cells = where
-        self.rounds = array("i")
+        super().__init__(claim, plan, metric, where)
         self._predictor = ClaimPredictor(plan, metric, where, cells, known)
 
         def sequence(start: float) -> ConfidenceSequence:
@@ -206,6 +196,16 @@ class ClaimState:
         return math.inf if yes else -math.inf
 
     @property
+    def decisions(self) -> Decisions:
+        """The answers to its questions, each with the claim's own round."""
+        return self.fold.decisions
+
+    @property
+    def emptied(self) -> bool:
+        """No candidate is left; the last interval stays."""
+        return self.fold.emptied
+
+    @property
     def interval(self) -> Interval:
         """Interval for the risk of the claim."""
         return self.fold.interval
@@ -224,16 +224,6 @@ class ClaimState:
     def left(self) -> int:
         """Items of the claim that are not folded."""
         return self.plan.drawable - self._before - self.fold.rounds
-
-    @property
-    def met(self) -> bool:
-        """It has what was asked for, or nothing is left to judge."""
-        claim = self.claim
-        if not self.left:
-            return True
-        precise = claim.precision is None or self.interval.width <= claim.precision
-        decided = not claim.questions or all_decided(self.fold.decisions)
-        return precise and decided and not claim.whole
 
     @property
     def outlook(self) -> Outlook | None:

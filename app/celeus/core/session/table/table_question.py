@@ -44,9 +44,11 @@ from celeus.core.session.outcome import Judgement, Losses, losses_by_metric
 from celeus.core.session.question import JointQuestion, View
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
-from celeus.core.session.table.table_calibration import TableCalibration
+from celeus.core.session.table.claim_state import ClaimState
+from celeus.core.session.table.ratio_claims import RatioClaim, Verdicts, shares
+from celeus.core.session.table.table_calibration import Known, TableCalibration
 from celeus.core.session.table.table_cells import Cells
-from celeus.core.session.table.table_claims import ClaimState, Drawn, Known
+from celeus.core.session.table.table_claims import Drawn, MeanClaim
 from celeus.errors import BoundContradicted, InvalidValue
 
 Floats = NDArray[np.float64]
@@ -99,9 +101,11 @@ class Table(JointQuestion):
     )
 
     def __init__(self, plan: TablePlan, table: PoolTable, seed: bytes) -> None:
-        self.table = table_for(plan.small_groups, table)
+        self.table = table_for(plan.small_groups, table, plan.check)
         self.cells = Cells.of(self.table)
-        half = plan.of(plan.claims[0]).half if len(plan.claims) == 1 else None
+        half = (
+            plan.of(plan.claims[0]).half if len(plan.claims) == 1 and plan.check is None else None
+        )
         self.proposal = StratifiedProposal(self.cells.strata, seed, plan.beta, half)
         self.plan = plan
         self._calibration = TableCalibration(self.cells)
@@ -114,7 +118,8 @@ class Table(JointQuestion):
         for place, claim in enumerate(self.claims):
             member[place, claim.cells] = True
         self._of_cell = [np.flatnonzero(cell).tolist() for cell in member.T]
-        self._wants = Wants.of(self.cells, self.claims, len(plan.metrics))
+        checked = plan.check is not None
+        self._wants = None if checked else Wants.of(self.cells, self.means, len(plan.metrics))
         self.added: list[TableClaim] = []
         self.added_after: list[int] = []
         self.folded = 0
@@ -133,22 +138,40 @@ class Table(JointQuestion):
         self._out: deque[Drawn] = deque()
 
     def _claims(self, plan: TablePlan) -> list[ClaimState]:
-        names = [metric.name for metric in plan.metrics]
+        names = [metric.name for metric in plan.claimed]
         masks: dict[tuple[str | None, str | None], Mask] = {
             (column.name, value): column.code == number
             for column in self.table.columns
             for number, value in enumerate(column.values)
         }
         masks[None, None] = np.ones(self.table.items, dtype=np.bool_)
-        claims = []
+        called = None if plan.check is None else Verdicts.of(plan.check, self.table, self.cells)
+        claims: list[ClaimState] = []
         for claim in plan.claims:
-            metric = names.index(claim.metric)
-            mask = self.cells.of_items(masks[claim.column, claim.value])
-            where = np.flatnonzero(mask & self.cells.open[metric])
-            parts = metric, where, self.cells, self._known
-            evidence = plan.keeps_evidence
-            claims.append(ClaimState(claim, plan.of(claim), *parts, evidence=evidence))
+            metric, mask = names.index(claim.metric), masks[claim.column, claim.value]
+            judged = metric if called is None else 0
+            where = np.flatnonzero(self.cells.of_items(mask) & self.cells.open[judged])
+            parts = claim, plan.of(claim), metric, where, self.cells, self._known
+            if called is None:
+                claims.append(MeanClaim(*parts, evidence=plan.keeps_evidence))
+            else:
+                claims.append(RatioClaim(*parts, called, mask))
         return claims
+
+    @property
+    def means(self) -> list[MeanClaim]:
+        """The claims, where they are about mean losses."""
+        return [claim for claim in self.claims if isinstance(claim, MeanClaim)]
+
+    @property
+    def expected_counts(self) -> Floats:
+        """All items by what a checked judge and people call them, as expected: no claim."""
+        return self.ratios[0].expected_counts(self._known)
+
+    @property
+    def ratios(self) -> list[RatioClaim]:
+        """The claims, where they are about a judge's measures."""
+        return [claim for claim in self.claims if isinstance(claim, RatioClaim)]
 
     def add(self, claim: TableClaim) -> None:
         """Add a claim about a metric of all items or of a group, at a level from the reserve.
@@ -158,10 +181,10 @@ class Table(JointQuestion):
         """
         added = self.check_addition(claim)
         place = self.plan.place_of(added)
-        part = self.claims[place]
+        part = self.means[place]
         parts = part.metric, part.cells, self.cells, self._known
         plan = self.plan.of(added)
-        self.claims.append(ClaimState(added, plan, *parts, seen=part.fold))
+        self.claims.append(MeanClaim(added, plan, *parts, seen=part.fold))
         self.bets.append(self.claims[-1].bets)
         self.added.append(added)
         self.added_after.append(self.folded)
@@ -223,7 +246,7 @@ class Table(JointQuestion):
             shown_level(self.plan.alpha, 0, betting)
         level = shown_level(self.plan.alpha, len(picked), betting)
         settled = self._settled(rounds)
-        return [settled.claims[place].interval_at(level) for place in places]
+        return [settled.means[place].interval_at(level) for place in places]
 
     def pickings(self, rounds: Rounds) -> list[list[Picking]]:
         """The intervals of every claim where 1, 2, 4 and so on, or all are picked.
@@ -236,7 +259,7 @@ class Table(JointQuestion):
         levels = [(count, shown_level(self.plan.alpha, count, betting)) for count in counts]
         return [
             [Picking(count, level, claim.interval_at(level)) for count, level in levels]
-            for claim in settled.claims
+            for claim in settled.means
         ]
 
     def _check_selected(self) -> None:
@@ -264,7 +287,7 @@ class Table(JointQuestion):
         """
         claim, proven = self.claims[place], self.proven
         decisions = []
-        for number, decision in enumerate(claim.fold.decisions):
+        for number, decision in enumerate(claim.decisions):
             # Round 0 is before the claim's first: what is known then answers.
             round_ = claim.rounds[decision.round - 1] if decision.round else decision.round
             if round_ == 0:
@@ -284,7 +307,9 @@ class Table(JointQuestion):
         plan = self.plan
         # Picked are claims that bet; those of a group judged whole need no level.
         count = plan.betting if plan.account == "selected" else len(self.claims)
-        return promises(plan.account, plan.alpha, count)
+        asked = sum(len(claim.questions) for claim in plan.claims)
+        checked = plan.check is not None and asked > 1
+        return promises(plan.account, plan.alpha, count, checked=checked)
 
     @property
     def adaptive(self) -> bool:
@@ -303,7 +328,7 @@ class Table(JointQuestion):
     def bets_per_round(self, rule: StoppingRule) -> int:
         """Bets that folding the next round may place, were it to fall into the largest claims."""
         del rule
-        parts = (1 + len(self.plan.columns)) * self.plan.width
+        parts = (1 + len(self.plan.columns)) * len(self.plan.claimed)
         return sum(nlargest(parts, self.bets))
 
     @property
@@ -328,6 +353,8 @@ class Table(JointQuestion):
     def q(self) -> Floats:
         """The probability of an item left in every cell."""
         fits = self._calibration.fits
+        if self._wants is None:
+            return shares(self.ratios, self._known, self.plan.beta)
         if len(self.claims) == 1:
             return self.proposal.strata_q(Fit(fits.mean[0], fits.moment[0]))
         return allocate(self.cells, self._wants, fits.moment, self.proposal.left, self.plan.beta)
@@ -409,7 +436,7 @@ class Table(JointQuestion):
         weight = 1.0 / (float(self._left.sum()) * draw.q)
         for place in drawn.claims:
             claim = self.claims[place]
-            claim.record(draw.round, losses[claim.metric])
+            claim.record(draw.round, losses[claim.judged])
             self.bets[place] = claim.bets
         known = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
         known[~self.cells.open[:, cell]] = np.nan
@@ -432,7 +459,7 @@ class Table(JointQuestion):
         return len(closure.at) - before
 
     def _log_evidence(self, place: int, number: int) -> float:
-        return self.claims[place].log_evidence(self.plan.claims[place].questions[number])
+        return self.means[place].log_evidence(self.plan.claims[place].questions[number])
 
     def _slot(self, place: int) -> int:
         """The place of the opening's claim about the same part and metric."""
@@ -440,9 +467,16 @@ class Table(JointQuestion):
         return place if place < count else self.plan.place_of(self.claims[place].claim)
 
     def _update_wants(self, slot: int) -> None:
+        if self._wants is None:
+            return
         later = range(len(self.plan.claims), len(self.claims))
         places = [slot, *(place for place in later if self._slot(place) == slot)]
-        self._wants.update(slot, *((self.claims[place], self._is_met(place)) for place in places))
+        claims = [
+            (claim, self._is_met(place))
+            for place in places
+            if isinstance(claim := self.claims[place], MeanClaim)
+        ]
+        self._wants.update(slot, *claims)
 
     def _is_met(self, place: int) -> bool:
         """The claim has what was asked for, and its answers yes are given as the account says."""
@@ -451,7 +485,7 @@ class Table(JointQuestion):
             return claim.met
         return all(
             decision.answer == "no" or (place, number) in self.proven
-            for number, decision in enumerate(claim.fold.decisions)
+            for number, decision in enumerate(claim.decisions)
         )
 
     def _note_met(self, places: Iterable[int]) -> None:
@@ -465,7 +499,8 @@ def check_plan(plan: TablePlan, table: PoolTable) -> None:
     equal("plan.items", plan.items, table.items)
     equal("plan.metrics", plan.metrics, table.metrics)
     equal("plan.drawable", plan.drawable, int(table.drawable.sum()))
-    due = claims_of(TableWish(), table_for(plan.small_groups, table))
+    wish = TableWish(check=plan.check)
+    due = claims_of(wish, table_for(plan.small_groups, table, plan.check))
     equal("plan.claims", [_fact(claim) for claim in plan.claims], [_fact(claim) for claim in due])
 
 

@@ -1,0 +1,45 @@
+"""Claims about all runs of a system: what they rest on, and what they refuse."""
+
+from dataclasses import replace
+
+import pytest
+
+from celeus.core.plans.claim import Claim, PoolFacts
+from celeus.core.plans.plan import Plan, make_plan
+from celeus.core.plans.policies import policy_named
+from celeus.core.pools.loss_bounds import KnownLosses
+from celeus.errors import InvalidValue
+
+FACTS = PoolFacts("runs", 200, 0.0, 1.0, whole_losses=True)
+RUNS = Claim(target="runs", precision=0.2)
+
+
+def planned(claim: Claim, facts: PoolFacts = FACTS) -> Plan:
+    return make_plan(claim, facts, policy_named("sharp"), "commitment")
+
+
+def test_chances_that_differ_by_item_take_the_start_for_graded_losses() -> None:
+    """The exact start is that of equal chances."""
+    assert planned(RUNS).bound.kind == "pairs"
+    assert planned(replace(RUNS, target="population")).bound.kind == "exact_pairs"
+
+
+@pytest.mark.parametrize(
+    ("claim", "facts", "field"),
+    [
+        (replace(RUNS, population_bound="exact_pairs"), FACTS, "population_bound"),
+        (replace(RUNS, margin=0.1, margin_assumption="a reason"), FACTS, "population_bound"),
+        (replace(RUNS, raters="assigned"), FACTS, "raters"),
+        (RUNS, replace(FACTS, known=KnownLosses(3, 1.0, {"stated": 3})), "target"),
+        (replace(RUNS, target="tasks"), FACTS, "target"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_holds_of_one_run_alone_is_refused(claim: Claim, facts: PoolFacts, field: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        planned(claim, facts)
+    assert refused.value.field == field
+
+
+def test_known_losses_are_run_again_under_audit() -> None:
+    facts = replace(FACTS, known=KnownLosses(3, 1.0, {"stated": 3}))
+    assert planned(replace(RUNS, audit=True), facts).drawable == FACTS.items
