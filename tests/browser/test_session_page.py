@@ -89,6 +89,29 @@ def test_the_surrogate_and_the_workers_are_shown(signed_in: SignedIn, server: Si
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ("sharp", "and the session uses them that way"),
+        ("celeus", "which costs labels: this policy takes them as they are"),
+    ],
+)
+def test_a_surrogate_upside_down_is_told_with_what_becomes_of_it(
+    signed_in: SignedIn, server: Site, policy: str, words: str
+) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        evaluation.losses = 1 - evaluation.losses
+        session = evaluation.opened(policy=policy)
+        evaluation.judged(session, 100)
+    page = signed_in("read")
+    page.goto(f"/sessions/{session}")
+    verdict = page.locator(".verdict")
+    expect(verdict).to_contain_text(f"they are upside down, {words}")
+    assert ("a shift like that is learned" in verdict.inner_text()) == (policy == "sharp")
+
+
+@pytest.mark.nightly
 def test_pausing_and_resuming_by_keyboard(signed_in: SignedIn, server: Site) -> None:
     with server.client() as client:
         evaluation = Evaluation(client)

@@ -1,15 +1,18 @@
-"""The figures in the README come from the core and the demo's pool, and are measured again here."""
+"""Figures in the README and on a page come from the core, and are measured again here."""
 
+import re
 import statistics
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
 from celeus.demo.comparison import truth_of
 from celeus.demo.digits import Digits, digits
-from celeus.simulation.sessions import Truth, seed_of, simulate
-from tests.docs.pages import README, table_after
+from celeus.simulation.sessions import Truth, seed_of, simulate, with_spread
+from tests.docs.pages import README, ROOT, table_after
 
 POLICIES = ("sharp", "celeus", "uniform", "evalue")
 RUNS = 9
@@ -50,3 +53,28 @@ def test_the_labels_in_the_readme_are_what_sessions_need(row: int, truth: Truth)
         )
         said = int(cell.replace(" ", ""))
         assert abs(measured - said) <= TOLERANCE * said, (policy, precision, measured, said)
+
+
+RULE = re.compile(
+    r"at least (\d+) / w labels.*?mostly (\d+) to (\d+) / w, (\d+) to (\d+) for", re.DOTALL
+)
+ITEMS = 4000
+
+
+def labels_by_width(losses: NDArray[np.float64], width: float) -> float:
+    """Labels that a session with perfect surrogates takes, times the width of its interval."""
+    claim, truth = Claim(precision=width), Truth(losses, with_spread(losses))
+    return simulate(truth, policy_named("sharp"), claim, seed_of("rule", 0))[0].labels * width
+
+
+def test_perfect_surrogates_take_the_labels_of_the_rule_of_thumb() -> None:
+    rule = RULE.search((ROOT / "docs" / "planning.md").read_text())
+    assert rule is not None
+    least, low, high, *examples = map(int, rule.groups())
+    assert examples == [20 * low, 20 * high]
+    chance = np.random.default_rng(0)
+    for width in (0.1, 0.05):
+        for losses in (chance.beta(2.0, 5.0, ITEMS), np.round(chance.beta(1.0, 4.0, ITEMS))):
+            assert low - 0.5 <= labels_by_width(losses, width) <= high + 0.5
+        for losses in (np.full(ITEMS, 0.3), chance.beta(2.0, 50.0, ITEMS)):
+            assert labels_by_width(losses, width) >= least

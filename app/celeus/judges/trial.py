@@ -37,6 +37,7 @@ from celeus.errors import InvalidValue, Refusal
 from celeus.judges.cases import NO_VERDICT, Answer, Case, Judge, Opinion
 from celeus.judges.reading import UNREADABLE
 from celeus.shorten import one_line, shortened
+from celeus.stalls import is_stalled
 
 if TYPE_CHECKING:
     from celeus.client.blocking import Client, Session
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 SHOWN = 5
 IN_A_ROW = 10
 FIRST = 30
-LEAST_BEHIND, BEHIND_A_CALL = 8, 2
-"""Judgements after which the oldest call is made again: at least, and per call at once."""
 
 
 class Readability:
@@ -208,7 +207,7 @@ class _Loop:
         oldest = next(iter(self._begun), None)
         if oldest is None or oldest in self._again or len(self._running) >= concurrency:
             return
-        if self._judged - self._begun[oldest] >= max(LEAST_BEHIND, BEHIND_A_CALL * concurrency):
+        if is_stalled(self._judged - self._begun[oldest], concurrency):
             self._again.add(oldest)
             self._begin(oldest, again=True)
 

@@ -5,7 +5,6 @@ certificate are those that the service would have made of the same draws and jud
 """
 
 import json
-import secrets
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from celeus import seeds
 from celeus.client.refusals import faults
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.chain import chain_on, chain_start, record_of
@@ -56,7 +56,6 @@ from celeus.errors import (
 from celeus.runs.fair_lock import FairLock
 from celeus.runs.ledger_file import JUDGED, Contents, LedgerFile, spelled
 
-SEED_BYTES = 32
 NO_LEASE = 0
 NO_LABEL: Mapping[str, Any] = MappingProxyType(
     dict.fromkeys(("sequence", "last_detail", "last_at", "person", "comment"))
@@ -174,7 +173,7 @@ class Run:
         request: SessionRequest,
     ) -> Self:
         """Return a new session; if it is refused, its file is removed."""
-        seed = secrets.token_bytes(SEED_BYTES)
+        seed = seeds.new_seed()
         try:
             upload = upload_of(form, rows)
             plan = plan_of(request, upload.pool, commitment(seed))

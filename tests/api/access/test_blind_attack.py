@@ -166,7 +166,7 @@ async def worlds(
         form = {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True}
         pool = (await client.post("/v1/pools", json=form)).json()["id"]
         with monkeypatch.context() as patch:
-            patch.setattr("secrets.token_bytes", lambda _: SEED)
+            patch.setattr("celeus.seeds.new_seed", lambda: SEED)
             opening = {"pool_id": pool, "policy": "uniform"}
             sessions.append((await client.post("/v1/sessions", json=opening)).json()["id"])
     async with AsyncExitStack() as stack:

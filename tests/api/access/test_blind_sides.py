@@ -117,7 +117,7 @@ async def mirror(
     for one in (body, exchanged(body)):
         pool = (await client.post("/v1/pools", json=one)).json()["id"]
         with monkeypatch.context() as patch:
-            patch.setattr("secrets.token_bytes", lambda _: SEED)
+            patch.setattr("celeus.seeds.new_seed", lambda: SEED)
             opening = {"pool_id": pool, "name": f"is {A.upper()} better?"}
             answer = await client.post("/v1/sessions", json=opening)
         assert answer.status_code == 201, answer.text

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -445,7 +444,7 @@ async def test_service_and_process_draw_and_bet_alike(
     await labelled(client, session, known, ITEMS)
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     theirs = (await client.get(f"/v1/sessions/{session}/certificate")).json()
-    monkeypatch.setattr(secrets, "token_bytes", lambda _: bytes.fromhex(theirs["seed"]))
+    monkeypatch.setattr("celeus.seeds.new_seed", lambda: bytes.fromhex(theirs["seed"]))
     with Run.open(tmp_path / "same.celeus", FORM, ROWS, ASKED) as ours:
         judged(ours)
         ours.close()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
+from celeus.seeds import SEED_BYTES
 from tests.factories import drawn, judged, known_pool, labelled, opened
 
 NOBODY = "0" * 32
@@ -45,7 +46,7 @@ async def test_two_sessions_have_two_seeds(
     client: AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Drawn as outside of tests, where no session has the seed of another
-    monkeypatch.setattr("secrets.token_bytes", os.urandom)
+    monkeypatch.setattr("celeus.seeds.new_seed", lambda: os.urandom(SEED_BYTES))
     pool = await known_pool(client, 200)
     sessions = [await opened(client, pool) for _ in range(2)]
     draws = [(await drawn(client, session, 20))["draws"] for session in sessions]

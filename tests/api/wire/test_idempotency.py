@@ -119,6 +119,18 @@ async def test_a_key_that_is_none_is_refused(client: httpx.AsyncClient, key: str
     assert answer.json()["field"] == "Idempotency-Key"
 
 
+@pytest.mark.parametrize("header", ["Idempotency-Key", "If-Match"])
+async def test_a_header_that_comes_twice_is_refused(
+    client: httpx.AsyncClient, database: Database, header: str
+) -> None:
+    path, arguments = await creating(client, "session")
+    before = await counted(database)
+    answer = await client.post(path, **arguments, headers=[(header, "*"), (header, "other")])
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["field"] == header
+    assert await counted(database) == before
+
+
 @pytest.mark.parametrize("key", ["x" * 255, "~!' \"; DROP TABLE pools --", "%00\\u0000"])
 async def test_any_printable_key_works(client: httpx.AsyncClient, key: str) -> None:
     first = await client.post("/v1/pools", json=ZERO_ONE, headers=keyed(key))

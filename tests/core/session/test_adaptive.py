@@ -221,6 +221,43 @@ def test_what_the_losses_rest_on_is_said_and_verified(world: World, policy: str)
     assert (items[0] == items[1]) is not true.state.question.adaptive
 
 
+@pytest.mark.parametrize(
+    ("ahead", "hidden", "said"), [(20, 0, True), (19, 0, False), (19, 18, False), (19, 19, True)]
+)
+def test_draws_that_were_all_made_before_the_first_loss_rest_on_none(
+    ahead: int, hidden: int, *, said: bool
+) -> None:
+    """Even where later ones would depend on losses: a judge may hold many items at once."""
+    world = zero_one_world(80)
+    untrue = World(world.pool, 1.0 - world.losses)
+    true, rewritten = (opened(one, "sharp", Claim(precision=0.1)) for one in (world, untrue))
+    for case in (true, rewritten):
+        case.draw(ahead)
+        case.judge(hidden=range(1, hidden + 1))
+        case.go(20 - ahead)
+        report = verify(case.certificate(), world.evidence)
+        assert report.valid, report.difference
+        assert ("signed_losses" in codes(case.state)) is said
+    items = [
+        [case.state.item(round_) for round_ in range(1, ahead + 1)] for case in (true, rewritten)
+    ]
+    assert items[0] == items[1]
+
+
+@pytest.mark.parametrize("name", ["two systems", "table"])
+def test_of_several_losses_at_once_draws_rest_on_those_before_the_first_open_round(
+    name: str,
+) -> None:
+    asked = ADAPTIVE[name]
+    session = begin_session(asked.plan, asked.pool, SEEDS[0])
+    losses = losses_of(session, asked.pool, 0)
+    session.apply(session.propose()).apply(session.propose())
+    session.observe(2, losses(session.item(2))).apply(session.propose())
+    assert "signed_losses" in codes(session), "round 1 is open, so nothing is folded"
+    session.observe(1, losses(session.item(1))).apply(session.propose())
+    assert "signed_losses" not in codes(session)
+
+
 def codes(session: AnySession) -> set[str]:
     """The codes of a session's assumptions."""
     return {one["code"] for one in assumptions_of(session)}

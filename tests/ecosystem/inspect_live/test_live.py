@@ -1,5 +1,6 @@
 """A session drives a task of Inspect, in this process: what it draws is run, and nothing else."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,25 @@ def on_service(client: celeus.Client) -> Session:
     """A session of a service on the task's samples."""
     pool = client.create_pool("exam", celeus.inspect.items(exam()))
     return client.open_session(pool, precision=0.15)
+
+
+def test_a_run_says_before_its_first_sample_which_answers_it_is_about(folder: Path) -> None:
+    large, asked = counted("large")
+    said_after: list[int] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "not for those it would give next" in record.getMessage():
+                said_after.append(len(asked))
+
+    listener = Listener()
+    logger = logging.getLogger("celeus")
+    logger.addHandler(listener)
+    try:
+        ran(celeus.inspect.certified(exam(), in_process(0.3)), large, folder)
+    finally:
+        logger.removeHandler(listener)
+    assert said_after == [0]
 
 
 @pytest.mark.parametrize("hold", [1, 10])

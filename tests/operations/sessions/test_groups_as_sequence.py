@@ -376,7 +376,7 @@ async def trial(
     pool = (await client.post("/v1/pools", json=kind.pool)).json()["id"]
     opening = {"pool_id": pool, "lease_seconds": 3600} | kind.opening
     with monkeypatch.context() as patch:
-        patch.setattr("secrets.token_bytes", lambda _: SEED)
+        patch.setattr("celeus.seeds.new_seed", lambda: SEED)
         opened = [(await client.post("/v1/sessions", json=opening)).json() for _ in range(2)]
     first, second = [World(UUID(one["id"].removeprefix("ses_")), looking) for one in opened]
     return Trial(kind, random.Random(request.param), (first, second))  # noqa: S311 - the same each time

@@ -58,7 +58,7 @@ NO_NUL = r"^[^\x00]*$"
 """Pattern of texts that are kept: the database cannot hold U+0000."""
 NAME = r"^[^\x00\u202a-\u202e\u2066-\u2069]*$"
 """Pattern of names, which stand beside other text and must not turn its direction."""
-CONDITIONS = frozenset({"idempotency-key", "if-match", "if-none-match", "if-unmodified-since"})
+CONDITIONS = frozenset({"Idempotency-Key", "If-Match", "If-None-Match", "If-Unmodified-Since"})
 """Headers of a change that a route keeps or refuses."""
 
 # Dependencies are `async def` although they wait for nothing: others would cost a thread each.
@@ -153,7 +153,7 @@ def only_known(request: Request, route: Dependant) -> None:
     """
     if request.query_params:
         _only_known_query(request, route)
-    if request.method not in {"GET", "HEAD"} and not CONDITIONS.isdisjoint(request.headers):
+    if request.method not in {"GET", "HEAD"}:
         _only_known_conditions(request, route)
 
 
@@ -170,17 +170,28 @@ def _only_known_query(request: Request, route: Dependant) -> None:
 
 
 def _only_known_conditions(request: Request, route: Dependant) -> None:
-    unknown = CONDITIONS.intersection(request.headers) - _header_names(route)
-    if "idempotency-key" in unknown:
+    shown = {name for name in CONDITIONS if name in request.headers}
+    if not shown:
+        return
+    for name in sorted(shown):
+        if len(values := request.headers.getlist(name)) > 1:
+            raise InvalidValue(
+                "Of a header that comes more than once, one value alone would count.",
+                field=name,
+                rule="sent once",
+                value=len(values),
+            )
+    unknown = {name for name in shown if name.lower() not in _header_names(route)}
+    if "Idempotency-Key" in unknown:
         raise InvalidValue(
             "This route keeps no answers, so a repeated request is not recognised.",
             field="Idempotency-Key",
             rule="a route whose documentation names the header",
         )
-    if "if-match" in unknown and request.headers["If-Match"].strip() != "*":
+    if "If-Match" in unknown and request.headers["If-Match"].strip() != "*":
         raise PreconditionFailed("This route compares no ETags; nothing was changed.")
     for name in ("If-None-Match", "If-Unmodified-Since"):
-        if name.lower() in unknown:
+        if name in unknown:
             raise PreconditionFailed(f"{name} is not kept for changes; nothing was changed.")
 
 

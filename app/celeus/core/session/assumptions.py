@@ -109,7 +109,7 @@ def assumptions_of(session: AnySession, *, pushed: bool = False) -> list[Assumpt
             facts = _of_table(table)
     if not isinstance(session.plan, Plan) or session.plan.target == "pool":
         facts["these_answers"] = ""
-    if session.drawn and not session.question.adaptive:
+    if session.drawn and not (session.question.adaptive and session.rounds.follow_losses):
         facts["signed_losses"] = ""
     if session.changes:
         facts["unforeseen_draws"] = ""

@@ -21,11 +21,10 @@ from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from celeus.stalls import is_stalled
+
 MOST_HOLDERS = 2
 """Judges that may hold one draw at a time."""
-LEAST_BEHIND, BEHIND_A_LEASE = 8, 2
-"""Judged rounds that wait before the oldest draw is handed out again: at least, and per lease that
-counts."""
 LEAST_CAP, CAP_A_LEASE = 64, 8
 """Judged rounds that wait before nothing new is drawn: at least, and per lease that counts."""
 MOST_LEASES = 32
@@ -104,7 +103,7 @@ def hand_out(  # noqa: PLR0913 -- all that the rule depends on, each by its name
         leases = max(len(set(holders)), min(len(holders), MOST_LEASES))
         behind = judged - (front.round - 1)
         capped = behind >= max(LEAST_CAP, CAP_A_LEASE * leases)
-        stalled = front_first and behind >= max(LEAST_BEHIND, BEHIND_A_LEASE * leases)
+        stalled = front_first and is_stalled(behind, leases)
         once = 0 < len(front.holders) < MOST_HOLDERS and asker not in front.holders
         known = front.seen or front.passed
         if stalled and once and not known and left > 0 and len(handed) < count:

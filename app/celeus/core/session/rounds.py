@@ -134,6 +134,20 @@ class Rounds(Sequence[Round]):
     __hash__ = None  # type: ignore[assignment]  # it grows
 
     @property
+    def follow_losses(self) -> bool:
+        """Whether a draw was made when a loss was taken in: of several losses those of round 1."""
+        known = False
+        for entry in self.order:
+            if entry > 0:
+                if known:
+                    return True
+            elif self.width is None:
+                known |= math.isfinite(self.answer[-entry - self.first])
+            else:
+                known |= entry == -1
+        return False
+
+    @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """A copy of the columns as arrays; ``from_columns`` reads those of rounds of one loss."""
         return {name: np.array(getattr(self, name)) for name in _COLUMNS}

@@ -17,7 +17,7 @@ from celeus.core.insights.status import session_state
 from celeus.core.ledger import JointObservation, Observation, Unjudgeable
 from celeus.core.pools.item import Item
 from celeus.core.session.correction import Ahead, mean_session
-from celeus.core.session.handout import LEAST_BEHIND, SLOW_TIMES, OpenDraw, hand_out
+from celeus.core.session.handout import SLOW_TIMES, OpenDraw, hand_out
 from celeus.core.session.outcome import (
     Judgement,
     Loss,
@@ -54,6 +54,7 @@ from celeus.operations.sessions.journal import (
 from celeus.operations.sessions.labelling.comments import keep_comments
 from celeus.operations.sessions.ledger import Lease, with_kinds
 from celeus.settings import Settings
+from celeus.stalls import LEAST_BEHIND
 
 BLIND_WAIT_SECONDS = 10.0
 """Seconds until a blind key asks again, which must not learn when others' leases end, or a rater,

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 from uuid_utils.compat import uuid7
 
+from celeus import seeds
 from celeus.core.certificate.chain import chain_start
 from celeus.core.ledger import Change
 from celeus.core.plans.plan import Plan, check_budget, check_precision, check_stop_when_decided
@@ -45,8 +45,6 @@ from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal, locked, minute, must_be_open
 from celeus.operations.sessions.labelling.instructions import keep_instructions
 from celeus.operations.webhooks.outbox import Standing, tell
-
-SEED_BYTES = 32
 
 
 class Unchanged(Enum):
@@ -100,7 +98,7 @@ async def open_session(
     if not opening.request.best and opening.request.table is None:
         policy_of(opening.request)
     pool = await sealed_pool(context, opening.pool_id)
-    seed = secrets.token_bytes(SEED_BYTES)
+    seed = seeds.new_seed()
     plan = await asyncio.to_thread(plan_of, opening.request, pool, commitment(seed))
     state = await asyncio.to_thread(begin_session, plan, pool, seed)
     state.question.check_budget(plan.budget)

@@ -73,9 +73,13 @@ def coming(session: Session[Best]) -> Iterator[Draw]:
             yield session.chance(int(item))
 
 
-def after(session: Session[Best], draw: Draw, losses: Floats) -> Session[Best]:
+def copied(session: Session[Best]) -> Session[Best]:
     frozen = (session.question.candidates, session.question.partition.strata)
-    branch = copy.deepcopy(session, {id(part): part for part in frozen})
+    return copy.deepcopy(session, {id(part): part for part in frozen})
+
+
+def after(session: Session[Best], draw: Draw, losses: Floats) -> Session[Best]:
+    branch = copied(session)
     branch.apply(draw)
     return branch.observe(draw.round, tuple(losses[draw.item].tolist()))
 
@@ -211,6 +215,42 @@ def test_a_draw_ahead_of_a_loss_has_the_same_mean(case: str) -> None:
                 expected = out.question.partition.contrasts.pairs.half(losses).mean(axis=0)
                 assert mean == pytest.approx(expected, abs=EXACT)
     assert cut_between or case == "three, all tied"
+
+
+def most_lost(
+    session: Session[Best], losses: Floats, out: tuple[Draw, ...], most: int, system: int
+) -> float:
+    """Probability that a system ever leaves, where one who sees up to ``most`` items chooses.
+
+    It is chosen whether one of them is judged next, and which, or another is drawn before.
+    """
+    if session.question.race.out_at[system] > 0:
+        return 1.0
+    choices = []
+    for place, draw in enumerate(out):
+        branch = copied(session)
+        branch.observe(draw.round, tuple(losses[draw.item].tolist()))
+        left = out[:place] + out[place + 1 :]
+        choices.append(most_lost(branch, losses, left, most, system))
+    if len(out) < most and session.can_draw:
+        chance = 0.0
+        for draw in coming(session):
+            branch = copied(session)
+            branch.apply(draw)
+            chance += draw.q * most_lost(branch, losses, (*out, draw), most, system)
+        choices.append(chance)
+    return max(choices, default=0.0)
+
+
+@pytest.mark.parametrize("case", ["two, a tie", "three, two tied at the top", "three, one ahead"])
+def test_the_choice_of_when_to_judge_what_is_seen_loses_no_best_system_too_often(
+    case: str,
+) -> None:
+    alpha, (candidates, losses) = 0.6, CASES[case]
+    risk = losses.sum(axis=0)
+    for system in np.flatnonzero(risk <= risk.min() + EXACT).tolist():
+        chance = most_lost(begun(candidates, alpha), losses, (), 2, system)
+        assert lost(begun(candidates, alpha), losses)[system] - EXACT <= chance <= alpha + EXACT
 
 
 def test_the_pool_is_cut_anew_for_those_who_stand() -> None:

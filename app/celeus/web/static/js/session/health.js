@@ -95,11 +95,15 @@ function isEstimated(part) {
  * @param {Surrogate} surrogate
  * @param {Words} words
  */
-function verdict({ labels, correlation, surrogate, loss, used }, words) {
+function verdict({ labels, correlation, surrogate, loss, used, strata }, words) {
   if (!used) return "This policy draws uniformly and uses no surrogate.";
   if (labels === 0) return "Nothing is judged yet.";
   if (correlation === null)
     return `All ${words.score}s or all ${words.losses} so far are alike, so nothing can be said about how they agree.`;
+  const learns = strata.length > 0;
+  const reversed = learns
+    ? "and the session uses them that way"
+    : "which costs labels: this policy takes them as they are";
   const word =
     correlation >= STRONG
       ? `${words.score}s and ${words.losses} agree well`
@@ -107,11 +111,11 @@ function verdict({ labels, correlation, surrogate, loss, used }, words) {
         ? `${words.score}s and ${words.losses} agree somewhat`
         : correlation > -WEAK
           ? `${words.score}s say little about ${words.losses}`
-          : `${words.score}s are high where ${words.losses} are low: they are upside down, and the session uses them that way`;
+          : `${words.score}s are high where ${words.losses} are low: they are upside down, ${reversed}`;
   const off =
     loss === null
       ? ""
-      : ` The mean ${words.score} ${words.over} is ${number(surrogate)}, the mean ${words.loss} about ${number(loss)}; a shift like that is learned from the labels and costs little.`;
+      : ` The mean ${words.score} ${words.over} is ${number(surrogate)}, the mean ${words.loss} about ${number(loss)}${learns ? "; a shift like that is learned from the labels and costs little" : ""}.`;
   return `After ${counted(labels, "label")}, ${word} (correlation ${number(correlation)}).${off} A bad surrogate costs width, never validity: the interval holds either way.`;
 }
 
