@@ -74,17 +74,6 @@ def guessed(columns: Sequence[Column], kind: Kind) -> list[Placed]:
     return _Guess(columns, kind).placed()
 
 
-def with_group(placed: Sequence[Placed], group: str | None) -> list[Placed]:
-    """The same columns, this one, if any, being a group; refuses one that is not there."""
-    names = [column.name for column in placed]
-    if group is None:
-        return list(placed)
-    if group not in names:
-        listed = ", ".join(names)[:400]
-        raise refused("The file has no such column.", f"one of {listed}", group, "group")
-    return with_roles(placed, {group: "group"})
-
-
 def candidates(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Columns that may be what is judged: hidden ones, of several texts that are no verdicts.
 

@@ -113,6 +113,17 @@ def with_answer(placed: Sequence[Placed], answer: str) -> list[Placed]:
     return with_roles(placed, dict.fromkeys(others, HIDDEN))
 
 
+def with_group(placed: Sequence[Placed], group: str | None) -> list[Placed]:
+    """The same columns, this one, if any, being a group; refuses one that is not there."""
+    names = [column.name for column in placed]
+    if group is None:
+        return list(placed)
+    if group not in names:
+        listed = ", ".join(names)[:400]
+        raise refused("The file has no such column.", f"one of {listed}", group, "group")
+    return with_roles(placed, {group: "group"})
+
+
 def without_positions(placed: Sequence[Placed]) -> list[Placed]:
     """The same columns; a guessed id that is called a place in its file, is none in another."""
     why = "its name: a place in this file, which joins none of another"
