@@ -10,15 +10,33 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
+
+import pytest
+from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).parents[1]
 NIGHTLY = os.environ.get("CELEUS_NIGHTLY") == "1"
 """Whether tests that repeat themselves do so as often as their claims need."""
 LONGEST_SECONDS = 4 * 3600
 """Longest time of one test, after which it fails."""
+
+
+def by_day(count: int, cases: Collection[Any]) -> list[ParameterSet]:
+    """Return values of a test's parameters of which `make test` tries so many, spread evenly."""
+    days = {number * len(cases) // count for number in range(count)}
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)),
+            marks=() if number in days else pytest.mark.nightly,
+        )
+        for number, case in enumerate(cases)
+    ]
+
 
 FOLDERS = {
     "packaging": ["tests/packaging"],

@@ -5,13 +5,13 @@ import pytest
 from tests.claims.contests import WORLDS, lost_best
 from tests.claims.counted import note
 from tests.claims.sessions import credible
-from tests.nightly import NIGHTLY
+from tests.nightly import NIGHTLY, by_day
 
 ITEMS = 300 if NIGHTLY else 50
 SESSIONS = 2000 if NIGHTLY else 24
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", by_day(4, WORLDS))
 def test_the_best_is_lost_in_at_most_alpha_of_the_sessions(world: str) -> None:
     counted = lost_best(world, ITEMS, SESSIONS)
     found = f"lost the first of the best {counted.first}, all of them {counted.every}"

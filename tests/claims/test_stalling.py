@@ -5,14 +5,15 @@ import pytest
 from tests.claims.counted import note
 from tests.claims.sessions import Case, credible
 from tests.claims.stalling import losses_of_risk
-from tests.nightly import NIGHTLY
+from tests.nightly import NIGHTLY, by_day
 
 ITEMS, SESSIONS = (100, 600) if NIGHTLY else (60, 12)
 CASES = [
     ("sharp", "pool", "informative surrogate"),
     ("sharp", "pool", "more than half drawn"),
     ("sharp", "pool", "graded losses"),
-    ("sharp", "population", "informative surrogate"),
+    # Takes nearly as long as all others together
+    *by_day(0, [("sharp", "population", "informative surrogate")]),
     ("uniform", "pool", "more than half drawn"),
     ("celeus", "pool", "informative surrogate"),
 ]

@@ -258,6 +258,7 @@ def test_a_log_gets_no_key_and_a_link_has_the_address_at_which_the_service_runs(
         assert address == "http://127.0.0.1:8000", "no service runs there any more"
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(240)
 def test_a_terminal_is_shown_the_first_key_and_a_link() -> None:
     ours, its = pty.openpty()

@@ -36,14 +36,12 @@ def test_a_number_is_spelled_as_the_library_spells_it(value: float) -> None:
     assert canonical_json(value) == rfc8785.dumps(value)
 
 
-@pytest.mark.parametrize("exponent", range(-30, 31))
 @pytest.mark.parametrize("digits", ["1", "9", "1.5", "9.999999999999999", "1.0794782437874501"])
 @pytest.mark.parametrize("sign", ["", "-"])
-def test_a_number_of_any_size_is_spelled_as_the_library_spells_it(
-    exponent: int, digits: str, sign: str
-) -> None:
-    value = float(f"{sign}{digits}e{exponent}")
-    assert canonical_json(value) == rfc8785.dumps(value)
+def test_a_number_of_any_size_is_spelled_as_the_library_spells_it(digits: str, sign: str) -> None:
+    for exponent in range(-30, 31):
+        value = float(f"{sign}{digits}e{exponent}")
+        assert canonical_json(value) == rfc8785.dumps(value)
 
 
 @pytest.mark.parametrize(

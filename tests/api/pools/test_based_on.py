@@ -23,6 +23,7 @@ from tests.api.contract import client_with
 from tests.factories import drawn
 from tests.keys import key_in
 from tests.lineups import field as lineup
+from tests.nightly import by_day
 from tests.versions import NEW, OLD, ZERO_ONE, Versions, closed, judge, judged, made
 
 TWO = {"a": OLD, "b": NEW, "normalisation": "exact"}
@@ -616,7 +617,7 @@ FORGERIES = {
 }
 
 
-@pytest.mark.parametrize("forged", [None, "judgement", *FORGERIES])
+@pytest.mark.parametrize("forged", by_day(5, [None, "judgement", *FORGERIES]))
 async def test_an_audit_compares_a_pool_with_its_sessions_ledger(
     client: AsyncClient, database: Database, database_url: str, forged: str | None
 ) -> None:

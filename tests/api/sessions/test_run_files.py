@@ -28,6 +28,7 @@ from celeus.operations.runtime.workers import Bounds, Frame
 from celeus.runs.run import Run
 from tests.factories import KnownPool, evidence_of, labelled, opened, sealed
 from tests.keys import bearer, key_in
+from tests.nightly import by_day
 from tests.runs.files import duel, exam, forged, race, sheet
 from tests.runs.test_run import ASKED, FORM, ITEMS, KEY, LOSSES, ROWS, judged
 
@@ -158,7 +159,10 @@ async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, run_file
     assert (await client.get(path)).json() == session
 
 
-@pytest.mark.parametrize("there", ["nothing", "the session", "another ledger", "a tombstone"])
+@pytest.mark.parametrize(
+    "there",
+    ["the session", "a tombstone", *by_day(0, ["nothing", "another ledger"])],
+)
 async def test_a_push_does_not_show_what_another_project_has(
     client: AsyncClient, app: FastAPI, database_url: str, run_file: bytes, there: str
 ) -> None:

@@ -29,13 +29,13 @@ def tree(root: type[Refusal]) -> Iterator[type[Refusal]]:
             yield from tree(branch)
 
 
-@pytest.mark.parametrize("refusal", list(tree(Refusal)), ids=lambda refusal: refusal.__name__)
-def test_every_refusal_has_its_status_code_and_title(refusal: type[Refusal]) -> None:
-    answer = problems.of_refusal(refusal("why", field="f", rule="r", value=math.nan))
-    assert answer.status_code == problems.status_of(refusal)
-    assert 400 <= answer.status_code < 600
-    assert b'"value":"NaN"' in answer.body
-    assert refusal.title()
+def test_every_refusal_has_its_status_code_and_title() -> None:
+    for refusal in tree(Refusal):
+        answer = problems.of_refusal(refusal("why", field="f", rule="r", value=math.nan))
+        assert answer.status_code == problems.status_of(refusal), refusal
+        assert 400 <= answer.status_code < 600, refusal
+        assert b'"value":"NaN"' in answer.body, refusal
+        assert refusal.title(), refusal
 
 
 def test_no_two_refusals_share_a_code() -> None:

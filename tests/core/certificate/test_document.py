@@ -28,6 +28,7 @@ from tests.core.certifying import (
     opened,
     zero_one_world,
 )
+from tests.nightly import by_day
 
 GOALS = {"sharp", "uniform"}
 PUBLIC = public_of(KEY)
@@ -96,7 +97,7 @@ BUILDS: dict[str, Callable[[], Case]] = {
 }
 
 
-@pytest.fixture(scope="module", params=BUILDS)
+@pytest.fixture(scope="module", params=by_day(11, BUILDS))
 def case(request: pytest.FixtureRequest) -> Case:
     name = str(request.param)
     built = BUILDS[name]()
@@ -163,7 +164,7 @@ def _wandered(case: Case, chance: np.random.Generator) -> Case:
     return case
 
 
-@pytest.mark.parametrize("seed", range(66))
+@pytest.mark.parametrize("seed", by_day(22, range(66)))
 def test_wherever_a_session_went_its_certificates_hold(seed: int) -> None:
     case = _wandered(OPENINGS[seed % len(OPENINGS)](), np.random.default_rng(seed))
     for final in (False, True):

@@ -17,6 +17,7 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool, dtype_of
 from tests.core.certifying import changed, drop, forged, put, where_of
 from tests.core.tabling import WISHES, Tabled, added_later
+from tests.nightly import by_day
 
 Document = dict[str, Any]
 
@@ -164,55 +165,58 @@ def _metric(body: Document) -> None:
 
 @pytest.mark.parametrize(
     ("change", "where"),
-    [
-        (put("claim.claims[2].level", to=0.01), "claim.claims[2].level"),
-        (
-            put("claim.claims[0].level", "plan.claims[0].level", to=0.01),
-            "claim.claims[0]",
-        ),
-        (drop("claim.claims[3]"), "the length of claim.claims"),
-        (drop("claim.claims[3]", "plan.claims[3]"), "plan.claims"),
-        (_added, "the length of claim.claims"),
-        (_added_everywhere, "plan.claims"),
-        (_order, "claim.claims[2]"),
-        (_order_everywhere, "plan.claims"),
-        (_values_exchanged, "pool.group_columns"),
-        (put("claim.claims[1].upper", to=lambda end: end - 0.001), "claim.claims[1].upper"),
-        (put("claim.claims[1].lower", to=lambda end: end - 0.001), "claim.claims[1].lower"),
-        (
-            put("claim.claims[0].score.upper", to=lambda end: end - 1e-9),
-            "claim.claims[0].score.upper",
-        ),
-        (
-            put("claim.claims[0].estimate", to=lambda estimate: estimate + 0.001),
-            "claim.claims[0].estimate",
-        ),
-        (put("claim.account", to="together"), "claim.account"),
-        (
-            put("claim.account", "plan.account", to="together"),
-            "plan.claims.level",
-        ),
-        (put("claim.account", "plan.account", to="selected"), "picked"),
-        (put("claim.promises.all", to="All of them hold."), "claim.promises.all"),
-        (put("ledger[2].losses[0]", to=lambda loss: 1 - loss), ""),
-        (_told, ""),
-        (put("ledger[2].losses", to=[None, None]), ""),
-        (drop("ledger[2].losses[1]"), "the length of ledger["),
-        (put("ledger[2].losses[1]", to=5.5), "ledger["),
-        (changed(put("ledger[2].loss", to=0), drop("ledger[2].losses")), "ledger["),
-        (_item, "ledger["),
-        (put("ledger[0].q", to=lambda q: q * 1.01), "ledger["),
-        (put("claim.claims[4].items", to=lambda items: items + 1), "claim.claims[4].items"),
-        (put("plan.claims[1].known", to=lambda known: known + 1), "plan.claims"),
-        (_met, "met"),
-        (put("claim.assumptions", to=[]), "claim.assumptions"),
-        (put("surrogates", to=0), "surrogates"),
-        (_metric, "pool.metrics"),
-        (
-            put("plan.claims[0].precision", "claim.claims[0].precision", to=0.1),
-            "claim.claims[0]",
-        ),
-    ],
+    by_day(
+        12,
+        [
+            (put("claim.claims[2].level", to=0.01), "claim.claims[2].level"),
+            (
+                put("claim.claims[0].level", "plan.claims[0].level", to=0.01),
+                "claim.claims[0]",
+            ),
+            (drop("claim.claims[3]"), "the length of claim.claims"),
+            (drop("claim.claims[3]", "plan.claims[3]"), "plan.claims"),
+            (_added, "the length of claim.claims"),
+            (_added_everywhere, "plan.claims"),
+            (_order, "claim.claims[2]"),
+            (_order_everywhere, "plan.claims"),
+            (_values_exchanged, "pool.group_columns"),
+            (put("claim.claims[1].upper", to=lambda end: end - 0.001), "claim.claims[1].upper"),
+            (put("claim.claims[1].lower", to=lambda end: end - 0.001), "claim.claims[1].lower"),
+            (
+                put("claim.claims[0].score.upper", to=lambda end: end - 1e-9),
+                "claim.claims[0].score.upper",
+            ),
+            (
+                put("claim.claims[0].estimate", to=lambda estimate: estimate + 0.001),
+                "claim.claims[0].estimate",
+            ),
+            (put("claim.account", to="together"), "claim.account"),
+            (
+                put("claim.account", "plan.account", to="together"),
+                "plan.claims.level",
+            ),
+            (put("claim.account", "plan.account", to="selected"), "picked"),
+            (put("claim.promises.all", to="All of them hold."), "claim.promises.all"),
+            (put("ledger[2].losses[0]", to=lambda loss: 1 - loss), ""),
+            (_told, ""),
+            (put("ledger[2].losses", to=[None, None]), ""),
+            (drop("ledger[2].losses[1]"), "the length of ledger["),
+            (put("ledger[2].losses[1]", to=5.5), "ledger["),
+            (changed(put("ledger[2].loss", to=0), drop("ledger[2].losses")), "ledger["),
+            (_item, "ledger["),
+            (put("ledger[0].q", to=lambda q: q * 1.01), "ledger["),
+            (put("claim.claims[4].items", to=lambda items: items + 1), "claim.claims[4].items"),
+            (put("plan.claims[1].known", to=lambda known: known + 1), "plan.claims"),
+            (_met, "met"),
+            (put("claim.assumptions", to=[]), "claim.assumptions"),
+            (put("surrogates", to=0), "surrogates"),
+            (_metric, "pool.metrics"),
+            (
+                put("plan.claims[0].precision", "claim.claims[0].precision", to=0.1),
+                "claim.claims[0]",
+            ),
+        ],
+    ),
 )
 def test_what_is_forged_is_found(change: Callable[[Document], None], where: str) -> None:
     tabled, data = issued()
@@ -375,24 +379,27 @@ def _no_questions(body: Document) -> None:
 
 @pytest.mark.parametrize(
     ("change", "where"),
-    [
-        (_earlier, "ledger["),
-        (_earlier_without_a_want, "claim.claims"),
-        (_amid_draws, "ledger["),
-        (_first_of_all, "ledger["),
-        (_higher_level, "].level"),
-        (_other_share, ""),
-        (drop("claim.claims[-1].added"), "added"),
-        (put("claim.claims[-1].added", to=0), "added"),
-        (_not_added, "ledger["),
-        (_asked_more, ""),
-        (_other_group, ""),
-        (_nobody, "].claim"),
-        (_no_questions, "detail.questions"),
-        (put("claim.reserve", to=0.02), "claim.reserve"),
-        (put("plan.reserve", to=0.03), "plan.claims.level"),
-        (put("plan.fixed", to=True), "].fixed"),
-    ],
+    by_day(
+        6,
+        [
+            (_earlier, "ledger["),
+            (_earlier_without_a_want, "claim.claims"),
+            (_amid_draws, "ledger["),
+            (_first_of_all, "ledger["),
+            (_higher_level, "].level"),
+            (_other_share, ""),
+            (drop("claim.claims[-1].added"), "added"),
+            (put("claim.claims[-1].added", to=0), "added"),
+            (_not_added, "ledger["),
+            (_asked_more, ""),
+            (_other_group, ""),
+            (_nobody, "].claim"),
+            (_no_questions, "detail.questions"),
+            (put("claim.reserve", to=0.02), "claim.reserve"),
+            (put("plan.reserve", to=0.03), "plan.claims.level"),
+            (put("plan.fixed", to=True), "].fixed"),
+        ],
+    ),
 )
 def test_a_claim_forged_to_be_added_otherwise_is_found(
     change: Callable[[Document], None], where: str

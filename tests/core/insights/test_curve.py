@@ -1,6 +1,7 @@
 """The curve of labels by precision: what it supposes, what it adds to sessions simulated."""
 
 import json
+from collections.abc import Callable
 from dataclasses import astuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.simulation.sessions import Truth, seed_of, simulate
-from tests.nightly import NIGHTLY
+from tests.nightly import NIGHTLY, by_day
 
 UNIT = Interval(0.0, 1.0)
 ITEMS = 2000
@@ -82,14 +83,18 @@ def test_a_curve_is_the_same_for_the_same_seed_and_rises_with_the_precision() ->
     assert [one.runs for one in first] == [4, 4, 4]
 
 
-@pytest.mark.parametrize("surrogate", [soft(), hard()], ids=["soft", "hard"])
 @pytest.mark.parametrize(
-    ("worth", "log_odds"),
-    [(0.4, -0.8), pytest.param(0.6, 0.0, marks=pytest.mark.nightly), (0.75, 0.8)],
+    ("made", "worth", "log_odds"),
+    [
+        (soft, 0.4, -0.8),
+        (hard, 0.75, 0.8),
+        *by_day(0, [(soft, 0.6, 0.0), (soft, 0.75, 0.8), (hard, 0.4, -0.8), (hard, 0.6, 0.0)]),
+    ],
 )
 def test_the_range_holds_what_sessions_take_when_surrogates_are_worse_than_they_say(
-    surrogate: np.ndarray, worth: float, log_odds: float
+    made: Callable[[], np.ndarray], worth: float, log_odds: float
 ) -> None:
+    surrogate = made()
     plans = ladder([0.12])
     [point] = points(plans, 0.0, simulated(surrogate, plans, RUNS))
     mean = surrogate.mean()
@@ -152,8 +157,10 @@ def test_what_was_not_simulated_is_extrapolated_and_says_so() -> None:
     assert left == pytest.approx(1.0 / found[1].labels.median - 1.0 / ITEMS, rel=0.02)
 
 
-@pytest.mark.parametrize("policy", ["sharp", "uniform"])
-@pytest.mark.parametrize("mean", [0.03, 0.25])
+@pytest.mark.parametrize(
+    ("policy", "mean"),
+    [("sharp", 0.03), ("uniform", 0.25), *by_day(0, [("sharp", 0.25), ("uniform", 0.03)])],
+)
 def test_what_is_drawn_out_of_coarse_sessions_is_near_what_fine_ones_take(
     policy: str, mean: float
 ) -> None:

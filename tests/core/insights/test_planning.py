@@ -30,6 +30,7 @@ from celeus.errors import InvalidValue
 from celeus.simulation.backtest import paired_width
 from celeus.simulation.sessions import Truth, seed_of, simulate
 from study.baselines.fixed_sample import paired_test
+from tests.nightly import by_day
 
 UNIT = Interval(0.0, 1.0)
 DIFFERENCES = Interval(-1.0, 1.0)
@@ -63,7 +64,7 @@ def outcomes(
     return [one for one in found if isinstance(one, SimulationOutcome)]
 
 
-@pytest.mark.parametrize("policy", ["sharp", "celeus"])
+@pytest.mark.parametrize("policy", by_day(1, ["sharp", "celeus"]))
 def test_labels_agree_with_an_independent_simulation(policy: str) -> None:
     scores = known()
     planned = summary(outcomes(plan_of(policy, precision=0.1), scores, runs=12), 0)

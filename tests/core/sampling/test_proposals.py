@@ -16,6 +16,7 @@ from celeus.core.sampling.calibration import Fit
 from celeus.core.sampling.proposals import StratifiedProposal, draw_orders
 from celeus.core.sampling.sums import RunningSum
 from tests.core.worlds import mixture
+from tests.nightly import NIGHTLY
 
 LEVEL = 1e-3
 
@@ -46,7 +47,7 @@ def sequence_probability(weight: list[float], beta: float, order: tuple[int, ...
 def test_sequences_of_draws_come_as_often_as_their_probabilities_say(
     weight: list[float], beta: float
 ) -> None:
-    trials = 6000
+    trials = 6000 if NIGHTLY else 2000
     seen: Counter[tuple[int, ...]] = Counter()
     for trial in range(trials):
         seed = trial.to_bytes(4, "big")
@@ -71,7 +72,7 @@ def test_sequences_of_draws_come_as_often_as_their_probabilities_say(
 
 def test_the_second_draw_has_its_law_whichever_order_gave_the_first() -> None:
     """Memorylessness: what the other order took says nothing about what comes next."""
-    weight, beta, trials = [1.0, 2.0, 0.0, 5.0], 0.4, 12_000
+    weight, beta, trials = [1.0, 2.0, 0.0, 5.0], 0.4, 12_000 if NIGHTLY else 4000
     seen: Counter[tuple[bool, int, int]] = Counter()
     for trial in range(trials):
         seed = trial.to_bytes(4, "little") + b"pair"

@@ -6,6 +6,7 @@ An item that nobody can judge has the smallest loss on the ``plus`` side and the
 
 import math
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
@@ -105,11 +106,13 @@ def every_next_round(walk: Walk) -> list[tuple[float, Point]]:
     return found
 
 
-@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN)
-@pytest.mark.parametrize("truth", TRUTHS.values(), ids=TRUTHS)
-@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
 @pytest.mark.parametrize("policy", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
-def test_the_mean_signal_over_every_draw_is_the_pool_risk(
+def test_the_mean_signal_over_every_draw_is_the_pool_risk(policy: Policy) -> None:
+    for case in product(STAGES.values(), TRUTHS.values(), HIDDEN.values()):
+        assert_signal_is_risk(policy, *case)
+
+
+def assert_signal_is_risk(
     policy: Policy, stage: Prepare, truth: Truth, hidden: tuple[int, ...]
 ) -> None:
     walk = open_walk(truth, policy, hidden=hidden)
@@ -124,12 +127,13 @@ def test_the_mean_signal_over_every_draw_is_the_pool_risk(
     assert minus == pytest.approx(math.fsum(high) / high.size, abs=EXACT * scale)
 
 
-@pytest.mark.parametrize("truth", TRUTHS.values(), ids=TRUTHS)
-@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
 @pytest.mark.parametrize("policy", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
-def test_no_item_and_no_loss_takes_the_signal_out_of_its_range(
-    policy: Policy, stage: Prepare, truth: Truth
-) -> None:
+def test_no_item_and_no_loss_takes_the_signal_out_of_its_range(policy: Policy) -> None:
+    for case in product(STAGES.values(), TRUTHS.values()):
+        assert_signal_is_in_range(policy, *case)
+
+
+def assert_signal_is_in_range(policy: Policy, stage: Prepare, truth: Truth) -> None:
     walk = open_walk(truth, policy)
     stage(walk)
     walk.judge([one.draw.round for one in walk.state.rounds if one.answered_at == 0])
@@ -198,12 +202,13 @@ def mixed_wealth(walk: Walk, risk: float) -> float | None:
 SUPERMARTINGALES = [name for name in CONFIGURATIONS if name != "evalue authors"]
 
 
-@pytest.mark.parametrize("hidden", HIDDEN.values(), ids=HIDDEN)
-@pytest.mark.parametrize("truth", TRUTHS.values(), ids=TRUTHS)
 @pytest.mark.parametrize("name", SUPERMARTINGALES)
-def test_wealth_of_the_cell_that_holds_the_risk_falls_in_the_mean(
-    name: str, truth: Truth, hidden: tuple[int, ...]
-) -> None:
+def test_wealth_of_the_cell_that_holds_the_risk_falls_in_the_mean(name: str) -> None:
+    for case in product(TRUTHS.values(), HIDDEN.values()):
+        assert_wealth_falls(name, *case)
+
+
+def assert_wealth_falls(name: str, truth: Truth, hidden: tuple[int, ...]) -> None:
     # With so small an alpha no cell is rejected: what is looked at is wealth itself.
     claim = Claim(alpha=1e-9, precision=0.02 * (truth.upper - truth.lower))
     walk = open_walk(truth, CONFIGURATIONS[name], claim, hidden=hidden)

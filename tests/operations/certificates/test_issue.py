@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from celeus.operations.sessions import amendments, rounds, sessions
 from celeus.operations.sessions.amendments import Correction
 from celeus.operations.sessions.sessions import Opening, Settings
 from tests.conftest import Execute
+from tests.nightly import by_day
 
 ITEMS = 80
 
@@ -138,7 +140,7 @@ HARMS = {
 }
 
 
-@pytest.mark.parametrize("where", HARMS)
+@pytest.mark.parametrize("where", by_day(6, HARMS))
 async def test_an_audit_names_what_was_changed_behind_the_service(
     signing: Context, where: str, execute: Execute
 ) -> None:
@@ -195,8 +197,7 @@ async def test_an_audit_reads_every_item_of_every_pool(context: Context) -> None
 
 
 @pytest.mark.usefixtures("few_at_once")
-@pytest.mark.parametrize("harm", AMONG_ITEMS)
-@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize(("harm", "sealed"), by_day(7, list(product(AMONG_ITEMS, (False, True)))))
 async def test_an_audit_names_pools_whose_items_were_changed(
     context: Context, harm: str, execute: Execute, *, sealed: bool
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from threading import Event
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
 import psycopg
@@ -17,13 +17,9 @@ from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, chain
 from celeus.core.pools.rows import growth
 from celeus.errors import (
-    BadRows,
     EmptyPool,
     InvalidValue,
     PoolBusy,
-    PoolNotFound,
-    PoolNotSealed,
-    PoolSealed,
 )
 from celeus.operations.pools import imports, pools
 from celeus.operations.pools.columns import Columns, read_chunks
@@ -113,17 +109,6 @@ async def test_a_pool_has_one_digest_however_it_came(
     assert count == 1, "small chunks are joined when the pool is sealed"
 
 
-async def test_an_item_the_pool_has_already_is_told_by_its_line(context: Context) -> None:
-    made = await filled(context)
-    again = rows({"id": "new", "surrogate": 0.5}, {"id": "i3", "surrogate": 0.5}, first_line=7)
-    with pytest.raises(BadRows) as refused:
-        await pools.add_items(context, made.pool_id, iter([again]), ALL_OR_NOTHING)
-    assert refused.value.more["errors"] == [
-        {"line": 8, "field": "id", "rule": "an id no other item has", "value": "i3"}
-    ]
-    assert await pools.get_pool(context, made.pool_id) == made
-
-
 async def test_a_duplicate_in_a_later_batch_of_one_import_is_found_too(context: Context) -> None:
     made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
     batches = iter([rows({"id": "a"}, {"id": "b"}), rows({"id": "b"}, {"id": "c"}, first_line=3)])
@@ -131,39 +116,6 @@ async def test_a_duplicate_in_a_later_batch_of_one_import_is_found_too(context: 
     assert (done.added, done.skipped, [fault.line for fault in done.faults]) == (3, 1, [3])
     listed, _ = await pools.list_items(context, made.pool_id, 10, None)
     assert [(item.index, item.id) for item in listed] == [(0, "a"), (1, "b"), (2, "c")]
-
-
-async def test_skipping_keeps_the_good_rows_and_tells_the_others(context: Context) -> None:
-    made = await filled(context, 2)
-    mixed = rows(
-        {"id": "x", "surrogate": 0.5},
-        {"id": "y", "surrogate": 7},
-        {"id": "z"},
-        {"id": "i0", "surrogate": 0.5},
-    )
-    done = await pools.add_items(context, made.pool_id, iter([mixed]), SKIP)
-    assert (done.added, done.skipped, done.pool.items) == (1, 3, 3)
-    assert [fault.line for fault in done.faults] == [2, 3, 4]
-    _, pool = await pools.columns(context, made.pool_id)
-    assert pool.surrogates[0].tolist() == [0.0, 0.001, 0.5]
-
-
-async def test_faults_are_counted_beyond_those_that_are_told(context: Context) -> None:
-    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
-    bad = rows(*({"id": f"i{index}", "surrogate": 2} for index in range(250)))
-    with pytest.raises(BadRows) as refused:
-        await pools.add_items(context, made.pool_id, iter([bad]), ALL_OR_NOTHING)
-    assert refused.value.more["total_errors"] == 250
-    assert len(refused.value.more["errors"]) == growth.FAULTS_TOLD  # type: ignore[arg-type]
-
-
-async def test_a_dry_run_tells_everything_and_keeps_nothing(context: Context) -> None:
-    made = await filled(context)
-    options = ImportOptions(dry_run=True)
-    done = await pools.add_items(context, made.pool_id, iter([scored(10, 15)]), options)
-    assert (done.added, done.pool.items) == (5, 15)
-    assert await pools.get_pool(context, made.pool_id) == made
-    assert len((await pools.list_items(context, made.pool_id, 100, None))[0]) == 10
 
 
 async def test_too_many_groups_are_refused(
@@ -184,43 +136,6 @@ async def test_an_empty_pool_cannot_be_sealed(context: Context) -> None:
     with pytest.raises(EmptyPool):
         await pools.create_pool(context, NewPool("p", ZERO_ONE, sealed=True))
     assert await pools.list_pools(context, 10, None) == ([made], None)
-
-
-async def test_sealing_again_changes_nothing(context: Context) -> None:
-    made = await filled(context)
-    sealed = await pools.seal_pool(context, made.pool_id)
-    assert await pools.seal_pool(context, made.pool_id) == sealed
-
-
-async def test_a_sealed_pool_takes_no_items_and_an_open_one_is_not_loaded(context: Context) -> None:
-    made = await filled(context)
-    with pytest.raises(PoolNotSealed):
-        async with context.transaction() as db:
-            await pools.load_pool(db, context.project_id, made.pool_id)
-    await pools.seal_pool(context, made.pool_id)
-    with pytest.raises(PoolSealed):
-        await pools.add_items(context, made.pool_id, iter([scored(10, 11)]), ALL_OR_NOTHING)
-
-
-async def test_an_unknown_pool_is_not_found(context: Context) -> None:
-    nobody: UUID = uuid4()
-    for asked in (
-        pools.get_pool(context, nobody),
-        pools.seal_pool(context, nobody),
-        pools.list_items(context, nobody, 10, None),
-        pools.columns(context, nobody),
-        pools.add_items(context, nobody, iter([]), ALL_OR_NOTHING),
-    ):
-        with pytest.raises(PoolNotFound):
-            await asked
-
-
-async def test_pools_are_listed_from_the_newest_on(context: Context) -> None:
-    made = [await pools.create_pool(context, NewPool(f"{number}", ZERO_ONE)) for number in range(5)]
-    first, last = await pools.list_pools(context, 3, None)
-    rest, _ = await pools.list_pools(context, 3, last)
-    assert [record.name for record in first + rest] == ["4", "3", "2", "1", "0"]
-    assert made[0] == rest[-1]
 
 
 async def test_of_two_imports_at_once_the_second_is_refused_and_the_first_is_whole(
@@ -333,14 +248,6 @@ async def test_an_import_that_is_given_up_ends_after_the_thread_that_reads_for_i
         with pytest.raises(asyncio.CancelledError):
             await adding
         assert go_on.is_set()
-
-
-async def test_the_same_import_twice_adds_its_items_once(context: Context) -> None:
-    made = await pools.create_pool(context, NewPool("p", ZERO_ONE))
-    first = await pools.add_items(context, made.pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
-    with pytest.raises(BadRows):
-        await pools.add_items(context, made.pool_id, iter([scored(0, 10)]), ALL_OR_NOTHING)
-    assert await pools.get_pool(context, made.pool_id) == first.pool
 
 
 async def test_sixteen_imports_at_once_leave_whole_uploads_only(context: Context) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,19 @@ from celeus.settings import Settings
 from celeus.web.documents import HOME, Library, rendered
 from tests.keys import bearer, key_in
 
-LIBRARY = Library.load()
-ADDRESSES = [document.address for document in LIBRARY.documents.values()]
 _LINK = re.compile(r'<a [^>]*href="([^"]*)"')
 _PICTURE = re.compile(r'<img [^>]*src="([^"]*)"')
 _ID = re.compile(r' id="([^"]*)"')
+
+
+@cache
+def library() -> Library:
+    """Return the documentation; to render it takes a second, not of those who collect tests."""
+    return Library.load()
+
+
+def addresses() -> list[str]:
+    return [document.address for document in library().documents.values()]
 
 
 @pytest.fixture
@@ -43,7 +52,7 @@ def unescaped(text: str) -> str:
 
 
 async def test_every_link_and_picture_of_every_page_leads_somewhere(reader: AsyncClient) -> None:
-    pages = {address: await reader.get(address) for address in [*ADDRESSES, "/reference"]}
+    pages = {address: await reader.get(address) for address in [*addresses(), "/reference"]}
     assert {answer.status_code for answer in pages.values()} == {200}
     ids = {address: set(_ID.findall(answer.text)) for address, answer in pages.items()}
     others: set[str] = set()
@@ -67,18 +76,18 @@ async def test_every_link_and_picture_of_every_page_leads_somewhere(reader: Asyn
 async def test_every_page_stands_in_the_navigation_once(reader: AsyncClient) -> None:
     page = (await reader.get(HOME)).text
     shelves = page.partition('id="shelves"')[2].partition("</details>")[0]
-    own = [document.address for name, document in LIBRARY.documents.items() if "/" not in name]
+    own = [document.address for name, document in library().documents.items() if "/" not in name]
     assert sorted(_LINK.findall(shelves)) == sorted([*own, "/reference"])
     assert shelves.count('aria-current="page"') == 1
 
 
 def test_the_index_says_of_every_page_what_it_holds() -> None:
-    listed = [one.name for shelf in LIBRARY.shelves.values() for one in shelf]
+    listed = [one.name for shelf in library().shelves.values() for one in shelf]
     assert sorted(listed) == sorted(
-        name for name in LIBRARY.documents if "/" not in name and name != "index"
+        name for name in library().documents if "/" not in name and name != "index"
     )
-    assert all(document.text.title for document in LIBRARY.documents.values())
-    entries = re.findall(r"<li><a [^>]*>[^<]*</a>: [^<]+", LIBRARY.documents["index"].text.html)
+    assert all(document.text.title for document in library().documents.values())
+    entries = re.findall(r"<li><a [^>]*>[^<]*</a>: [^<]+", library().documents["index"].text.html)
     assert len(entries) == len(listed) + 1, "and of the contract"
 
 
@@ -87,10 +96,10 @@ async def test_every_title_and_heading_can_be_searched_for(reader: AsyncClient) 
     sections = page.partition('id="sections"')[2].partition("</ul>")[0]
     headings = [
         f"{one.address}#{heading.id}"
-        for one in LIBRARY.documents.values()
+        for one in library().documents.values()
         for heading in one.text.headings
     ]
-    assert sorted(_LINK.findall(sections)) == sorted([*ADDRESSES, *headings])
+    assert sorted(_LINK.findall(sections)) == sorted([*addresses(), *headings])
     other = (await reader.get(f"{HOME}/api")).text
     assert 'role="search"' not in other
 
@@ -104,7 +113,7 @@ async def test_headings_have_the_ids_links_in_the_repository_use(reader: AsyncCl
 
 
 async def test_the_pages_hold_no_comment_style_or_script(reader: AsyncClient) -> None:
-    for address in ADDRESSES:
+    for address in addresses():
         answer = await reader.get(address)
         article = answer.text.partition("<article")[2].partition("</article>")[0]
         assert "&lt;!--" not in article

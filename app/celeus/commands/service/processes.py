@@ -32,8 +32,8 @@ STOP_SECONDS = 9.5
 """Seconds the whole stop may take; then the process ends at once, and its children with it."""
 
 
-APPLICATION = "celeus.main"
-"""Module a worker imports, which takes most of its start."""
+APPLICATION = "celeus.commands.service.preloaded"
+"""Module that imports what a worker needs, which takes most of its start."""
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from celeus.core.pools.rows.validation import (
     encode_payload,
     row_faults,
 )
+from tests.nightly import NIGHTLY
 
 ZERO_ONE = LossScale.of("zero_one")
 CROSS_ENTROPY = LossScale.of("cross_entropy", upper=4.0)
@@ -176,6 +177,7 @@ PAYLOADS = st.dictionaries(
 )
 
 
+@settings(max_examples=100 if NIGHTLY else 30)
 @given(PAYLOADS)
 def test_a_payload_that_is_taken_is_the_same_to_every_reader(payload: dict[str, Any]) -> None:
     encoded = encode_payload(payload)
