@@ -249,3 +249,24 @@ def test_a_call_that_hangs_is_made_again_and_not_waited_for(client: Client) -> N
     assert (done.labels, done.overtaken) == (rounds.judged, 0)
     assert Counter(calls.values()) == {1: rounds.judged - 1, 2: 1}
     assert rounds.judged <= rounds.in_interval + 4
+
+
+def test_a_slow_run_is_not_made_again(client: Client) -> None:
+    """Which of two runs ends first may depend on how it ends."""
+    rows, losses = known_losses(600)
+    pool = client.create_pool("exam", rows)
+    session = client.open_session(pool, target="runs", precision=0.3, budget=60)
+    calls: Counter[str] = Counter()
+    over = threading.Event()
+
+    def judge(case: Case) -> Opinion:
+        calls[case.id] += 1
+        if calls.total() == 10:
+            over.wait(60)
+        elif calls.total() == 40:
+            over.set()
+        return Opinion(loss=losses[case.payload["number"]])
+
+    done = judge_session(session, judge, Readability(lambda _: None), 4, None, lambda: None)
+    assert done.labels == session.status().rounds.judged
+    assert set(calls.values()) == {1}

@@ -123,7 +123,8 @@ def judge_session(  # noqa: PLR0913, PLR0917 -- the parts of a run
     """
     name = WorkerName(session.id)
     turns = Turns(session.id, f"{worker or name.text}-1", concurrency, lease=LEASE_SECONDS)
-    loop = _Loop(session.client, turns, judge, Trial(readability))
+    repeats = session.status().target != "runs"
+    loop = _Loop(session.client, turns, judge, Trial(readability), repeats=repeats)
     try:
         while loop.step(concurrency):
             pass
@@ -146,11 +147,15 @@ class _Loop:
 
     A draw whose call hangs holds up all that is judged behind it. So the oldest call is made once
     more, in place of one for a new item, when enough others have ended since; the first answer
-    counts, and the call that hangs still counts as one of those at once.
+    counts, and the call that hangs still counts as one of those at once. Of a session over runs no
+    call ``repeats``: which of two runs ends first may depend on how it ends.
     """
 
-    def __init__(self, client: "Client", turns: Turns, judge: Judge, trial: Trial) -> None:
+    def __init__(
+        self, client: "Client", turns: Turns, judge: Judge, trial: Trial, *, repeats: bool
+    ) -> None:
         self.trial = trial
+        self._repeats = repeats
         self._client = client
         self._turns = turns
         self._judge = judge
@@ -204,7 +209,7 @@ class _Loop:
 
     def _repeat(self, concurrency: int) -> None:
         """Make the oldest call once more if enough others have ended since it began."""
-        oldest = next(iter(self._begun), None)
+        oldest = next(iter(self._begun), None) if self._repeats else None
         if oldest is None or oldest in self._again or len(self._running) >= concurrency:
             return
         if is_stalled(self._judged - self._begun[oldest], concurrency):
