@@ -17,7 +17,7 @@ import {
 import { Levels } from "./judging.js";
 import { Looks } from "./looks.js";
 import { Mapping } from "./mapping.js";
-import { Questions } from "./questions.js";
+import { isHidden, Questions } from "./questions.js";
 import { upload } from "./upload.js";
 
 /** @type {Record<string, string>} */
@@ -82,7 +82,10 @@ export class PoolFile {
       this.questions.withdraw(columns, judged);
       this.checkAgain();
     });
-    this.questions = new Questions(() => this.checkAgain());
+    this.questions = new Questions(
+      () => this.checkAgain(),
+      (column, role) => this.mapping.take(column, role),
+    );
     this.looks = new Looks();
     this.levels = new Levels(() => this.checkSoon());
     /** @type {number} */
@@ -352,11 +355,12 @@ export class PoolFile {
   ask(problem) {
     const columns = problem.told.columns ?? [];
     const questions = problem.told.questions ?? [];
-    this.questions.show(questions);
     const { format, read_as: readAs } = problem.told;
     if (columns.length > 0) this.mapping.showPlaced(columns, format, readAs ?? []);
+    const { roles } = this.mapping;
+    this.questions.show(questions, roles);
     this.looks.forget();
-    const mapped = questions.find((question) => question.name === "mapping");
+    const mapped = questions.find((one) => one.name === "mapping" && isHidden(one, roles));
     if (mapped === undefined) return;
     this.hint(
       hasNames()
