@@ -60,11 +60,23 @@ const PLACES = {
 const EARLIER = ["based_on", "labels_seen", "earlier_answer", "earlier_system"];
 const SCORE_PLACES = { name: "score_name", better: "score_better" };
 
-/** The part of the form for a file; `made` is called with the pool it has become. */
+/** @typedef {(body: unknown, signal: AbortSignal) => Promise<Plan | TablePlan>} Ask */
+
+/**
+ * What is told of a file: the pool that it would be, with the way to ask for its plans; that this is
+ * not so any longer; and the pool that it has become.
+ *
+ * @typedef {object} Heard
+ * @property {(pool: Pool, ask: Ask) => void} looked
+ * @property {() => void} unlooked
+ * @property {(pool: Pool) => void} made
+ */
+
+/** The part of the form for a file. */
 export class PoolFile {
-  /** @param {(pool: Pool) => void} made */
-  constructor(made) {
-    this.made = made;
+  /** @param {Heard} heard */
+  constructor(heard) {
+    this.heard = heard;
     /** @type {File | null} */
     this.file = null;
     this.media = "";
@@ -197,6 +209,7 @@ export class PoolFile {
 
   unchecked() {
     this.found = null;
+    this.heard.unlooked();
     byId("checked").hidden = true;
     byId("skip-choice").hidden = true;
     byId("skip", HTMLInputElement).checked = false;
@@ -251,7 +264,27 @@ export class PoolFile {
     }
     this.found = found;
     this.whole = part === file;
-    return this.show(found);
+    this.show(found);
+    if (this.whole && found.items > 0)
+      this.heard.looked(found.pool, (body, signal) => this.planned(file, query, body, signal));
+    return undefined;
+  }
+
+  /**
+   * The plan for the pool that the file would be: it is read once more, and not kept either.
+   *
+   * @param {File} file
+   * @param {URLSearchParams} query
+   * @param {unknown} body
+   * @param {AbortSignal} signal
+   */
+  async planned(file, query, body, signal) {
+    const asked = new URLSearchParams(query);
+    asked.set("planning", JSON.stringify(body));
+    asked.set("preview", "0");
+    const options = { told: () => {}, signal, headers: {} };
+    const { plan } = await upload(`/v1/pool-files?${asked}`, file, this.media, options);
+    return plan;
   }
 
   /**
@@ -483,9 +516,10 @@ export class PoolFile {
     const made = await this.send(file, query, "Creating the pool", headers);
     this.creating = false;
     byId("loss-kind", HTMLFieldSetElement).disabled = false;
-    if (made === null || made.pool === null) return this.allow();
-    this.forget();
-    return this.made(made.pool);
+    if (made === null) return this.allow();
+    const { pool } = made;
+    this.heard.made(pool);
+    return this.forget();
   }
 }
 

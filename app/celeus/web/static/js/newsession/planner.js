@@ -23,19 +23,14 @@ const SCENARIOS = ["right", "useless"];
 const WORDS = { right: "the surrogate is right", useless: "the surrogate knows nothing" };
 
 /**
- * Ask for a plan; the policy that is chosen comes first.
+ * The way to ask for plans for a pool.
  *
  * @param {string} poolId
- * @param {unknown} body
- * @param {AbortSignal} signal
- * @returns {Promise<Plan | TablePlan>}
+ * @returns {(body: unknown, signal: AbortSignal) => Promise<Plan | TablePlan>}
  */
-export function planned(poolId, body, signal) {
-  return api("POST", `/v1/pools/${poolId}/planning`, body, {
-    signal,
-    retry: RETRIES,
-    wait: PLANNED_MS,
-  });
+export function planned(poolId) {
+  return (body, signal) =>
+    api("POST", `/v1/pools/${poolId}/planning`, body, { signal, retry: RETRIES, wait: PLANNED_MS });
 }
 
 /** Seconds that a label takes where nobody knows, by who judges. */
