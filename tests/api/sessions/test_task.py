@@ -30,6 +30,7 @@ async def test_a_labeller_is_told_the_form_of_a_judgement_and_the_own_count(
             "name": "known",
             "loss": {"kind": "zero_one", "scale": [0, 1]},
             "score": None,
+            "words": ["Correct", "Wrong"],
             "metrics": None,
             "takes_labels": False,
             "classes": None,

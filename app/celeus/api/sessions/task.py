@@ -19,6 +19,9 @@ from celeus.operations.sessions.labelling.task import Task
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
 
+_WORDS = "What a loss of 0 and one of 1 are called, where there are no others."
+
+
 class TaskLoss(BaseModel):
     """The kind and range of a loss; lower is better."""
 
@@ -31,9 +34,6 @@ class TaskScore(BaseModel):
 
     name: str = Field(description="What it is called.")
     better: Better = Field(description="Which of its values are better.")
-    words: tuple[str, str] = Field(
-        description="What a loss of 0 and one of 1 are called, where there are no others."
-    )
 
 
 class Labeller(BaseModel):
@@ -77,6 +77,7 @@ class TaskMetric(TaskLoss):
 
     name: str = Field(description="The name it has in `losses` of a judgement.")
     score: TaskScore | None = Field(None, description="The score of its mean, if it has one.")
+    words: tuple[str, str] = Field(description=_WORDS)
 
 
 class TaskAnswer(BaseModel):
@@ -89,6 +90,7 @@ class TaskAnswer(BaseModel):
                     "session": {"id": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c", "state": "active"},
                     "name": "digits",
                     "loss": {"kind": "zero_one", "scale": [0, 1]},
+                    "words": ["Correct", "Wrong"],
                     "takes_labels": True,
                     "classes": 10,
                     "stands": False,
@@ -103,6 +105,7 @@ class TaskAnswer(BaseModel):
     name: str = Field(description="Name of the session, or of its pool.")
     loss: TaskLoss | None = Field(description="Null where a judgement gives several.")
     score: TaskScore | None = Field(None, description="The score of the pool, if it has one.")
+    words: tuple[str, str] = Field(description=_WORDS)
     metrics: list[TaskMetric] | None = Field(
         None, description="What a judgement gives a loss for, where there are several."
     )
@@ -144,8 +147,10 @@ def answer_of(task: Task) -> TaskAnswer:
         "name": task.name,
         "loss": None if task.metrics else _loss(task.scale),
         "score": task.score,
+        "words": task.words,
         "metrics": [
-            {"name": metric.name, "score": metric.score} | _loss(metric.scale)
+            {"name": metric.name, "score": metric.score, "words": metric.words}
+            | _loss(metric.scale)
             for metric in task.metrics
         ]
         or None,

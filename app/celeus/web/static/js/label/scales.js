@@ -2,8 +2,6 @@
 
 const STEPS = 100;
 export const BOTH_ARE_BAD = "Both are bad";
-/** Words of a score of two values that has no name, the better one first. @type {[string, string]} */
-export const RIGHT_OR_WRONG = ["Correct", "Wrong"];
 
 /**
  * A line on which a loss is given, by the values of its score where that is known.
@@ -39,9 +37,8 @@ export function lineOf(key, name, { kind, scale: [low, high] }, score, words) {
  */
 export function metricsFor(metrics) {
   const lines = metrics.map((metric) => {
-    const { name, score } = metric;
-    // A loss that declares no score may mean anything: less is better is all that is known
-    return lineOf(name, name, metric, score, score?.words ?? ["good", "bad"]);
+    const { name, score, words } = metric;
+    return lineOf(name, name, metric, score, words);
   });
   return { kind: "lines", lines, takes: "metrics", asked: false };
 }
