@@ -7,7 +7,7 @@ from typing import Any
 
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import Score
+from celeus.core.pools.score import Score, ends_of
 from celeus.core.pools.systems import SIDES, TIES, OneLoss, Systems
 from celeus.operations.sessions.labelling.task import Task
 
@@ -175,10 +175,10 @@ def _classes(payload: object) -> Sequence[str]:
 
 
 def _number(name: str, label: str, scale: LossScale | OneLoss, score: Score | None) -> Number:
-    ends = ("A is better", "B is better") if scale.kind == "difference" else ("best", "worst")
+    ends = ends_of(scale.kind, score)
     turned = None
     if score is not None and score.better == "higher":
-        ends, turned = ends[::-1], scale.lower + scale.upper
+        turned = scale.lower + scale.upper
     range_ = f"From {scale.lower:g} ({ends[0]}) to {scale.upper:g} ({ends[1]})."
     return Number(name, label, range_, turned)
 

@@ -10,7 +10,7 @@ from celeus.api.sessions.session_models import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.core.pools.losses import LossKind, LossScale
-from celeus.core.pools.score import Better
+from celeus.core.pools.score import Better, Score, ends_of
 from celeus.core.pools.systems import Kind, Lineup
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions.labelling import task as tasks
@@ -19,6 +19,7 @@ from celeus.operations.sessions.labelling.task import Task
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
 
+_ENDS = "What the lowest and the highest value are called, of the score where there is one."
 _WORDS = "What a loss of 0 and one of 1 are called, where there are no others."
 
 
@@ -27,6 +28,7 @@ class TaskLoss(BaseModel):
 
     kind: LossKind = Field(description="What kind of loss a judgement gives.")
     scale: tuple[float, float] = Field(description="The best and the worst loss.")
+    ends: tuple[str, str] = Field(description=_ENDS)
 
 
 class TaskScore(BaseModel):
@@ -53,6 +55,7 @@ class TaskComparison(BaseModel):
     scale: tuple[float, float] = Field(
         description="The best and the worst loss of an answer; of a preference the grades, from 0."
     )
+    ends: tuple[str, str] = Field(description=_ENDS)
 
 
 class TaskBest(BaseModel):
@@ -89,7 +92,7 @@ class TaskAnswer(BaseModel):
                 {
                     "session": {"id": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c", "state": "active"},
                     "name": "digits",
-                    "loss": {"kind": "zero_one", "scale": [0, 1]},
+                    "loss": {"kind": "zero_one", "scale": [0, 1], "ends": ["best", "worst"]},
                     "words": ["Correct", "Wrong"],
                     "takes_labels": True,
                     "classes": 10,
@@ -145,12 +148,12 @@ def answer_of(task: Task) -> TaskAnswer:
     answer = {
         "session": task,
         "name": task.name,
-        "loss": None if task.metrics else _loss(task.scale),
+        "loss": None if task.metrics else _loss(task.scale, task.score),
         "score": task.score,
         "words": task.words,
         "metrics": [
             {"name": metric.name, "score": metric.score, "words": metric.words}
-            | _loss(metric.scale)
+            | _loss(metric.scale, metric.score)
             for metric in task.metrics
         ]
         or None,
@@ -169,8 +172,9 @@ def answer_of(task: Task) -> TaskAnswer:
     return TaskAnswer.model_validate(answer, from_attributes=True)
 
 
-def _loss(scale: LossScale) -> dict[str, Any]:
-    return {"kind": scale.kind, "scale": (scale.lower, scale.upper)}
+def _loss(scale: LossScale, score: Score | None) -> dict[str, Any]:
+    ends = ends_of(scale.kind, score)
+    return {"kind": scale.kind, "scale": (scale.lower, scale.upper), "ends": ends}
 
 
 def _levels(task: Task) -> list[dict[str, Any]] | None:
@@ -192,7 +196,8 @@ def _comparison(task: Task) -> dict[str, Any] | None:
     systems = task.systems
     if systems is None or isinstance(systems, Lineup):
         return None
-    return systems.task(takes_labels=task.takes_labels)
+    ends = ends_of(systems.loss.kind, task.score)
+    return systems.task(takes_labels=task.takes_labels) | {"ends": ends}
 
 
 @router.get(

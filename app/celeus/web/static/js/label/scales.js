@@ -13,19 +13,14 @@ export const BOTH_ARE_BAD = "Both are bad";
  * @param {[best: string, worst: string]} words those of a loss of two values
  * @returns {FormLine}
  */
-export function lineOf(key, name, { kind, scale: [low, high] }, score, words) {
+export function lineOf(key, name, { kind, scale: [low, high], ends }, score, [best, worst]) {
   const turned = score?.better === "higher";
-  const ordered = (/** @type {[string, string]} */ [best, worst]) =>
-    /** @type {[string, string]} */ (turned ? [worst, best] : [best, worst]);
   const two = kind === "zero_one";
-  const [first, second] = ordered(
-    kind === "difference" ? ["A is better", "B is better"] : ["best", "worst"],
-  );
   return {
     ...{ key, name, low, high, turned },
     step: two ? 1 : (high - low) / STEPS,
-    ends: [`${shortest(low)} ${first}`, `${shortest(high)} ${second}`],
-    choices: two ? ordered(words) : null,
+    ends: [`${shortest(low)} ${ends[0]}`, `${shortest(high)} ${ends[1]}`],
+    choices: two ? (turned ? [worst, best] : [best, worst]) : null,
   };
 }
 

@@ -16,12 +16,18 @@ const BOTH_BAD = [BOTH_ARE_BAD, { preference: "both_bad" }, "x"];
  * @param {Pick<Task, "score" | "words">} task
  * @returns {Form}
  */
-export function sidesFor({ kind, scale }, { score, words }) {
+export function sidesFor({ kind, scale, ends }, { score, words }) {
   if (kind === "preference")
     return scale[1] > MOST_KEYED_GRADES ? gradesFor(scale[1]) : preferences(scale[1]);
   if (kind === "zero_one") return buttons(both(words));
   const lines = ["left", "right"].map((side) =>
-    lineOf(side, `${score?.name ?? "Loss"} of the ${side} answer`, { kind, scale }, score, words),
+    lineOf(
+      side,
+      `${score?.name ?? "Loss"} of the ${side} answer`,
+      { kind, scale, ends },
+      score,
+      words,
+    ),
   );
   return { kind: "lines", lines, takes: "losses", asked: false };
 }
