@@ -103,8 +103,8 @@ def test_a_file_is_planned_for_before_its_pool_is_made_and_not_again_afterwards(
     button = page.get_by_role("button", name="Open the session")
     expect(button).to_be_disabled()
     expect(page.locator("#open-help")).to_have_text("First create the pool.")
-    places = [place.bounding_box() for place in (figure, button)]
-    assert places[0]["y"] < places[1]["y"], "the plan stands above what it is for"
+    above = "([plan, button]) => plan.getBoundingClientRect().y < button.getBoundingClientRect().y"
+    assert page.evaluate(above, [figure.element_handle(), button.element_handle()])
     assert barriers(page) == []
     assert kept(server) == []
     asked: list[str] = []

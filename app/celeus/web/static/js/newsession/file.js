@@ -1,6 +1,6 @@
 /* A file that becomes a pool: dropped or chosen, looked at, then made. */
 
-import { isAborted, Problem } from "../api.js";
+import { isAborted, patiently, Problem } from "../api.js";
 import { announce, byId, el, fill, given, only } from "../dom.js";
 import { count, counted } from "../format.js";
 import {
@@ -17,6 +17,7 @@ import {
 import { Levels } from "./judging.js";
 import { Looks } from "./looks.js";
 import { Mapping } from "./mapping.js";
+import { RETRIES } from "./planner.js";
 import { isHidden, Questions } from "./questions.js";
 import { upload } from "./upload.js";
 
@@ -283,7 +284,9 @@ export class PoolFile {
     asked.set("planning", JSON.stringify(body));
     asked.set("preview", "0");
     const options = { told: () => {}, signal, headers: {} };
-    const { plan } = await upload(`/v1/pool-files?${asked}`, file, this.media, options);
+    const { plan } = await patiently(RETRIES, signal, () =>
+      upload(`/v1/pool-files?${asked}`, file, this.media, options),
+    );
     return plan;
   }
 

@@ -10,7 +10,8 @@ import { Curve, labelsAt, pointsOf } from "./curve.js";
 const MINUTE = 60;
 const HOUR = 3600;
 const MOST_MINUTES = 90;
-const RETRIES = 2;
+/** How often a plan is asked for again while the service is busy. */
+export const RETRIES = 2;
 /** A service may be set to simulate for ten minutes. */
 const PLANNED_MS = 630_000;
 /** Share by which labels of two policies may differ and count as equally many. */
