@@ -346,7 +346,7 @@ TWO = "id,answer_a,answer_b\n" + "".join(f"{at},yes,{'no' * (at % 3)}\n" for at 
 async def test_the_plan_of_a_dry_run_is_that_of_the_pool_to_the_last_digit(
     client: httpx.AsyncClient,
     body: str,
-    pool: dict[str, str],
+    pool: dict[str, Any],
     asked: dict[str, Any],
 ) -> None:
     wanted = {"runs": 3} | asked
