@@ -18,7 +18,15 @@ from celeus.errors import InvalidValue
 
 def asked(kind: str, scale: tuple[float, float] = (0, 1), **task: object) -> Question:
     loss = {"kind": kind, "scale": scale}
-    return question_of({"loss": loss, "takes_labels": False, "classes": None, **task})
+    return question_of(
+        {
+            "loss": loss,
+            "takes_labels": False,
+            "classes": None,
+            "words": ["Correct", "Wrong"],
+            **task,
+        }
+    )
 
 
 def test_a_loss_of_zero_or_one_is_asked_as_correct_or_wrong() -> None:
@@ -27,6 +35,12 @@ def test_a_loss_of_zero_or_one_is_asked_as_correct_or_wrong() -> None:
     assert question.said("Correct") == {"loss": 0}
     assert question.said(CANNOT_TELL) == {"unjudgeable": "cannot tell"}
     assert [question.said(one) for one in ("wrong", 1, None, True)] == [None] * 4
+
+
+def test_a_loss_of_zero_or_one_is_asked_in_the_words_of_its_score() -> None:
+    question = asked("zero_one", words=["faithful", "not faithful"])
+    assert question.said("not faithful") == {"loss": 1}
+    assert question.said("Correct") is None
 
 
 def test_a_bounded_loss_is_a_number_on_its_scale() -> None:

@@ -352,13 +352,9 @@ def test_what_was_stored_is_what_was_said_on_the_screen(
         judged = page.locator(ITEM).get_attribute("data-round")
         if form.lines:
             assert_nothing_chosen(page)
+        read(page)
         page.evaluate(ANNOUNCED)
-        if window.way == "key":
-            for key in control.keys:
-                page.keyboard.press(key)
-        else:
-            for press in control.presses + ((("", "Submit"),) if form.lines else ()):
-                pressed(page, press, window.way)
+        judge(page, control, window.way, submits=form.lines)
         expect(page.locator(f'#item[data-round="{judged}"]')).to_have_count(0)
         assert page.evaluate("announced[0]").startswith(f"{control.said}. ")
         page.locator(ITEM).wait_for()
@@ -366,6 +362,26 @@ def test_what_was_stored_is_what_was_said_on_the_screen(
     all_sent(page)
     stored = [form.stored(event) for event in events(server, session, "observation")]
     assert stored == [control.stored for control in controls]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", ["mouse", "key"])
+def test_an_answer_that_was_not_seen_is_shown_and_not_judged(
+    server: Site, signed_in: SignedIn, way: str
+) -> None:
+    """On a low screen the second of two answers lies below."""
+    control = KINDS["sides"].controls[0]
+    session = KINDS["sides"].make(server)
+    page = signed_in("label", **LOOKS["low-mouse"].options())
+    visit(page, session)
+    judged = page.locator(f'#item[data-round="{page.locator(ITEM).get_attribute("data-round")}"]')
+    judge(page, control, way)
+    expect(page.locator("#unseen")).to_be_visible()
+    expect(judged.locator(".payload-side").last).to_be_in_viewport()
+    judge(page, control, way)
+    expect(judged).to_have_count(0)
+    all_sent(page)
+    assert len(events(server, session, "observation")) == 1
 
 
 def assert_in_view(page: Page) -> None:
@@ -381,6 +397,25 @@ def assert_in_view(page: Page) -> None:
     assert seen["dock"] <= 0.401, seen
     assert seen["whole"] or seen["item"] >= 0.33, seen
     assert seen["sideways"] <= 0, seen
+
+
+def judge(page: Page, control: Control, way: str, *, submits: bool = False) -> None:
+    """Judge by the keys of a control, or by pressing it and what submits what it chooses."""
+    if way == "key":
+        for key in control.keys:
+            page.keyboard.press(key)
+    else:
+        for press in control.presses + ((("", "Submit"),) if submits else ()):
+            pressed(page, press, way)
+
+
+def read(page: Page) -> None:
+    """Bring into view what is judged, part after part, as nobody may judge what was not seen."""
+    for part in page.locator("#item .payload-side").all():
+        part.evaluate("""async (part) => {
+            part.scrollIntoView({ block: "start" });
+            await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
+        }""")
 
 
 def assert_nothing_chosen(page: Page) -> None:

@@ -98,18 +98,50 @@ def test_another_role_changes_what_a_judge_will_see_and_the_next_file_has_it(
     expect(role(page, "expected_answer")).to_have_value("hidden")
     expect(shown).not_to_contain_text("Reference")
     expect(role(page, "expected_answer")).to_be_focused()
+    expect(page.locator("#columns-told")).to_contain_text("As you said.")
+    create(page)
+    again(page)
+    expect(page.locator("#columns-told")).to_contain_text("As for the last pool made")
+    expect(role(page, "expected_answer")).to_have_value("hidden")
     role(page, "category").select_option("question")
     expect(role(page, "question")).to_have_value("hidden")
     expect(shown).to_contain_text("others")
-    expect(page.locator("#columns-told")).to_contain_text("As you said.")
+    create(page)
+    assert len(kept(server)) == 2
+
+
+def test_what_may_be_a_verdict_is_shown_as_for_the_last_file_only_when_somebody_says_so(
+    signed_in: SignedIn, server: Site, complaints: Complaints
+) -> None:
+    page = signed_in("manage")
+    choose(page, "questions.csv", questions())
+    role(page, "category").select_option("question")
+    create(page)
+    complaints.expect("422")
+    again(page)
+    question = page.get_by_role("group", name="do judges see category?")
+    expect(question).to_contain_text("Its values look like verdicts")
+    expect(page.get_by_role("button", name="Create the pool")).to_be_disabled()
+    assert barriers(page) == []
+    question.get_by_role("radio", name="Question").click()
+    expect(page.locator("#checked")).to_contain_text("every row is a valid item")
+    expect(question).to_have_count(0)
+    expect(page.locator("#item-shown")).to_contain_text("others")
+    create(page)
+    first, second = kept(server)
+    assert first["intake"]["columns"] == second["intake"]["columns"]
+
+
+def create(page: Page) -> None:
     page.get_by_role("button", name="Create the pool").click()
     expect(page.locator("#chosen-facts")).to_contain_text(f"{ROWS} items")
+
+
+def again(page: Page) -> None:
+    """The same file on a new page."""
     page.goto("/sessions/new")
     page.get_by_label("A file", exact=True).check()
     page.set_input_files("#file", file_of("again.csv", questions()))
-    expect(page.locator("#columns-told")).to_contain_text("As for the last pool made")
-    expect(role(page, "category")).to_have_value("question")
-    assert len(kept(server)) == 1
 
 
 def test_items_are_turned_and_faults_name_the_column(

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from tests.browser.evaluations import Evaluation, barriers
-from tests.browser.site import NARROW, WIDE, Site
+from tests.browser.site import NARROW, WIDE, Complaints, Site
+from tests.browser.test_new_session import file_of, kept
 
 pytestmark = pytest.mark.nightly
 
@@ -77,6 +78,62 @@ def test_the_page_leads_with_what_is_expected_and_keeps_it_with_the_session(
     session = opened(page, server)
     assert session["precision"] == suggested["precision"]
     assert session["planned_labels"] == {name: round(one) for name, one in labels.items()}
+
+
+@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["phone", "desktop"])
+def test_a_file_is_planned_for_before_its_pool_is_made_and_not_again_afterwards(
+    signed_in: SignedIn, server: Site, viewport: ViewportSize
+) -> None:
+    chance = np.random.default_rng(4)
+    guesses = chance.beta(0.5, 2.0, ITEMS).round(3)
+    lines = "".join(f"Question {at}?,{guess}\n" for at, guess in enumerate(guesses))
+    page = signed_in("manage", "read", viewport=viewport)
+    page.goto("/sessions/new")
+    content = f"question,surrogate\n{lines}".encode()
+    with page.expect_response(re.compile("planning="), timeout=PLANNED_MS) as heard:
+        page.set_input_files("#file", file_of("answers.csv", content))
+    plan = heard.value.json()["plan"]
+    labels = plan["policies"][0]["expected"]["labels"]
+    figure = page.locator("#plan-result .figure")
+    expect(figure).to_contain_text(f"about {count(labels['median'])} labels")
+    expect(page.locator("#columns-line")).to_have_text(
+        f"{ITEMS} rows: question, guess of the loss."
+    )
+    expect(page.get_by_role("textbox", name="Precision")).to_have_value(str(plan["precision"]))
+    button = page.get_by_role("button", name="Open the session")
+    expect(button).to_be_disabled()
+    expect(page.locator("#open-help")).to_have_text("First create the pool.")
+    above = "([plan, button]) => plan.getBoundingClientRect().y < button.getBoundingClientRect().y"
+    assert page.evaluate(above, [figure.element_handle(), button.element_handle()])
+    assert barriers(page) == []
+    assert kept(server) == []
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_role("button", name="Create the pool").click()
+    expect(button).to_be_enabled()
+    assert not [url for url in asked if "planning" in url]
+    session = opened(page, server)
+    assert session["planned_labels"] == {name: round(one) for name, one in labels.items()}
+    assert session["precision"] == plan["precision"]
+
+
+def test_a_plan_goes_with_the_file_that_it_is_for(
+    signed_in: SignedIn, complaints: Complaints
+) -> None:
+    """Another kind of loss is planned anew, and a file that cannot be read has no plan."""
+    complaints.expect("422")
+    page = signed_in("manage", "read")
+    page.goto("/sessions/new")
+    content = "question,surrogate\n" + "".join(f"Q {at}?,{at % 9 / 9:.2f}\n" for at in range(ITEMS))
+    with page.expect_response(re.compile("planning="), timeout=PLANNED_MS):
+        page.set_input_files("#file", file_of("a.csv", content.encode()))
+    with page.expect_response(re.compile("bounded.*planning="), timeout=PLANNED_MS) as heard:
+        page.get_by_role("radio", name="A grade").check()
+    assert heard.value.json()["plan"]["precision"] > 0.1, "on a scale of 5"
+    expect(page.locator("#plan-told")).to_contain_text("Simulated just now")
+    page.set_input_files("#file", file_of("b.csv", b"a,b\n1,\n"))
+    expect(page.locator("#plan-result")).to_be_hidden()
+    expect(page.locator("#plan-told")).to_contain_text("Choose what to evaluate")
 
 
 def test_a_precision_is_chosen_by_keyboard_and_takes_its_labels_along(

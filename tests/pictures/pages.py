@@ -123,6 +123,24 @@ PAGES = (
     ),
     Shown("dashboard-tags", _pressed("/", "button.edit", "#tags"), whole=False),
     Shown(
+        "label-comment",
+        _pressed("/label/{running}", "#comment-open", "#comment"),
+        ("label",),
+        whole=False,
+    ),
+    Shown(
+        "dialog-why",
+        _pressed("/label/{running}", "#unjudgeable", "#why"),
+        ("label",),
+        whole=False,
+    ),
+    Shown(
+        "dialog-picture",
+        _pressed("/label/{picture}", "text=Enlarge", "dialog[open] img"),
+        ("label",),
+        whole=False,
+    ),
+    Shown(
         "dialog-precision",
         _pressed("/sessions/{running}", "text=New precision…", "#precision-dialog"),
         whole=False,

@@ -16,7 +16,6 @@ Said = Mapping[str, Any]
 CANNOT_TELL = "Cannot tell"
 UNJUDGEABLE: Said = {"unjudgeable": "cannot tell"}
 MOST_OPTIONS = 100
-_LOSSES = {"Correct": {"loss": 0}, "Wrong": {"loss": 1}}
 _PAIRS = {
     "Only left is correct": {"losses": {"left": 0, "right": 1}},
     "Both are correct": {"losses": {"left": 0, "right": 0}},
@@ -108,7 +107,7 @@ def question_of(task: Mapping[str, Any]) -> Question:
         return Question(_compared(comparison))
     lower, upper = loss["scale"]
     if loss["kind"] == "zero_one":
-        return Question(_LOSSES)
+        return Question({name: {"loss": loss} for loss, name in enumerate(task["words"])})
     return Question({}, takes="loss", lower=lower, upper=upper)
 
 

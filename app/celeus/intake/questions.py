@@ -41,7 +41,7 @@ class Question:
     def line(self) -> str:
         """The question with its choices, for a terminal."""
         listed = "; ".join(f"{self._typed(one.value)}: {one.means}" for one in self.choices)
-        return f"{self.text} ({listed or self._typed('').strip()})"
+        return f"{self._asking} ({listed or self._typed('').strip()})"
 
     def _typed(self, value: str) -> str:
         """An answer as it is typed in a command."""
@@ -58,7 +58,13 @@ class Question:
     def named(self) -> str:
         """The question with its choices, by the names of a query or of Python."""
         listed = "; ".join(f"{self.name}={choice.value}: {choice.means}" for choice in self.choices)
-        return f"{self.text} ({listed or self.name})"
+        return f"{self._asking} ({listed or self.name})"
+
+    @property
+    def _asking(self) -> str:
+        """The text, and of roles that they are given all at once."""
+        roles = " Give a `mapping` of all columns." if self.name == "mapping" else ""
+        return self.text + roles
 
 
 def asked(place: str, questions: Sequence[Question], detail: str | None = None) -> NeedsAnswer:

@@ -28,7 +28,6 @@ router = page_router()
 AT_ONCE = 100
 MOST_OFFERED = 500
 """Largest number of values of a group column that the page offers; others are typed."""
-_SHOWN = {"commented", "amended", "unjudgeable"}
 _EVENTS = {
     "draw": "drawn for",
     "observation": "judged by",

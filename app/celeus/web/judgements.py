@@ -7,7 +7,7 @@ from typing import Any
 
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
-from celeus.core.pools.score import RIGHT_OR_WRONG, Score
+from celeus.core.pools.score import Score, ends_of
 from celeus.core.pools.systems import SIDES, TIES, OneLoss, Systems
 from celeus.operations.sessions.labelling.task import Task
 
@@ -93,7 +93,7 @@ class JudgeWords:
             for level in sorted(task.levels, key=lambda level: level.grade):
                 yield f"{level.grade:g} {level.name}", {"loss": level.loss(task.scale, task.score)}
         elif task.scale.kind == "zero_one":
-            yield from ((word, {"loss": loss}) for loss, word in enumerate(_verdicts(task.score)))
+            yield from ((word, {"loss": loss}) for loss, word in enumerate(task.words))
 
     def _compared(self, systems: Systems) -> Iterator[tuple[str, dict[str, Any]]]:
         if systems.loss.kind == "preference":
@@ -104,7 +104,7 @@ class JudgeWords:
                 if side == "a":
                     yield from ((words, {"preference": tie}) for tie, words in _TIES.items())
         elif systems.loss.kind == "zero_one":
-            verdicts = _verdicts(self._task.score)
+            verdicts = self._task.words
             for a, b in ((0, 1), (0, 0), (1, 1), (1, 0)):
                 words = f"{systems.a}: {verdicts[a]}, {systems.b}: {verdicts[b]}"
                 yield words, {"losses": {"a": a, "b": b}}
@@ -125,10 +125,9 @@ class JudgeWords:
             return "cannot tell"
         for metric in self._task.metrics:
             if metric.name == name:
-                words = ("good", "bad") if metric.score is None else metric.score.words
-                return _value(loss, metric.scale, metric.score, words)
+                return _value(loss, metric.scale, metric.score, metric.words)
         scale, score = self._task.scale if self._two is None else self._two.loss, self._task.score
-        return _value(loss, scale, score, _verdicts(score))
+        return _value(loss, scale, score, self._task.words)
 
     def _loss(self, loss: float) -> str:
         scale, score = self._task.scale, self._task.score
@@ -136,7 +135,7 @@ class JudgeWords:
             for level in self._task.levels:
                 if level.loss(scale, score) == loss:
                     return f"{level.grade:g} {level.name}"
-        words = _value(loss, scale, score, _verdicts(score))
+        words = _value(loss, scale, score, self._task.words)
         if scale.kind == "zero_one":
             return words
         return f"{'loss' if score is None else score.name} {words}"
@@ -175,15 +174,11 @@ def _classes(payload: object) -> Sequence[str]:
     return ["Left", "Right", "Tie"] if isinstance(shown.get("pair"), list) else []
 
 
-def _verdicts(score: Score | None) -> tuple[str, str]:
-    return RIGHT_OR_WRONG if score is None else score.words
-
-
 def _number(name: str, label: str, scale: LossScale | OneLoss, score: Score | None) -> Number:
-    ends = ("A is better", "B is better") if scale.kind == "difference" else ("best", "worst")
+    ends = ends_of(scale.kind, score)
     turned = None
     if score is not None and score.better == "higher":
-        ends, turned = ends[::-1], scale.lower + scale.upper
+        turned = scale.lower + scale.upper
     range_ = f"From {scale.lower:g} ({ends[0]}) to {scale.upper:g} ({ends[1]})."
     return Number(name, label, range_, turned)
 

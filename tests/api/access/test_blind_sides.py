@@ -200,8 +200,10 @@ async def test_the_task_says_how_to_judge_and_not_what(mirror: Mirror) -> None:
             "judged_by": "preference",
             "kind": "preference",
             "scale": [0.0, 1.0],
+            "ends": ["best", "worst"],
         }
-        assert task["loss"] == {"kind": "difference", "scale": [-1.0, 1.0]}
+        ends = ["A is better", "B is better"]
+        assert task["loss"] == {"kind": "difference", "scale": [-1.0, 1.0], "ends": ends}
 
 
 async def test_a_labeller_speaks_of_left_and_right_only(mirror: Mirror) -> None:

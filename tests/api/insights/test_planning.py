@@ -1,5 +1,6 @@
 """Plans of sessions over the wire: what they tell, what they refuse, how long they take."""
 
+import json
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -11,6 +12,7 @@ from httpx import AsyncClient
 
 from celeus.operations.insights import planning
 from celeus.operations.runtime.workers import Bounds
+from tests.api.pools.test_files import sent
 from tests.factories import known_pool, sealed
 from tests.keys import bearer, key_in
 from tests.pairs import pair
@@ -325,3 +327,60 @@ async def test_groups_of_a_pool_of_one_loss_are_planned(client: AsyncClient) -> 
         f"/v1/pools/{pool}/planning", json={"precision": 0.3, "risk": {"error rate": 0.1}}
     )
     assert (refused.status_code, refused.json()["field"]) == (422, "risk")
+
+
+ONE = "id,surrogate,group\n" + "".join(f"{at},{at % 7 / 10},{'ab'[at % 2]}\n" for at in range(300))
+TWO = "id,answer_a,answer_b\n" + "".join(f"{at},yes,{'no' * (at % 3)}\n" for at in range(300))
+
+
+@pytest.mark.parametrize(
+    ("body", "pool", "asked"),
+    [
+        (ONE, {}, {}),
+        (ONE, {}, {"precision": 0.2, "target": "population", "budget": 200}),
+        (ONE, {}, {"precision": 0.3, "groups": ["group"], "group_precision": 0.5}),
+        (TWO, {"system_a": "old", "system_b": "new"}, {"decide": {"margin": 0.1}}),
+    ],
+    ids=["suggested", "asked for", "table", "verdict"],
+)
+async def test_the_plan_of_a_dry_run_is_that_of_the_pool_to_the_last_digit(
+    client: httpx.AsyncClient,
+    body: str,
+    pool: dict[str, Any],
+    asked: dict[str, Any],
+) -> None:
+    wanted = {"runs": 3} | asked
+    policies = {} if "groups" in asked else {"policies": ["sharp", "uniform"]}
+    plan = json.dumps(wanted | policies)
+    looked = await sent(client, body.encode(), dry_run=True, planning=plan, **pool)
+    assert looked.status_code == 200, looked.text
+    assert (await client.get("/v1/pools")).json()["data"] == []
+    made = (await sent(client, body.encode(), **pool)).json()["pool"]
+    answer = await client.post(f"/v1/pools/{made['id']}/planning", json=wanted | policies)
+    assert answer.status_code == 200, answer.text
+    found = looked.json()
+    assert found["plan"] | {"pool_id": made["id"]} == answer.json()
+    same = ("columns", "groups", "items", "known", "loss", "score", "systems")
+    assert [found["pool"][name] for name in same] == [made[name] for name in same]
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "field"),
+    [
+        ({"planning": "{}"}, "invalid_value", "planning"),
+        ({"planning": '{"runs": 0}', "dry_run": True}, "invalid_value", "planning.runs"),
+        ({"planning": '{"precision": 3}', "dry_run": True}, "invalid_value", "precision"),
+    ],
+    ids=["of a pool that is made", "unreadable", "off the scale"],
+)
+async def test_a_plan_of_a_file_is_refused_like_that_of_a_pool(
+    client: httpx.AsyncClient,
+    query: dict[str, Any],
+    code: str,
+    field: str,
+) -> None:
+    answer = await sent(client, ONE.encode(), **query)
+    assert answer.status_code == 422
+    told = answer.json()
+    assert (told["code"], told["field"]) == (code, field)
+    assert (await client.get("/v1/pools")).json()["data"] == []

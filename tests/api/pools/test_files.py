@@ -114,7 +114,8 @@ async def test_a_dry_run_shows_the_rows_and_keeps_nothing(
     answer = await sent(client, FILES[media], media, key, dry_run=True, preview=1)
     assert answer.status_code == 200, answer.text
     told = answer.json()
-    assert (told["pool"], told["items"], told["dry_run"]) == (None, 2, True)
+    assert (told["pool"]["items"], told["items"], told["dry_run"]) == (2, 2, True)
+    assert (await client.get(f"/v1/pools/{told['pool']['id']}")).status_code == 404
     assert [row["line"] for row in told["preview"]] == [1 if "csv" not in media else 2]
     assert await kept() == 0
 

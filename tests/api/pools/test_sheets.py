@@ -295,7 +295,7 @@ async def test_a_dry_run_tells_bad_rows_by_line_and_keeps_nothing(
         *((4, "surrogate", "viel"), (5, "", "3 cells: Wer?;0,75;mehr")),
         (6, "", "1 cells: Wo?"),
     ]
-    assert (told["items"], told["skipped"], told["pool"]) == (1, 3, None)
+    assert (told["items"], told["skipped"], told["pool"]["items"]) == (1, 3, 1)
     assert [one["line"] for one in told["first"]] == [2, 4]
     made = await sent(client, body, "text/csv", on_error="skip", mapping=mapping)
     assert made.json()["pool"]["items"] == 1

@@ -117,7 +117,7 @@ async def test_a_badge_says_what_the_session_says(app: FastAPI, client: AsyncCli
         interval, certain, labels = message.split(", ")
         low, high = interval.removesuffix("\N{NARROW NO-BREAK SPACE}%").split("–")
         assert float(low) <= 100 * status["lower"] < 100 * status["upper"] <= float(high)
-        assert f"({low} to {high})" in status["sentence"]
+        assert f"{low} to {high}" in status["sentence"]
         assert (certain, labels) == ("95\N{NARROW NO-BREAK SPACE}%", "60 labels")
         assert colour == ("#1a7f37" if status["decisions"][0]["answer"] == "yes" else "#1f5fa8")
         await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})

@@ -28,8 +28,9 @@ async def test_a_labeller_is_told_the_form_of_a_judgement_and_the_own_count(
         assert await task_of(ann, session) == {
             "session": {"id": session, "state": "active"},
             "name": "known",
-            "loss": {"kind": "zero_one", "scale": [0, 1]},
+            "loss": {"kind": "zero_one", "scale": [0, 1], "ends": ["best", "worst"]},
             "score": None,
+            "words": ["Correct", "Wrong"],
             "metrics": None,
             "takes_labels": False,
             "classes": None,

@@ -84,7 +84,7 @@ def test_a_sound_is_played_by_keys_and_keeps_the_item(server: Site, signed_in: S
     audio.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
-    expect(page.locator("output")).to_have_text("not chosen yet")
+    expect(page.locator("output")).to_have_text("not chosen")
     page.wait_for_function("one => one.currentTime > 0", arg=audio.element_handle())
     assert barriers(page) == []
 

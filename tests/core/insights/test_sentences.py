@@ -92,6 +92,10 @@ SURE = ", valid at every look with 95\N{NARROW NO-BREAK SPACE}% confidence."
             f"new makes 3.1 points fewer errors than old (0.8 to 5.4), counted by weight{SURE}",
         ),
         (
+            status(-0.7, -0.05, -0.3, **asked("a_at_least_as_good")),
+            f"old makes at most as many errors as new: 5 to 70 points fewer{SURE}",
+        ),
+        (
             status(0.0, 0.0, 0.0, rounds={"in_interval": 60}),
             "old and new make equally many errors; every item is judged or known.",
         ),
@@ -127,6 +131,7 @@ def test_other_judgements_are_told_in_their_own_words(
     ("told", "won"),
     [
         (status(-0.2137, -0.03, -0.1243), "old wins 56.2\u202f% (51.5 to 60.7)" + SURE),
+        (status(0.05, 0.7, 0.3), "new wins 52 to 85\u202f%" + SURE),
         (status(-0.1, 0.3, 0.1), "new wins 45 to 65\u202f%" + SURE),
         (status(0.0, 0.3, 0.1), "new wins 50.0 to 65.0\u202f%" + SURE),
         (
@@ -214,6 +219,22 @@ ERRORS = default_score(LossScale.of("zero_one"), None)
             (
                 "weighted error rate of the population 28.0 % (24.4 to 31.9), valid at every look"
                 " with 95 % confidence, based on 101 labels."
+            ),
+        ),
+        (
+            ERRORS,
+            one(0.021, 0.615, 0.2),
+            (
+                "error rate 2 to 62 % (about 20), valid at every look with 95 % confidence,"
+                " based on 101 labels."
+            ),
+        ),
+        (
+            Score("quality", "higher", "number"),
+            one(1.0, 2.5, 1.5, scale={"lower": 0.0, "upper": 5.0}),
+            (
+                "quality 2.50 to 4.00 (about 3.50), valid at every look with 95 % confidence,"
+                " based on 101 labels."
             ),
         ),
         (

@@ -1,6 +1,7 @@
 """Plan a session beforehand: how many labels each policy would need on a pool."""
 
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Request
 from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
@@ -99,6 +100,31 @@ class PlanningRequest(ClaimsIn):
     seed: Annotated[int, Field(ge=0, le=2**31 - 1), AS_WHOLE] = Field(
         0, description="The same seed gives the same plan."
     )
+
+    @property
+    def request(self) -> planning.PlanRequest:
+        """The request in the words of the operation."""
+        risks = by_metric(self.risk)
+        return planning.PlanRequest(
+            claim=self.claim(),
+            policies=None if self.policies is None else tuple(self.policies),
+            strategy=self.strategy,
+            risk=risks.pop(None, None),
+            risks={name: risk for name, risk in risks.items() if name and risk is not None},
+            table=self.table,
+            runs=self.runs,
+            seed=self.seed,
+        )
+
+    def answered(self, pool_id: UUID, found: planning.Planning) -> dict[str, Any]:
+        """Return the plan, with what was asked for."""
+        return vars(found) | {
+            "pool_id": pool_id,
+            "target": self.target,
+            "alpha": self.alpha,
+            "precision": self.precision if found.precision is None else found.precision,
+            "seed": self.seed,
+        }
 
 
 class SpreadOut(FromRecord):
@@ -323,23 +349,6 @@ async def plan_session(
     Simulates a number of rounds known beforehand, some seconds' worth, and keeps nothing. A
     surrogate that is off changes the numbers, and never what a session certifies.
     """
-    risks = by_metric(body.risk)
-    wanted = planning.PlanRequest(
-        claim=body.claim(),
-        policies=None if body.policies is None else tuple(body.policies),
-        strategy=body.strategy,
-        risk=risks.pop(None, None),
-        risks={name: risk for name, risk in risks.items() if name is not None and risk is not None},
-        table=body.table,
-        runs=body.runs,
-        seed=body.seed,
-    )
+    wanted = body.request
     found = await unless_gone(request, planning.plan_session(context, pool_id, wanted))
-    asked = {
-        "pool_id": pool_id,
-        "target": body.target,
-        "alpha": body.alpha,
-        "precision": body.precision if found.precision is None else found.precision,
-        "seed": body.seed,
-    }
-    return vars(found) | asked
+    return body.answered(pool_id, found)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from celeus import errors
 from celeus.api.access.parameters import NAME, Manages, form_of
+from celeus.api.insights.planning import PlanningAnswer, PlanningRequest
 from celeus.api.pools.forms import FORM, FormFile, received
 from celeus.api.pools.losses import (
     NORMALISATION,
@@ -59,10 +60,12 @@ from celeus.core.pools.score import LONGEST_NAME, Better
 from celeus.core.pools.systems import MOST, AnySystems, Normalisation, Systems
 from celeus.intake.table.answers import NAMES
 from celeus.intake.table.roles import ROLES
+from celeus.operations.insights import planning
 from celeus.operations.pools import mappings, pools
 from celeus.operations.pools.earlier import BasedOn
 from celeus.operations.pools.imports import ImportOptions, ImportResult
 from celeus.operations.pools.pools import NewPool
+from celeus.operations.runtime.idempotency import Once
 from celeus.shorten import printable, shortened
 
 T = TypeVar("T")
@@ -70,6 +73,7 @@ CELL_CHARACTERS = 200
 FIRST_BYTES = 1 << 20
 _METRICS: TypeAdapter[dict[str, MetricIn]] = TypeAdapter(MetricsIn)
 _LEVELS: TypeAdapter[list[LevelIn]] = TypeAdapter(LevelsIn)
+_PLANNING = TypeAdapter(PlanningRequest)
 MOST_SPREAD = 8
 _LONGEST = 1_000
 _MOST_ANSWERS = 50
@@ -121,7 +125,9 @@ class FileHead:
 class PoolFileOut(BaseModel):
     """The pool made of the file, or with `dry_run` a check of the file."""
 
-    pool: PoolOut | None = Field(description="Null in a dry run, and nothing is kept.")
+    pool: PoolOut = Field(
+        description="The pool; of a dry run what it would be, under an id that no pool has."
+    )
     items: int = Field(description="Rows that are items.")
     skipped: int = Field(description="Bad rows; the faults of the first are in `errors`.")
     errors: list[ProblemError] = Field(description="Faults of bad rows by line, the first 100.")
@@ -155,6 +161,9 @@ class PoolFileOut(BaseModel):
     )
     examples: dict[str, list[str]] = Field(description="A few values of every column.")
     dry_run: bool = Field(description="Whether the file was only looked at.")
+    plan: PlanningAnswer | None = Field(
+        None, description="The plan that `planning` asks for, of the pool that a dry run shows."
+    )
 
 
 class PoolFileQuery(BaseModel):
@@ -273,6 +282,26 @@ class PoolFileQuery(BaseModel):
     on_error: Literal["fail", "skip"] = Field("fail", description="`skip` keeps the good rows.")
     preview: int = Field(0, ge=0, le=50, description="Rows to be shown.")
     dry_run: bool = Field(False, description="Keep nothing, and tell bad rows without refusing.")
+    planning: str | None = Field(
+        None,
+        max_length=4_000,
+        description="Of a dry run: plan a session on the pool that the file would be. The JSON of"
+        " what `POST /v1/pools/{pool_id}/planning` takes, with the same numbers.",
+    )
+
+    @property
+    def planned(self) -> PlanningRequest | None:
+        """The plan to make; refused where the pool is made, which is planned for by its id."""
+        if self.planning is None:
+            return None
+        if not self.dry_run:
+            raise errors.InvalidValue(
+                "A pool that is made has a plan of its own, by its id.",
+                field="planning",
+                rule="left out, or beside `dry_run`",
+                value=self.planning,
+            )
+        return _read("planning", _PLANNING, self.planning)
 
     @property
     def losses(self) -> tuple[LossScale, AnySystems | None, tuple[Metric, ...]]:
@@ -390,10 +419,10 @@ async def create_pool_from_file(
 ) -> Response:
     """All or nothing: the pool is there with its items and sealed, or it is not.
 
-    A dry run reads and checks the same, tells bad rows by line, and answers 200. The file may be
-    any table, or a log of an evaluation; in a form (`-F file=@…`) the members of the query may be
-    members of the form. Where the file does not say what a number means or what judges are to see,
-    all of it is asked at once (`needs_answer`).
+    A dry run reads and checks the same, tells bad rows by line, and answers 200; with `planning` it
+    also plans a session. The file may be any table, or a log of an evaluation; in a form
+    (`-F file=@…`) the members of the query may be members of the form. Where the file does not say
+    what a number means or what judges are to see, all of it is asked at once (`needs_answer`).
     """
     form = format_of_any(request)
     if media_of(request) != FORM:
@@ -401,18 +430,19 @@ async def create_pool_from_file(
         _wanted(params, "")
     async with received(request, attempt.hashed) as upload:
         params = _with_members(request, params, upload)
-        dry_run = params.dry_run
+        dry_run, planned = params.dry_run, params.planned
         wanted = _wanted(params, upload.name)
         seen, look = FileHead(params.preview), Look()
         options = ImportOptions(
             skip_bad_rows=dry_run or params.on_error == "skip",
             dry_run=dry_run,
+            numbers=planned is not None,
             intake=lambda done: _intake(look, done),
         )
 
-        def encode(done: ImportResult) -> bytes:
+        def encode(done: ImportResult, plan: dict[str, Any] | None = None) -> bytes:
             answer = PoolFileOut(
-                pool=None if dry_run else PoolOut.model_validate(done.pool),
+                pool=PoolOut.model_validate(done.pool),
                 items=done.added,
                 skipped=done.skipped,
                 errors=[ProblemError.model_validate(fault) for fault in done.faults],
@@ -421,23 +451,31 @@ async def create_pool_from_file(
                 preview=seen.rows,
                 first=seen.items,
                 dry_run=dry_run,
+                plan=None if plan is None else PlanningAnswer.model_validate(plan),
                 **asdict(look) | {"rows": _rows_read(look, done)},
             )
             return answer.model_dump_json().encode()
 
-        async with _rows(context, upload, params, (form, wanted), look) as (rows, elsewhere):
-            options = replace(options, elsewhere=elsewhere)
-            answering = attempt.answer(
-                200 if dry_run else 201,
-                encode,
-                lambda once: pools.pool_of_file(
-                    context, wanted, _seen(rows, seen), options, None if dry_run else once
-                ),
-                lambda body: f"/v1/pools/{body['pool']['id']}",
-            )
-            # Nobody reads what a dry run would find; a pool is asked for again by its key
-            answer = await (unless_gone(request, answering) if dry_run else answering)
-        if look.mapping and not dry_run:
+        async def read(once: Once[ImportResult] | None) -> ImportResult:
+            async with _rows(context, upload, params, (form, wanted), look) as (rows, elsewhere):
+                batches, how = _seen(rows, seen), replace(options, elsewhere=elsewhere)
+                return await pools.pool_of_file(context, wanted, batches, how, once)
+
+        async def looked_at() -> bytes:
+            done = await read(None)
+            if planned is None or done.numbers is None:
+                return encode(done)
+            found = await planning.plan_session(context, done.numbers, planned.request)
+            return encode(done, planned.answered(done.pool.pool_id, found))
+
+        if dry_run:
+            # Nobody reads what it would find; a pool is asked for again by its key
+            found = await unless_gone(request, looked_at())
+            return Response(found, media_type="application/json")
+        answer = await attempt.answer(
+            201, encode, read, lambda body: f"/v1/pools/{body['pool']['id']}"
+        )
+        if look.mapping:
             await mappings.remember(context, look.mapping)
         return answer
 

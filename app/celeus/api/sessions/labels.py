@@ -1,6 +1,7 @@
 """The judgements of a session on the wire: by page, as a file, and all that a round had."""
 
 from collections.abc import AsyncIterator
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -60,6 +61,12 @@ class LabelsQuery(BaseModel):
     after: int | None = Field(
         None, ge=0, le=MOST, description="`next` of the page before; not with a file."
     )
+
+    @property
+    def wanted(self) -> LabelFilter:
+        """The conditions among these."""
+        conditions = self.model_dump(include={field.name for field in fields(LabelFilter)})
+        return LabelFilter(**conditions, newest=self.order == "newest")
 
 
 class Statement(BaseModel):
@@ -199,16 +206,7 @@ async def list_labels(
     `next`. With `payload` a page ends behind 4 MiB.
     """
     found = await labels.labels_of(context, session_id)
-    wanted = LabelFilter(
-        above=params.above,
-        person=params.person,
-        column=params.column,
-        value=params.value,
-        commented=params.commented,
-        amended=params.amended,
-        unjudgeable=params.unjudgeable,
-        newest=params.order == "newest",
-    )
+    wanted = params.wanted
     found.in_group(wanted)
     if params.format_ == "json":
         return await _page(context, found, wanted, params)

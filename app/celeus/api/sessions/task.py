@@ -10,7 +10,7 @@ from celeus.api.sessions.session_models import BlindSession
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.core.pools.losses import LossKind, LossScale
-from celeus.core.pools.score import Better
+from celeus.core.pools.score import Better, Score, ends_of
 from celeus.core.pools.systems import Kind, Lineup
 from celeus.errors import SessionNotFound
 from celeus.operations.sessions.labelling import task as tasks
@@ -19,11 +19,16 @@ from celeus.operations.sessions.labelling.task import Task
 router = APIRouter(prefix="/v1/sessions", tags=["rounds"], route_class=JsonRoute)
 
 
+_ENDS = "What the lowest and the highest value are called, of the score where there is one."
+_WORDS = "What a loss of 0 and one of 1 are called, where there are no others."
+
+
 class TaskLoss(BaseModel):
     """The kind and range of a loss; lower is better."""
 
     kind: LossKind = Field(description="What kind of loss a judgement gives.")
     scale: tuple[float, float] = Field(description="The best and the worst loss.")
+    ends: tuple[str, str] = Field(description=_ENDS)
 
 
 class TaskScore(BaseModel):
@@ -31,9 +36,6 @@ class TaskScore(BaseModel):
 
     name: str = Field(description="What it is called.")
     better: Better = Field(description="Which of its values are better.")
-    words: tuple[str, str] = Field(
-        description="What a loss of 0 and one of 1 are called, where there are no others."
-    )
 
 
 class Labeller(BaseModel):
@@ -53,6 +55,7 @@ class TaskComparison(BaseModel):
     scale: tuple[float, float] = Field(
         description="The best and the worst loss of an answer; of a preference the grades, from 0."
     )
+    ends: tuple[str, str] = Field(description=_ENDS)
 
 
 class TaskBest(BaseModel):
@@ -77,6 +80,7 @@ class TaskMetric(TaskLoss):
 
     name: str = Field(description="The name it has in `losses` of a judgement.")
     score: TaskScore | None = Field(None, description="The score of its mean, if it has one.")
+    words: tuple[str, str] = Field(description=_WORDS)
 
 
 class TaskAnswer(BaseModel):
@@ -88,7 +92,8 @@ class TaskAnswer(BaseModel):
                 {
                     "session": {"id": "ses_019aa0b2c3d47e5f8a9b0c1d2e3f4a5c", "state": "active"},
                     "name": "digits",
-                    "loss": {"kind": "zero_one", "scale": [0, 1]},
+                    "loss": {"kind": "zero_one", "scale": [0, 1], "ends": ["best", "worst"]},
+                    "words": ["Correct", "Wrong"],
                     "takes_labels": True,
                     "classes": 10,
                     "stands": False,
@@ -103,6 +108,7 @@ class TaskAnswer(BaseModel):
     name: str = Field(description="Name of the session, or of its pool.")
     loss: TaskLoss | None = Field(description="Null where a judgement gives several.")
     score: TaskScore | None = Field(None, description="The score of the pool, if it has one.")
+    words: tuple[str, str] = Field(description=_WORDS)
     metrics: list[TaskMetric] | None = Field(
         None, description="What a judgement gives a loss for, where there are several."
     )
@@ -142,10 +148,12 @@ def answer_of(task: Task) -> TaskAnswer:
     answer = {
         "session": task,
         "name": task.name,
-        "loss": None if task.metrics else _loss(task.scale),
+        "loss": None if task.metrics else _loss(task.scale, task.score),
         "score": task.score,
+        "words": task.words,
         "metrics": [
-            {"name": metric.name, "score": metric.score} | _loss(metric.scale)
+            {"name": metric.name, "score": metric.score, "words": metric.words}
+            | _loss(metric.scale, metric.score)
             for metric in task.metrics
         ]
         or None,
@@ -164,8 +172,9 @@ def answer_of(task: Task) -> TaskAnswer:
     return TaskAnswer.model_validate(answer, from_attributes=True)
 
 
-def _loss(scale: LossScale) -> dict[str, Any]:
-    return {"kind": scale.kind, "scale": (scale.lower, scale.upper)}
+def _loss(scale: LossScale, score: Score | None) -> dict[str, Any]:
+    ends = ends_of(scale.kind, score)
+    return {"kind": scale.kind, "scale": (scale.lower, scale.upper), "ends": ends}
 
 
 def _levels(task: Task) -> list[dict[str, Any]] | None:
@@ -187,7 +196,8 @@ def _comparison(task: Task) -> dict[str, Any] | None:
     systems = task.systems
     if systems is None or isinstance(systems, Lineup):
         return None
-    return systems.task(takes_labels=task.takes_labels)
+    ends = ends_of(systems.loss.kind, task.score)
+    return systems.task(takes_labels=task.takes_labels) | {"ends": ends}
 
 
 @router.get(

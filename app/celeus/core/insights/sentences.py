@@ -29,6 +29,8 @@ UNDECIDED: Final = "Undecided so far. "
 UNDECIDED_FOR_GOOD: Final = "Undecided. "
 
 UNIT: Final = Interval(0.0, 1.0)
+WIDE: Final = 0.25
+"""Share of its scale from which an interval is wide: its estimate says little, and comes last."""
 PHRASES: Final[dict[str, dict[str, str]]] = {
     "errors": {
         "ahead": "{better} makes {at} points fewer errors than {worse}",
@@ -124,7 +126,8 @@ class Contrast:
         figures = Figures(Interval(**scale), upper - lower, self.shift)
         # What lies beside 0 by less than can be computed lies at 0
         lower, upper = (0.0 if abs(end) <= nothing else end for end in (lower, upper))
-        body = self._said(lower, upper, status["estimate"], figures, told=not settled)
+        estimate = None if is_wide(lower, upper, Interval(**scale)) else status["estimate"]
+        body = self._said(lower, upper, estimate, figures, told=not settled)
         if status.get("effective_items") is not None:
             body += BY_WEIGHT
         if settled:
@@ -137,23 +140,22 @@ class Contrast:
         return f"{self._prefix(status)}{body}, {valid(status['alpha'])}."
 
     def _said(
-        self, lower: float, upper: float, estimate: float, figures: Figures, *, told: bool
+        self, lower: float, upper: float, estimate: float | None, figures: Figures, *, told: bool
     ) -> str:
-        """The interval in words; ``told`` names its ends beside the estimate."""
+        """The interval in words, by the estimate if there is one; ``told`` names its ends, too."""
         names = {"better": self.b, "worse": self.a, **self.words}
         if upper <= 0.0 and lower < 0.0:
             names |= {"better": self.a, "worse": self.b}
-            lower, upper, estimate = -upper, -lower, -estimate
+            lower, upper, estimate = -upper, -lower, None if estimate is None else -estimate
         if lower == 0.0 == upper:
             return self.phrases["equal"].format(better=self.a, worse=self.b, **self.words)
-        if lower > 0.0:
+        if lower > 0.0 and estimate is not None:
             ahead = self.phrases["ahead"].format(at=figures.nearest(estimate), **names)
             ends = f" ({figures.below(lower)} to {figures.above(upper)})" if told else ""
             won = self._won(names["better"], Interval(lower, upper), estimate, told=told)
             return f"{ahead}{ends}{won}"
-        phrase = "level" if lower == 0.0 else "open"
-        # Of nothing, no minus
-        low = figures.above(-lower) if lower < 0.0 else figures.below(0.0)
+        phrase = "open" if lower < 0.0 else "level"
+        low = figures.above(-lower) if lower < 0.0 else figures.below(lower)
         text = self.phrases[phrase].format(low=low, high=figures.above(upper), **names)
         return text + self._won(names["better"], Interval(lower, upper))
 
@@ -303,7 +305,10 @@ def is_settled(status: Mapping[str, Any]) -> bool:
 def score_figures(
     values: Mapping[str, Any], scale: Interval, *, settled: bool = False, estimated: bool = True
 ) -> str:
-    """Estimate and interval in figures; of what is ``settled`` the one figure, which is exact."""
+    """Estimate and interval in figures, of what is ``settled`` the one figure, which is exact.
+
+    A wide interval leads: its middle is no result.
+    """
     lower, upper = values["lower"], values["upper"]
     share = values["unit"] == "share"
     figures = Figures(scale, upper - lower, PERCENT if share else 0)
@@ -311,7 +316,17 @@ def score_figures(
     if settled:
         return f"exactly {figures.nearest(values['estimate'])}{sign}"
     ends = f"{figures.below(lower)} to {figures.above(upper)}"
-    return f"{figures.nearest(values['estimate'])}{sign} ({ends})" if estimated else f"{ends}{sign}"
+    if not estimated:
+        return f"{ends}{sign}"
+    estimate = figures.nearest(values["estimate"])
+    if is_wide(lower, upper, scale):
+        return f"{ends}{sign} (about {estimate})"
+    return f"{estimate}{sign} ({ends})"
+
+
+def is_wide(lower: float, upper: float, scale: Interval) -> bool:
+    """Whether an interval is so wide that its estimate says little."""
+    return upper - lower > WIDE * scale.width
 
 
 def best_sentence(status: Mapping[str, Any]) -> str:

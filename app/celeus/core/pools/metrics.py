@@ -26,6 +26,11 @@ class Metric(Plain):
         """Score of the mean of its losses: the declared one, else the default of the scale."""
         return self.score or default_score(self.scale, None)
 
+    @property
+    def words(self) -> tuple[str, str]:
+        """The words of a loss of 0 and of 1; a metric without a score may mean anything."""
+        return ("good", "bad") if self.score is None else self.score.words
+
 
 def check_metric_name(name: str) -> None:
     """Raise InvalidValue for names empty or too long, and names of other columns of a file."""

@@ -98,6 +98,12 @@ class Score(Plain):
         return _EXACTLY.subtract(ends, exact)
 
 
+def ends_of(kind: str, score: Score | None) -> tuple[str, str]:
+    """Return the words of the lowest and of the highest value: of the score, else of the loss."""
+    ends = ("A is better", "B is better") if kind == "difference" else ("best", "worst")
+    return ends[::-1] if score is not None and score.better == "higher" else ends
+
+
 def win_rate(preference: Interval) -> Interval:
     """Return the share of items that B wins, a tie counted as half: (1 + d) / 2, rounded outwards.
 

@@ -163,7 +163,7 @@ def _doubted(
     """The question whether judges see what they saw of the last file, where it may be verdicts."""
     unsaid = {one.name for one in _unsaid(sheet, columns, kind) if one.role in SEEN}
     roles = {one.name: one.role for one in placed if one.role in SEEN and one.name not in unsaid}
-    text = "Its values look like verdicts: do judges see `{}`? Give a `mapping` of all columns."
+    text = "Its values look like verdicts: do judges see `{}`?"
     return [
         Question(
             "mapping",
@@ -205,7 +205,7 @@ def _judged(
     if not possible:
         return []
     if kind.two:
-        text = "Is `{}` the answer of one of the two systems? Give a `mapping` of all columns."
+        text = "Is `{}` the answer of one of the two systems?"
         choices = tuple(Choice(side, f"the answer of {side[-1]}") for side in (*SIDES, HIDDEN))
         example = _example(sheet)
         return [
@@ -250,7 +250,7 @@ def _beside(sheet: Sheet, columns: Sequence[Column], placed: Sequence[Placed]) -
 
 def _shown(sheet: Sheet, names: Sequence[str]) -> list[Question]:
     """The question whether judges see these columns."""
-    text = "Do judges see `{}`? Give a `mapping` of all columns."
+    text = "Do judges see `{}`?"
     choices = Choice("payload", "judges see it"), Choice(HIDDEN, "they do not")
     example = _example(sheet)
     return [

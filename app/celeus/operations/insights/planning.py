@@ -163,22 +163,24 @@ class Planning:
     pace: Pace | None = None
 
 
-async def plan_session(context: Context, pool_id: UUID, request: PlanRequest) -> Planning:
+async def plan_session(context: Context, pool: UUID | Pool, request: PlanRequest) -> Planning:
     """Simulate sessions on a sealed pool with losses drawn from its surrogate.
 
-    Refuses what opening would refuse to every policy asked for, and a table with no end to plan
-    for; one claim without an end is planned with the precision suggested. Equal requests for a
-    pool get equal plans, but for the pace.
+    ``pool`` is its id, or the pool itself where it is not kept. Refuses what opening would refuse
+    to every policy asked for, and a table with no end to plan for; one claim without an end is
+    planned with the precision suggested. Equal requests for a pool get equal plans, but for the
+    pace.
     """
     check_asked_alpha(request.claim.alpha)
     async with context.process(PlanningBusy):
-        pool = await sealed_pool(context, pool_id)
+        if not isinstance(pool, Pool):
+            pool = await sealed_pool(context, pool)
         if pool.lineup is not None:
             raise InvalidValue(
                 "How many labels the best of several systems takes is not planned here.",
                 field="pool_id",
                 rule="a pool of one system or of two; `celeus simulate --best` simulates several",
-                value=f"pool_{pool_id.hex}",
+                value=f"{len(pool.lineup.names)} systems",
             )
         recent = await _pace(context)
         if pool.metrics or request.table is not None:

@@ -13,6 +13,7 @@ from psycopg.errors import UniqueViolation
 from sqlalchemy import select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from celeus.core.pools.pool import Pool
 from celeus.core.pools.rows.assembly import Batch
 from celeus.core.pools.rows.growth import Growth
 from celeus.core.pools.rows.validation import Fault, Shape
@@ -46,13 +47,17 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result of an import or a dry run: the pool afterwards and the skipped lines."""
+    """The result of an import or a dry run: the pool afterwards and the skipped lines.
+
+    ``numbers``: the pool of a dry run with its numbers, where they were asked for.
+    """
 
     pool: PoolRecord
     added: int
     skipped: int
     faults: Sequence[Fault]
     dry_run: bool
+    numbers: Pool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +65,14 @@ class ImportOptions:
     """Options of an import: skip bad rows; check without storing anything.
 
     ``intake`` returns how the file was read, which is kept with the pool that is made of it.
-    ``elsewhere``: another process reads it, and one only waits for its rows.
+    ``elsewhere``: another process reads it, and one only waits for its rows. ``numbers``: a dry run
+    returns those of the pool, for a plan.
     """
 
     skip_bad_rows: bool = False
     dry_run: bool = False
     elsewhere: bool = False
+    numbers: bool = False
     intake: Callable[[ImportResult], Mapping[str, Any]] | None = None
 
 

@@ -104,8 +104,9 @@ async def pool_of_file(
         record = await _create(db, context, new)
         result = await import_rows(context, db, record, batches, options)
         if options.dry_run:
+            numbers = await _sealable(db, result.pool) if options.numbers else None
             await savepoint.rollback()
-            return result
+            return replace(result, numbers=numbers)
         if options.intake is not None:
             of_pool = update(pools).where(pools.c.pool_id == record.pool_id)
             await db.execute(of_pool.values(intake=dict(options.intake(result))))
@@ -362,15 +363,7 @@ async def _lock(
 async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
     if record.sealed:
         return record
-    if record.items == 0:
-        raise EmptyPool(
-            "An empty pool cannot be sealed: there is nothing to evaluate.",
-            field="items",
-            rule="at least one item",
-            value=0,
-        )
-    pool = await _load(db, record)
-    check_carried(pool)
+    pool = await _sealable(db, record)
     digest = await to_thread.run_sync(lambda: pool.digest)
     await gather_small_chunks(db, record.project_id, record.pool_id, pool.columns, pool.items)
     result = await db.execute(
@@ -380,6 +373,20 @@ async def _seal(db: AsyncConnection, record: PoolRecord) -> PoolRecord:
         .returning(pools)
     )
     return PoolRecord.of(result.one())
+
+
+async def _sealable(db: AsyncConnection, record: PoolRecord) -> Pool:
+    """The pool with its numbers; refuses one that cannot be sealed."""
+    if record.items == 0:
+        raise EmptyPool(
+            "An empty pool cannot be sealed: there is nothing to evaluate.",
+            field="items",
+            rule="at least one item",
+            value=0,
+        )
+    pool = await _load(db, record)
+    check_carried(pool)
+    return pool
 
 
 async def _load(db: AsyncConnection, record: PoolRecord) -> Pool:

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlencode
 
 from celeus.core.insights.figures import Figures, count
+from celeus.core.insights.sentences import is_wide
 from celeus.core.interval import Interval
 from celeus.units import PERCENT, PERCENT_SIGN
 
@@ -19,8 +20,6 @@ ORDERS: Final[dict[Order, str]] = {
 }
 LEAST: Final = 0.8
 """Smallest width of a bar, in percent of its scale."""
-WIDE: Final = 0.25
-"""Share of its scale from which an interval is wide: its estimate says little."""
 TONES: Final = 5
 _ALL = "All items"
 
@@ -129,7 +128,7 @@ def _cell(claim: Mapping[str, Any]) -> Cell:
         bar=(min(start, 100.0 - width), width),
         at=at,
         tone=min(int(TONES * _goodness(claim)), TONES - 1),
-        wide=_share(claim) > WIDE,
+        wide=is_wide(claim["lower"], claim["upper"], Interval(**claim["scale"])),
         part=urlencode(part),
     )
 

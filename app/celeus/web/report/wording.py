@@ -6,14 +6,13 @@ from typing import Any
 from celeus.core.certificate.report import pool_sessions_line
 from celeus.core.insights.figures import Figures, count, sure
 from celeus.core.insights.remarks import Measure
-from celeus.core.insights.sentences import is_settled
+from celeus.core.insights.sentences import is_settled, is_wide
 from celeus.core.interval import Interval
 from celeus.core.plans.plan import Plan
 from celeus.core.session.assumptions import stated
 from celeus.operations.insights.report import Account, Point
 from celeus.operations.pools.record import PoolRecord
 from celeus.units import PERCENT_SIGN
-from celeus.web.report.grid import WIDE
 
 _STATES = {
     "active": "open, labels are being collected",
@@ -164,7 +163,7 @@ class Wording(Words):
     @property
     def wide(self) -> bool:
         """True if the interval is so wide that its estimate says little."""
-        return self._now.width > WIDE * self._scale.width
+        return is_wide(self._now.lower, self._now.upper, self._plan.scale)
 
     @property
     def settled(self) -> bool:

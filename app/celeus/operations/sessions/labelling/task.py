@@ -9,7 +9,7 @@ from sqlalchemy import text
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.named_levels import Level
-from celeus.core.pools.score import Score
+from celeus.core.pools.score import RIGHT_OR_WRONG, Score
 from celeus.core.pools.systems import AnySystems, Lineup, systems_from
 from celeus.errors import SessionNotFound
 from celeus.operations.access.keys import key_name
@@ -53,6 +53,11 @@ class Task:
     levels: tuple[Level, ...] = ()
     score: Score | None = None
     instructions: str | None = None
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The words of a loss of 0 and of 1."""
+        return RIGHT_OR_WRONG if self.score is None else self.score.words
 
 
 async def get_task(context: Context, session_id: UUID) -> Task:

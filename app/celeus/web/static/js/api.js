@@ -66,14 +66,27 @@ export function loginPath() {
  * @param {RequestOptions} [options]
  * @returns {Promise<any>}
  */
-export async function api(method, path, body, options = {}) {
+export function api(method, path, body, options = {}) {
   const retry = options.retry ?? (method === "GET" ? PATIENCE : 0);
+  return patiently(retry, options.signal ?? null, () => once(method, path, body, options));
+}
+
+/**
+ * What a request comes to, which is sent again so many times when the service is busy or away.
+ *
+ * @template T
+ * @param {number} retry
+ * @param {AbortSignal | null} signal
+ * @param {() => Promise<T>} send
+ * @returns {Promise<T>}
+ */
+export async function patiently(retry, signal, send) {
   for (let attempt = 0; ; attempt += 1) {
     try {
-      return await once(method, path, body, options);
+      return await send();
     } catch (error) {
       if (!(error instanceof Problem) || !error.passing || attempt >= retry) throw error;
-      await pause(waitSeconds(error, attempt), options.signal ?? null);
+      await pause(waitSeconds(error, attempt), signal);
     }
   }
 }

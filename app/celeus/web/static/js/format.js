@@ -14,7 +14,7 @@ const MINUTE = 60_000;
 const NOTHING_LEFT = 1e-9;
 const RESOLUTION_OF_A_NUMBER = 10 ** -2.7;
 const PERCENT = 2;
-/** Share of its scale; `WIDE` of the report says the same. */
+/** Share of its scale; `WIDE` of the sentence says the same. */
 const WIDE = 0.25;
 
 /**

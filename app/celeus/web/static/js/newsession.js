@@ -1,6 +1,6 @@
 /* The page a session is opened on. */
 
-import { api, isAborted, Problem } from "./api.js";
+import { api, Problem } from "./api.js";
 import { announce, byId, el, fill, only } from "./dom.js";
 import { count, counted, sure } from "./format.js";
 import { accountWords, fit, makesTable, offer, tableAsked } from "./newsession/claims.js";
@@ -68,6 +68,7 @@ const AFFECTS_PLAN = [
 /**
  * @type {{
  *   pool: Pool | null,
+ *   ask: import("./newsession/file.js").Ask | null,
  *   planning: AbortController | null,
  *   shown: string | null,
  *   labels: Labels | null,
@@ -77,11 +78,13 @@ const AFFECTS_PLAN = [
  *   recent: Plan["pace"],
  * }}
  *
+ * `ask` asks for plans where the pool is what a file would be, and not made yet.
  * `view` is the plan that is shown, `shown` the settings that it is for; `reason` says why the
  * precision was suggested, and `precise` that somebody has chosen one.
  */
 const state = {
   pool: null,
+  ask: null,
   planning: null,
   shown: null,
   labels: null,
@@ -93,16 +96,40 @@ const state = {
 const keyOf = keyring();
 
 const instructions = new Instructions();
-const list = new PoolList(choose);
-new PoolFile((pool) => {
-  list.pools.unshift(pool);
-  list.show();
-  choose(pool);
+const list = new PoolList((pool) => choose(pool));
+new PoolFile({
+  looked: consider,
+  unlooked: () => {
+    if (state.ask !== null) unplan();
+  },
+  made: (pool) => {
+    list.pools.unshift(pool);
+    list.show();
+    choose(pool, state.ask !== null);
+  },
 });
 
-/** @param {Pool} pool */
-function choose(pool) {
+/**
+ * Plan for the pool that a file would be.
+ *
+ * @param {Pool} pool
+ * @param {import("./newsession/file.js").Ask} ask
+ */
+function consider(pool, ask) {
   state.pool = pool;
+  state.ask = ask;
+  byId("open-help").textContent = "First create the pool.";
+  suit(pool);
+  plan();
+}
+
+/**
+ * @param {Pool} pool
+ * @param {boolean} considered whether it is what the file that was planned for would be
+ */
+function choose(pool, considered = false) {
+  state.pool = pool;
+  state.ask = null;
   byId("choosing").hidden = true;
   byId("chosen").hidden = false;
   byId("chosen-name").textContent = pool.name;
@@ -111,8 +138,21 @@ function choose(pool) {
   byId("open", HTMLButtonElement).disabled = false;
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";
-  fillStrategies(pool);
   instructions.of(pool);
+  if (!considered) suit(pool);
+  announce(`Pool ${pool.name} chosen`);
+  byId("other-pool").focus();
+  // The plan of the file is that of its pool
+  if (!considered || !isPlanned()) plan();
+}
+
+/**
+ * Ask what can be asked of a pool.
+ *
+ * @param {Pool} pool
+ */
+function suit(pool) {
+  fillStrategies(pool);
   offer(pool);
   askFor(pool);
   byId("risk-name").textContent = isCompared(pool) ? "Expected difference" : "Expected mean loss";
@@ -121,9 +161,6 @@ function choose(pool) {
     : isCompared(pool)
       ? "None"
       : "The middle of the scale";
-  announce(`Pool ${pool.name} chosen`);
-  byId("other-pool").focus();
-  plan();
 }
 
 /**
@@ -195,19 +232,24 @@ function fillStrategies(pool) {
   );
 }
 
-function chooseAgain() {
-  state.pool = null;
-  instructions.of(null);
+/** Forget the plan and what it was for. */
+function unplan() {
+  state.pool = state.ask = null;
   state.planning?.abort();
-  byId("chosen").hidden = true;
-  byId("choosing").hidden = false;
-  byId("open", HTMLButtonElement).disabled = true;
   byId("open-help").textContent = "First choose what to evaluate.";
   byId("plan-result").hidden = true;
   byId("plan-controls").hidden = true;
   fill(byId("plan-problem"));
   byId("plan-told").textContent =
     "Choose what to evaluate, and the session is simulated here before you open it.";
+}
+
+function chooseAgain() {
+  instructions.of(null);
+  byId("chosen").hidden = true;
+  byId("choosing").hidden = false;
+  byId("open", HTMLButtonElement).disabled = true;
+  unplan();
   only(document, "input[name=source]:checked").focus();
 }
 
@@ -283,7 +325,7 @@ async function plan() {
   try {
     const body = planning(pool, policy);
     working(true);
-    const found = await planned(pool.id, body, asking.signal);
+    const found = await (state.ask ?? planned(pool.id))(body, asking.signal);
     if (state.planning !== asking) return;
     if (found.claims !== null) {
       state.view = null;
@@ -298,7 +340,7 @@ async function plan() {
     // Some may have been changed while it was made
     changed();
   } catch (error) {
-    if (isAborted(error) || state.planning !== asking) return;
+    if (asking.signal.aborted || state.planning !== asking) return;
     byId("plan-result").hidden = true;
     byId("plan-told").textContent = "There is no plan for these settings.";
     tell(error, byId("plan-problem"));

@@ -1,6 +1,6 @@
 /* What can be said of an item: buttons with their keys, a number, or a point on a scale. */
 
-import { lineOf, linesWords, metricsFor, RIGHT_OR_WRONG } from "./scales.js";
+import { lineOf, linesWords, metricsFor } from "./scales.js";
 import { shownFor } from "./shown.js";
 import { sidesFor } from "./sides.js";
 
@@ -18,11 +18,11 @@ const LETTERS = [..."qwertyoasdfghjklxvbnm"];
  * @returns {Form}
  */
 export function answersFor(task, { item: { payload }, answers }) {
-  const { loss, score } = task;
+  const { loss } = task;
   const several = severalFor(task, answers);
   if (several !== null) return several;
   // Of several metrics alone there is no single loss
-  if (loss === null) return shownFor(null, null, null);
+  if (loss === null) return shownFor(task, null);
   const told = /** @type {Payload} */ (
     typeof payload === "object" && payload !== null ? payload : {}
   );
@@ -38,7 +38,7 @@ export function answersFor(task, { item: { payload }, answers }) {
       false,
     );
   }
-  if (comparison) return sidesFor(comparison, score);
+  if (comparison) return sidesFor(comparison, task);
   return ofLoss(loss, task);
 }
 
@@ -101,9 +101,8 @@ export function helpOf(place) {
  * @param {Task} task
  * @returns {Form}
  */
-function ofLoss(loss, { levels, better, score }) {
+function ofLoss(loss, { levels, better, score, words }) {
   if (levels) return levelsFor(levels, better, loss.scale);
-  const words = score?.words ?? RIGHT_OR_WRONG;
   if (loss.kind === "zero_one") {
     return {
       kind: "buttons",
@@ -127,7 +126,7 @@ function ofLoss(loss, { levels, better, score }) {
  */
 function severalFor(task, answers) {
   if (task.metrics) return metricsFor(task.metrics);
-  return task.best && !task.takes_labels ? shownFor(task.loss, answers, task.score) : null;
+  return task.best && !task.takes_labels ? shownFor(task, answers) : null;
 }
 
 /**

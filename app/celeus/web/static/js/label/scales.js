@@ -2,8 +2,6 @@
 
 const STEPS = 100;
 export const BOTH_ARE_BAD = "Both are bad";
-/** Words of a score of two values that has no name, the better one first. @type {[string, string]} */
-export const RIGHT_OR_WRONG = ["Correct", "Wrong"];
 
 /**
  * A line on which a loss is given, by the values of its score where that is known.
@@ -15,19 +13,14 @@ export const RIGHT_OR_WRONG = ["Correct", "Wrong"];
  * @param {[best: string, worst: string]} words those of a loss of two values
  * @returns {FormLine}
  */
-export function lineOf(key, name, { kind, scale: [low, high] }, score, words) {
+export function lineOf(key, name, { kind, scale: [low, high], ends }, score, [best, worst]) {
   const turned = score?.better === "higher";
-  const ordered = (/** @type {[string, string]} */ [best, worst]) =>
-    /** @type {[string, string]} */ (turned ? [worst, best] : [best, worst]);
   const two = kind === "zero_one";
-  const [first, second] = ordered(
-    kind === "difference" ? ["A is better", "B is better"] : ["best", "worst"],
-  );
   return {
     ...{ key, name, low, high, turned },
     step: two ? 1 : (high - low) / STEPS,
-    ends: [`${shortest(low)} ${first}`, `${shortest(high)} ${second}`],
-    choices: two ? ordered(words) : null,
+    ends: [`${shortest(low)} ${ends[0]}`, `${shortest(high)} ${ends[1]}`],
+    choices: two ? (turned ? [worst, best] : [best, worst]) : null,
   };
 }
 
@@ -39,9 +32,8 @@ export function lineOf(key, name, { kind, scale: [low, high] }, score, words) {
  */
 export function metricsFor(metrics) {
   const lines = metrics.map((metric) => {
-    const { name, score } = metric;
-    // A loss that declares no score may mean anything: less is better is all that is known
-    return lineOf(name, name, metric, score, score?.words ?? ["good", "bad"]);
+    const { name, score, words } = metric;
+    return lineOf(name, name, metric, score, words);
   });
   return { kind: "lines", lines, takes: "metrics", asked: false };
 }

@@ -1,6 +1,6 @@
 /* What can be said of several answers, each shown once: nobody here knows whose they are. */
 
-import { lineOf, RIGHT_OR_WRONG } from "./scales.js";
+import { lineOf } from "./scales.js";
 
 const MOST_KEYED = 3;
 
@@ -8,15 +8,13 @@ const MOST_KEYED = 3;
  * The form of a judgement that gives a loss for every answer shown; where there are none, nothing
  * can be said.
  *
- * @param {Task["loss"]} loss
+ * @param {Pick<Task, "loss" | "score" | "words">} task
  * @param {unknown[] | null | undefined} answers
- * @param {Task["score"]} score
  * @returns {Form}
  */
-export function shownFor(loss, answers, score) {
+export function shownFor({ loss, score, words }, answers) {
   const places = [...(answers ?? []).keys()];
   if (loss === null || places.length === 0) return { kind: "buttons", options: [], asked: false };
-  const words = score?.words ?? RIGHT_OR_WRONG;
   if (loss.kind === "zero_one" && places.length <= MOST_KEYED) return sets(places, words);
   const name = loss.kind === "zero_one" ? "Answer" : `${score?.name ?? "Loss"} of answer`;
   const lines = places.map((at) => lineOf(at, `${name} ${at + 1}`, loss, score, words));

@@ -1,6 +1,6 @@
 /* What can be said of two answers, side by side: nobody here knows whose they are. */
 
-import { BOTH_ARE_BAD, lineOf, preferenceOf, preferenceWords, RIGHT_OR_WRONG } from "./scales.js";
+import { BOTH_ARE_BAD, lineOf, preferenceOf, preferenceWords } from "./scales.js";
 
 const MOST_KEYED_GRADES = 4;
 
@@ -13,16 +13,21 @@ const BOTH_BAD = [BOTH_ARE_BAD, { preference: "both_bad" }, "x"];
  * The form of a judgement of two answers that is no label: which is better, or the loss of each.
  *
  * @param {Comparison} comparison
- * @param {Task["score"]} score
+ * @param {Pick<Task, "score" | "words">} task
  * @returns {Form}
  */
-export function sidesFor({ kind, scale }, score) {
+export function sidesFor({ kind, scale, ends }, { score, words }) {
   if (kind === "preference")
     return scale[1] > MOST_KEYED_GRADES ? gradesFor(scale[1]) : preferences(scale[1]);
-  const words = score?.words ?? RIGHT_OR_WRONG;
   if (kind === "zero_one") return buttons(both(words));
   const lines = ["left", "right"].map((side) =>
-    lineOf(side, `${score?.name ?? "Loss"} of the ${side} answer`, { kind, scale }, score, words),
+    lineOf(
+      side,
+      `${score?.name ?? "Loss"} of the ${side} answer`,
+      { kind, scale, ends },
+      score,
+      words,
+    ),
   );
   return { kind: "lines", lines, takes: "losses", asked: false };
 }

@@ -1,6 +1,6 @@
 /* A file that becomes a pool: dropped or chosen, looked at, then made. */
 
-import { isAborted, Problem } from "../api.js";
+import { isAborted, patiently, Problem } from "../api.js";
 import { announce, byId, el, fill, given, only } from "../dom.js";
 import { count, counted } from "../format.js";
 import {
@@ -17,7 +17,8 @@ import {
 import { Levels } from "./judging.js";
 import { Looks } from "./looks.js";
 import { Mapping } from "./mapping.js";
-import { Questions } from "./questions.js";
+import { RETRIES } from "./planner.js";
+import { isHidden, Questions } from "./questions.js";
 import { upload } from "./upload.js";
 
 /** @type {Record<string, string>} */
@@ -60,11 +61,23 @@ const PLACES = {
 const EARLIER = ["based_on", "labels_seen", "earlier_answer", "earlier_system"];
 const SCORE_PLACES = { name: "score_name", better: "score_better" };
 
-/** The part of the form for a file; `made` is called with the pool it has become. */
+/** @typedef {(body: unknown, signal: AbortSignal) => Promise<Plan | TablePlan>} Ask */
+
+/**
+ * What is told of a file: the pool that it would be, with the way to ask for its plans; that this is
+ * not so any longer; and the pool that it has become.
+ *
+ * @typedef {object} Heard
+ * @property {(pool: Pool, ask: Ask) => void} looked
+ * @property {() => void} unlooked
+ * @property {(pool: Pool) => void} made
+ */
+
+/** The part of the form for a file. */
 export class PoolFile {
-  /** @param {(pool: Pool) => void} made */
-  constructor(made) {
-    this.made = made;
+  /** @param {Heard} heard */
+  constructor(heard) {
+    this.heard = heard;
     /** @type {File | null} */
     this.file = null;
     this.media = "";
@@ -82,7 +95,10 @@ export class PoolFile {
       this.questions.withdraw(columns, judged);
       this.checkAgain();
     });
-    this.questions = new Questions(() => this.checkAgain());
+    this.questions = new Questions(
+      () => this.checkAgain(),
+      (column, role) => this.mapping.take(column, role),
+    );
     this.looks = new Looks();
     this.levels = new Levels(() => this.checkSoon());
     /** @type {number} */
@@ -194,6 +210,7 @@ export class PoolFile {
 
   unchecked() {
     this.found = null;
+    this.heard.unlooked();
     byId("checked").hidden = true;
     byId("skip-choice").hidden = true;
     byId("skip", HTMLInputElement).checked = false;
@@ -248,7 +265,29 @@ export class PoolFile {
     }
     this.found = found;
     this.whole = part === file;
-    return this.show(found);
+    this.show(found);
+    if (this.whole && found.items > 0)
+      this.heard.looked(found.pool, (body, signal) => this.planned(file, query, body, signal));
+    return undefined;
+  }
+
+  /**
+   * The plan for the pool that the file would be: it is read once more, and not kept either.
+   *
+   * @param {File} file
+   * @param {URLSearchParams} query
+   * @param {unknown} body
+   * @param {AbortSignal} signal
+   */
+  async planned(file, query, body, signal) {
+    const asked = new URLSearchParams(query);
+    asked.set("planning", JSON.stringify(body));
+    asked.set("preview", "0");
+    const options = { told: () => {}, signal, headers: {} };
+    const { plan } = await patiently(RETRIES, signal, () =>
+      upload(`/v1/pool-files?${asked}`, file, this.media, options),
+    );
+    return plan;
   }
 
   /**
@@ -352,11 +391,12 @@ export class PoolFile {
   ask(problem) {
     const columns = problem.told.columns ?? [];
     const questions = problem.told.questions ?? [];
-    this.questions.show(questions);
     const { format, read_as: readAs } = problem.told;
     if (columns.length > 0) this.mapping.showPlaced(columns, format, readAs ?? []);
+    const { roles } = this.mapping;
+    this.questions.show(questions, roles);
     this.looks.forget();
-    const mapped = questions.find((question) => question.name === "mapping");
+    const mapped = questions.find((one) => one.name === "mapping" && isHidden(one, roles));
     if (mapped === undefined) return;
     this.hint(
       hasNames()
@@ -479,9 +519,10 @@ export class PoolFile {
     const made = await this.send(file, query, "Creating the pool", headers);
     this.creating = false;
     byId("loss-kind", HTMLFieldSetElement).disabled = false;
-    if (made === null || made.pool === null) return this.allow();
-    this.forget();
-    return this.made(made.pool);
+    if (made === null) return this.allow();
+    const { pool } = made;
+    this.heard.made(pool);
+    return this.forget();
   }
 }
 

@@ -10,7 +10,8 @@ import { Curve, labelsAt, pointsOf } from "./curve.js";
 const MINUTE = 60;
 const HOUR = 3600;
 const MOST_MINUTES = 90;
-const RETRIES = 2;
+/** How often a plan is asked for again while the service is busy. */
+export const RETRIES = 2;
 /** A service may be set to simulate for ten minutes. */
 const PLANNED_MS = 630_000;
 /** Share by which labels of two policies may differ and count as equally many. */
@@ -23,19 +24,14 @@ const SCENARIOS = ["right", "useless"];
 const WORDS = { right: "the surrogate is right", useless: "the surrogate knows nothing" };
 
 /**
- * Ask for a plan; the policy that is chosen comes first.
+ * The way to ask for plans for a pool.
  *
  * @param {string} poolId
- * @param {unknown} body
- * @param {AbortSignal} signal
- * @returns {Promise<Plan | TablePlan>}
+ * @returns {(body: unknown, signal: AbortSignal) => Promise<Plan | TablePlan>}
  */
-export function planned(poolId, body, signal) {
-  return api("POST", `/v1/pools/${poolId}/planning`, body, {
-    signal,
-    retry: RETRIES,
-    wait: PLANNED_MS,
-  });
+export function planned(poolId) {
+  return (body, signal) =>
+    api("POST", `/v1/pools/${poolId}/planning`, body, { signal, retry: RETRIES, wait: PLANNED_MS });
 }
 
 /** Seconds that a label takes where nobody knows, by who judges. */

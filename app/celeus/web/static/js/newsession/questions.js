@@ -2,6 +2,7 @@
 
 import { announce, byId, el, fill } from "../dom.js";
 import { counted } from "../format.js";
+import { ROLES } from "../intake.js";
 
 /** Questions that several values may answer. */
 const SEVERAL = ["missing"];
@@ -11,11 +12,17 @@ const NUMBERS = ["score", "surrogate", "known"];
 /** Questions with other answers than those that are listed. */
 const OPEN = ["scale"];
 
-/** The questions of a file; `changed` is called when somebody answers one. */
+/** The questions of a file. */
 export class Questions {
-  /** @param {() => void} changed */
-  constructor(changed) {
+  /**
+   * `changed` is called when somebody answers one, `placed` when the answer is the role of a column.
+   *
+   * @param {() => void} changed
+   * @param {(column: string, role: string) => void} placed
+   */
+  constructor(changed, placed) {
     this.changed = changed;
+    this.placed = placed;
     /** @type {Map<string, Question>} */
     this.asked = new Map();
     /** @type {Map<string, string[]>} */
@@ -40,11 +47,12 @@ export class Questions {
    * Ask these, too; what is answered stays.
    *
    * @param {Question[]} questions
+   * @param {Record<string, string>} roles
    */
-  show(questions) {
+  show(questions, roles) {
     for (const question of questions) {
-      // A mapping is given in the table of columns
-      if (question.name === "mapping") continue;
+      // Roles are given in the table of columns, where nobody can give one that stands there
+      if (question.name === "mapping" && isHidden(question, roles)) continue;
       const key = JSON.stringify([question.name, question.column]);
       const before = this.asked.get(key);
       if (before !== undefined && SEVERAL.includes(question.name)) {
@@ -237,14 +245,26 @@ export class Questions {
    * @param {boolean} several
    */
   take(key, value, several) {
+    const { name, column } = /** @type {Question} */ (this.asked.get(key));
+    if (name === "mapping") return this.placed(column ?? "", value);
     const before = several ? (this.answers.get(key) ?? []) : [];
     const after = before.includes(value)
       ? before.filter((one) => one !== value)
       : [...before, value];
     this.answers.set(key, after);
     this.tell();
-    this.changed();
+    return this.changed();
   }
+}
+
+/**
+ * Whether a question is about a column that judges would not see.
+ *
+ * @param {Question} question
+ * @param {Record<string, string>} roles
+ */
+export function isHidden({ column }, roles) {
+  return (roles[column ?? ""] ?? "hidden") === "hidden";
 }
 
 /**
@@ -254,6 +274,7 @@ export class Questions {
  * @param {string} value
  */
 function named({ name, column }, value) {
+  if (name === "mapping") return ROLES[value] ?? value;
   const before = `${column}=`;
   return name !== "repeats" && value.startsWith(before) ? value.slice(before.length) : value;
 }
