@@ -36,6 +36,11 @@ class IntervalFigures:
         return self.score.at(loss, self._measure.scale.interval)
 
     @property
+    def quantity(self) -> str:
+        """The name of the measured quantity."""
+        return self._measure.quantity
+
+    @property
     def estimate(self) -> str:
         """The best estimate."""
         if not self._shown["rounds"]["in_interval"]:

@@ -129,11 +129,6 @@ class Wording(Words, IntervalFigures):
         return points
 
     @property
-    def quantity(self) -> str:
-        """The name of the measured quantity."""
-        return self._measure.quantity
-
-    @property
     def _compared(self) -> bool:
         return self._measure.compared
 

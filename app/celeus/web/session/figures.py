@@ -31,13 +31,23 @@ def figures_of(session: Mapping[str, Any], opening: Opening) -> list[Figure]:
         return _best_figures(session)
     if session["table"] is not None:
         return _table_figures(session)
-    return _interval_figures(session, opening)
+    words = interval_of(session, opening)
+    return [] if words is None else _interval_figures(session, words, opening)
 
 
-def _interval_figures(session: Mapping[str, Any], opening: Opening) -> list[Figure]:
+def interval_of(session: Mapping[str, Any], opening: Opening) -> IntervalFigures | None:
+    """Return the figures of the interval of a session that has one."""
+    if session["estimate"] is None:
+        return None
+    weighted = opening.plan.get("weights") is not None
+    measure = Measure(opening.scale, opening.systems, opening.score, weighted)
+    return IntervalFigures(session, measure)
+
+
+def _interval_figures(
+    session: Mapping[str, Any], words: IntervalFigures, opening: Opening
+) -> list[Figure]:
     plan, weights = opening.plan, opening.plan.get("weights")
-    measure = Measure(opening.scale, opening.systems, opening.score, weights is not None)
-    words, contrast = IntervalFigures(session, measure), opening.contrast
     width = f"width {words.width(session['width'])}"
     judged = _judged(session)
     notes = [*judged.notes, *_known_notes(session, plan)]
@@ -47,7 +57,7 @@ def _interval_figures(session: Mapping[str, Any], opening: Opening) -> list[Figu
     confidence = f"{sure(session['alpha'])} confidence, at all times at once"
     return [
         _measured("Interval", words.ends, [f"{width}; {confidence}"], kind="wide-figure"),
-        _estimate(session, words, measure, contrast),
+        _estimate(session, words, opening.contrast),
         _precision(session, words),
         judged._replace(notes=notes),
     ]
@@ -60,10 +70,7 @@ def _measured(name: str, value: str, notes: Sequence[str], kind: str = "") -> Fi
 
 
 def _estimate(
-    session: Mapping[str, Any],
-    words: IntervalFigures,
-    measure: Measure,
-    contrast: Contrast | None,
+    session: Mapping[str, Any], words: IntervalFigures, contrast: Contrast | None
 ) -> Figure:
     kind = "wide" if words.wide else ""
     if not session["rounds"]["in_interval"]:
@@ -73,7 +80,7 @@ def _estimate(
         elif session["state"] == "closed":
             why = "no label is in the interval"
         return Figure("Estimate", "–", notes=[why], kind=kind)
-    note = f"{measure.quantity}; {words.score.better} is better"
+    note = f"{words.quantity}; {words.score.better} is better"
     if contrast is not None:
         note = f"{contrast.a} less {contrast.b}: above 0 the latter is better"
     return _measured("Estimate", words.estimate, [note], kind)

@@ -17,7 +17,7 @@ from celeus.web.pages import ReadsPage, page_router
 from celeus.web.report.best_report import ladder
 from celeus.web.report.grid import ORDERS, Order, claims_grid
 from celeus.web.report.wording import raters_words, sides_words
-from celeus.web.session.figures import figures_of
+from celeus.web.session.figures import figures_of, interval_of
 from celeus.web.session.plan import plan_lines, target_words
 from celeus.web.session.surrogate import SIZE, By, Health
 from celeus.web.session.workers import held, persons
@@ -48,6 +48,7 @@ async def session(view: ReadsPage, session_id: SessionId, order: Order = "plan")
         pool=opening.pool,
         score=score,
         figures=figures_of(document, opening),
+        words=interval_of(document, opening),
         plan=plan_lines(document, opening),
         intake=opening.intake if manages else None,
         sides=sides_words(document),

@@ -53,18 +53,21 @@ function keepPlaces(page) {
 /* Whoever looks sees what is so now. */
 async function look() {
   const began = Date.now();
-  if (!document.hidden)
-    try {
+  let took = 0;
+  try {
+    if (!document.hidden) {
       await renew(document.getElementById("order") ? keepPlaces : null);
+      took = Date.now() - began;
       if (lost) fill(byId("banner"));
       lost = false;
-    } catch (problem) {
-      lost = true;
-      // Of a silent service the bar tells
-      if (!(problem instanceof Problem && problem.status === 0))
-        tell(`What you see may be old: ${messageOf(problem)}`);
     }
-  setTimeout(look, Math.max(LOOK_MS, REST * (Date.now() - began)));
+  } catch (problem) {
+    lost = true;
+    // Of a silent service the bar tells
+    if (!(problem instanceof Problem && problem.status === 0))
+      tell(`What you see may be old: ${messageOf(problem)}`);
+  }
+  setTimeout(look, Math.max(LOOK_MS, REST * took));
 }
 let lost = false;
 

@@ -70,16 +70,6 @@ export function current(session) {
 }
 
 /**
- * A width that somebody chose, of a share in points.
- *
- * @param {number} width
- * @param {number} shift
- */
-export function widthOf(width, shift) {
-  return `${Number((width * 10 ** shift).toPrecision(10))}${shift ? " points" : ""}`;
-}
-
-/**
  * A whole number with thin spaces between thousands.
  *
  * @param {number} value

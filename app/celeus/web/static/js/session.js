@@ -8,6 +8,8 @@ import { stalled, watch } from "./silence.js";
 
 const LOOK_MS = 4_000;
 const TOGETHER_MS = 1_000;
+/** A look that takes long is repeated seldom: it costs the service as much. */
+const REST = 5;
 const PATIENCE_MS = 30_000;
 
 /** @type {AnySession} */
@@ -17,19 +19,21 @@ let interval = null;
 let waiting = { first: "", since: 0 };
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let due;
-let asked = 0;
+let rested = 0;
 
 /** Show the page as it is now; what changes often is asked for once a while. */
 function soon() {
-  due ??= setTimeout(look, Math.max(0, asked + TOGETHER_MS - Date.now()));
+  due ??= setTimeout(look, Math.max(0, rested - Date.now()));
 }
 
 async function look() {
+  clearTimeout(due);
   due = undefined;
-  asked = Date.now();
+  const began = Date.now();
   try {
     await renew();
     showHeld();
+    rested = Date.now() + Math.max(TOGETHER_MS, REST * (Date.now() - began));
   } catch {
     // The page tells when the service is silent; what is shown stays until it answers again
   }

@@ -2,7 +2,7 @@
 
 import { byId, fill, given, only } from "../dom.js";
 import { swap } from "../live.js";
-import { chartKey, chartTable, IntervalChart } from "./chart.js";
+import { chartTable, IntervalChart } from "./chart.js";
 import { Track } from "./track.js";
 
 const LEAST_WAIT_MS = 5_000;
@@ -17,7 +17,6 @@ const chart = new IntervalChart(byId("chart"), byId("chart-readout"), track, ses
 let asked = { round: -1, revision: 0, at: 0 };
 
 function show() {
-  fill(byId("chart-key"), track.length === 0 ? null : chartKey(session));
   byId("chart").classList.toggle("waiting", track.length === 0);
   byId("view").hidden = byId("chart-table").hidden = track.length === 0;
   chart.show(session);
