@@ -76,7 +76,7 @@ function ask({ call = "", body }) {
 function sure(title, words, yes) {
   const dialog = el(
     "dialog",
-    { "aria-labelledby": "sure-title" },
+    { id: "sure", "aria-labelledby": "sure-title" },
     el(
       "form",
       { method: "dialog", class: "stack" },
