@@ -38,12 +38,14 @@ from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
 from celeus.operations.runtime.context import open_context
 from celeus.settings import Settings
-from celeus.web import documents, judged, reference, signin, views
+from celeus.web import documents, judged, people, reference, signin, views
+from celeus.web import webhooks as webhooks_page
 from celeus.web.assets import Assets, serve
 from celeus.web.pages import pages_for_access, show_refusals
 from celeus.web.rendering import Templates
 from celeus.web.report import page as report
 from celeus.web.report import shared
+from celeus.web.session import page as session_page
 
 ROUTES: tuple[APIRouter, ...] = (
     system.router,
@@ -79,6 +81,9 @@ PAGES: tuple[APIRouter, ...] = (
     signin.router,
     shared.router,
     views.router,
+    people.router,
+    webhooks_page.router,
+    session_page.router,
     judged.router,
 )
 """Routers of the pages, which are not part of the API contract."""

@@ -96,7 +96,7 @@ def test_every_answer_is_judged_once_by_a_key(server: Site, signed_in: SignedIn)
             ledger = client.get(f"/v1/sessions/{session}/ledger").json()["data"]
     assert said == [[1.0] * len(pool.names)] * 3
     page.goto(f"/sessions/{session}")
-    expect(page.locator("#sides")).to_contain_text("another or several 3 times. The order is drawn")
+    expect(page.locator("#sides")).to_contain_text("another or several in 3; the order was drawn")
     assert barriers(page) == []
 
 

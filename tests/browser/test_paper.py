@@ -90,7 +90,7 @@ def test_a_table_of_claims_is_printed(signed_in: SignedIn, server: Site) -> None
     tables.judge(60)
     page = signed_in()
     page.goto(f"/sessions/{tables.session}")
-    expect(page.locator("#claims li")).to_have_count(1 + 8)
+    expect(page.locator("#claims tbody tr")).to_have_count(1 + 8)
     assert printed(page) <= 4
     page = signed_in()
     page.goto(f"/v1/sessions/{tables.session}/report")

@@ -20,8 +20,9 @@ from celeus.operations.sessions.labelling.labels import LabelFilter, Labels
 from celeus.operations.sessions.labelling.task import get_task
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.judgements import JudgeWords, excerpt
-from celeus.web.pages import ReadsPage, View, page_router, sentence
+from celeus.web.pages import ReadsPage, View, page_router
 from celeus.web.views import ITEMS
+from celeus.web.wording import sentence
 
 router = page_router()
 

@@ -40,6 +40,7 @@ from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
 from celeus.web.assets import ICON
 from celeus.web.rendering import Templates
+from celeus.web.wording import sentence
 
 LOGIN = "/login"
 SHARED = "/s/"
@@ -181,11 +182,6 @@ def set_retry_after(answer: Response, refusal: Refusal) -> None:
     wait = refusal.more.get("retry_after")
     if wait is not None or isinstance(refusal, Unavailable):
         answer.headers["Retry-After"] = str(wait or RETRY_SECONDS)
-
-
-def sentence(detail: str) -> str:
-    """Return a refusal's detail as a sentence: capitalised, with a full stop."""
-    return f"{detail[:1].upper()}{detail[1:].rstrip('.')}."
 
 
 def templates_of(request: Request) -> Templates:

@@ -11,6 +11,7 @@ from celeus.core.insights.figures import count
 from celeus.operations.runtime.caller_cache import Caller
 from celeus.shorten import printable
 from celeus.web.assets import Assets
+from celeus.web.wording import STATES, ago, counted, labels_done, minute, name_of, sentence
 
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_TEMPLATES = Path(__file__).parent / "report" / "templates"
@@ -60,7 +61,16 @@ class Templates:
         )
         self._pages.globals["static"] = assets.url
         self._pages.globals["media_hosts"] = media_hosts
-        self._pages.filters["count"] = count
+        self._pages.globals["states"] = STATES
+        self._pages.filters |= {
+            "ago": ago,
+            "count": count,
+            "counted": counted,
+            "labels_done": labels_done,
+            "minute": minute,
+            "name": name_of,
+            "sentence": sentence,
+        }
 
     def text(self, template: str, **context: object) -> str:
         """Render a template with these variables only."""

@@ -19,7 +19,8 @@ from celeus.operations.access.browsers import SignedIn, admit_browser, sign_in, 
 from celeus.operations.access.invitations import accept
 from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
-from celeus.web.pages import LOGIN, AnyonesPage, PageRoute, sentence, set_retry_after, templates_of
+from celeus.web.pages import LOGIN, AnyonesPage, PageRoute, set_retry_after, templates_of
+from celeus.web.wording import sentence
 
 MOST_FORM_BYTES = 16 << 10
 MOST_FIELDS = 10

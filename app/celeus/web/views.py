@@ -1,48 +1,84 @@
 """The pages of the service: what each shows; their scripts ask the routes of the interface."""
 
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
-from uuid import UUID
 
 import orjson
 from fastapi import Query, Response
+from pydantic import Field
 
 from celeus.api.access.parameters import SessionId
-from celeus.api.sessions.session_models import SessionState
 from celeus.api.sessions.sessions import SessionsQuery
 from celeus.api.sessions.task import answer_of
-from celeus.core.insights.sentences import Contrast
-from celeus.core.pools.systems import Systems
-from celeus.operations.insights.session_lists import NEWEST, Filter, list_sessions
-from celeus.operations.insights.surrogate import get_opening
-from celeus.operations.insights.table import table_claims
+from celeus.operations.insights.session_lists import NEWEST, Order, list_sessions
 from celeus.operations.sessions.labelling.task import get_task, list_tasks
 from celeus.operations.sessions.sessions import get_session
-from celeus.operations.webhooks.messages import FORMATS
-from celeus.operations.webhooks.outbox import EVENTS
 from celeus.web.pages import (
-    AdministersPage,
     AnyonesPage,
     LabelsPage,
     ManagesPage,
     ReadsPage,
-    View,
     page_router,
 )
-from celeus.web.report.grid import ORDERS, Order, claims_grid
+from celeus.web.report.interval import IntervalFigures
 
 ROWS = 24
-"""Sessions of the dashboard's first page."""
+"""Sessions that the dashboard shows at first."""
+MORE_ROWS = 48
+MOST_ROWS = 200
+"""Largest number of sessions on one page."""
 MOST_TASKS = 100
 """Largest number of sessions on the start page of people who only label."""
-MOST_CHOICES = 200
-"""Largest number of sessions to choose from for a webhook, the newest ones."""
 
 # A click loads a picture or sound from wherever its payload says, so the policy cannot name hosts:
 # static/js/item/media.js sees to it that nothing else does. Nothing is loaded unencrypted.
 ITEMS: Final = {"img-src": "'self' data: https:", "media-src": "'self' data: https:"}
 
+COLUMNS: Final = {
+    "Session": "name",
+    "Score": "score",
+    "Progress": "progress",
+    "State": "state",
+    "Owner": "owner",
+    "Tags": "",
+    "Last activity": "active",
+}
+"""Columns of the dashboard, each with the order it is sorted by."""
+LARGEST_FIRST: Final = {"active", "progress"}
+ORDERS: Final[dict[Order, str]] = {
+    "-opened": "newest first",
+    "opened": "oldest first",
+    "-active": "last activity first",
+    "active": "longest idle first",
+    "name": "by name",
+    "-name": "by name, Z to A",
+    "owner": "by owner",
+    "-owner": "by owner, Z to A",
+    "state": "by state",
+    "-state": "by state, reversed",
+    "score": "by score, lowest first",
+    "-score": "by score, highest first",
+    "-progress": "by progress, furthest first",
+    "progress": "by progress, least first",
+}
+
 router = page_router()
+
+
+class DashboardQuery(SessionsQuery):
+    """The sessions that the dashboard shows; an empty word sets no condition."""
+
+    limit: int = Field(ROWS, ge=1, le=MOST_ROWS)
+
+    def address(self, **changes: object) -> str:
+        """Return the dashboard's address with these conditions changed."""
+        kept = self.model_dump(exclude_defaults=True, exclude={"limit", "after"}) | changes
+        query = {
+            name: str(value).lower() if value is True else value
+            for name, value in kept.items()
+            if value and value != NEWEST
+        }
+        return f"/?{urlencode(query)}" if query else "/"
 
 
 @router.get("/label/{session_id}")
@@ -59,15 +95,9 @@ async def new_session(view: ManagesPage) -> Response:
     return view.page("newsession.html", policy=ITEMS, upload_limit_bytes=limit)
 
 
-@router.get("/people")
-async def people(view: AdministersPage) -> Response:
-    """Show people and keys, where administrators invite, remove and give roles."""
-    return view.page("people.html", own_key=view.caller.key_id)
-
-
 @router.get("/")
-async def dashboard(view: AnyonesPage, params: Annotated[SessionsQuery, Query()]) -> Response:
-    """Show the first sessions; the page asks the service for more, and for changes.
+async def dashboard(view: AnyonesPage, params: Annotated[DashboardQuery, Query()]) -> Response:
+    """Show sessions; while somebody sees it the page asks for itself anew.
 
     A caller who may only label gets the sessions that their key may label, those with work first,
     and nothing of results.
@@ -75,71 +105,36 @@ async def dashboard(view: AnyonesPage, params: Annotated[SessionsQuery, Query()]
     if view.caller.blind and "label" in view.caller.scopes:
         return view.page("home.html", tasks=await list_tasks(view.context, MOST_TASKS))
     view.caller.require("read")
-    wanted = {
-        "state": params.state,
-        "q": params.q or "",
-        "tag": params.tag,
-        "order": params.order,
-        "archived": params.archived,
-    }
-
-    def address(**changes: object) -> str:
-        """Return the dashboard's address with these filters changed."""
-        asked = wanted | changes
-        query = {
-            name: str(value).lower() if value is True else value
-            for name, value in asked.items()
-            if value and value != NEWEST
-        }
-        return f"/?{urlencode(query)}" if query else "/"
-
-    sessions = await list_sessions(view.context, params.filter(ROWS))
-    page = {"data": sessions, "next": sessions[-1]["id"] if len(sessions) == ROWS else None}
-    states = get_args(SessionState)
-    return view.page("dashboard.html", page=page, wanted=wanted, states=states, address=address)
-
-
-@router.get("/webhooks")
-async def webhooks(view: ManagesPage) -> Response:
-    """Show a project's webhooks: make, try and delete them, and read their log."""
-    sessions = await list_sessions(view.context, Filter(limit=MOST_CHOICES))
-    named = [(one["id"], one["name"] or f"Session {one['id'][-8:]}") for one in sessions]
-    return view.page("webhooks.html", events=EVENTS, formats=FORMATS, sessions=named)
-
-
-@router.get("/sessions/{session_id}")
-async def session(view: ReadsPage, session_id: SessionId) -> Response:
-    """Show a session's current state; the page then follows it live."""
-    body, _ = await get_session(view.context, session_id)
-    opening = await get_opening(view.context, session_id)
-    systems = opening.systems if isinstance(opening.systems, Systems) else None
-    contrast = Contrast.of(opening.scale, systems, opening.declared)
-    document = orjson.loads(body)
+    # One more says whether there are others
+    found = await list_sessions(view.context, params.filter(params.limit + 1))
+    sessions = found[: params.limit]
+    following = None
+    if len(found) > params.limit and params.limit < MOST_ROWS:
+        following = params.address(limit=min(params.limit + MORE_ROWS, MOST_ROWS))
+    elif len(found) > params.limit:
+        following = params.address(after=sessions[-1]["id"])
     return view.page(
-        "session.html",
-        session=document,
-        opened={
-            "plan": opening.plan,
-            "plan_digest": opening.digest,
-            "pool": opening.pool,
-            "score": opening.score.to_dict(),
-            "intake": opening.intake if "manage" in view.caller.scopes else None,
-            "contrast": None if contrast is None else {"a": contrast.a, "b": contrast.b},
-        },
-        scopes=sorted(view.caller.scopes),
-        **await _claims(view, session_id, document),
+        "dashboard.html",
+        rows=[(session, _interval(session)) for session in sessions],
+        wanted=params,
+        following=following,
+        columns=[_column(name, key, params.order) for name, key in COLUMNS.items()],
+        orders=ORDERS,
     )
 
 
-@router.get("/sessions/{session_id}/claims")
-async def claims(view: ReadsPage, session_id: SessionId, order: Order = "plan") -> Response:
-    """Show the grid of a table's claims alone: the page of the session asks for it anew."""
-    found = await table_claims(view.context, session_id)
-    return view.page(
-        "claims.html",
-        grid=claims_grid(found["data"], order),
-        items=f"/sessions/ses_{session_id.hex}/items",
-    )
+def _interval(session: dict[str, Any]) -> IntervalFigures | None:
+    """Return the interval of a session that has one."""
+    return None if session["estimate"] is None else IntervalFigures.of(session)
+
+
+def _column(name: str, key: str, order: str) -> tuple[str, str, str]:
+    """Return a column's name, its place in the order now, and the order that a click asks for."""
+    ways = [key, f"-{key}"]
+    if key in LARGEST_FIRST:
+        ways.reverse()
+    now = {key: "ascending", f"-{key}": "descending"}.get(order, "")
+    return name, now, ways[1] if order == ways[0] else ways[0]
 
 
 @router.get("/sessions/{session_id}/items")
@@ -147,11 +142,3 @@ async def items(view: ReadsPage, session_id: SessionId) -> Response:
     """Show the items of a claim; the page reads the filter from its address and asks for them."""
     body, _ = await get_session(view.context, session_id)
     return view.page("items.html", policy=ITEMS, session=orjson.loads(body))
-
-
-async def _claims(view: View, session_id: UUID, document: dict[str, Any]) -> dict[str, Any]:
-    """Return what the page of a table shows of its claims; nothing of other sessions."""
-    if document["table"] is None:
-        return {"grid": None, "orders": {}}
-    found = await table_claims(view.context, session_id)
-    return {"grid": claims_grid(found["data"]), "orders": ORDERS}

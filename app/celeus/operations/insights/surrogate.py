@@ -11,13 +11,14 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.lure_weights import JudgedRounds
+from celeus.core.insights.sentences import Contrast
 from celeus.core.insights.surrogate import diagnose
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.score import Score, default_score
 from celeus.core.pools.surrogates import scores
-from celeus.core.pools.systems import AnySystems, systems_from
+from celeus.core.pools.systems import AnySystems, Systems, systems_from
 from celeus.errors import InvalidValue
 from celeus.operations.pools.pools import load_pool
 from celeus.operations.runtime.context import Context, one_snapshot
@@ -104,6 +105,12 @@ class Opening:
     def score(self) -> Score:
         """Name and direction of the mean of its losses."""
         return self.declared or default_score(self.scale, self.systems)
+
+    @property
+    def contrast(self) -> Contrast | None:
+        """The two systems as they are called; None of other sessions."""
+        systems = self.systems if isinstance(self.systems, Systems) else None
+        return Contrast.of(self.scale, systems, self.declared)
 
 
 async def get_opening(context: Context, session_id: UUID) -> Opening:

@@ -5,26 +5,68 @@ from typing import Any, Final, NamedTuple
 
 from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.sentences import best_sentence
+from celeus.core.interval import Interval
+from celeus.core.pools.score import Score
 from celeus.operations.insights.report import Account
 from celeus.operations.pools.record import PoolRecord
-from celeus.units import PERCENT
-from celeus.web.report.wording import Words
+from celeus.units import PERCENT, POINTS
+from celeus.web.report.wording import Words, sides_words
 
-MIDDLE: Final = 100.0
-"""Place of the difference 0 in a row, whose picture is twice as wide."""
+LEAST: Final = 0.8
+"""Smallest width of a bar, in percent of the picture."""
 
 
-class LadderRow(NamedTuple):
-    """A system on the ladder: its figures, and the places of its bar and its point."""
+class Rung(NamedTuple):
+    """A system: how far it is behind in words, and its bar and point in percent.
+
+    The middle of the picture is no difference from the leader.
+    """
 
     name: str
     state: str
-    words: str
-    estimate: str
-    lower: str
-    upper: str
+    word: str
+    behind: str
     bar: tuple[float, float] | None
     at: float | None
+
+
+def ladder(status: Mapping[str, Any], score: Score) -> list[Rung]:
+    """Return the systems: the leader, then those still in, then those out, the latest first."""
+
+    def rank(system: Mapping[str, Any]) -> tuple[int, float]:
+        if system["state"] == "out":
+            return 2, -system["round"]
+        return int(system["state"] == "in"), system["estimate"] or 0.0
+
+    scale, share = Interval(**status["scale"]), score.unit == "share"
+    figures = Figures(scale, 0.0, PERCENT if share else 0)
+    unit, won = POINTS if share else "", status["best"]["winner"] is not None
+    ranked = sorted(status["best"]["systems"], key=rank)
+    return [_rung(system, scale, figures, unit, won=won) for system in ranked]
+
+
+def _rung(
+    system: Mapping[str, Any], scale: Interval, figures: Figures, unit: str, *, won: bool
+) -> Rung:
+    lower, upper, estimate = system["lower"], system["upper"], system["estimate"]
+    words = {"leading": "none is better" if won else "leads so far", "in": "still in"}
+    about = "no label has told it from the leader"
+    if estimate is not None:
+        about = f"by about {figures.nearest(estimate)}{unit}"
+    bar = None
+    if lower is not None:
+        about = f"{figures.below(lower)} to {figures.above(upper)}{unit} for certain, {about}"
+        width = 50.0 * (upper - lower) / scale.width
+        bar = 50.0 * (1.0 + lower / scale.width), max(width, LEAST)
+    leads = system["state"] == "leading"
+    return Rung(
+        name=system["name"],
+        state=system["state"],
+        word=words.get(system["state"]) or f"out at label {count(system['round'])}",
+        behind="The others are measured against it." if leads else f"Behind: {about}.",
+        bar=bar,
+        at=None if estimate is None else 50.0 * (1.0 + estimate / scale.width),
+    )
 
 
 class BestWording(Words):
@@ -33,9 +75,7 @@ class BestWording(Words):
     def __init__(self, account: Account, pool: PoolRecord) -> None:
         super().__init__(account)
         self._scale, self._score = pool.scale, pool.score
-        shift = PERCENT if self._score.unit == "share" else 0
-        self.unit = ", points" if shift else ""
-        self.figures = Figures(pool.scale, 0.0, shift)
+        self.figures = Figures(pool.scale, 0.0, PERCENT if self._score.unit == "share" else 0)
 
     @property
     def quantity(self) -> str:
@@ -65,8 +105,7 @@ class BestWording(Words):
         inside, items = count(self.labels_in_interval), self.items
         lines = [f"{inside} of {items} items were judged, by the losses of all systems."]
         if self._status["best"]["winner"] is None:
-            leader = next(system for system in self._ranked if system["state"] == "leading")
-            lines.append(f"{leader['name']} does best so far, which is no claim.")
+            lines.append(f"{self.ladder[0].name} does best so far, which is no claim.")
         return lines
 
     @property
@@ -75,16 +114,6 @@ class BestWording(Words):
         if self._account.closed:
             return "Final: the session is closed, and nothing can be added to it."
         return "Interim: the session is open; more labels may tell more systems apart."
-
-    @property
-    def low(self) -> str:
-        """The left end of a row of the ladder."""
-        return self.figures.nearest(self._scale.lower - self._scale.upper)
-
-    @property
-    def high(self) -> str:
-        """The right end of a row of the ladder."""
-        return self.figures.nearest(self._scale.upper - self._scale.lower)
 
     @property
     def scale(self) -> str:
@@ -97,45 +126,9 @@ class BestWording(Words):
     @property
     def sides(self) -> str | None:
         """Sentence on how often each place won; None if no answers were judged in an order."""
-        places = self._status["best"]["places"] or {}
-        if not any(places.values()):
-            return None
-        first, last, other = (count(places[name]) for name in ("first", "last", "other"))
-        return (
-            f"the first answer shown was the best in {first} rounds, the last in {last}, another"
-            f" or several in {other}"
-        )
+        return sides_words(self._status)
 
     @property
-    def _ranked(self) -> list[dict[str, Any]]:
-        """Systems by rank: the leader, then those still in, then those out, the latest first."""
-
-        def rank(system: Mapping[str, Any]) -> tuple[int, float]:
-            if system["state"] == "out":
-                return 2, -system["round"]
-            return int(system["state"] == "in"), system["estimate"] or 0.0
-
-        return sorted(self._status["best"]["systems"], key=rank)
-
-    @property
-    def ladder(self) -> list[LadderRow]:
-        """Rows of the ladder, one per system."""
-        return [self._ladder_row(system) for system in self._ranked]
-
-    def _ladder_row(self, system: Mapping[str, Any]) -> LadderRow:
-        figures, width = self.figures, self._scale.width
-        lower, upper, estimate = system["lower"], system["upper"], system["estimate"]
-        words = {"leading": "leads", "in": "still in"}.get(system["state"])
-        bar = None
-        if lower is not None:
-            bar = MIDDLE * (1.0 + lower / width), MIDDLE * (upper - lower) / width
-        return LadderRow(
-            name=system["name"],
-            state=system["state"],
-            words=words or f"out since label {count(system['round'])}",
-            estimate="" if estimate is None else figures.nearest(estimate),
-            lower="" if lower is None else figures.below(lower),
-            upper="" if upper is None else figures.above(upper),
-            bar=bar,
-            at=None if estimate is None else MIDDLE * (1.0 + estimate / width),
-        )
+    def ladder(self) -> list[Rung]:
+        """The systems from the leader down."""
+        return ladder(self._status, self._score)

@@ -114,10 +114,7 @@ def _cell(claim: Mapping[str, Any]) -> Cell:
     share = score["unit"] == "share"
     figures = Figures(scale, score["upper"] - score["lower"], PERCENT if share else 0)
     sign = PERCENT_SIGN if share else ""
-    start, end, at = (
-        100.0 * (score[name] - scale.lower) / scale.width for name in ("lower", "upper", "estimate")
-    )
-    width = max(end - start, LEAST)
+    *bar, at = places(Interval(score["lower"], score["upper"]), score["estimate"], scale)
     estimate = f"{figures.nearest(score['estimate'])}{sign}"
     part = {name: claim[name] for name in ("column", "value") if claim[name] is not None}
     return Cell(
@@ -125,12 +122,22 @@ def _cell(claim: Mapping[str, Any]) -> Cell:
         ends=f"{figures.below(score['lower'])} – {figures.above(score['upper'])}{sign}",
         estimate=estimate if claim["rounds"]["in_interval"] or claim["known"] else None,
         notes=_notes(claim),
-        bar=(min(start, 100.0 - width), width),
+        bar=(bar[0], bar[1]),
         at=at,
         tone=min(int(TONES * _goodness(claim)), TONES - 1),
         wide=is_wide(claim["lower"], claim["upper"], Interval(**claim["scale"])),
         part=urlencode(part),
     )
+
+
+def places(interval: Interval, estimate: float, scale: Interval) -> tuple[float, float, float]:
+    """Return start and width of a bar and the place of the estimate, in percent of the scale."""
+    start, end, at = (
+        100.0 * (value - scale.lower) / scale.width
+        for value in (interval.lower, interval.upper, estimate)
+    )
+    width = max(end - start, LEAST)
+    return min(start, 100.0 - width), width, at
 
 
 def _share(claim: Mapping[str, Any]) -> float:

@@ -8,7 +8,7 @@ somebody keeps.
 import base64
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -36,6 +36,7 @@ from celeus.web.report.best_report import BestWording
 from celeus.web.report.chart import Chart, ChartData, Mark, chart, thin
 from celeus.web.report.table_report import TableWording
 from celeus.web.report.wording import Wording, Words
+from celeus.web.wording import minute
 
 router = APIRouter(prefix="/v1/sessions", tags=["history"], route_class=JsonRoute)
 
@@ -121,9 +122,9 @@ def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
         "style": Markup(_style()),  # noqa: S704 -- our own file
         "policy": _policy(),
         "version": service_version(),
-        "made": _minute(account.at),
-        "opened": _minute(datetime.fromisoformat(account.document["created_at"])),
-        "issued": "" if account.certified is None else _minute(account.certified.issued_at),
+        "made": minute(account.at),
+        "opened": minute(datetime.fromisoformat(account.document["created_at"])),
+        "issued": "" if account.certified is None else minute(account.certified.issued_at),
     }
 
 
@@ -153,17 +154,14 @@ def _chart(account: Account, plan: Plan, words: Wording, *, compared: bool) -> C
     )
 
 
-def _minute(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
 def _parameters(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items() if name != "name")
 
 
 @cache
 def _style() -> str:
-    files = (REPORT_TEMPLATES / "report.css", FOLDER / "css" / "grid.css")
+    shared = [FOLDER / "css" / f"{name}.css" for name in ("grid", "ladder")]
+    files = [REPORT_TEMPLATES / "report.css", *shared]
     return "".join(file.read_text(encoding="utf-8") for file in files)
 
 

@@ -1,18 +1,19 @@
 """Wording of claims for people who did not choose alpha."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 from celeus.core.certificate.report import pool_sessions_line
 from celeus.core.insights.figures import Figures, count, sure
 from celeus.core.insights.remarks import Measure
-from celeus.core.insights.sentences import is_settled, is_wide
-from celeus.core.interval import Interval
+from celeus.core.insights.sentences import is_settled
 from celeus.core.plans.plan import Plan
 from celeus.core.session.assumptions import stated
 from celeus.operations.insights.report import Account, Point
 from celeus.operations.pools.record import PoolRecord
 from celeus.units import PERCENT_SIGN
+from celeus.web.report.interval import IntervalFigures
 
 _STATES = {
     "active": "open, labels are being collected",
@@ -23,6 +24,44 @@ _STATES = {
     "paused": "open, paused",
     "closed": "closed for good",
 }
+
+
+def sides_words(status: Mapping[str, Any]) -> str | None:
+    """Return how often each side won, or each place; None where none was drawn."""
+    sides, places = status["sides"], (status["best"] or {}).get("places") or {}
+    if sides:
+        left, tie, right = (count(sides[name]) for name in ("left", "tie", "right"))
+        return (
+            f"left better in {left} rounds, right better in {right}, as good in {tie}; which answer"
+            " stood on the left was drawn for every round, and no claim rests on how often one won"
+        )
+    if not any(places.values()):
+        return None
+    first, last, other = (count(places[name]) for name in ("first", "last", "other"))
+    return (
+        f"the first answer shown was the best in {first} rounds, the last in {last}, another"
+        f" or several in {other}; the order was drawn for every round, and no claim rests on how"
+        " often one place won"
+    )
+
+
+def raters_words(status: Mapping[str, Any]) -> str | None:
+    """Return what a panel has judged and how far it agrees; None without a panel."""
+    raters = status["raters"]
+    if raters is None:
+        return None
+    protocol = {
+        "two_then_third": "two judge every item, and a third where they differ",
+        "consensus": "two judge every item, and again while they differ",
+    }[raters["protocol"]]
+    alpha = raters["agreement"]
+    agreed = "not known" if alpha is None else f"{alpha:.2f}"
+    return (
+        f"{protocol}: {count(raters['judgements'])} judgements by a panel of"
+        f" {count(len(raters['panel']))}; agreement (Krippendorff's alpha) over the first two"
+        f" judgements of {count(raters['items'])} items: {agreed}; no claim rests on how far they"
+        " agree"
+    )
 
 
 class Words:
@@ -71,29 +110,14 @@ class Words:
         return f"{count(remaining)} of {self.items} items ({share}) {verb} judged"
 
 
-class Wording(Words):
+class Wording(Words, IntervalFigures):
     """The wording of one session's report."""
 
     def __init__(self, account: Account, pool: PoolRecord, plan: Plan) -> None:
-        super().__init__(account)
-        self._plan = plan
-        self._systems = pool.systems
-        self._scale = pool.scale
-        weighted = self._plan.weights is not None
-        self._measure = Measure(pool.scale, pool.systems, pool.score, weighted)
-        self.score = self._measure.told
-        status = self._status
-        self._now = self._image(status["lower"], status["upper"])
-        self.shift = self._measure.shift
-        self.figures = Figures(pool.scale, status["upper"] - status["lower"], self.shift)
-        self.sign = self._measure.sign
-
-    def _image(self, lower: float, upper: float) -> Interval:
-        return self.score.image(Interval(lower, upper), self._plan.scale)
-
-    def at(self, loss: float) -> float:
-        """Return the score of a loss."""
-        return self.score.at(loss, self._plan.scale)
+        measure = Measure(pool.scale, pool.systems, pool.score, plan.weights is not None)
+        Words.__init__(self, account)
+        IntervalFigures.__init__(self, account.document, measure)
+        self._plan, self._scale, self._systems = plan, pool.scale, pool.systems
 
     @cached_property
     def points(self) -> list[Point]:
@@ -103,27 +127,6 @@ class Wording(Words):
             image = self._image(point.lower, point.upper)
             points.append(Point(point.round, self.at(point.estimate), image.lower, image.upper))
         return points
-
-    @property
-    def estimate(self) -> str:
-        """The best estimate."""
-        if not self.in_interval:
-            return "none yet"
-        return self.figures.nearest(self.at(self._status["estimate"])) + self.sign
-
-    def width(self, width: float, *, given: bool = False) -> str:
-        """Return a width as text, of a share in points; if ``given``, with the user's digits."""
-        figure = self.figures.given(width) if given else self.figures.nearest(width)
-        return f"{figure} points" if self.shift else figure
-
-    def asked(self, precision: float | None) -> str:
-        """Return the chosen precision as text."""
-        return "none" if precision is None else self.width(precision, given=True)
-
-    @property
-    def quantity(self) -> str:
-        """The name of the measured quantity."""
-        return self._measure.quantity
 
     @property
     def _compared(self) -> bool:
@@ -152,18 +155,6 @@ class Wording(Words):
         if self.settled:
             return f"exactly {self.figures.nearest(low)}{self.sign}"
         return f"between {self.figures.below(low)} and {self.figures.above(high)}{self.sign}"
-
-    @property
-    def ends(self) -> str:
-        """The interval as a figure."""
-        low, high = self._now.lower, self._now.upper
-        between = " to " if low < 0.0 else " – "
-        return f"{self.figures.below(low)}{between}{self.figures.above(high)}{self.sign}"
-
-    @property
-    def wide(self) -> bool:
-        """True if the interval is so wide that its estimate says little."""
-        return is_wide(self._now.lower, self._now.upper, self._plan.scale)
 
     @property
     def settled(self) -> bool:
@@ -268,29 +259,12 @@ class Wording(Words):
     @property
     def sides(self) -> str | None:
         """Sentence on how often each side won; None unless two systems are compared."""
-        sides = self._status["sides"]
-        if sides is None:
-            return None
-        left, tie, right = (count(sides[name]) for name in ("left", "tie", "right"))
-        return f"left better in {left} rounds, right better in {right}, as good in {tie}"
+        return sides_words(self._status)
 
     @property
     def raters(self) -> str | None:
         """Sentence on the judgements of a panel and their agreement; None without a panel."""
-        raters = self._status["raters"]
-        if raters is None:
-            return None
-        protocol = {
-            "two_then_third": "two judge every item, and a third where they differ",
-            "consensus": "two judge every item, and again while they differ",
-        }[raters["protocol"]]
-        alpha = raters["agreement"]
-        agreed = "not known" if alpha is None else f"{alpha:.2f}"
-        return (
-            f"{protocol}: {count(raters['judgements'])} judgements by a panel of"
-            f" {count(len(raters['panel']))}; agreement (Krippendorff's alpha) over the first two"
-            f" judgements of {count(raters['items'])} items: {agreed}"
-        )
+        return raters_words(self._status)
 
     @property
     def upper(self) -> str:

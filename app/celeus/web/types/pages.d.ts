@@ -6,10 +6,7 @@ import type { components } from "./api.js";
 type Schemas = components["schemas"];
 
 declare global {
-  type BlindSession = Schemas["BlindSession"];
   type Comparison = Schemas["TaskComparison"];
-  type Certificate = Schemas["Certificate"];
-  type Decision = Schemas["Decision"];
   type Invitation = Schemas["InvitationOut"];
   type InvitationMade = Schemas["InvitationMade"];
   type Key = Schemas["KeyOut"];
@@ -17,6 +14,8 @@ declare global {
   type DrawAnswer = Schemas["NextAnswer"];
   type Draw = DrawAnswer["draws"][number];
   type Item = Schemas["DrawnItem"];
+  /** A session that makes a table of claims. */
+  type TableSession = AnySession & { table: Schemas["TableOut"] };
   type LossKind = NonNullable<Pool["loss"]>["kind"];
   type ObserveAnswer = Schemas["ObserveAnswer"];
   /** What was planned for one claim. */
@@ -59,23 +58,12 @@ declare global {
     scale: Scale;
     score: Schemas["ScoreInterval"];
   };
-  type RankedSystem = Schemas["RankedSystem"];
-  /** A session that seeks the best of several systems. */
-  type BestSession = AnySession & { best: Schemas["Best"] };
-  /** A session that makes a table of claims. */
-  type TableSession = AnySession & { table: Schemas["TableOut"] };
-  type TableClaim = Schemas["TableClaimOut"];
   type ClaimItem = Schemas["ClaimItem"];
   type ClaimItems = Schemas["ClaimItems"];
-  type Label = Schemas["Label"];
-  type LabelPage = Schemas["LabelPage"];
   type RoundHistory = Schemas["RoundHistory"];
-  type SessionOpening = Schemas["SessionOpening"];
   type SessionChange = Schemas["SessionChange"];
   type SessionPage = Schemas["SessionPage"];
   type SessionState = AnySession["state"];
-  type Surrogate = Schemas["Surrogate"];
-  type SurrogatePart = Schemas["SurrogatePart"];
   type Task = Schemas["TaskAnswer"];
   type TrajectoryPoint = Schemas["TrajectoryPoint"];
   type Webhook = Schemas["WebhookOut"];
@@ -83,8 +71,6 @@ declare global {
   type NewShare = Schemas["NewShare"];
   type Share = Schemas["ShareOut"];
   type Delivery = Schemas["DeliveryOut"];
-  type WorkerRow = Schemas["Worker"];
-  type WorkerPage = Schemas["WorkerPage"];
 
   /** A policy of a plan: refused, or simulated with a surrogate that is right and one that is not. */
   type PolicyPlan = RefusedPlan | OpenPlan;
@@ -122,66 +108,10 @@ declare global {
     more_than: number;
   }
 
-  /** What opening a session fixed, as its page is given it. */
-  interface Opened {
-    plan: {
-      items: number;
-      lower: number;
-      upper: number;
-      alpha: number;
-      precision: number | null;
-      budget: number;
-      policy: { name: string; beta: number };
-      strategy: string | null;
-      bound: { kind: string };
-      method_version: string;
-      commitment: string;
-      known?: { items: number; reasons: Record<string, number> };
-      based_on?: { session: string; labels_seen: string };
-      weights?: { effective_items: number };
-    };
-    plan_digest: string;
-    pool: string;
-    score: Score;
-    contrast: Contrast | null;
-  }
-
-  /** The same of a session that seeks the best of several systems. */
-  interface OpenedBest {
-    plan: {
-      items: number;
-      systems: string[];
-      lower: number;
-      upper: number;
-      alpha: number;
-      budget: number;
-      beta: number;
-      method_version: string;
-      commitment: string;
-    };
-    plan_digest: string;
-    pool: string;
-    score: Score;
-  }
-
   /** Two systems as they are called. */
   interface Contrast {
     a: string;
     b: string;
-  }
-
-  /** The same of a session that makes a table of claims. */
-  interface OpenedTable {
-    plan: {
-      items: number;
-      alpha: number;
-      budget: number;
-      beta: number;
-      method_version: string;
-      commitment: string;
-    };
-    plan_digest: string;
-    pool: string;
   }
 
   /** An event of a session's stream. */

@@ -115,11 +115,17 @@ async function once(method, path, body, options) {
     headers,
     body: sent,
     credentials: "same-origin",
+    // A page leads to the sign-in where the service refuses
+    redirect: "manual",
     keepalive,
     signal: signal === undefined ? late : AbortSignal.any([signal, late]),
   });
   const answer = await arrived(asked, late);
   if (!AWAY.has(answer.status)) heard();
+  if (answer.type === "opaqueredirect") {
+    signedOut();
+    throw new Problem(401, { title: "You are signed out." });
+  }
   if (answer.ok || answer.status === 304) {
     if (raw) return answer;
     const text = await arrived(answer.text(), late);

@@ -1,31 +1,9 @@
 /* Numbers and words as people read them. */
 
-/** @type {Record<SessionState, [word: string, kind: string]>} */
-const STATES = {
-  active: ["Active", "active"],
-  target_reached: ["Precision reached", "reached"],
-  decided: ["Decided", "reached"],
-  budget_spent: ["Budget spent", ""],
-  exhausted: ["Whole pool judged", ""],
-  paused: ["Paused", ""],
-  closed: ["Closed", ""],
-};
 const MINUTE = 60_000;
 const NOTHING_LEFT = 1e-9;
 const RESOLUTION_OF_A_NUMBER = 10 ** -2.7;
 const PERCENT = 2;
-/** Share of its scale; `WIDE` of the sentence says the same. */
-const WIDE = 0.25;
-
-/**
- * The word for a state, and the class of its badge.
- *
- * @param {Pick<Session, "state">} session
- */
-export function stateOf(session) {
-  const [word, kind] = STATES[session.state] ?? [session.state, ""];
-  return { word, kind };
-}
 
 /**
  * What a session is called; one without a name by the end of its id.
@@ -34,18 +12,6 @@ export function stateOf(session) {
  */
 export function nameOf(session) {
   return session.name ?? `Session ${session.id.slice(-8)}`;
-}
-
-/**
- * What the interval speaks of.
- *
- * @param {Pick<Session, "target" | "systems" | "effective_items" | "score">} session
- */
-export function targetOf(session) {
-  if (session.systems)
-    return `${session.systems.a} against ${session.systems.b} on the ${session.target}`;
-  const weighted = session.effective_items ? "weighted " : "";
-  return `${weighted}${session.score?.name ?? "mean loss"} of the ${session.target}`;
 }
 
 /**
@@ -101,25 +67,6 @@ export function thresholdsOf(session) {
 export function current(session) {
   const { estimate, lower, upper } = (session.systems ? null : session.score) ?? session;
   return { estimate, lower, upper };
-}
-
-/**
- * Whether an interval is so wide that its estimate says little.
- *
- * @param {Pick<Session, "scale" | "width">} session
- */
-export function isWide({ scale, width }) {
-  return width > WIDE * (scale.upper - scale.lower);
-}
-
-/**
- * A width that somebody chose, of a share in points.
- *
- * @param {number} width
- * @param {number} shift
- */
-export function widthOf(width, shift) {
-  return `${Number((width * 10 ** shift).toPrecision(10))}${shift ? " points" : ""}`;
 }
 
 /**
@@ -248,20 +195,6 @@ export function sure(alpha) {
  */
 export function percent(share) {
   return `${Math.round(100 * share)}\u202f%`.replace("-", "\u2212");
-}
-
-/**
- * The labels of those likely to be needed, in words, and the share of them from 0 to 1: null where
- * nobody can tell.
- *
- * @param {Pick<AnySession, "items" | "known" | "words">} session
- */
-export function progressOf({ items, known, words: { labels, share } }) {
-  if (share === 1) return { share, told: counted(labels, "label") };
-  const told = share
-    ? `${count(labels)} of about ${counted(Math.round(labels / share), "label")}`
-    : `${count(labels)} of ${counted(items - known, "item")} judged`;
-  return { share, told };
 }
 
 /**

@@ -1,119 +1,37 @@
-/* Links that show the report to anybody, on the page of a session: make, copy and revoke them. */
+/* A link that shows the report to anybody, made on the page of a session. */
 
 import { api, messageOf } from "./api.js";
-import { announce, byId, el, fill, given } from "./dom.js";
-
-const LIVES = [
-  { word: "until revoked", seconds: null },
-  { word: "a day", seconds: 86_400 },
-  { word: "a week", seconds: 7 * 86_400 },
-  { word: "30 days", seconds: 30 * 86_400 },
-];
+import { byId, fill, given } from "./dom.js";
+import { renew } from "./live.js";
+import { showOnce } from "./once.js";
 
 const path = `/v1/sessions/${given("session").id}/shares`;
-const failure = el("p", { class: "error", role: "alert" });
-const made = el("div", { class: "stack" });
-const links = el("ul", { class: "stack links" });
-const life = el(
-  "select",
-  { id: "share-life" },
-  ...LIVES.map(({ word }, place) => el("option", { value: place }, word)),
-);
-const create = el("button", { class: "button" }, "Make a link");
 
-/** @param {unknown} error */
-function fail(error) {
-  failure.textContent = error === null ? "" : messageOf(error);
-}
-
-/**
- * A text that is shown once, to be copied.
- *
- * @param {string} id
- * @param {string} word
- * @param {string} text
- */
-function shown(id, word, text) {
-  const field = el("input", { id, readonly: true, value: text });
-  const copy = el("button", { type: "button", class: "button small" }, "Copy");
-  copy.setAttribute("aria-label", `Copy: ${word}`);
-  copy.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-      announce("Copied.");
-    } catch {
-      field.select();
-      announce("Your browser blocked copying; the text is selected: copy it yourself.");
-    }
-  });
-  return el("div", { class: "field" }, el("label", { for: id }, word), field, copy);
-}
-
-/** @param {string} at */
-function day(at) {
-  return new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-}
-
-/** @param {Share} one */
-function row(one) {
-  const until = one.expires_at === null ? "" : `, until ${day(one.expires_at)}`;
-  const words = `Made ${day(one.created_at)}${until}`;
-  const revoke = el(
-    "button",
-    { type: "button", class: "button small quiet", "aria-label": `Revoke: ${words}` },
-    "Revoke",
-  );
-  revoke.addEventListener("click", async () => {
-    revoke.disabled = true;
-    try {
-      await api("DELETE", `${path}/${one.id}`);
-      announce("The link no longer works.");
-      fill(made);
-      await list();
-      create.focus();
-      fail(null);
-    } catch (error) {
-      fail(error);
-      revoke.disabled = false;
-    }
-  });
-  return el("li", {}, `${words} `, revoke);
-}
-
-async function list() {
-  /** @type {Share[]} */
-  const found = (await api("GET", path)).data;
-  links.hidden = found.length === 0;
-  fill(links, found.map(row));
-}
-
-const form = el(
-  "form",
-  { class: "stack" },
-  el("p", { class: "quiet-text" }, "Whoever has a link reads the report, without signing in."),
-  el("div", { class: "field" }, el("label", { for: "share-life" }, "It works"), life),
-  el("div", {}, create),
-);
-form.addEventListener("submit", async (event) => {
+/** @param {SubmitEvent} event */
+async function make(event) {
   event.preventDefault();
-  create.disabled = true;
+  const submit = /** @type {HTMLButtonElement} */ (event.submitter);
+  submit.disabled = true;
+  fill(byId("share-error"));
   try {
-    const seconds = LIVES[Number(life.value)]?.seconds ?? null;
+    const seconds = Number(byId("share-life", HTMLSelectElement).value) || null;
     /** @type {NewShare} */
     const share = await api("POST", path, { expires_in_seconds: seconds });
-    fill(
-      made,
-      el("p", {}, "Shown this once:"),
-      shown("share-url", "Link to the report", share.url),
-      shown("share-markdown", "Badge, as Markdown", share.markdown),
-    );
-    fail(null);
-    await list();
-    byId("share-url").focus();
+    await renew();
+    showOnce(byId("share-badge"), {
+      label: "Badge, as Markdown",
+      secret: share.markdown,
+      words: "A badge with the result, for a page of a repository.",
+    });
+    showOnce(byId("share-link"), {
+      label: "Link to the report",
+      secret: share.url,
+      words: "Both are shown this once.",
+    });
   } catch (error) {
-    fail(error);
+    fill(byId("share-error"), messageOf(error));
   }
-  create.disabled = false;
-});
-byId("sharing").append(form, failure, made, links);
-list().catch(fail);
+  submit.disabled = false;
+}
+
+byId("share").addEventListener("submit", make);

@@ -11,7 +11,6 @@ import {
   telling,
   thresholdsOf,
   upperEnd,
-  widthOf,
 } from "../format.js";
 
 const CLOSE_FROM_SHARE = 0.12;
@@ -319,71 +318,6 @@ export class IntervalChart {
 }
 
 /**
- * What the chart's colours and lines mean.
- *
- * @param {Session} session
- */
-export function chartKey(session) {
-  const sample = (/** @type {Child[]} */ ...shapes) =>
-    el("svg", { viewBox: "0 0 24 14", "aria-hidden": "true" }, ...shapes);
-  /** @type {(y: number, colour: string, dash?: string) => SVGLineElement} */
-  const stroke = (y, colour, dash = "none") =>
-    el("line", {
-      x1: 0,
-      x2: 24,
-      y1: y,
-      y2: y,
-      style: { stroke: `var(${colour})`, "stroke-width": "2", "stroke-dasharray": dash },
-    });
-  /** @type {(colour: string, dash: string) => SVGLineElement} */
-  const upright = (colour, dash) =>
-    el("line", {
-      x1: 12,
-      x2: 12,
-      y1: 0,
-      y2: 14,
-      style: { stroke: `var(${colour})`, "stroke-width": "2", "stroke-dasharray": dash },
-    });
-  const found = [
-    [
-      sample(
-        el("rect", { width: 24, height: 14, style: { fill: "var(--chart-band)" } }),
-        stroke(1, "--chart-1"),
-        stroke(13, "--chart-1"),
-      ),
-      "interval",
-    ],
-    [sample(stroke(7, "--ink")), "estimate"],
-  ];
-  const names = session.systems ?? { a: "A", b: "B" };
-  if (levelsOf(session).length > 0)
-    found.push([
-      sample(
-        el("rect", {
-          width: 24,
-          height: 14,
-          style: { fill: "var(--good)", "fill-opacity": "0.18" },
-        }),
-        stroke(7, "--good"),
-      ),
-      `no difference${margin(session)}; above it ${names.b} is better, below it ${names.a}`,
-    ]);
-  if (session.decisions.length > 0)
-    found.push([
-      sample(stroke(7, "--danger", "7 3")),
-      session.decisions.length === 1 ? "threshold asked about" : "thresholds asked about",
-    ]);
-  if (session.precision !== null)
-    found.push([
-      sample(stroke(2, "--mark", "5 3"), stroke(12, "--mark", "5 3")),
-      "requested precision, around the estimate",
-    ]);
-  if (session.forecast !== null && !session.stopped)
-    found.push([sample(upright("--chart-3", "2 3")), "expected stop, roughly"]);
-  return found.map(([shape, word]) => el("li", {}, shape, word));
-}
-
-/**
  * What the upright axis measures; names of systems may be too long for it.
  *
  * @param {Session} session
@@ -392,12 +326,6 @@ function nameOfAxis(session) {
   const { name, better, sign } = telling(session);
   if (session.systems || session.verdict) return `difference${sign && `,${sign}`}`;
   return `${name ?? "mean loss"} (${better} is better)`;
-}
-
-/** @param {Session} session */
-function margin(session) {
-  const within = session.verdict?.margin;
-  return within ? `, and the margin of ${widthOf(within, telling(session).shift)} around it` : "";
 }
 
 /**

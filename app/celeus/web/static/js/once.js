@@ -1,6 +1,6 @@
 /* A secret that is shown once, to be copied. */
 
-import { announce, el, fill } from "../dom.js";
+import { announce, el, fill } from "./dom.js";
 
 /**
  * Show a secret in a place that then has the focus, with a button that copies it.

@@ -1,0 +1,113 @@
+"""The page of a session, and its card on the surrogate."""
+
+from typing import Any
+from uuid import UUID
+
+import orjson
+from fastapi import Response
+
+from celeus.api.access.parameters import SessionId
+from celeus.operations.access.guest_links import list_shares
+from celeus.operations.insights.provisional import with_provisional
+from celeus.operations.insights.surrogate import get_opening, surrogate, workers
+from celeus.operations.insights.table import table_claims
+from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.sessions import get_session
+from celeus.web.pages import ReadsPage, page_router
+from celeus.web.report.best_report import ladder
+from celeus.web.report.grid import ORDERS, Order, claims_grid
+from celeus.web.report.wording import raters_words, sides_words
+from celeus.web.session.figures import figures_of, interval_of
+from celeus.web.session.plan import plan_lines, target_words
+from celeus.web.session.surrogate import SIZE, By, Health
+from celeus.web.session.workers import held, persons
+from celeus.web.wording import counted
+
+MOST_WORKERS = 200
+"""Largest number of workers that the page shows."""
+
+router = page_router()
+
+
+@router.get("/sessions/{session_id}")
+async def session(view: ReadsPage, session_id: SessionId, order: Order = "plan") -> Response:
+    """Show a session as it stands; while it is open the page asks for itself anew.
+
+    ``order`` is that of the claims of a table.
+    """
+    body, version = await get_session(view.context, session_id)
+    body, _ = await with_provisional(view.context, session_id, body, version)
+    opening = await get_opening(view.context, session_id)
+    document = orjson.loads(body)
+    score = opening.score
+    manages = "manage" in view.caller.scopes
+    return view.page(
+        "session.html",
+        session=document,
+        about=_about(document),
+        pool=opening.pool,
+        score=score,
+        figures=figures_of(document, opening),
+        words=interval_of(document, opening),
+        plan=plan_lines(document, opening),
+        intake=opening.intake if manages else None,
+        sides=sides_words(document),
+        raters=_raters(document),
+        ladder=ladder(document, score) if document["best"] else [],
+        orders=ORDERS,
+        order=order,
+        scopes=view.caller.scopes,
+        shares=await list_shares(view.context, session_id) if manages else [],
+        **await _claims(view.context, session_id, document, order),
+        **await _workers(view.context, session_id, document),
+    )
+
+
+@router.get("/sessions/{session_id}/surrogate")
+async def surrogate_card(view: ReadsPage, session_id: SessionId, by: By = "curve") -> Response:
+    """Show how good the surrogate is alone: its cost grows with the session."""
+    found, _ = await surrogate(view.context, session_id)
+    opening = await get_opening(view.context, session_id)
+    health = Health(found, opening.scale.interval, opening.contrast, by)
+    return view.page("surrogate.html", health=health, size=SIZE)
+
+
+def _about(session: dict[str, Any]) -> str:
+    """Return what the session does with its pool."""
+    if session["best"] is not None:
+        return f"best of {len(session['best']['systems'])} systems on the pool"
+    if session["table"] is not None:
+        return f"{counted(session['table']['claims'], 'claim')} on the pool"
+    return f"{session['policy']} · {target_words(session)}"
+
+
+def _raters(session: dict[str, Any]) -> str | None:
+    """Return what a panel has judged, and whose turn it is."""
+    words = raters_words(session)
+    if words is None:
+        return None
+    panel = session["raters"]["panel"]
+    turns = [f"{rater['name']} ({rater['rounds']})" for rater in panel if rater["rounds"]]
+    return f"{words}. It is the turn of {', '.join(turns)}" if turns else words
+
+
+async def _claims(
+    context: Context, session_id: UUID, session: dict[str, Any], order: Order
+) -> dict[str, Any]:
+    """Return what the page of a table shows of its claims; nothing of other sessions."""
+    if session["table"] is None:
+        return {"grid": None}
+    found = await table_claims(context, session_id)
+    return {"grid": claims_grid(found["data"], order)}
+
+
+async def _workers(context: Context, session_id: UUID, session: dict[str, Any]) -> dict[str, Any]:
+    """Return who is judging, and what labels wait for."""
+    found = await workers(context, session_id, None, MOST_WORKERS)
+    judging = persons(found["data"], found["at"])
+    return {
+        "workers": found,
+        "more_workers": len(found["data"]) == MOST_WORKERS,
+        "persons": judging,
+        "held": held(session, judging),
+    }

@@ -1,0 +1,120 @@
+"""The plan of a session as a table that people read."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from celeus.core.insights.figures import count, sure
+from celeus.operations.insights.surrogate import Opening
+
+_BOUNDS: Final = {
+    "none": "none is needed",
+    "pairs": "pairs of pool and population",
+    "exact_pairs": "pairs of pool and population, exact for losses of 0 and 1",
+    "hoeffding": "Hoeffding",
+    "kl": "KL (Chernoff)",
+    "clopper_pearson": "Clopper–Pearson",
+    "margin": "a margin set by hand",
+}
+_ACCOUNTS: Final = {
+    "each": "each interval by itself",
+    "together": "all intervals at once",
+    "selected": "those picked after looking, too",
+    "closed": "all answers yes at once",
+}
+_SEEN: Final = {"unknown": "not known"}
+
+
+class Line(NamedTuple):
+    """A line of the plan; ``code`` is what programs read."""
+
+    name: str
+    value: str
+    code: bool = False
+
+
+def plan_lines(session: Mapping[str, Any], opening: Opening) -> list[Line]:
+    """Return the plan of a session of any kind, line by line."""
+    plan = opening.plan
+    if session["best"] is not None:
+        lines = _best_lines(plan, opening)
+    elif session["table"] is not None:
+        lines = _table_lines(session)
+    else:
+        lines = _interval_lines(session, opening)
+    confidence = f"{sure(plan['alpha'])} (alpha {plan['alpha']:.15g})"
+    if session["table"] is not None:
+        confidence += f", {_ACCOUNTS[session['table']['account']]}"
+    changes = "none: fixed at opening" if session["fixed"] else "allowed, and counted"
+    shares = plan.get("policy", plan)
+    return [
+        *lines,
+        Line("Pool", opening.pool),
+        Line("Items", count(plan["items"])),
+        Line("Confidence", confidence),
+        Line("Budget at opening", f"{count(plan['budget'])} draws"),
+        Line("Changes", changes),
+        Line("Share of uniform draws", f"{100 * shares['beta']:.0f}\N{NARROW NO-BREAK SPACE}%"),
+        Line("Leases last", f"{count(session['lease_seconds'])} s"),
+        Line("Method", plan["method_version"]),
+        *_basis_lines(plan),
+        Line("Session", session["id"], code=True),
+        Line("Plan’s digest", opening.digest, code=True),
+        Line("Commitment to the seed", plan["commitment"], code=True),
+    ]
+
+
+def target_words(session: Mapping[str, Any]) -> str:
+    """Return what the interval speaks of."""
+    target, systems = session["target"], session["systems"]
+    if systems:
+        return f"{systems['a']} against {systems['b']} on the {target}"
+    weighted = "weighted " if session["effective_items"] else ""
+    return f"{weighted}{session['score']['name']} of the {target}"
+
+
+def _interval_lines(session: Mapping[str, Any], opening: Opening) -> list[Line]:
+    plan, bound = opening.plan, opening.plan["bound"]["kind"]
+    precision = "none" if plan["precision"] is None else f"{plan['precision']:.15g}"
+    return [
+        Line("Speaks of", target_words(session)),
+        Line("Differences from" if session["systems"] else "Losses from", _scale(plan)),
+        Line("Precision at opening", precision),
+        Line("Policy", plan["policy"]["name"]),
+        Line("Strategy", plan["strategy"] or "the surrogate scores as uploaded"),
+        Line("From pool to population", _BOUNDS.get(bound, bound)),
+    ]
+
+
+def _best_lines(plan: Mapping[str, Any], opening: Opening) -> list[Line]:
+    systems, score = plan["systems"], opening.score
+    most = "least" if score.better == "lower" else "highest"
+    return [
+        Line("Asks", f"which of {len(systems)} systems has the {most} {score.name} on the pool"),
+        Line("Systems", ", ".join(systems)),
+        Line("Losses from", _scale(plan)),
+    ]
+
+
+def _table_lines(session: Mapping[str, Any]) -> list[Line]:
+    table = session["table"]
+    return [
+        Line("Metrics", ", ".join(metric["metric"] for metric in table["metrics"])),
+        Line("Groups", ", ".join(table["groups"]) or "none"),
+        Line("Claims", count(table["claims"])),
+    ]
+
+
+def _scale(plan: Mapping[str, Any]) -> str:
+    return f"{plan['lower']:.15g} to {plan['upper']:.15g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _basis_lines(plan: Mapping[str, Any]) -> list[Line]:
+    """Return the judged session that the pool is based on, and whether its labels were seen."""
+    basis = plan.get("based_on")
+    if not basis:
+        return []
+    seen = basis["labels_seen"]
+    return [
+        Line("Judgements carried over from", basis["session"], code=True),
+        Line("The new version’s makers saw labels", _SEEN.get(seen, seen)),
+    ]
