@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from study.engine.rows import Values, grid
 from study.engine.runner import Series
 from study.pools.synthetic import World, checked
 
-TARGETS: tuple[Target, ...] = get_args(Target)
+TARGETS: tuple[Target, ...] = ("pool", "population")
 WILSON, PPI, CER_EVAL = "wilson", "ppi", "cer_eval"
 RAW = "evalue_raw"
 """``evalue`` in its authors' form: on the losses as they come, not recentred."""

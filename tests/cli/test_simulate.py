@@ -303,7 +303,7 @@ def test_a_member_that_is_no_array_is_named(run: Run, tmp_path: Path) -> None:
     ("options", "words"),
     [
         (("--policy", "best"), ["policy 'best'", "celeus", "oracle"]),
-        (("--target", "universe"), ["target", "pool or population", "'universe'"]),
+        (("--target", "universe"), ["target", "pool, population or runs", "'universe'"]),
         (("--alpha", "0"), ["alpha", "above 0 and below 1"]),
         (("--alpha", "nan"), ["alpha", "nan"]),
         (("--precision", "1"), ["precision", "below the scale's width 1"]),

@@ -35,6 +35,7 @@ def words(scale: LossScale, **members: Any) -> JudgeWords:  # noqa: ANN401 -- me
         "systems": None,
         "metrics": (),
         "stands": False,
+        "runs": False,
         "lease_seconds": 300,
         "labeller": "ada",
         "labels": 0,

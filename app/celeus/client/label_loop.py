@@ -87,12 +87,13 @@ class JudgeTask:
     """The facts a judge needs: how long a lease is, and the score to return, if one is named.
 
     ``scores`` are by metric, and under None of the loss or of each of several answers; ``wanted``
-    is what to return of them, in words.
+    is what to return of them, in words. ``runs``: no item is judged a second time.
     """
 
     lease_seconds: float
     scores: Mapping[str | None, JudgedScore]
     wanted: Mapping[str | None, str]
+    runs: bool = False
 
     @property
     def turned(self) -> bool:
@@ -119,7 +120,8 @@ class JudgeTask:
             if score := part.get("score"):
                 higher, whole = score["better"] == "higher", loss["kind"] == "zero_one"
                 scores[name] = JudgedScore(score["name"], higher, whole, lower, upper)
-        return cls(member(document, "lease_seconds"), scores, wanted)
+        runs = bool(document.get("runs"))
+        return cls(member(document, "lease_seconds"), scores, wanted, runs)
 
 
 @dataclass(frozen=True, slots=True)

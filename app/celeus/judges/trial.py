@@ -123,8 +123,7 @@ def judge_session(  # noqa: PLR0913, PLR0917 -- the parts of a run
     """
     name = WorkerName(session.id)
     turns = Turns(session.id, f"{worker or name.text}-1", concurrency, lease=LEASE_SECONDS)
-    repeats = session.status().target != "runs"
-    loop = _Loop(session.client, turns, judge, Trial(readability), repeats=repeats)
+    loop = _Loop(session.client, turns, judge, Trial(readability))
     try:
         while loop.step(concurrency):
             pass
@@ -147,15 +146,12 @@ class _Loop:
 
     A draw whose call hangs holds up all that is judged behind it. So the oldest call is made once
     more, in place of one for a new item, when enough others have ended since; the first answer
-    counts, and the call that hangs still counts as one of those at once. Of a session over runs no
-    call ``repeats``: which of two runs ends first may depend on how it ends.
+    counts, and the call that hangs still counts as one of those at once. No run is made a second
+    time.
     """
 
-    def __init__(
-        self, client: "Client", turns: Turns, judge: Judge, trial: Trial, *, repeats: bool
-    ) -> None:
+    def __init__(self, client: "Client", turns: Turns, judge: Judge, trial: Trial) -> None:
         self.trial = trial
-        self._repeats = repeats
         self._client = client
         self._turns = turns
         self._judge = judge
@@ -166,7 +162,9 @@ class _Loop:
         self._begun: dict[Turn, int] = {}
         """Items to judge, the oldest first, and how many others were judged when each began."""
         self._again: set[Turn] = set()
-        lease = min(LEASE_SECONDS, client.run(calls.task_of(turns.session)).lease_seconds)
+        task = client.run(calls.task_of(turns.session))
+        self._repeats = not task.runs
+        lease = min(LEASE_SECONDS, task.lease_seconds)
         self._beat = lease / HEARTBEATS
 
     @property

@@ -23,6 +23,7 @@ from celeus.client.resuming import check_judge
 from celeus.core.certificate.ed25519 import NotAKey, private_from_pem, private_to_pem
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import archive_arrays
+from celeus.core.pools.score import RIGHT_OR_WRONG
 from celeus.core.session.outcome import Judgement, check_blind
 from celeus.errors import InvalidValue, ObservationConflict, SessionClosed
 from celeus.runs.report import report
@@ -95,9 +96,11 @@ class LocalClient(Client):
         return {
             "loss": {"kind": pool.scale.kind, "scale": (pool.scale.lower, pool.scale.upper)},
             "score": pool.score and pool.score.to_dict(),
+            "words": RIGHT_OR_WRONG if pool.score is None else pool.score.words,
             "takes_labels": takes_labels,
             "classes": pool.classes,
             "comparison": systems and systems.task(takes_labels=takes_labels),
+            "runs": getattr(self.ledger.state.plan, "target", None) == "runs",
             "lease_seconds": LEASE_SECONDS,
         }
 

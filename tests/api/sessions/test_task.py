@@ -41,6 +41,7 @@ async def test_a_labeller_is_told_the_form_of_a_judgement_and_the_own_count(
             "levels": None,
             "better": None,
             "instructions": None,
+            "runs": False,
             "lease_seconds": 60,
             "labeller": {"name": "of a test", "labels": count},
         }

@@ -97,6 +97,7 @@ class TaskAnswer(BaseModel):
                     "takes_labels": True,
                     "classes": 10,
                     "stands": False,
+                    "runs": False,
                     "lease_seconds": 300,
                     "labeller": {"name": "ann", "labels": 12},
                 }
@@ -139,6 +140,10 @@ class TaskAnswer(BaseModel):
         description="What is said of an item stands: the session takes no corrections, as one of"
         " several claims, or of several systems."
     )
+    runs: bool = Field(
+        description="Every judgement is of a fresh run of a system, and none is made a second time:"
+        " which of two ends first may depend on how it ends."
+    )
     lease_seconds: int = Field(description="How long a draw may be held before others can get it.")
     labeller: Labeller = Field(description="Who asks, by the key.")
 
@@ -166,6 +171,7 @@ def answer_of(task: Task) -> TaskAnswer:
         "best": _best(task),
         "rater": task.rater,
         "stands": task.stands,
+        "runs": task.runs,
         "lease_seconds": task.lease_seconds,
         "labeller": {"name": task.labeller, "labels": task.labels},
     }
