@@ -108,6 +108,17 @@ def test_verdicts_of_rows_may_be_true_and_false(folder: Path) -> None:
         assert session.status().table["check"]["column"] == "ok"  # type: ignore[index]
 
 
+def test_another_group_is_no_verdict(folder: Path) -> None:
+    del folder
+    rows = [
+        {"id": f"a{n}", "payload": {"answer": n}, "group": "yes" if n % 2 else "no"}
+        for n in range(40)
+    ]
+    with pytest.raises(celeus.Refusal, match="item 1 has no verdict judge_label") as refused:
+        celeus.judge_check(rows, None, verdict="judge_label", tpr=0.9)
+    assert refused.value.field == "verdict"
+
+
 def test_a_rate_of_what_is_never_found_is_said_to_be_none(folder: Path) -> None:
     del folder
     rows = [{"id": f"a{n}", "answer": f"no. {n}", "ok": n % 2 == 0} for n in range(40)]

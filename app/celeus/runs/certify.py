@@ -283,7 +283,8 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     wanted = asked.keys() | (precision.keys() if isinstance(precision, Mapping) else set())
     measures = tuple(measure for measure in least if measure in wanted)
     scale = scale_of("zero_one")
-    rows = _verdicts(item_rows(items, scale, verdict), verdict)
+    rows = item_rows(items, scale, verdict)
+    _check_verdicts(rows, verdict)
     check = JudgeCheck(verdict, _positive(rows, verdict, positive), measures)
     metrics = {metric.name: metric for metric in check.metrics}
     table = TableRequest(
@@ -298,19 +299,13 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     return _judged(form, rows, request, ask, RunFiles(file, key, concurrency, keep, fresh))
 
 
-def _verdicts(rows: Sequence[Row], column: str) -> list[Row]:
-    """The items, each with its verdict among its groups under the name of its column."""
-    items: list[Row] = []
+def _check_verdicts(rows: Sequence[Row], column: str) -> None:
+    """Refuse items without a verdict among their groups."""
     for number, row in enumerate(rows, start=1):
-        item = dict(row)
-        if "groups" not in row and "group" in row:
-            item["groups"] = {column: item.pop("group")}
-        if column not in item.get("groups", {}):
+        if column not in row.get("groups", {}):
             rule = f"{column}, the verdict of the judge that is checked"
             message = f"item {number} has no verdict {column}"
             raise InvalidValue(message, field="verdict", rule=rule)
-        items.append(item)
-    return items
 
 
 def _positive(rows: Sequence[Row], column: str, given: object) -> str:

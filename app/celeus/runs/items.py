@@ -82,16 +82,29 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
 def item_rows(items: object, scale: LossScale, group: str | None = None) -> Sequence[Row]:
     """Return items for a pool of this scale: as they stand, or what their columns make of them.
 
-    ``group`` is a column that is a group whatever it looks like.
+    ``group`` is a column that is a group whatever it looks like; rows made of columns have it among
+    their `groups`, by its name.
     """
     options = Options(group=group)
     if isinstance(items, str | os.PathLike):
         path = Path(items)
-        return plain_rows(path) if _are_lines_of_items(path) else _read(path, scale, options)
+        return (
+            plain_rows(path)
+            if _are_lines_of_items(path)
+            else _grouped(_read(path, scale, options), group)
+        )
     table = list[object](rows_of(items))
     if table and isinstance(table[0], Mapping) and not _are_items(table[0]):
-        return _read(table, scale, options)
+        return _grouped(_read(table, scale, options), group)
     return plain_rows(table)
+
+
+def _grouped(rows: list[dict[str, Any]], group: str | None) -> list[dict[str, Any]]:
+    """The rows with their only group, which is this column's, among their groups."""
+    for row in rows if group is not None else ():
+        if "group" in row:
+            row["groups"] = {group: row.pop("group")}
+    return rows
 
 
 def plain_rows(items: object) -> list[Row]:
