@@ -12,6 +12,7 @@ from celeus.core.session.session import Session, judge_rounds
 from celeus.simulation.best import best_systems, plan_for
 from celeus.simulation.sessions import seed_of
 from tests.claims.sessions import ALPHA
+from tests.claims.stalling import kept_open
 
 Floats = NDArray[np.float64]
 Chance = np.random.Generator
@@ -82,17 +83,27 @@ class LostBest:
     every: int
 
 
-def lost_best(world: str, items: int, sessions: int) -> LostBest:
-    """Sessions, each on a pool of its own."""
-    one = every = 0
+def lost_best(world: str, items: int, sessions: int, *, stalled: bool = False) -> LostBest:
+    """Sessions, each on a pool of its own.
+
+    ``stalled``: by who sees all losses, and keeps back what speaks for the first of the best.
+    """
+    first = every = 0
     for number in range(sessions):
         candidates, losses = WORLDS[world](np.random.default_rng([number, items, 17]), items)
         best = best_systems(losses)
         seed = seed_of(number, 17)
         session = Session.of(Best(plan_for(candidates, ALPHA), candidates, seed), seed)
-        for _ in judge_rounds(session, lambda item: tuple(losses[item].tolist())):  # noqa: B023
+
+        def loss(item: int, losses: Floats = losses) -> tuple[float, ...]:
+            return tuple(losses[item].tolist())
+
+        def speaks(item: int, losses: Floats = losses, system: int = int(best[0])) -> bool:
+            return bool(losses[item, system] < losses[item].mean())
+
+        for _ in kept_open(session, loss, speaks) if stalled else judge_rounds(session, loss):
             pass
         standing = session.question.race.standing
-        one += best[0] not in standing
+        first += best[0] not in standing
         every += not np.isin(best, standing).any()
-    return LostBest(sessions, one, every)
+    return LostBest(sessions, first, every)

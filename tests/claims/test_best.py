@@ -18,3 +18,11 @@ def test_the_best_is_lost_in_at_most_alpha_of_the_sessions(world: str) -> None:
     note("best of k", world, ITEMS, SESSIONS, found)
     assert counted.every <= counted.first
     assert credible(counted.first, SESSIONS), counted
+
+
+@pytest.mark.parametrize("world", by_day(2, WORLDS))
+def test_draws_kept_open_by_who_knows_their_losses_gain_nothing(world: str) -> None:
+    counted = lost_best(world, ITEMS, SESSIONS, stalled=True)
+    found = f"lost the first of the best {counted.first}, all of them {counted.every}"
+    note("best of k, draws kept open", world, ITEMS, SESSIONS, found)
+    assert credible(counted.first, SESSIONS), counted

@@ -133,13 +133,16 @@ def test_forecasts_and_stakes_are_those_of_a_plain_computation() -> None:
         draw = session.propose()
         assert draw.strata_q is not None
         forecast = session.question.partition.contrasts.forecast(
-            session.question.totals, draw.strata_q
+            session.question.totals, draw.item, draw.strata_q
         )
+        place = session.question.partition.contrasts.pairs.place
+        plug_in = session.question.totals.plug_in(place, forecast.rest)
+        stratum = session.question.partition.strata.code[draw.item]
         for row, pair in enumerate(plain.values()):
             pair.look(judged, draw.strata_q)
-            assert forecast.mean[row] == pytest.approx(pair.m)
+            assert forecast.mean[row] == pytest.approx(pair.m[stratum])
             assert session.question.partition.contrasts.moment[row] == pytest.approx(pair.v)
-            assert forecast.plug_in[row] == pytest.approx(pair.p)
+            assert plug_in[row] == pytest.approx(pair.p)
             assert forecast.variance[row] == pytest.approx(pair.w)
             assert forecast.centre[row] == pytest.approx(pair.mu, abs=1e-12)
             assert forecast.ratio[row] == pytest.approx(pair.ratio)
@@ -186,11 +189,13 @@ def test_labels_learnt_at_once_say_what_they_say_one_by_one() -> None:
     one, all_ = (Contrasts(candidates, pairs, strata) for _ in range(2))
     items = np.random.default_rng(4).permutation(ITEMS)[:40]
     for item in items:
+        one.take(np.array([item]))
         one.record(np.array([item]), losses[[item]])
+    all_.take(items)
     all_.record(items, losses[items])
-    totals, q = Totals.of(pairs.place.size), np.full(strata.count, 0.01)
+    totals, q = Totals.of(ITEMS, pairs.place.size), np.full(strata.count, 0.01)
     for first, second in zip(
-        one.forecast(totals, q)[1:], all_.forecast(totals, q)[1:], strict=True
+        one.forecast(totals, 0, q)[1:], all_.forecast(totals, 0, q)[1:], strict=True
     ):
         assert np.asarray(first) == pytest.approx(np.asarray(second))
 

@@ -1,7 +1,7 @@
 """The best of k systems: which systems are still in, by a race of one process each.
 
 A judgement gives the losses of all k systems. Rounds are folded in the order of their draws, each
-in the partition of the pool that it was made in, with the probabilities it was made with.
+with the forecast and the bets that were fixed when it was drawn.
 """
 
 import math
@@ -29,12 +29,11 @@ from celeus.core.plans.plan import check_alpha
 from celeus.core.plans.stopping import StoppingRule, StopReason
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.strata import NOWHERE
 from celeus.core.sampling.proposals import StratifiedProposal, shares_adapt
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
 from celeus.core.session.best.contrasts import Forecast, Totals
 from celeus.core.session.best.partition import Partition, focus_of
-from celeus.core.session.best.race import Race, strongest
+from celeus.core.session.best.race import Bets, Race, strongest
 from celeus.core.session.outcome import Judgement, Losses, losses_by_system
 from celeus.core.session.presentation_order import PLACES, Order, Place, best_place, order_text
 from celeus.core.session.question import JointQuestion, View
@@ -64,10 +63,11 @@ class SystemState(NamedTuple):
 
 
 class OpenDraw(NamedTuple):
-    """A draw that is not folded, and the partition of the pool that it was made in."""
+    """A draw that is not folded, and what was fixed at it."""
 
-    draw: Draw
-    partition: Partition
+    item: int
+    forecast: Forecast
+    bets: Bets
 
 
 def goals(candidates: Candidates, drawable: int, alpha: float) -> list[Goal]:
@@ -119,7 +119,7 @@ class Best(JointQuestion):
         every = np.arange(candidates.count)
         self.plan = plan
         self.candidates = candidates
-        self.totals = Totals.of(Pairs.among(every, candidates.count).first.size)
+        self.totals = Totals.of(candidates.items, Pairs.among(every, candidates.count).first.size)
         self._seed, self._partitions, self._opponents = seed, 0, opponents
         self.partition = self._partition(every)
         self.known = candidates.items - self.partition.left
@@ -195,8 +195,10 @@ class Best(JointQuestion):
         """Enter the next draw of the ledger."""
         if draw.strata_q is None:
             raise Mismatch("strata_q", None, "the probability of an item of each stratum")
-        self.proposal.take(draw.item, draw.round)
-        self._out.append(OpenDraw(draw, self.partition))
+        forecast = self.partition.contrasts.forecast(self.totals, draw.item, draw.strata_q)
+        bets = self.race.bets(forecast, self._opponents(forecast, self.race.standing))
+        self._out.append(OpenDraw(draw.item, forecast, bets))
+        self.partition.take([draw.item], draw.round)
 
     def accept(self, event: Observation | Unjudgeable | JointObservation, item: int) -> None:
         """Check the losses of all systems, and count where the best answer stood."""
@@ -220,16 +222,12 @@ class Best(JointQuestion):
         """Fold the oldest draw that is out, with its losses."""
         pause()
         unit = self._unit(losses)
-        draw, partition = self._out.popleft()
-        if draw.strata_q is None:
-            raise TypeError(draw)
-        contrasts = partition.contrasts
-        forecast = contrasts.forecast(self.totals, draw.strata_q)
-        bets = self.race.bets(forecast, self._opponents(forecast, self.race.standing))
-        signal = contrasts.signals(forecast, draw.item, unit)
-        self.race.settle(bets, signal)
-        self._record(draw.item, partition, unit)
-        self.totals.record(forecast, signal)
+        item, forecast, bets = self._out.popleft()
+        signals = forecast.signals(self.totals, unit)
+        self.race.settle(bets, signals)
+        self._record(item, unit)
+        self.totals.record(forecast, signals.value)
+        contrasts = self.partition.contrasts
         self.race.narrow(contrasts.pairs, *contrasts.limits(self.totals))
         standing = self.race.standing
         if 1 < standing.size < self._in_partition:
@@ -321,14 +319,12 @@ class Best(JointQuestion):
         pairs = self.partition.contrasts.pairs
         return np.union1d(pairs.first, pairs.second).size
 
-    def _record(self, item: int, partition: Partition, losses: Floats) -> None:
+    def _record(self, item: int, losses: Floats) -> None:
         every = Pairs.among(np.arange(self.candidates.count), self.candidates.count)
         self.totals.observed += every.half(losses)
         self._items.append(item)
         self._losses.append(losses)
-        among = (self.partition, partition, *(out.partition for out in self._out))
-        for part in {id(part): part for part in among}.values():
-            part.contrasts.record(np.array([item]), losses[None])
+        self.partition.contrasts.record(np.array([item]), losses[None])
 
     def _partition(self, standing: Indices) -> Partition:
         """The pool parted for some systems, and what is known of its items by now."""
@@ -337,10 +333,7 @@ class Best(JointQuestion):
         seed = self._seed + b"cut %d" % count if count else self._seed
         partition = Partition.of(self.candidates, standing, focus, seed, self.plan.beta)
         if count:
-            drawn = [*self._items, *(out.draw.item for out in self._out)]
-            for round_, item in enumerate(drawn, 1):
-                if partition.strata.code[item] != NOWHERE:
-                    partition.proposal.take(item, round_)
+            partition.take([*self._items, *(out.item for out in self._out)])
             for start in range(0, len(self._items), LABELS_AT_ONCE):
                 part = slice(start, start + LABELS_AT_ONCE)
                 partition.contrasts.record(

@@ -14,7 +14,8 @@ differ has an e that is not 0: in stratum k, c_k such items have been judged, re
 
 The mean of S over the draw is the mean of e over the pool, since an item with the same answers adds
 nothing, whatever its probability. Where answers are not given, 0.05 stands for 1/4 - m^2 and 2 for
-3. What is said of a round before its loss comes from ``forecast``, which sees no loss of it.
+3. What is said of a round comes from ``forecast`` when it is drawn, all but P, which takes the
+losses of the rounds drawn before and is known once they are folded.
 """
 
 from dataclasses import dataclass
@@ -23,11 +24,12 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from celeus.core.betting.moments import LEAST_RATIO, PRIOR_ROUNDS
+from celeus.core.betting.signals import Range, check
 from celeus.core.pools.strata import Strata
 from celeus.core.sampling.calibration import LEAST_MEAN, LINE_LABELS, PRIOR_SPREAD, SPREAD_LABELS
 from celeus.core.sampling.predictors import DIFFERENCE_MOMENT
 from celeus.core.sampling.proposals import LEAST_MOMENT
-from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
+from celeus.core.session.best.candidates import Candidates, Floats, Indices, Mask, Pairs
 
 OVERALL_LABELS = 20.0
 """The mean of a pair is shrunk to 0 as by that many labels."""
@@ -37,38 +39,60 @@ CERTAIN = 1e-15
 """A signal of less variance has no items left that could move it."""
 
 
-class Forecast(NamedTuple):
-    """The coming signals of some pairs, before the loss; shapes [pairs] and [pairs, K].
+class Signals(NamedTuple):
+    """The signals of a round by pair, and the ends of their ranges; shape [pairs]."""
 
-    ``variance`` is w, ``centre`` is mu, ``ratio`` says how much more past signals scattered.
-    ``mean`` is m, ``left`` is rem, and ``reach`` is N q of every stratum.
+    value: Floats
+    lower: Floats
+    upper: Floats
+
+
+class Forecast(NamedTuple):
+    """The coming signals of some pairs, as their draw fixes them; shape [pairs].
+
+    ``rest`` is the sum of rem_k m_k, ``variance`` is w, ``centre`` is mu, and ``ratio`` says how
+    much more past signals scattered. ``least`` and ``most`` are those of S - P, ``lower`` and
+    ``upper`` those of S, whatever the losses of rounds not folded. Of the item drawn ``differ``
+    says whether its answers do, ``mean`` is m_k, and ``reach`` is N q.
     """
 
     pairs: Pairs
-    plug_in: Floats
+    rest: Floats
     variance: Floats
     centre: Floats
     ratio: Floats
+    least: Floats
+    most: Floats
+    lower: Floats
+    upper: Floats
+    differ: Mask
     mean: Floats
-    left: Floats
-    reach: Floats
+    reach: float
 
-    def ends(self, rows: Indices, sign: Floats) -> tuple[Floats, Floats]:
-        """Where the signals of some pairs must lie, each with its sign."""
-        mean, present = sign[:, None] * self.mean[rows], self.left[rows] > 0.0
-        lower = np.where(present, (-MOST - mean) / self.reach, 0.0).min(axis=1)
-        upper = np.where(present, (MOST - mean) / self.reach, 0.0).max(axis=1)
-        middle = sign * self.plug_in[rows]
-        return middle + lower, middle + upper
+    def signals(self, totals: "Totals", losses: Floats) -> Signals:
+        """The signals, given the losses of the k systems, once all rounds before are folded.
+
+        Raises RangeLeft unless every one lies in its range, up to rounding.
+        """
+        plug_in = totals.plug_in(self.pairs.place, self.rest)
+        residual = (self.pairs.half(losses) - self.mean) / self.reach
+        value = plug_in + np.where(self.differ, residual, 0.0)
+        lower, upper = plug_in + self.least, plug_in + self.most
+        slack = 1e-9 * (1.0 + np.abs(value) + upper - lower)
+        outside = (value < lower - slack) | (value > upper + slack)
+        for pair in np.flatnonzero(outside):
+            check(float(value[pair]), Range(float(lower[pair]), float(upper[pair])))
+        return Signals(value, lower, upper)
 
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over all labels, of all pairs of k systems, whatever the strata: shape [pairs of k].
+    """Sums over the folded labels, of all pairs of k systems: shape [pairs of k].
 
     ``observed`` sums e, the others are those of ``betting.moments``.
     """
 
+    items: int
     observed: Floats
     weighted: Floats
     precision: Floats
@@ -76,9 +100,13 @@ class Totals:
     rounds: Floats
 
     @classmethod
-    def of(cls, pairs: int) -> Self:
+    def of(cls, items: int, pairs: int) -> Self:
         """Before the first label."""
-        return cls(*np.zeros((5, pairs)))
+        return cls(items, *np.zeros((5, pairs)))
+
+    def plug_in(self, place: Indices, rest: Floats) -> Floats:
+        """P of some pairs, with what is expected of the other items in the sum."""
+        return np.asarray((self.observed[place] + rest) / self.items)
 
     def moments(self, place: Indices, start: Floats) -> tuple[Floats, Floats]:
         """Mu and ratio of some pairs; mu is ``start`` before a pair's first signal."""
@@ -101,7 +129,8 @@ class Totals:
 class Contrasts:
     """The contrasts of the pairs of some systems in given strata; shapes [pairs, K].
 
-    ``mean`` is m, ``moment`` is v, ``left`` is rem.
+    ``mean`` is m, ``moment`` is v, ``left`` is rem; ``unknown`` counts the items whose losses are
+    not folded, drawn or not: shape [pairs].
     """
 
     __slots__ = (
@@ -114,6 +143,7 @@ class Contrasts:
         "moment",
         "pairs",
         "strata",
+        "unknown",
     )
 
     def __init__(self, candidates: Candidates, pairs: Pairs, strata: Strata) -> None:
@@ -121,43 +151,54 @@ class Contrasts:
         self.pairs = pairs
         self.strata = strata
         self.left = candidates.differing(pairs, strata.code, strata.count)
+        self.unknown = self.left.sum(axis=1)
         self._labels, self._sums, self._squares = np.zeros((3, *self.left.shape))
         self._fit()
 
-    def forecast(self, totals: Totals, q: Floats) -> Forecast:
-        """The coming signals, of an item drawn with the probabilities ``q`` of the strata."""
-        items, place = self._candidates.items, self.pairs.place
-        plug_in = (totals.observed[place] + (self.left * self.mean).sum(axis=1)) / items
-        reach = items * q
-        variance = (self.left * np.maximum(self.moment, LEAST_MOMENT)) @ (1.0 / (items * reach))
-        # The fit's arrays are replaced and never changed; those of the items left are.
-        left = self.left.copy()
-        moments = totals.moments(place, plug_in)
-        return Forecast(self.pairs, plug_in, variance, *moments, self.mean, left, reach)
-
-    def signals(self, forecast: Forecast, item: int, losses: Floats) -> Floats:
-        """The signals of all pairs at an item with these losses of the k systems."""
+    def forecast(self, totals: Totals, item: int, q: Floats) -> Forecast:
+        """The coming signals, of ``item`` drawn with the probabilities ``q`` of the strata."""
+        items, place, left, mean = totals.items, self.pairs.place, self.left, self.mean
+        rest, reach, present = (left * mean).sum(axis=1), items * q, left > 0.0
+        plug_in, open_ = totals.plug_in(place, rest), self.unknown - left.sum(axis=1)
+        least = np.where(present, (-MOST - mean) / reach, 0.0).min(axis=1)
+        most = np.where(present, (MOST - mean) / reach, 0.0).max(axis=1)
         stratum = int(self.strata.code[item])
-        differ = self._candidates.differ(np.array([item]), self.pairs)[0]
-        residual = self.pairs.half(losses) - forecast.mean[:, stratum]
-        shift = np.where(differ, residual / forecast.reach[stratum], 0.0)
-        return np.asarray(forecast.plug_in + shift)
+        return Forecast(
+            self.pairs,
+            rest,
+            (left * np.maximum(self.moment, LEAST_MOMENT)) @ (1.0 / (items * reach)),
+            *totals.moments(place, plug_in),
+            least,
+            most,
+            lower=plug_in + least - MOST * open_ / items,
+            upper=plug_in + most + MOST * open_ / items,
+            differ=self._candidates.differ(np.array([item]), self.pairs)[0],
+            mean=mean[:, stratum].copy(),
+            reach=float(reach[stratum]),
+        )
 
     def limits(self, totals: Totals) -> tuple[Floats, Floats]:
-        """Where the mean half difference of every pair lies, whatever the items left are."""
-        observed, open_ = totals.observed[self.pairs.place], MOST * self.left.sum(axis=1)
-        items = self._candidates.items
-        return (observed - open_) / items, (observed + open_) / items
+        """Where the mean half difference of every pair lies, whatever is not known."""
+        unknown = MOST * self.unknown
+        return totals.plug_in(self.pairs.place, -unknown), totals.plug_in(self.pairs.place, unknown)
+
+    def take(self, items: Indices) -> None:
+        """Drawn items are left no longer."""
+        code = self.strata.code[items]
+        for stratum in np.unique(code[code >= 0]):
+            self.left[:, stratum] -= self._candidates.differ(
+                items[code == stratum], self.pairs
+            ).sum(axis=0)
 
     def record(self, items: Indices, losses: Floats) -> None:
-        """Judged items are left no longer; ``losses`` are those of the k systems, [items, k]."""
+        """Record folded items; ``losses`` are those of the k systems, [items, k]."""
         differ = self._candidates.differ(items, self.pairs)
         half = np.where(differ, self.pairs.half(losses), 0.0)
         code = self.strata.code[items]
         for stratum in np.unique(code[code >= 0]):
             here = code == stratum
             labels = differ[here].sum(axis=0)
-            self.left[:, stratum] -= labels
+            self.unknown -= labels
             self._labels[:, stratum] += labels
             self._sums[:, stratum] += half[here].sum(axis=0)
             self._squares[:, stratum] += np.square(half[here]).sum(axis=0)

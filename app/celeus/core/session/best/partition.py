@@ -15,13 +15,14 @@ When a system leaves, the pool is parted anew, in a fresh random order: items le
 old stratum come late in its order and would not be drawn alike in a new one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from celeus.core.interval import Interval
-from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, Strata, strata_of
+from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, NOWHERE, Strata, strata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.proposals import StratifiedProposal
 from celeus.core.session.best.candidates import Candidates, Floats, Indices, Pairs
@@ -83,6 +84,13 @@ class Partition:
     def left(self) -> int:
         """Items not drawn."""
         return int(self.proposal.left.sum())
+
+    def take(self, items: Sequence[int], first: int = 1) -> None:
+        """Enter the draws of round ``first`` and after; items in no stratum tell nothing here."""
+        self.contrasts.take(np.array(items))
+        for round_, item in enumerate(items, first):
+            if self.strata.code[item] != NOWHERE:
+                self.proposal.take(item, round_)
 
     def priorities(self, focus: Focus) -> Floats:
         """V_k: what draws are shared by, shape [K]."""

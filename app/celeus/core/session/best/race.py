@@ -2,10 +2,11 @@
 
 The process of system i tests "i is best". In every round it bets that i loses more than an
 opponent o, on S of the pair (i, o) against a mean of at most 0, with the bets of
-``betting.bets`` at six goals. o is the system standing with the largest mu / sqrt(s2) against i:
-the past alone chooses it. If i is best the mean of S is at most 0 whoever o is, so the stake is a
-nonnegative supermartingale that starts at alpha: it ever reaches 1 with probability at most alpha.
-Only the best can be lost wrongly, and alpha is divided by nothing.
+``betting.bets`` at six goals. o is the system standing with the largest mu / sqrt(s2) against i.
+The past alone chooses it, and fixes all of the bet but the stake, when the round is drawn. If i is
+best the mean of S is at most 0 whoever o is, so the stake is a nonnegative supermartingale that
+starts at alpha: it ever reaches 1 with probability at most alpha. Only the best can be lost
+wrongly, and alpha is divided by nothing.
 """
 
 from typing import NamedTuple
@@ -13,30 +14,25 @@ from typing import NamedTuple
 import numpy as np
 
 from celeus.core.betting.base import WealthLost
-from celeus.core.betting.bets import LARGEST_LOSS, TINY, Goal, RowGoals, bet
-from celeus.core.betting.signals import RangeLeft
+from celeus.core.betting.bets import LARGEST_LOSS, TINY, BetScale, Goal, RowGoals, bet
 from celeus.core.session.best.candidates import Floats, Indices, Mask, Pairs
-from celeus.core.session.best.contrasts import CERTAIN, Forecast
+from celeus.core.session.best.contrasts import CERTAIN, Forecast, Signals
 
 ROUNDING = 1e-9
 """A mean half difference nearer to 0 counts as 0 where no bet decides."""
 
 
 class Bets(NamedTuple):
-    """The bets of a round, fixed before its loss, of every system that has an opponent.
+    """The bets of a round on every system that has an opponent, fixed at its draw but for stakes.
 
-    ``row`` is the pair with the opponent among those of the forecast, ``sign`` its direction;
-    ``lower`` and ``upper`` are the ends of its signal. ``size`` and ``information`` have shape
-    [goals, systems].
+    ``row`` is the pair with the opponent among those of the forecast, ``sign`` its direction.
+    ``scale`` and ``information`` have shape [goals, systems].
     """
 
     system: Indices
-    opponent: Indices
     row: Indices
     sign: Floats
-    lower: Floats
-    upper: Floats
-    size: Floats
+    scale: BetScale
     information: Floats
 
 
@@ -75,27 +71,29 @@ class Race:
         system, opponent, row = system[able], opponent[able], row[able]
         variance = forecast.ratio * forecast.variance
         sign = np.where(system < opponent, 1.0, -1.0)
-        lower, upper = forecast.ends(row, sign)
-        over = np.maximum(sign * forecast.centre[row] - lower, 0.0)
+        least = np.where(sign > 0.0, forecast.lower[row], -forecast.upper[row])
+        over = np.maximum(sign * forecast.centre[row] - least, 0.0)
         padded = variance[row] + self._half / 3.0 * over
         scale = self._goals.bet_scale(self._accrued[:, system], self._half, padded)
-        size = bet(self._stake[:, system], scale, LARGEST_LOSS / np.maximum(-lower, TINY))
-        return Bets(system, opponent, row, sign, lower, upper, size, 1.0 / padded)
+        largest = np.minimum(scale.largest, LARGEST_LOSS / np.maximum(-least, TINY))
+        return Bets(system, row, sign, BetScale(scale.factor, largest), 1.0 / padded)
 
-    def settle(self, bets: Bets, signal: Floats) -> None:
+    def settle(self, bets: Bets, signals: Signals) -> None:
         """Settle the bets, given the signals of all pairs of the forecast."""
         self.rounds += 1
-        signed = bets.sign * signal[bets.row]
-        _check(signed, bets)
-        gain = bets.size * signed
+        size = bet(self._stake[:, bets.system], bets.scale, None)
+        gain = size * bets.sign * signals.value[bets.row]
         if gain.size and gain.min() <= -1.0:
             message = f"a signal below its range took a whole stake in round {self.rounds}"
             raise WealthLost(message)
-        self._stake[:, bets.system] += np.log1p(gain)
+        # Some may have left since the draw.
+        standing = self.out_at[bets.system] == 0
+        self._stake[:, bets.system] += np.where(standing, np.log1p(gain), 0.0)
         self._accrued[:, bets.system] += bets.information
         beaten = self.stake >= 1.0
         # No mean lies below the range of its signal.
-        beaten[bets.system[bets.lower > ROUNDING]] = True
+        least = np.where(bets.sign > 0.0, signals.lower[bets.row], -signals.upper[bets.row])
+        beaten[bets.system[least > ROUNDING]] = True
         self._drop(beaten)
 
     def narrow(self, pairs: Pairs, lower: Floats, upper: Floats) -> None:
@@ -127,14 +125,3 @@ def strongest(forecast: Forecast, standing: Indices) -> Indices:
     score = direction * lead[forecast.pairs.row[standing[:, None], standing]]
     score[np.isnan(score)] = -np.inf
     return np.asarray(standing[score.argmax(axis=1)])
-
-
-def _check(signal: Floats, bets: Bets) -> None:
-    """Raise RangeLeft unless every signal lies in its range, up to rounding."""
-    slack = 1e-9 * (1.0 + np.abs(signal) + bets.upper - bets.lower)
-    outside = (signal < bets.lower - slack) | (signal > bets.upper + slack)
-    if outside.any():
-        place = int(np.flatnonzero(outside)[0])
-        ends = f"[{float(bets.lower[place])!r}, {float(bets.upper[place])!r}]"
-        message = f"signal {float(signal[place])!r} outside {ends}"
-        raise RangeLeft(message)
