@@ -500,10 +500,10 @@ def _candidates(plan: Plan) -> tuple[Floats, float]:
     return np.unique(grid[(grid >= plan.lower) & (grid <= plan.upper)]), width / steps
 
 
-def shares(claims: Sequence[RatioClaim], known: Known, beta: float) -> Floats:
-    """The probability of a single item left in every cell, for the claims that want something.
+def needs(claims: Sequence[RatioClaim], known: Known) -> Floats:
+    """What draws are shared by: the variances of the claims that want something, in every cell.
 
-    Neyman's allocation for the sum of the claims' variances, each weighted by what it costs alone.
+    Each is weighted by what it costs alone; the largest is 1.
     """
     wanting = [claim for claim in claims if claim.claim.wants and not claim.met] or claims
     mixed = np.zeros(known.left.size)
@@ -511,6 +511,4 @@ def shares(claims: Sequence[RatioClaim], known: Known, beta: float) -> Floats:
         variance = claim.variances(known)
         cost = float(known.left[claim.cells] @ np.sqrt(variance)) ** 2
         mixed[claim.cells] += cost * variance
-    root = np.sqrt(np.maximum(mixed / max(float(mixed.max()), TINY), TINY))
-    left = known.left
-    return np.asarray((1.0 - beta) * root / float(left @ root) + beta / float(left.sum()))
+    return np.asarray(np.maximum(mixed / max(float(mixed.max()), TINY), TINY))

@@ -45,7 +45,7 @@ from celeus.core.session.question import JointQuestion, View
 from celeus.core.session.rounds import Rounds
 from celeus.core.session.table.allocation import Wants, allocate
 from celeus.core.session.table.claim_state import ClaimState
-from celeus.core.session.table.ratio_claims import RatioClaim, Verdicts, shares
+from celeus.core.session.table.ratio_claims import RatioClaim, Verdicts, needs
 from celeus.core.session.table.table_calibration import Known, TableCalibration
 from celeus.core.session.table.table_cells import Cells
 from celeus.core.session.table.table_claims import Drawn, MeanClaim
@@ -354,7 +354,7 @@ class Table(JointQuestion):
         """The probability of an item left in every cell."""
         fits = self._calibration.fits
         if self._wants is None:
-            return shares(self.ratios, self._known, self.plan.beta)
+            return self.proposal.mixture(needs(self.ratios, self._known))
         if len(self.claims) == 1:
             return self.proposal.strata_q(Fit(fits.mean[0], fits.moment[0]))
         return allocate(self.cells, self._wants, fits.moment, self.proposal.left, self.plan.beta)
