@@ -115,6 +115,14 @@ def limits(outcome: Floats, counts: Floats, unknown: Floats, scale: Interval) ->
     return Interval(max(min(ratios), scale.lower), min(max(ratios), scale.upper))
 
 
+def loss_of(check: JudgeCheck | None, metric: int) -> int:
+    """The place among a judgement's losses of the one that a claim about a metric is about.
+
+    ``metric`` is its place among those claimed; all measures of a check are about the one loss.
+    """
+    return metric if check is None else 0
+
+
 def positive_loss(metric: Metric) -> float:
     """The loss by which people call an item positive: that of a score of 1."""
     return 0.0 if metric.measured.better == "higher" else 1.0

@@ -20,7 +20,7 @@ from celeus.core.canonical import canonical_json
 from celeus.core.ledger import Addition
 from celeus.core.plain import Count, Plain, Probability, only
 from celeus.core.plans.claim import Claim, PoolFacts
-from celeus.core.plans.judge_check import JudgeCheck, informed
+from celeus.core.plans.judge_check import JudgeCheck, informed, loss_of
 from celeus.core.plans.plan import METHOD_VERSION, Plan, check_alpha, check_budget, make_plan
 from celeus.core.plans.policies import LEAST_BETA, policy_named
 from celeus.core.plans.stopping import Question, StoppingRule
@@ -370,7 +370,7 @@ def claims_of(wish: TableWish, table: Table) -> list[TableClaim]:
     for name, value, mask in parts:
         items = int(mask.sum())
         for number, metric in enumerate(claimed):
-            judged = number if check is None else 0
+            judged = loss_of(check, number)
             known = table.known[mask, judged]
             known = known[~np.isnan(known)]
             scale = table.metrics[judged].scale

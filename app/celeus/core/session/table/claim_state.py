@@ -33,11 +33,6 @@ class ClaimState(ABC):
         self.rounds = array("i")
 
     @property
-    def judged(self) -> int:
-        """The place of the loss that it is about among those of a judgement."""
-        return self.metric
-
-    @property
     @abstractmethod
     def interval(self) -> Interval:
         """Interval for the risk of the claim."""

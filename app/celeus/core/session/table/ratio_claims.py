@@ -182,7 +182,7 @@ class RatioClaim(ClaimState):
     """A claim about a ratio after some rounds.
 
     ``counts`` are the items judged, by verdict and h, ``unknown`` those whose h is not known, by
-    verdict. ``positive`` is the loss that says h = 1.
+    verdict.
     """
 
     __slots__ = (
@@ -196,6 +196,7 @@ class RatioClaim(ClaimState):
         "_left",
         "_open",
         "_outcome",
+        "_positive",
         "_scatter",
         "_sides",
         "_signals",
@@ -206,7 +207,6 @@ class RatioClaim(ClaimState):
         "_weights",
         "_z",
         "counts",
-        "positive",
         "unknown",
     )
 
@@ -222,7 +222,7 @@ class RatioClaim(ClaimState):
         mask: Mask,
     ) -> None:
         super().__init__(claim, plan, metric, where)
-        self.positive, self.counts = called.positive, called.counts(mask)
+        self._positive, self.counts = called.positive, called.counts(mask)
         verdict: Indices = called.of_cell[where]
         self._emptied, self._interval = False, plan.scale
         self._decisions: Decisions = undecided(plan.questions)
@@ -244,11 +244,6 @@ class RatioClaim(ClaimState):
         self._open: deque[RatioRound] = deque()
         self._signals, self._weights, self._scatter = np.zeros(2), 0.0, 0.0
         self._conclude()
-
-    @property
-    def judged(self) -> int:
-        """The one loss of a judgement."""
-        return 0
 
     @property
     def interval(self) -> Interval:
@@ -313,7 +308,7 @@ class RatioClaim(ClaimState):
     def _mean(self, known: Known) -> Floats:
         """The surrogates of h in the cells of the claim."""
         mean = known.fits.mean[0, self.cells]
-        return np.asarray(mean if self.positive else 1.0 - mean)
+        return np.asarray(mean if self._positive else 1.0 - mean)
 
     def _expected(self, known: Known) -> Floats:
         """What an item of every cell is expected to add to both sums; shape [cells, 2]."""
@@ -430,7 +425,7 @@ class RatioClaim(ClaimState):
         outcome = self._outcome @ of_r
         base = np.einsum("jh,jhr->r", self.counts, outcome) + drawn.rest @ of_r
         expected = drawn.expected @ of_r
-        called = None if loss is None else int(loss == self.positive)
+        called = None if loss is None else int(loss == self._positive)
         for side, sign, worst, reach, bet in zip(
             self._sides,
             (1.0, -1.0),

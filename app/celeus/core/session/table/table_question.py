@@ -26,6 +26,7 @@ from celeus.core.multiplicity.promises import Promises, promises
 from celeus.core.multiplicity.selection import Closure, shown_level
 from celeus.core.pause import pause
 from celeus.core.plain import Mismatch, equal
+from celeus.core.plans.judge_check import loss_of
 from celeus.core.plans.stopping import (
     Answer,
     Decision,
@@ -149,8 +150,8 @@ class Table(JointQuestion):
         claims: list[ClaimState] = []
         for claim in plan.claims:
             metric, mask = names.index(claim.metric), masks[claim.column, claim.value]
-            judged = metric if called is None else 0
-            where = np.flatnonzero(self.cells.of_items(mask) & self.cells.open[judged])
+            open_ = self.cells.open[loss_of(plan.check, metric)]
+            where = np.flatnonzero(self.cells.of_items(mask) & open_)
             parts = claim, plan.of(claim), metric, where, self.cells, self._known
             if called is None:
                 claims.append(MeanClaim(*parts, evidence=plan.keeps_evidence))
@@ -436,7 +437,7 @@ class Table(JointQuestion):
         weight = 1.0 / (float(self._left.sum()) * draw.q)
         for place in drawn.claims:
             claim = self.claims[place]
-            claim.record(draw.round, losses[claim.judged])
+            claim.record(draw.round, losses[loss_of(self.plan.check, claim.metric)])
             self.bets[place] = claim.bets
         known = np.array([np.nan if loss is None else loss for loss in losses], dtype=np.float64)
         known[~self.cells.open[:, cell]] = np.nan
