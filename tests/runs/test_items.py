@@ -183,6 +183,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a folder": (lambda: celeus.read_items(Path()), "cannot be read: Is a directory"),
     "nothing": (lambda: celeus.read_items(None), "items must be a frame, a Dataset, dicts"),
     "no rows": (lambda: celeus.read_items([]), "there are no items"),
+    "a header": (
+        lambda: celeus.read_items(write("a.csv", "question,answer\n")),
+        "a.csv: The file has no rows",
+    ),
     "no dicts": (lambda: celeus.read_items([7]), "row 1 is no mapping"),
     "empty": (lambda: celeus.certify(write("a.csv", ""), None), "a.csv: The file is no table"),
     "bytes": (lambda: celeus.read_items(write("a.csv", bytes(range(256)))), "a.csv: The file is"),
