@@ -481,16 +481,10 @@ def test_a_file_of_items_is_cut_into_lines_at_line_feeds_alone(folder: Path) -> 
 def test_answers_are_compared_from_any_table(folder: Path) -> None:
     said = [{"id": f"q{at}", "answer": f"answer {at}"} for at in range(20)]
     (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
-    cells = "".join(f"{row['id']};other {row['answer']}\n" for row in said)
+    cells = "".join(f"{row['id']};good {row['answer']}\n" for row in said)
     (folder / "b.csv").write_text(f"id;answer\n{cells}", encoding="utf-16")
-    session = celeus.compare(
-        "a.jsonl",
-        "b.csv",
-        lambda item: "left" if item.left.startswith("other") else "right",
-        budget=5,
-    )
-    assert session.status().rounds.judged == 5
-    assert session.status().estimate == pytest.approx(1.0)
+    status = celeus.compare("a.jsonl", "b.csv", by_word, budget=5).status()
+    assert (status.rounds.judged, status.estimate) == (5, pytest.approx(1.0))
 
 
 def test_numbers_may_be_those_of_numpy() -> None:
