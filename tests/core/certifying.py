@@ -21,7 +21,7 @@ from celeus.core.plans.plan import Claim, Plan, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
-from celeus.core.pools.rows.pairs import assemble_pairs
+from celeus.core.pools.rows.answers import assemble_pairs
 from celeus.core.pools.score import declared_score
 from celeus.core.pools.surrogates import scores
 from celeus.core.pools.systems import Systems

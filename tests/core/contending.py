@@ -11,7 +11,7 @@ from celeus.core.ledger import Change, Event, JointObservation
 from celeus.core.plans.best_plan import make_best
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
-from celeus.core.pools.rows.lineups import assemble_lineup
+from celeus.core.pools.rows.answers import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
 from celeus.core.session.session import begin_session

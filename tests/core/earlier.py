@@ -8,9 +8,9 @@ import numpy as np
 from celeus.core.pools.loss_bounds import Basis
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool, chain
+from celeus.core.pools.rows.answers import assemble_pairs
 from celeus.core.pools.rows.assembly import Assembly, Batch, assemble
 from celeus.core.pools.rows.earlier import Carryover, Earlier, EarlierRound, OldItem
-from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.systems import Systems
 
 ZERO_ONE = LossScale.of("zero_one")

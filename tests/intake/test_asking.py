@@ -931,3 +931,28 @@ def test_a_value_that_stands_for_no_score_does_so_in_its_column_only() -> None:
     with pytest.raises(InvalidValue) as refused:
         read(rows, mapping=mapping, better=["x=higher"], missing=["z=-1"])
     assert (refused.value.field, refused.value.value) == ("missing", "z=-1")
+
+
+@pytest.mark.parametrize("name", ["review_id", "reviewer_id", "judgment_id"])
+def test_the_text_of_a_verdict_is_not_shown_unasked(name: str) -> None:
+    rows = [
+        {name: f"r{at}", "case": at, "text": f"{at} 9\nThe second one says more.", "score": [at, 9]}
+        for at in range(5)
+    ]
+    (question,) = asked_of(rows).questions
+    assert (question["name"], question["column"]) == ("mapping", "text")
+    assert items(read(rows, mapping={"text": "payload"}))[0]["payload"]
+
+
+def test_empty_columns_are_not_asked_about() -> None:
+    with pytest.raises(InvalidValue, match="columns of the file are empty") as refusal:
+        read([{"id": at, "opening": "", "ending": None} for at in range(4)])
+    assert not isinstance(refusal.value, NeedsAnswer)
+
+
+@pytest.mark.parametrize("stem", ["output_text_", "model_response_", "system_output"])
+def test_longer_names_of_two_answers_are_those_of_two_systems(stem: str) -> None:
+    rows = [{"q": f"Why {at}?", f"{stem}a": f"As {at}", f"{stem}b": f"So {at}"} for at in range(4)]
+    rows = [{name.replace("q", "question"): value for name, value in row.items()} for row in rows]
+    item = items(read(rows, TWO))[2]
+    assert (item["a"]["answer"], item["b"]["answer"]) == ("As 2", "So 2")

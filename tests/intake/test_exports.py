@@ -870,3 +870,46 @@ def test_a_part_of_a_run_is_refused_with_the_way_to_the_whole(
         sheet(json.dumps(content, indent=indent).encode())
     assert not isinstance(refusal.value, NeedsAnswer)
     assert way in refusal.value.detail
+
+
+def test_a_table_of_promptfoo_for_people_is_refused_with_the_way_to_its_json() -> None:
+    content = table(
+        {"topic": "tea", "[echo] About {{topic}} in one language": "[PASS] (1.00)\n\nTea is hot."},
+        {
+            "topic": "salt",
+            "[echo] About {{topic}} in one language": "[FAIL] (0.00)\n\nSalt is hot.",
+        },
+    )
+    with pytest.raises(InvalidValue) as refusal:
+        sheet(content)
+    assert "--output results.json" in refusal.value.detail
+
+
+LABELLED_TASK = {
+    "result": [{"from_name": "same", "type": "choices", "value": {"choices": ["yes"]}}],
+    "was_cancelled": False,
+}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("named", ["annotations", "completions"])
+def test_a_task_of_label_studio_is_an_item_with_what_people_were_shown(
+    named: str, count: int
+) -> None:
+    task = {"id": 7, "data": {"text": "Tea is hot."}, named: [LABELLED_TASK], "project": 1}
+    found = sheet(json.dumps(task if count == 1 else [task] * count).encode())
+    assert found.form == "label-studio"
+    assert items(found) == [{"id": 7, "text": "Tea is hot."}] * count
+    assert "labels.same" in {column.name for column in columns_of(found)}
+
+
+def test_a_task_of_label_studio_without_a_name_that_is_known_is_asked_about() -> None:
+    works = [
+        {"id": at, "data": {"left": f"Work {at} of Ann", "right": f"Work {at} by A."}}
+        | {"annotations": [LABELLED_TASK], "project": 1}
+        for at in range(3)
+    ]
+    with pytest.raises(NeedsAnswer) as refusal:
+        list(answered(sheet(json.dumps(works).encode()), Kind(), Options()))
+    (question,) = refusal.value.questions
+    assert [choice["value"] for choice in question["choices"]] == ["data.left", "data.right"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from celeus.core.pools.losses import LossScale
+from celeus.core.pools.rows.answers import assemble_pairs
 from celeus.core.pools.rows.assembly import assemble
-from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.systems import OneLoss, Systems
 from celeus.intake.joining import (
     JoinedItems,

@@ -206,3 +206,14 @@ def test_lists_of_rows_under_names_are_all_of_them_where_that_is_said() -> None:
     assert values(sheet(document, "index")) == [
         {"index": "task_a" if at < 2 else "task_b"} | row for at, row in enumerate(ROWS)
     ]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [{"811": "ja", "812": "nein"}, {f"case {at}": at % 2 for at in range(41)}],
+)
+def test_a_value_for_each_of_many_ids_may_be_a_row_for_each(labels: dict[str, object]) -> None:
+    assert choices(labels) == ["index", "document"]
+    rows = [{"index": name, "value": value} for name, value in labels.items()]
+    assert values(sheet(labels, rows="index")) == rows
+    assert values(sheet(labels, rows="document")) == [labels]

@@ -348,7 +348,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "precision": (lambda: celeus.certify(exam()[0], None, precision=7.0), "precision must be"),
     "loss": (lambda: celeus.certify(exam()[0], None, loss="rouge"), "loss must be zero_one"),
     "table": (lambda: celeus.certify("exam.csv", None), "exam.csv cannot be read"),
-    "answers": (lambda: celeus.compare("a.csv", "b.csv", None), "a file of JSON lines"),
+    "answers": (lambda: celeus.compare("a.csv", "b.csv", None), "a.csv cannot be read: No such"),
     "no file": (lambda: celeus.certify("exam.jsonl", None), "cannot be read"),
     "a row": (lambda: celeus.certify([1], None), "row 1 is no mapping"),
     "no number": (
@@ -474,8 +474,18 @@ def test_a_file_of_items_is_cut_into_lines_at_line_feeds_alone(folder: Path) -> 
     session = celeus.certify("exam.jsonl", lambda item: float(item.payload != text), budget=3)
     assert session.status().estimate == pytest.approx(0.0, abs=1e-12)
     (folder / "broken.jsonl").write_bytes(b'{"id": "a"}\n\n{"id": \n')
-    with pytest.raises(celeus.Refusal, match=r"line 3 of broken.jsonl is no JSON"):
+    with pytest.raises(celeus.Refusal, match=r"line 3 of broken.jsonl cannot be read; .* on one"):
         celeus.certify("broken.jsonl", None)
+
+
+def test_answers_are_compared_from_any_table(folder: Path) -> None:
+    said = [{"id": f"q{at}", "answer": f"answer {at}"} for at in range(20)]
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in said))
+    cells = "".join(f"{row['id']};good {row['answer']}\n" for row in said)
+    (folder / "b.csv").write_text(f"id;answer\n{cells}", encoding="utf-16")
+    status = celeus.compare("a.jsonl", "b.csv", by_word, budget=5).status()
+    assert status.rounds.judged == 5
+    assert status.estimate == pytest.approx(1.0)
 
 
 def test_numbers_may_be_those_of_numpy() -> None:

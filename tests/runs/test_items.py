@@ -122,6 +122,13 @@ def test_items_stay_as_they_are() -> None:
     assert json.dumps(item_rows(path, scale_of("zero_one"))) == before
 
 
+def test_lines_of_items_may_state_a_loss_and_nothing_else() -> None:
+    items = [{"id": "a", "payload": "a text"}, {"id": "b", "known": {"loss": 1, "reason": "seen"}}]
+    path = write("items.jsonl", "\n".join(map(json.dumps, items)))
+    assert celeus.read_items(path) == items
+    assert item_rows(path, scale_of("zero_one")) == items
+
+
 def test_a_table_of_items_has_theirs_by_column() -> None:
     text = 'id,payload.question,payload.answer,surrogate,known_loss,known_reason\n7,Why?,"So, so.",'
     path = write("items.csv", f"{text}0.25,1,seen\n8,Who?,Ada,0.5,,\n")
@@ -183,6 +190,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a folder": (lambda: celeus.read_items(Path()), "cannot be read: Is a directory"),
     "nothing": (lambda: celeus.read_items(None), "items must be a frame, a Dataset, dicts"),
     "no rows": (lambda: celeus.read_items([]), "there are no items"),
+    "a header": (
+        lambda: celeus.read_items(write("a.csv", "question,answer\n")),
+        "a.csv: The file has no rows",
+    ),
     "no dicts": (lambda: celeus.read_items([7]), "row 1 is no mapping"),
     "empty": (lambda: celeus.certify(write("a.csv", ""), None), "a.csv: The file is no table"),
     "bytes": (lambda: celeus.read_items(write("a.csv", bytes(range(256)))), "a.csv: The file is"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from celeus.intake.rows import Options
-from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow
+from celeus.intake.sources.sheet import BadRow, Sheet, SheetRow, refused
 from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.columns import columns_of
 from celeus.intake.table.item_columns import JsonReader, Layout, are_items, csv_row, narrow
@@ -43,6 +43,8 @@ def items_of(
 
 def _item_names(sheet: Sheet, options: Options) -> list[str] | None:
     """The columns of a sheet whose rows are items; None where they have to be known."""
+    if next(sheet.rows(), None) is None:
+        raise refused("The file has no rows.", "a row for every item")
     if sheet.known is None and options.roles is None:
         names = next((list(row) for _, row in sheet.rows() if not isinstance(row, BadRow)), [])
         if are_items(names):

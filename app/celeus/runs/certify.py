@@ -169,12 +169,12 @@ def compare(  # noqa: PLR0913 -- what a session is opened with, each by its name
 ) -> Session:
     """Judge answers of two systems to the same questions until it is clear which is better.
 
-    ``a`` and ``b``: answers by id, or rows with ``id``, ``answer`` and perhaps ``payload``, which
-    is what both were asked. ``judge`` is given an item with its answers as ``left`` and ``right``,
-    in an order drawn by item, and returns the better one or `tie`, or `both_bad`, a tie that is
-    kept apart; with ``loss`` `zero_one`, or the ends of a bounded one, the losses by these names,
-    or what ``score`` names; of rows without answers, which are made as they are judged, those of
-    `a` and `b`.
+    ``a`` and ``b``: answers by id, or rows, or the path of a table of them, with ``id``, ``answer``
+    and perhaps ``payload``, which is what both were asked. ``judge`` is given an item with its
+    answers as ``left`` and ``right``, in an order drawn by item, and returns the better one or
+    `tie`, or `both_bad`, a tie that is kept apart; with ``loss`` `zero_one`, or the ends of a
+    bounded one, the losses by these names, or what ``score`` names; of rows without answers, which
+    are made as they are judged, those of `a` and `b`.
     ``normalisation``: where the text of an answer decides its loss, equal ones (`exact`, or but for
     `whitespace`, or `casefold`) make no difference and need no judge; default: all are judged.
     ``margin``: stop once one is at least as good as the other or both are equivalent within it, on

@@ -1,6 +1,5 @@
 """Items of a session in process: as they are given, or read from any table or log."""
 
-import codecs
 import json
 import math
 import os
@@ -21,13 +20,14 @@ from celeus.intake.opening import SentFile, opened
 from celeus.intake.questions import in_python
 from celeus.intake.reading import items_of
 from celeus.intake.rows import Options
+from celeus.intake.sources import tabular
+from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow
 from celeus.intake.table.answers import options_of
 from celeus.intake.table.asking import Table
 from celeus.intake.table.item_columns import are_items
 from celeus.intake.table.roles import GUESSES, HIDDEN, Kind
 
-LINES = frozenset({".jsonl", ".ndjson"})
 _MOST_NAMED = 12
 _PARTS = ("payload", "surrogate", "known", "id", "group", "weight", "prediction", HIDDEN)
 """Members of an item that columns make, and those that make none."""
@@ -76,7 +76,7 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     told = {"answer": answer, "better": better, "scale": scale, "missing": missing}
     told |= {"repeats": repeats, "rows": rows, "metric": metric, "filter": filter}
     _check_answers(told, mapping)
-    return _read(source, scale_of(loss), options_of(file_answers(told), mapping))
+    return _read(source, scale_of(loss), options_of(file_answers(told), mapping))[0]
 
 
 def item_rows(items: object, scale: LossScale, group: str | None = None) -> Sequence[Row]:
@@ -85,32 +85,28 @@ def item_rows(items: object, scale: LossScale, group: str | None = None) -> Sequ
     ``group`` is a column that is a group whatever it looks like; rows made of columns have it among
     their `groups`, by its name.
     """
-    options = Options(group=group)
-    if isinstance(items, str | os.PathLike):
-        path = Path(items)
-        return (
-            plain_rows(path)
-            if _are_lines_of_items(path)
-            else _grouped(_read(path, scale, options), group)
-        )
-    table = list[object](rows_of(items))
-    if table and isinstance(table[0], Mapping) and not _are_items(table[0]):
-        return _grouped(_read(table, scale, options), group)
-    return plain_rows(table)
-
-
-def _grouped(rows: list[dict[str, Any]], group: str | None) -> list[dict[str, Any]]:
-    """The rows with their only group, which is this column's, among their groups."""
-    for row in rows if group is not None else ():
+    table: object = items
+    if not isinstance(items, str | os.PathLike):
+        table = list[object](rows_of(items))
+        if not table or not isinstance(table[0], Mapping) or _are_items(table[0]):
+            return plain_rows(table)
+    rows, made = _read(table, scale, Options(group=group))
+    for row in rows if made and group is not None else ():
         if "group" in row:
             row["groups"] = {group: row.pop("group")}
     return rows
 
 
 def plain_rows(items: object) -> list[Row]:
-    """Return rows as JSON values: NumPy's numbers as numbers, without members that are None."""
+    """Return rows as JSON values: NumPy's numbers as numbers, without members that are None.
+
+    ``items`` may be the path of any table.
+    """
     if isinstance(items, str | os.PathLike):
-        items = _lines(Path(items))
+        path = Path(items)
+        _file(path).close()
+        sheet = tabular.whole(tabular.table_of(Source.of_path(path)), str(path))
+        items = [row for _, row in sheet.rows()]
     table: Iterable[object] = rows_of(items)
     return [json.loads(line_of(row, number)) for number, row in enumerate(table, start=1)]
 
@@ -151,7 +147,10 @@ def _are_items(row: Mapping[Any, Any]) -> bool:
     return are_items([str(name) for name in row])
 
 
-def _read(source: object, scale: LossScale, options: Options | None = None) -> list[dict[str, Any]]:
+def _read(
+    source: object, scale: LossScale, options: Options | None = None
+) -> tuple[list[dict[str, Any]], bool]:
+    """The items in a table or log, and whether they were made of columns."""
     path = str(Path(source)) if isinstance(source, str | os.PathLike) else None
     name = path or "the table"
     with _opened(source) as file:
@@ -213,7 +212,9 @@ def _without_nan(row: object) -> object:
     }
 
 
-def _items(file: IO[bytes], given: SentFile, kind: Kind, name: str) -> list[dict[str, Any]]:
+def _items(
+    file: IO[bytes], given: SentFile, kind: Kind, name: str
+) -> tuple[list[dict[str, Any]], bool]:
     json_of = partial(json.loads, object_pairs_hook=named_once)
     with closing(opened(file, given)) as sheets:
         sheet = next(sheet for sheet in sheets if sheet is not None)
@@ -225,7 +226,12 @@ def _items(file: IO[bytes], given: SentFile, kind: Kind, name: str) -> list[dict
     bad = [(line, row) for line, row in lines if isinstance(row, BadRow)]
     if bad:
         raise _bad_rows(bad, name)
-    return [row for _, row in lines if not isinstance(row, BadRow)]
+    rows = [row for _, row in lines if not isinstance(row, BadRow)]
+    if found.table is not None:
+        return rows, True
+    return [
+        {name: value for name, value in row.items() if value is not None} for row in rows
+    ], False
 
 
 def _bad_rows(bad: Sequence[tuple[int, BadRow]], name: str) -> InvalidValue:
@@ -267,32 +273,3 @@ def _asked(refusal: NeedsAnswer, path: str | None, scale: LossScale) -> NeedsAns
     told = NeedsAnswer("\n".join([head, *in_python(refusal.questions)]), field=refusal.field)
     told.more.update(refusal.more)
     return told
-
-
-def _are_lines_of_items(path: Path) -> bool:
-    """Return True for JSON Lines whose first row is an item."""
-    if path.suffix.lower() not in LINES:
-        return False
-    with _file(path) as file:
-        first = next((line for line in file if line.strip()), b"")
-    try:
-        row = json.loads(first.removeprefix(codecs.BOM_UTF8))
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(row, dict) and _are_items(row)
-
-
-def _lines(path: Path) -> list[Row]:
-    if path.suffix.lower() not in LINES:
-        rule = "a file of JSON lines, named " + " or ".join(sorted(LINES))
-        raise InvalidValue(f"items must be {rule}", field="items", rule=rule, value=str(path))
-    with _file(path) as file:
-        lines = file.read().removeprefix(codecs.BOM_UTF8).split(b"\n")
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            rows += [json.loads(line)] if line.strip() else []
-        except (ValueError, RecursionError) as error:
-            message = f"line {number} of {path} is no JSON: {error}"
-            raise InvalidValue(message, field="items") from error
-    return rows

@@ -18,8 +18,7 @@ from celeus.core.pools.loss_bounds import Basis, foreign
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, STATED, Pool, chain
-from celeus.core.pools.rows.lineups import all_same, composed_of_all
-from celeus.core.pools.rows.pairs import composed
+from celeus.core.pools.rows.answers import all_same, composed, composed_of_all
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
 from celeus.core.session.recorded import SLACK

@@ -13,7 +13,7 @@ from celeus.core.plans.plan import METHOD_VERSION, check_alpha, check_budget
 from celeus.core.plans.policies import LEAST_BETA
 from celeus.core.plans.stopping import StoppingRule
 from celeus.core.pools.pool import Pool
-from celeus.core.pools.rows.lineups import all_same
+from celeus.core.pools.rows.answers import all_same
 from celeus.core.pools.systems import check_count
 from celeus.errors import InvalidValue, NothingToJudge, require
 

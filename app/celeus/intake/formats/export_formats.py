@@ -4,6 +4,7 @@ Marks are columns that no other tool has together, and may hold `*` for any char
 have no role here are hidden: labels, verdicts, explanations, people, models.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -57,16 +58,21 @@ class Part:
     """A document, or a line of one, that holds a part of a tool's results, or none.
 
     ``marks`` are members with their types, each set of which is enough to know it; ``only``: it has
-    no others. ``why`` says why it is refused, and what to take; ``rule`` is that in a few words.
+    no others. ``begins`` is how a text of one begins, which is enough, too. ``why`` says why it is
+    refused, and what to take; ``rule`` is that in a few words.
     """
 
     marks: tuple[Mapping[str, type], ...]
     why: str
     rule: str
     only: bool = False
+    begins: re.Pattern[str] | None = None
 
     def fits(self, value: Mapping[str, Any]) -> bool:
-        """Return True if the value has the members of one of the marks."""
+        """Return True if the value has the members of one of the marks, or a text that tells."""
+        if self.begins is not None:
+            texts = (text for text in value.values() if isinstance(text, str))
+            return any(map(self.begins.match, texts))
         return any(
             all(name in value and isinstance(value[name], kind) for name, kind in marks.items())
             and (len(value) == len(marks) or not self.only)
@@ -142,6 +148,19 @@ _EVALPLUS = Export(
     {"id": "task_id", "answer": "solution"},
     {"base": _UNIT, "plus": _UNIT},
     repeats=("sample", "completion_id"),
+)
+
+_LABEL_STUDIO = Export(
+    "label-studio",
+    "an export of Label Studio",
+    (
+        ("id", "data.*", "annotations", "predictions"),
+        ("id", "data.*", "annotations", "project"),
+        ("id", "data.*", "completions"),
+    ),
+    {"id": "id"},
+    shown=_under("data."),
+    unfold=each(export_rows.labelled_task),
 )
 
 EXPORTS: tuple[Export, ...] = (
@@ -303,17 +322,7 @@ EXPORTS: tuple[Export, ...] = (
         unfold=each(export_rows.chosen_rejected),
         texts=("chosen", "rejected"),
     ),
-    Export(
-        "label-studio",
-        "an export of Label Studio",
-        (
-            ("id", "data.*", "annotations", "predictions"),
-            ("id", "data.*", "annotations", "project"),
-        ),
-        {"id": "id"},
-        shown=_under("data."),
-        unfold=each(export_rows.labelled_task),
-    ),
+    _LABEL_STUDIO,
     Export(
         "argilla",
         "records of Argilla",
@@ -515,6 +524,12 @@ def _first_value(value: object) -> object:
     return next(iter(value.values()), None) if isinstance(value, dict) else None
 
 
+def _is_task(document: dict[str, Any]) -> bool:
+    """Return True for one task of Label Studio, as its server keeps it."""
+    labelled = not document.keys().isdisjoint({"annotations", "completions"})
+    return labelled and isinstance(document.get("data"), dict)
+
+
 def _is_compass(document: dict[str, Any]) -> bool:
     row = _first(document.get("details"))
     predicted = not row.keys().isdisjoint(
@@ -545,6 +560,7 @@ DOCUMENTS = (
             unfold=export_rows.counted_samples,
         ),
     ),
+    Document(_is_task, lambda document: [document], _LABEL_STUDIO),
     Document(_is_compass, export_rows.compass_details, _COMPASS_DETAILS),
     Document(
         lambda document: _first(document).keys() >= {"origin_prompt", "prediction", "gold"},
@@ -564,7 +580,7 @@ DOCUMENTS = (
 )
 NAMED = (
     *("eval", "details", "origin_prompt", "tasks", "no_generation", "resolved"),
-    *("results", "adapter_spec", "definition_path"),
+    *("results", "adapter_spec", "definition_path", "annotations", "completions"),
 )
 """Members of which one stands near the beginning of such a document."""
 
@@ -609,6 +625,13 @@ PARTS = (
         "A results file of lm-eval holds means, and no items. Take the samples_*.jsonl of the"
         " run, which --log_samples writes beside it.",
         "samples of lm-eval",
+    ),
+    Part(
+        (),
+        "A CSV of promptfoo has the verdict, the answer and the reason in one cell. Take the JSON"
+        " of the run, which `promptfoo eval --output results.json` writes.",
+        "the JSON of promptfoo",
+        begins=re.compile(r"\[(?:PASS|FAIL|ERROR)\] \(\d"),
     ),
 )
 """Files that are refused by name."""

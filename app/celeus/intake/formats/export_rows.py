@@ -303,7 +303,7 @@ def judged_pair(row: Cells) -> Cells | BadRow:
 def labelled_task(row: Cells) -> Cells:
     """A task of Label Studio with its `labels` by name, of annotations that were not cancelled."""
     labels: dict[str, list[object]] = {}
-    for annotation in row.get("annotations") or []:
+    for annotation in row.get("annotations") or row.get("completions") or []:
         if isinstance(annotation, dict) and not annotation.get("was_cancelled"):
             for result in annotation.get("result") or []:
                 labels.setdefault(str(result.get("from_name")), []).append(_label(result))

@@ -25,7 +25,7 @@ from celeus.intake.sources.files import LONGEST_LINE, Source
 from celeus.intake.sources.sheet import BadRow, Known, Score, Sheet, SheetRow, refused
 from celeus.intake.table.columns import Column, columns_of, flat, number_of
 from celeus.intake.table.guessing import guessed
-from celeus.intake.table.roles import MANY, SHOWN, SIDES, Kind
+from celeus.intake.table.roles import MANY, SEEN, SHOWN, SIDES, Kind
 
 LOOKED_AT = 50
 """Rows by which a tool is known."""
@@ -167,6 +167,9 @@ def _settled(export: Export, sheet: Sheet, options: Options) -> Sheet:
     columns = columns_of(sheet)
     names = [column.name for column in columns]
     roles = _roles(export, columns)
+    if export.shown is not None and SEEN.isdisjoint(roles.values()):
+        # Nobody knows what people were shown: asked, as of any table
+        return replace(sheet, form=export.form, read_as=(export.called, *sheet.read_as, *told))
     metrics = _metrics(export.scores, columns)
     metric = _chosen(metrics, options, pair=not set(SIDES).isdisjoint(roles.values()))
     if metric is not None:

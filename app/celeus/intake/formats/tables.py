@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +16,9 @@ from celeus.intake.sources import arrow, tabular
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
-from celeus.intake.table.column_names import is_foreseen
+from celeus.intake.table.column_names import is_foreseen, names_verdicts
 from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown, stands_twice
+from celeus.intake.table.guessing import are_like_verdicts
 from celeus.intake.table.items import OF_ITEM, Taken
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
 
@@ -58,12 +59,30 @@ def _unscored(sheet: Sheet, table: Table, place: str) -> tuple[str, ...]:
         if column.name in hidden and (column.name in metrics or not metrics) and _scores(column)
     ]
     if table.options.reducer != EACH:
+        if not possible:
+            raise _scoreless(sheet, hidden, place)
         choices = tuple(
             Choice(column.name, f"such as {column.examples()[0]}") for column in possible
         )
         raise asked(place, [Question("score", "Which column is the score?", choices)])
     names = ", ".join(column.name for column in possible)
     return (f"no column is the score, which --score COLUMN names: {names or 'none'} may be one",)
+
+
+def _scoreless(sheet: Sheet, hidden: Collection[str], place: str) -> Exception:
+    """The refusal of outputs no column of which can be their score; names those of labels."""
+    words = [
+        f"`{column.name}` holds words ({', '.join(column.examples())})"
+        for column in columns_of(sheet)
+        if column.name in hidden
+        and names_verdicts([column.name])
+        and are_like_verdicts(column, Kind())
+    ]
+    held = words[0] if words else "none holds numbers, or words such as correct and wrong"
+    how = "write a number for each, such as 1 for the best and 0 for the worst"
+    people = "where people are yet to judge the outputs, --each-output makes items of them"
+    what = f"{place} has no column that may be the score: {held}"
+    return refused("; ".join([what, *([how] if words else []), people]), "score")
 
 
 def _scores(column: Column) -> bool:

@@ -13,6 +13,7 @@ from celeus.errors import NeedsAnswer
 from celeus.intake.questions import Choice, Question, asked
 from celeus.intake.sources.sheet import BadRow, SheetRow, refused
 from celeus.intake.sources.unfolding import announced
+from celeus.intake.table.item_columns import are_items
 from celeus.shorten import shortened
 
 EVERY = frozenset({"all", "with_id"})
@@ -40,8 +41,8 @@ def settled(
     """What becomes of a row, and how the file is thereby read.
 
     A row that is not meant becomes None, one of a kind not seen in the ``sample`` a bad row. Asks
-    where the sample is of several kinds; ``path`` is what the answers begin with. Refuses an
-    answer that no row of the sample fits.
+    where the sample is of several kinds, unless it is of items as they are; ``path`` is what the
+    answers begin with. Refuses an answer that no row of the sample fits.
     """
     if answer is not None and answer not in EVERY:
         before, _, last = answer.rpartition(":")
@@ -53,7 +54,7 @@ def settled(
         if not kept:
             rule = "a place in the document, a member that rows have, or MEMBER=VALUE"
             raise refused(f"{place} has no such rows.", rule, answer, "rows")
-    if answer in EVERY:
+    if answer in EVERY or (said is None and kept and are_items([*kept[0][1]])):
         return lambda row: row, []
     kinds = _by_members(kept)
     named: list[tuple[str, _RowKind]] = []

@@ -17,6 +17,8 @@ WHOLE = "document"
 """The answer that a document is itself the only row."""
 _CHAT = frozenset({"role", "content"})
 _MOST_NAMED = 6
+_MOST_MEMBERS = 40
+"""Plain members of one row."""
 _COUNTED = r"(?:rows|items|samples|instances|examples|records|questions|documents|docs|entries)"
 _COUNT = re.compile(
     rf"(?:n|num|number_of|total|count)_?{_COUNTED}(?:_total)?|{_COUNTED}_(?:count|total)"
@@ -266,8 +268,10 @@ def _lists(value: Mapping[str, Any]) -> Written:
 
 
 def _named(document: Mapping[str, Any]) -> list[Table]:
-    """Objects under names: rows by their ids, or columns by theirs."""
+    """Objects under names: rows by their ids, or columns by theirs; or one value for each id."""
     rows = [*document.values()]
+    if _are_values_by_id(document):
+        return [_by_name([*document], [{"value": value} for value in rows])]
     if len(rows) < 2 or not all(isinstance(row, dict) and row for row in rows):
         return []
     first = rows[0]
@@ -275,13 +279,24 @@ def _named(document: Mapping[str, Any]) -> list[Table]:
         return []
     if any(2 * len(row.keys() & first.keys()) <= min(len(row), len(first)) for row in rows):
         return []
-    found = [Table("index", _indexed([*document], rows), "rows under their names", sure=False)]
+    found = [_by_name([*document], rows)]
     if all(row.keys() == first.keys() for row in rows):
         turned = [{name: column[key] for name, column in document.items()} for key in first]
         found.append(
             Table("columns", _indexed([*first], turned), "columns of named cells", sure=False)
         )
     return found
+
+
+def _by_name(names: Sequence[str], rows: list[Any]) -> Table:
+    return Table("index", _indexed(names, rows), "rows under their names", sure=False)
+
+
+def _are_values_by_id(document: Mapping[str, Any]) -> bool:
+    """Plain values under numbers, or under more names than a row has members."""
+    if len(document) < 2 or any(isinstance(value, dict | list) for value in document.values()):
+        return False
+    return len(document) > _MOST_MEMBERS or all(name.isdecimal() for name in document)
 
 
 def _lists_of_rows(document: Mapping[str, Any]) -> list[Table]:

@@ -17,6 +17,7 @@ from celeus.intake.table.guessing import (
     is_headless,
     labels,
     rivals,
+    said_by_judges,
     sentences,
 )
 from celeus.intake.table.items import JOINT, RULES, Facts, Items
@@ -200,10 +201,14 @@ def _judged(
     if not roles & SEEN:
         possible += [name for name in sentences(columns, placed) if name not in possible]
         if not possible:
-            hidden = [column.name for column in placed if column.role == HIDDEN]
-            return _shown(sheet, hidden or [column.name for column in placed])
+            hidden = {column.name for column in placed if column.role == HIDDEN}
+            filled = [column.name for column in columns if column.values]
+            if hidden and hidden.isdisjoint(filled) and roles <= {"id", HIDDEN}:
+                rule = "texts, chats or pictures in one column at least"
+                raise refused("The columns of the file are empty.", rule)
+            return _shown(sheet, [name for name in filled if name in hidden] or filled)
     if not possible:
-        return []
+        return _shown(sheet, said_by_judges(columns, placed))
     if kind.two:
         text = "Is `{}` the answer of one of the two systems?"
         choices = tuple(Choice(side, f"the answer of {side[-1]}") for side in (*SIDES, HIDDEN))

@@ -36,6 +36,7 @@ from celeus.intake.table.roles import (
     HIDDEN,
     JUDGED,
     NUMBERS,
+    SEEN,
     SIDES,
     Kind,
     Placed,
@@ -43,7 +44,7 @@ from celeus.intake.table.roles import (
 )
 
 _PAIRS = re.compile(
-    r"(?:answer|response|output|completion|conversation|generation|prediction|text|reply|antwort"
+    r"(?:output_|model_|system_|assistant_)?(?:answer|response|output|completion|conversation|generation|prediction|text|reply|antwort"
     r"|translation|summary)_?([ab12])"
 )
 _NAMED_PAIRS = re.compile(r"(?:model|system|assistant)_?([ab12])")
@@ -61,6 +62,10 @@ _SIGNS = re.compile(
     re.IGNORECASE,
 )
 """Hashes, addresses, numbers, times: nothing that anybody judges."""
+_VERDICT_ID = re.compile(
+    r"(?:review|reviewer|judge?ment|judge|verdict|rating|critique|feedback)_id"
+)
+"""What tells verdicts, or those who gave them, apart."""
 _MOST_GROUPS = 50
 _LONGEST_ID = 256
 _LONGEST_NAME = 40
@@ -122,6 +127,17 @@ def is_headless(columns: Sequence[Column], placed: Sequence[Placed]) -> bool:
 def sentences(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
     """Hidden columns of sentences, whatever they are called."""
     return [column.name for column in _hidden(columns, placed) if _are_sentences(column)]
+
+
+def said_by_judges(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:
+    """The only text that judges see, where every row is a verdict: its id, or its judge's, says so.
+
+    That text may be what the judge of it wrote. Empty for any other table.
+    """
+    seen = [column.name for column in placed if column.role in SEEN]
+    if len(seen) > 1 or not any(_VERDICT_ID.fullmatch(snake(one.name)) for one in columns):
+        return []
+    return [name for name in seen if {"text", "content", "body", "message"} & {snake(name)}]
 
 
 def labels(columns: Sequence[Column], placed: Sequence[Placed]) -> list[str]:

@@ -323,7 +323,7 @@ class Items:
                     "The column of the surrogate holds no guess of a loss."
                     if guess
                     else "The column of the known verdicts holds none.",
-                    f"numbers from {measure.low:g} to {measure.high:g}",
+                    f"numbers from {measure.low:g} to {measure.high:g}, also in place of words",
                     None,
                     f"mapping.{name}",
                 )

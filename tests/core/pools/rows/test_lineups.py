@@ -6,7 +6,7 @@ import pytest
 from celeus.core.pools.comparison import losses_said
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
-from celeus.core.pools.rows.lineups import all_same, assemble_lineup, composed_of_all
+from celeus.core.pools.rows.answers import all_same, assemble_lineup, composed_of_all
 from celeus.core.pools.rows.validation import Shape
 from celeus.core.pools.systems import Lineup, systems_from
 from celeus.errors import InvalidValue, LossOutsideScale

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from celeus.core.pools.rows.answers import assemble_pairs
 from celeus.core.pools.rows.assembly import Assembly
-from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.rows.validation import Shape
 from celeus.core.pools.systems import Systems
 

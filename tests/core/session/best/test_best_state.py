@@ -10,7 +10,7 @@ from celeus.core.plain import Mismatch
 from celeus.core.plans.best_plan import BestPlan, make_best
 from celeus.core.plans.claim import Claim
 from celeus.core.pools.pool import CHAIN_START, Pool
-from celeus.core.pools.rows.lineups import assemble_lineup
+from celeus.core.pools.rows.answers import assemble_lineup
 from celeus.core.pools.systems import Lineup
 from celeus.core.randomness import commitment
 from celeus.core.session.best.best_question import Best

@@ -14,10 +14,9 @@ from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import CHAIN_START, Pool, chain, dtype_of
+from celeus.core.pools.rows.answers import assemble_lineup, assemble_pairs
 from celeus.core.pools.rows.assembly import Assembly, Batch, encode_groups
 from celeus.core.pools.rows.earlier import Earlier, OldItem
-from celeus.core.pools.rows.lineups import assemble_lineup
-from celeus.core.pools.rows.pairs import assemble_pairs
 from celeus.core.pools.rows.tables import assemble_table
 from celeus.core.pools.rows.validation import MAX_INT, Fault, Shape
 from celeus.core.pools.score import Score

@@ -21,6 +21,7 @@ from celeus.core.pools.rows.validation import (
     Violation,
     is_number,
     is_text,
+    strange_members,
 )
 from celeus.core.pools.table_pool import MOST_METRICS
 
@@ -116,8 +117,7 @@ def _faults(row: Row, metrics: Mapping[str, Metric]) -> Iterator[Violation]:
     yield from _group_faults(row.get(GROUPS, {}))
     if not metrics:
         return
-    for name in row.keys() - OF_METRICS:
-        yield name, "one of " + ", ".join(sorted(OF_METRICS)) + " in a pool of metrics", row[name]
+    yield from strange_members(row, OF_METRICS, where=" in a pool of metrics")
     for field in (SURROGATES, KNOWN):
         inner = row.get(field, {})
         if not isinstance(inner, dict):

@@ -157,11 +157,7 @@ def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Viola
     """Everything wrong with a row (nulls taken out); empty when it can become an item."""
     if not isinstance(row, dict):
         return [not_an_object(row)]
-    violations: list[Violation] = [
-        (name, "one of " + ", ".join(sorted(FIELDS)), row[name])
-        for name in row
-        if name not in FIELDS
-    ]
+    violations = [*strange_members(row, FIELDS)]
     if not is_text(row.get("id")):
         violations.append(("id", TEXT_RULE, row.get("id")))
     if "payload" in row and encode_payload(row["payload"]) is None:
@@ -174,6 +170,15 @@ def row_faults(row: object, scale: LossScale, shape: Shape | None) -> list[Viola
     violations += _probability_faults(row, scale)
     violations += stated_faults(row, scale)
     return violations or list(_shape_faults(Shape.of_row(row), shape, row))
+
+
+def strange_members(
+    row: dict[str, Any], fields: frozenset[str], place: str = "", where: str = ""
+) -> Iterator[Violation]:
+    """Violations of members that are none of these; ``place`` stands before their names."""
+    for name, value in row.items():
+        if name not in fields:
+            yield f"{place}{name}", f"one of {', '.join(sorted(fields))}{where}", value
 
 
 def is_text(value: object) -> bool:

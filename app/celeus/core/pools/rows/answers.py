@@ -1,10 +1,13 @@
-"""Rows of two systems, turned into rows of the difference of their losses.
+"""Rows of two or several systems, turned into rows of a pool.
 
-A row is `{id, payload?, a, b, surrogate? | surrogates?, proxy?, group?, weight?, known?}`, and each
-of `a` and `b` is `{prediction? | answer?, payload?, surrogate?}`. The first good row fixes what
-both have. What a judge is to see, shared payload, answers and payloads of both, becomes the item's
-payload, so that the items digest binds it; the classes are columns. Items to which both gave the
-same answer have a known difference of 0.
+Of two a row is `{id, payload?, a, b, surrogate? | surrogates?, proxy?, group?, weight?, known?}`,
+and becomes a row of the difference of their losses; of several, among which the best is sought, it
+is `{id, payload?, answers?, group?}` with `answers` by the name of every system, and all items have
+them or none. What a system answered is `{prediction? | answer?, payload?, surrogate?}`, and the
+first good row fixes which of these all have. What a judge is to see, shared payload, answers and
+payloads of all, becomes the item's payload, so that the items digest binds it; classes, surrogates
+and which texts are the same are columns. Items to which all gave the same answer are known, and
+never drawn: their difference is 0, and they do not tell which is best.
 """
 
 import math
@@ -35,13 +38,17 @@ from celeus.core.pools.rows.validation import (
     encode_payload,
     is_number,
     stated_faults,
+    strange_members,
 )
-from celeus.core.pools.systems import SAME_ANSWER, SIDES, OneLoss, Systems
+from celeus.core.pools.systems import SAME_ANSWER, SIDES, Lineup, OneLoss, Systems
 
-FIELDS = frozenset(
+OF_PAIRS = frozenset(
     {"id", "payload", "surrogate", "surrogates", "proxy", "group", "known", "weight", *SIDES},
 )
+OF_LINEUPS = frozenset({"id", "payload", "group", "answers"})
 ANSWERS = ("prediction", "answer")
+SHOWN = ("answer", "payload")
+"""What a judge may be shown of a system."""
 
 
 def assemble_pairs(
@@ -68,7 +75,7 @@ class _Pairs:
 
     def faults(self, row: Row, carried: frozenset[str] | None) -> list[Violation]:
         """Violations in the row; its known difference is checked only if all else is good."""
-        violations = list(_faults(row, self.systems, carried))
+        violations = list(_pair_faults(row, self.systems, carried))
         return violations or list(_difference_faults(row, self.systems))
 
     def carried(self, row: Row) -> frozenset[str]:
@@ -83,7 +90,7 @@ class _Pairs:
 
     def completed(self, batch: Batch, rows: list[Row], carried: frozenset[str]) -> Batch:
         """The batch with classes and surrogates of both systems, and which answers are the same."""
-        columns = _columns(rows, self.systems, carried)
+        columns = _pair_columns(rows, self.systems, carried)
         if carried & {*ANSWERS}:
             # No other reason begins like this: `_known_faults`
             columns["same"] = np.zeros(len(rows), dtype=dtype_of("same"))
@@ -94,26 +101,32 @@ class _Pairs:
 
 def composed(row: Mapping[str, Any]) -> Row | None:
     """The payload of an item: shared payload, answers and payloads of both systems."""
-    whole: Row = {}
-    for side in SIDES:
-        inner = row.get(side) or {}
-        shown = {name: inner[name] for name in ("answer", "payload") if inner.get(name) is not None}
-        if shown:
-            whole[side] = shown
+    return _whole(row, {side: _shown(row.get(side) or {}) for side in SIDES})
+
+
+def composed_of_all(row: Mapping[str, Any]) -> Row | None:
+    """The payload of an item: shared payload, answers and payloads of all systems."""
+    answers = {name: _shown(inner) for name, inner in (row.get("answers") or {}).items()}
+    return _whole(row, {"answers": {name: shown for name, shown in answers.items() if shown}})
+
+
+def _shown(inner: Mapping[str, Any]) -> Row:
+    return {name: inner[name] for name in SHOWN if inner.get(name) is not None}
+
+
+def _whole(row: Mapping[str, Any], parts: Mapping[str, Row]) -> Row | None:
+    whole: Row = {name: part for name, part in parts.items() if part}
     if row.get("payload") is not None:
         whole["payload"] = row["payload"]
     return whole or None
 
 
-def _faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[Violation]:
-    for name in row.keys() - FIELDS:
-        yield name, "one of " + ", ".join(sorted(FIELDS)), row[name]
-    if "payload" in row and not isinstance(row["payload"], dict | str):
-        yield "payload", PAYLOAD_RULE, row["payload"]
+def _pair_faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[Violation]:
+    yield from _member_faults(row, OF_PAIRS)
     sides = [row.get(side) for side in SIDES]
     for side, inner in zip(SIDES, sides, strict=True):
         if isinstance(inner, dict):
-            yield from side_faults(side, inner, systems.loss)
+            yield from _side_faults(side, inner, systems.loss)
         else:
             yield side, f"an object of what system {side} answered, as every item has it", inner
     if all(isinstance(inner, dict) for inner in sides):
@@ -136,11 +149,15 @@ def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
             yield name, "left out where a and b have their own", row[name]
 
 
-def side_faults(side: str, inner: Row, loss: OneLoss | LossScale) -> Iterator[Violation]:
+def _member_faults(row: Row, fields: frozenset[str], place: str = "") -> Iterator[Violation]:
+    yield from strange_members(row, fields, place)
+    if "payload" in row and not isinstance(row["payload"], dict | str):
+        yield f"{place}payload", PAYLOAD_RULE, row["payload"]
+
+
+def _side_faults(side: str, inner: Row, loss: OneLoss | LossScale) -> Iterator[Violation]:
     """Violations in the fields of a system; ``loss`` says which losses it may have."""
-    for name, value in inner.items():
-        if name not in SIDE_FIELDS:
-            yield f"{side}.{name}", "one of " + ", ".join(sorted(SIDE_FIELDS)), value
+    yield from _member_faults(inner, SIDE_FIELDS, f"{side}.")
     if "prediction" in inner:
         prediction = inner["prediction"]
         if loss.kind != "zero_one":
@@ -152,8 +169,6 @@ def side_faults(side: str, inner: Row, loss: OneLoss | LossScale) -> Iterator[Vi
             yield f"{side}.answer", "left out where there is a prediction", inner["answer"]
     if "answer" in inner and not isinstance(inner["answer"], str):
         yield f"{side}.answer", "a text; a class goes into `prediction`", inner["answer"]
-    if "payload" in inner and not isinstance(inner["payload"], dict | str):
-        yield f"{side}.payload", PAYLOAD_RULE, inner["payload"]
     if "surrogate" in inner and not is_number(inner["surrogate"], loss.lower, loss.upper):
         rule = f"a number from {loss.lower:g} to {loss.upper:g}"
         yield f"{side}.surrogate", rule, inner["surrogate"]
@@ -226,7 +241,9 @@ def _difference(row: Row, systems: Systems) -> Row:
     return difference
 
 
-def _columns(rows: list[Row], systems: Systems, own: frozenset[str]) -> dict[str, NDArray[Any]]:
+def _pair_columns(
+    rows: list[Row], systems: Systems, own: frozenset[str]
+) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {}
     if "prediction" in own:
         for side in SIDES:
@@ -252,3 +269,107 @@ def _place(field: str, row: Row) -> str:
 
 def _encodes(part: object) -> bool:
     return encode_payload(part) is not None
+
+
+def assemble_lineup(
+    lines: Sequence[int], rows: Sequence[object], lineup: Lineup, shape: Shape | None
+) -> Assembly:
+    """Columns of the good rows and the faults of the others, by line, as ``assemble``."""
+    return assemble_form(lines, rows, _Answers(lineup), shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """Rows of several systems, which become rows of what a judge is to see."""
+
+    lineup: Lineup
+
+    @property
+    def scale(self) -> LossScale:
+        return self.lineup.loss
+
+    def present(self, row: Row) -> Row:
+        """The row without its nulls, those of its systems included."""
+        present = {name: value for name, value in row.items() if value is not None}
+        answers = present.get("answers")
+        if isinstance(answers, dict):
+            present["answers"] = {name: without_nulls(one) for name, one in answers.items()}
+        return present
+
+    def faults(self, row: Row, carried: frozenset[str] | None) -> Iterator[Violation]:
+        return _lineup_faults(row, self.lineup, carried)
+
+    def carried(self, row: Row) -> frozenset[str]:
+        """The fields of every system that all items must have: payloads may be left out."""
+        return frozenset(row.get("answers", {}).get(self.lineup.names[0], ())) - {"payload"}
+
+    def plain(self, row: Row) -> Row:
+        """The row with the composed payload in the place of the answers."""
+        plain: Row = {name: row[name] for name in ("id", "group") if name in row}
+        payload = composed_of_all(row)
+        return plain if payload is None else plain | {"payload": payload}
+
+    def place(self, field: str, _row: Row) -> str:
+        """The field of the row that a field of the composed payload comes from."""
+        return field.removeprefix("payload.")
+
+    def completed(self, batch: Batch, rows: list[Row], carried: frozenset[str]) -> Batch:
+        """The batch with classes, surrogates and codes of the answers; known where all agree."""
+        columns = _lineup_columns(rows, self.lineup, carried)
+        reasons = [""] * len(rows)
+        code = columns.get("predictions", columns.get("answers"))
+        if code is not None:
+            reason = self.lineup.reason(classes="predictions" in columns)
+            reasons = [reason if same else "" for same in all_same(code)]
+        return replace(batch, columns=batch.columns | columns, reasons=reasons)
+
+
+def all_same(code: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether all systems gave the same answer, by the codes of their answers of shape [N, k]."""
+    return np.asarray((code == code[:, :1]).all(axis=1))
+
+
+def _lineup_faults(row: Row, lineup: Lineup, own: frozenset[str] | None) -> Iterator[Violation]:
+    yield from _member_faults(row, OF_LINEUPS)
+    answers = row.get("answers", {})
+    if not isinstance(answers, dict):
+        yield "answers", "an object with what every system answered, by its name", answers
+        return
+    for name in answers.keys() - set(lineup.names):
+        yield f"answers.{name}", "a system of the pool", answers[name]
+    if not answers and not own:
+        return
+    carried = own if own is not None else _carried_by_first(answers, lineup)
+    for name in lineup.names:
+        inner = answers.get(name)
+        if not isinstance(inner, dict):
+            yield f"answers.{name}", f"an object of {', '.join(sorted(SIDE_FIELDS))}", inner
+            continue
+        where = f"answers.{name}"
+        yield from _side_faults(where, inner, lineup.loss)
+        for field in sorted((inner.keys() & SIDE_FIELDS) - {"payload"} ^ carried):
+            rule = "given, as of the others" if field in carried else "left out, as of the others"
+            yield f"{where}.{field}", rule, inner.get(field)
+
+
+def _carried_by_first(answers: Row, lineup: Lineup) -> frozenset[str]:
+    first = answers.get(lineup.names[0])
+    return (
+        (frozenset(first) & SIDE_FIELDS) - {"payload"} if isinstance(first, dict) else frozenset()
+    )
+
+
+def _lineup_columns(
+    rows: list[Row], lineup: Lineup, own: frozenset[str]
+) -> dict[str, NDArray[Any]]:
+    def table(field: str) -> list[list[Any]]:
+        return [[row["answers"][name][field] for name in lineup.names] for row in rows]
+
+    columns: dict[str, NDArray[Any]] = {}
+    if "prediction" in own:
+        columns["predictions"] = np.array(table("prediction"))
+    if "answer" in own:
+        columns["answers"] = np.array([lineup.codes(texts) for texts in table("answer")])
+    if "surrogate" in own:
+        columns["surrogates"] = np.array(table("surrogate"), dtype=np.float64)
+    return {name: column.astype(dtype_of(name)) for name, column in columns.items()}
