@@ -26,8 +26,6 @@ OVERLAPS = """() => {
         range.selectNodeContents(texts.currentNode);
         for (const box of range.getClientRects()) boxes.push({ box, text });
     }
-    for (const place of document.querySelectorAll("canvas"))
-        boxes.push({ box: place.getBoundingClientRect(), text: "canvas" });
     const found = [];
     for (const { box, text } of boxes)
         if (box.left < -1 || box.right > innerWidth + 1) found.push(`beyond the paper: ${text}`);
@@ -70,9 +68,9 @@ def test_a_session_its_report_and_its_judgements_are_printed(
     page.goto(f"/sessions/{session}")
     expect(page.locator("#health .verdict")).to_be_visible()
     assert printed(page) <= 4
-    canvas = page.locator("#chart canvas").bounding_box()
-    assert canvas is not None
-    assert 1.2 < canvas["width"] / canvas["height"] < 3, "the chart keeps its form"
+    chart = page.locator("#chart svg.course").bounding_box()
+    assert chart is not None
+    assert 1.2 < chart["width"] / chart["height"] < 3, "the chart keeps its form"
     page = signed_in(color_scheme=scheme)
     page.goto(f"/v1/sessions/{session}/report")
     assert 2 <= printed(page) <= 6

@@ -99,7 +99,7 @@ def test_the_tutorial_leads_from_an_empty_list_to_a_verified_certificate(
     # The page of the session was open all the while
     expect(readout).not_to_have_text(before)
     expect(page.locator("#state")).to_have_text("Precision reached")
-    expect(page.locator("#chart canvas").first).to_be_visible()
+    expect(page.locator("#chart svg").first).to_be_visible()
     _take_watching(page)
     certificate = _report_and_certificate(page, session, tmp_path)
     _verify(Site(Service(started.url, started.process), "", "default"), started, certificate)

@@ -86,7 +86,7 @@ def _printed(path: str, seen: str) -> Reached:
     return reach
 
 
-CHART = "#chart canvas"
+CHART = "#chart svg"
 HEALTH = "#health .verdict"
 PAGES = (
     Shown("login", _at("/login", "#key"), None),
@@ -102,7 +102,7 @@ PAGES = (
     Shown("label-comparison", _at("/label/{comparison}", ITEM), ("label",), whole=False),
     Shown("label-formula", _at("/label/{formula}", f"{ITEM} math"), ("label",), whole=False),
     Shown("label-done", _at("/label/{reached}", "#rest"), ("label",), whole=False),
-    Shown("session-empty", _session("empty", "#chart")),
+    Shown("session-empty", _session("empty", ".nothing")),
     Shown("session-running", _session("running", HEALTH)),
     Shown("session-reached", _session("reached", HEALTH)),
     Shown("session-closed", _session("closed", HEALTH)),

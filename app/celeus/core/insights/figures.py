@@ -46,7 +46,7 @@ def sure(alpha: float) -> str:
 
 
 class Figures:
-    """Numbers in figures with the decimals a width deserves, by the rules of the pages' format.js.
+    """Numbers in figures with the decimals a width deserves.
 
     A share is told in percent where it is a score; what people ask for and what certificates,
     answers and forms hold is the share itself.

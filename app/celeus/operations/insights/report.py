@@ -22,7 +22,7 @@ from celeus.operations.pools.pools import get_pool
 from celeus.operations.pools.record import PoolRecord
 from celeus.operations.runtime.context import Context, one_snapshot
 from celeus.operations.runtime.process_cache import CertificateRecord, Place
-from celeus.operations.sessions.history import document_of
+from celeus.operations.sessions.history import Course, course_of, document_of
 from celeus.operations.sessions.labelling.instructions import instructions_of
 from celeus.operations.sessions.ledger import with_kinds
 
@@ -33,23 +33,11 @@ seconds that making it takes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """The answer after a folded round."""
-
-    round: int
-    estimate: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
 class Account:
     """A session as of ``at``. ``document`` is the one that GET shows.
 
-    ``points`` is the course of the interval, thinned, the last round always among them;
-    ``reached`` is the first round that was as narrow as the precision in force. ``unjudgeable``
-    counts folded rounds. ``certified`` is None where ``uncertified`` says why. ``claims`` are those
-    of a table.
+    ``unjudgeable`` counts folded rounds. ``certified`` is None where ``uncertified`` says why.
+    ``claims`` are those of a table.
     ``late_instructions``: when judges were told something else after the first judgement.
     """
 
@@ -57,8 +45,7 @@ class Account:
     plan: AnyPlan
     pool_id: UUID
     closed: bool
-    points: Sequence[Point]
-    reached: int | None
+    course: Course
     unjudgeable: int
     amendments: int
     pool_sessions: Mapping[str, int] | None
@@ -150,12 +137,9 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             "sequence": document["sequence"],
             "revision": document["revision"],
             "last": document["round"],
-            "step": max(1, -(-document["round"] // points)),
-            "precision": document["precision"],
         }
         row = (await db.execute(_SESSION, params)).one()
         counted = (await db.execute(_COUNTED, params)).one()
-        course = await db.execute(_COURSE, params)
         instructions = await instructions_of(db, row.pool_id, session_id)
         closed = row.lifecycle == "closed"
         certified = await _certified(db, params) if closed else None
@@ -164,8 +148,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             plan=plan_from_values(row.plan),
             pool_id=row.pool_id,
             closed=closed,
-            points=[Point(**one) for one in course.mappings()],
-            reached=(await db.execute(_REACHED, params)).scalar_one(),
+            course=await course_of(db, session_id, document, points),
             unjudgeable=counted.unjudgeable,
             amendments=counted.amendments,
             pool_sessions=None if document["origin"] else await pool_sessions(db, session_id),
@@ -211,19 +194,6 @@ _COUNTED = with_kinds(
         ) AS latest WHERE loss IS NULL) AS unjudgeable,
         (SELECT count(*) FROM events
          WHERE session_id = :session_id AND kind = :amendment) AS amendments
-    """
-)
-_COURSE = text(
-    """
-    SELECT round, estimate, lower, upper FROM trajectory
-    WHERE session_id = :session_id AND (:last - round) % :step = 0
-    ORDER BY round
-    """
-)
-_REACHED = text(
-    """
-    SELECT min(round) FROM trajectory
-    WHERE session_id = :session_id AND upper - lower <= CAST(:precision AS double precision)
     """
 )
 _CERTIFIED = text(

@@ -1,6 +1,7 @@
 """A session's history: status document, trajectory and ledger."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,56 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from celeus.errors import SessionNotFound
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.runtime.context import Context, one_snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The answer after a folded round."""
+
+    round: int
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The interval label by label, thinned, the last round always among the points.
+
+    ``reached`` is the first round that was as narrow as the precision in force.
+    """
+
+    points: Sequence[Point]
+    reached: int | None
+
+
+async def course(context: Context, session_id: UUID, most: int) -> Course:
+    """Return the course of a session's interval in about ``most`` points."""
+    async with context.transaction() as db:
+        await one_snapshot(db)
+        document = await document_of(db, context.project_id, session_id)
+        return await course_of(db, session_id, document, most)
+
+
+async def course_of(
+    db: AsyncConnection, session_id: UUID, document: Mapping[str, Any], most: int
+) -> Course:
+    """Return the course of the interval of the session that ``document`` is the status of."""
+    last, precision = document["round"], document["precision"]
+    params = {
+        "session_id": session_id,
+        "after": 0,
+        "last": last,
+        "step": max(1, -(-last // most)),
+        "limit": most + 1,
+        "precision": precision,
+    }
+    rows = (await db.execute(_TRAJECTORY, params)).mappings()
+    points = [Point(row["round"], row["estimate"], row["lower"], row["upper"]) for row in rows]
+    reached = None
+    if precision is not None:
+        reached = (await db.execute(_REACHED, params)).scalar_one()
+    return Course(points, reached)
 
 
 async def trajectory(
@@ -97,6 +148,12 @@ _TRAJECTORY = text(
     SELECT round, sequence, estimate, lower, upper FROM trajectory
     WHERE session_id = :session_id AND round > :after AND (:last - round) % :step = 0
     ORDER BY round LIMIT :limit
+    """
+)
+_REACHED = text(
+    """
+    SELECT min(round) FROM trajectory
+    WHERE session_id = :session_id AND upper - lower <= CAST(:precision AS double precision)
     """
 )
 _LEDGER = text(

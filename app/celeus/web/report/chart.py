@@ -1,17 +1,17 @@
 """A chart of the interval by labels: the numbers of an SVG, which a template writes out.
 
-Places are in the units of the SVG's view box, from its upper left corner.
+Places are in percent of the picture's width and height, from its upper left corner.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import pairwise
 
-from celeus.operations.insights.report import Point
+from celeus.core.insights.figures import count
+from celeus.operations.sessions.history import Point
 
-WIDTH, HEIGHT = 720, 360
-LEFT, RIGHT, TOP, BOTTOM = 62, 14, 14, 48
 TICKS = 6
 CUT_AFTER = 0.12
 """First share of the labels, whose wide intervals may extend beyond the picture."""
@@ -36,8 +36,29 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """The interval after a round in figures; ``said`` is all of them in words."""
+
+    round: int
+    estimate: str
+    lower: str
+    upper: str
+    width: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A strip of the picture around a point, which leads to its label: its start and width."""
+
+    start: float
+    width: float
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
-    """Coordinates that the template draws; ``around``: the ends of the band around 0."""
+    """Places that the template draws; ``around``: start and height of the band around 0."""
 
     band: str
     middle: str
@@ -46,19 +67,15 @@ class Chart:
     levels: Sequence[Mark]
     moments: Sequence[Mark]
     around: tuple[float, float] | None
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = LEFT
-    right: int = WIDTH - RIGHT
-    top: int = TOP
-    bottom: int = HEIGHT - BOTTOM
+    spots: Sequence[Spot]
 
 
 @dataclass(frozen=True, slots=True)
 class ChartData:
     """Data of a chart: scores, marks on the score's scale, and a band of ``margin`` around 0.
 
-    Numbers on the axis have their point moved by ``shift`` places.
+    The axis goes to round ``last`` at least. Its numbers have their point moved by ``shift``
+    places, and ``sign`` behind them. ``whole`` shows the whole scale.
     """
 
     points: Sequence[Point]
@@ -68,33 +85,43 @@ class ChartData:
     moments: Sequence[Mark] = ()
     margin: float = 0.0
     shift: int = 0
+    sign: str = ""
+    last: int = 1
+    whole: bool = False
 
 
-def chart(data: ChartData) -> Chart:
-    """Return the chart of the data; before the first label the interval is the whole scale."""
+def chart(data: ChartData, rows: Sequence[Row] = ()) -> Chart:
+    """Return the chart of the data; before the first label the interval is the whole scale.
+
+    Each of the ``rows`` has a spot.
+    """
     points = [Point(0, math.nan, data.lower, data.upper), *data.points]
-    last = max(points[-1].round, 1)
-    low, high = _span(data, points)
+    last = max(points[-1].round, data.last)
+    low, high = (data.lower, data.upper) if data.whole else _span(data, points)
 
     def across(round_: float) -> float:
-        return LEFT + (WIDTH - RIGHT - LEFT) * round_ / last
+        return 100.0 * round_ / last
 
-    def up(loss: float) -> float:
+    def up(score: float) -> float:
         # Coordinates far outside are shortened; a viewer cuts at the picture's edges.
-        share = min(max((loss - low) / (high - low), -1.0), 2.0)
-        return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * share
+        share = min(max((score - low) / (high - low), -1.0), 2.0)
+        return 100.0 * (1.0 - share)
 
     ends = [f"{across(point.round):.2f},{up(point.upper):.2f}" for point in points]
     ends += [f"{across(point.round):.2f},{up(point.lower):.2f}" for point in reversed(points)]
     middle = [f"{across(point.round):.2f},{up(point.estimate):.2f}" for point in points[1:]]
+    edges = [0.0, *(across((a.round + b.round) / 2) for a, b in pairwise(rows)), 100.0]
     return Chart(
         band="M" + "L".join(ends) + "Z",
         middle="M" + "L".join(middle) if middle else "",
-        across=[Tick(across(number), f"{number:g}") for number in nice(0, last, whole=True)],
-        up=[Tick(up(number), _label(number * 10**data.shift)) for number in nice(low, high)],
+        across=[Tick(across(number), count(int(number))) for number in nice(0, last, whole=True)],
+        up=[
+            Tick(up(value), _label(value * 10**data.shift) + data.sign) for value in nice(low, high)
+        ],
         levels=[replace(mark, at=up(mark.at)) for mark in data.levels if low <= mark.at <= high],
-        around=(up(data.margin), up(-data.margin)) if data.margin else None,
+        around=(up(data.margin), up(-data.margin) - up(data.margin)) if data.margin else None,
         moments=[replace(mark, at=across(mark.at)) for mark in data.moments],
+        spots=[Spot(a, b - a, row) for (a, b), row in zip(pairwise(edges), rows, strict=False)],
     )
 
 
@@ -124,9 +151,3 @@ def _span(data: ChartData, points: Sequence[Point]) -> tuple[float, float]:
 
 def _label(number: float) -> str:
     return f"{number:.6g}".replace("-", "\N{MINUS SIGN}")
-
-
-def thin(points: Sequence[Point], rows: int) -> list[Point]:
-    """Return about ``rows`` of the points, the last one among them."""
-    step = max(1, -(-len(points) // rows))
-    return [*reversed(points[::-1][::step])]

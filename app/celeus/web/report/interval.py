@@ -16,10 +16,11 @@ class IntervalFigures:
     """Figures of the interval and the estimate in a session's status."""
 
     def __init__(self, status: Mapping[str, Any], measure: Measure) -> None:
-        self._shown, self._measure = status, measure
+        self.status, self._measure = status, measure
+        self.compared = measure.compared
         self.score, self.shift, self.sign = measure.told, measure.shift, measure.sign
         self.figures = Figures(measure.scale, status["upper"] - status["lower"], measure.shift)
-        self._now = self._image(status["lower"], status["upper"])
+        self._now = self.image(status["lower"], status["upper"])
 
     @classmethod
     def of(cls, status: Mapping[str, Any]) -> Self:
@@ -29,7 +30,8 @@ class IntervalFigures:
         scale = LossScale(kind, **status["scale"])
         return cls(status, Measure(scale, None, score, bool(status["effective_items"])))
 
-    def _image(self, lower: float, upper: float) -> Interval:
+    def image(self, lower: float, upper: float) -> Interval:
+        """Return the interval of the score where losses have these ends."""
         return self.score.image(Interval(lower, upper), self._measure.scale.interval)
 
     def at(self, loss: float) -> float:
@@ -44,9 +46,9 @@ class IntervalFigures:
     @property
     def estimate(self) -> str:
         """The best estimate."""
-        if not self._shown["rounds"]["in_interval"]:
+        if not self.status["rounds"]["in_interval"]:
             return "none yet"
-        return self.figures.nearest(self.at(self._shown["estimate"])) + self.sign
+        return self.figures.nearest(self.at(self.status["estimate"])) + self.sign
 
     def width(self, width: float, *, given: bool = False) -> str:
         """Return a width as text, of a share in points; if ``given``, with the user's digits."""
@@ -64,6 +66,10 @@ class IntervalFigures:
         between = " to " if low < 0.0 else " – "
         return f"{self.figures.below(low)}{between}{self.figures.above(high)}{self.sign}"
 
+    def threshold(self, asked: Mapping[str, Any]) -> str:
+        """Return a question's threshold on the score as text, such as "at most 10 %"."""
+        return self._measure.threshold(asked)
+
     @property
     def wide(self) -> bool:
         """True if the interval is so wide that its estimate says little."""
@@ -72,7 +78,7 @@ class IntervalFigures:
     @property
     def bar(self) -> tuple[float, float, float]:
         """Start and width of the interval and place of the estimate, in percent of the scale."""
-        return places(self._now, self.at(self._shown["estimate"]), self._measure.scale.interval)
+        return places(self._now, self.at(self.status["estimate"]), self._measure.scale.interval)
 
     @property
     def spoken(self) -> str:

@@ -33,7 +33,7 @@ from celeus.web.assets import FOLDER
 from celeus.web.pages import templates_of
 from celeus.web.rendering import REPORT_TEMPLATES, Templates
 from celeus.web.report.best_report import BestWording
-from celeus.web.report.chart import Chart, ChartData, Mark, chart, thin
+from celeus.web.report.course import CourseWords
 from celeus.web.report.table_report import TableWording
 from celeus.web.report.wording import Wording, Words
 from celeus.web.wording import minute
@@ -90,6 +90,7 @@ def rendered(templates: Templates, account: Account, pool: PoolRecord) -> str:
 def _interval_page(templates: Templates, account: Account, pool: PoolRecord, plan: Plan) -> str:
     """The page of a session with one interval."""
     words = Wording(account, pool, plan)
+    course = CourseWords(words, account.course, ROWS)
     contrast = Contrast.of(pool.scale, pool.systems, pool.declared)
     return templates.text(
         "report.html",
@@ -102,8 +103,9 @@ def _interval_page(templates: Templates, account: Account, pool: PoolRecord, pla
             promised=plan.policy.recentred,
         ),
         compared=contrast is not None,
-        chart=_chart(account, plan, words, compared=contrast is not None),
-        rows=thin(words.points, ROWS),
+        course=course,
+        chart=course.chart(),
+        rows=course.rows,
         parameters=_parameters(plan.policy.to_dict()),
     )
 
@@ -128,39 +130,13 @@ def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
     }
 
 
-def _chart(account: Account, plan: Plan, words: Wording, *, compared: bool) -> Chart:
-    levels = [
-        Mark(words.at(one["threshold"]), "asked", words.threshold(one))
-        for one in account.document["decisions"]
-    ]
-    margin = (account.document["verdict"] or {"margin": 0.0})["margin"]
-    if compared:
-        levels.append(Mark(0.0, "zero"))
-    precision = account.document["precision"]
-    if precision is not None and account.points:
-        low = words.at(account.document["estimate"]) - precision / 2.0
-        levels += [Mark(low, "target"), Mark(low + precision, "target")]
-    moments = [] if account.reached is None else [Mark(account.reached, "stop")]
-    return chart(
-        ChartData(
-            points=words.points,
-            lower=plan.lower,
-            upper=plan.upper,
-            levels=levels,
-            moments=moments,
-            margin=margin,
-            shift=words.shift,
-        )
-    )
-
-
 def _parameters(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items() if name != "name")
 
 
 @cache
 def _style() -> str:
-    shared = [FOLDER / "css" / f"{name}.css" for name in ("grid", "ladder")]
+    shared = [FOLDER / "css" / f"{name}.css" for name in ("course", "grid", "ladder")]
     files = [REPORT_TEMPLATES / "report.css", *shared]
     return "".join(file.read_text(encoding="utf-8") for file in files)
 

@@ -1,7 +1,6 @@
 """Wording of claims for people who did not choose alpha."""
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from celeus.core.certificate.report import pool_sessions_line
@@ -10,7 +9,7 @@ from celeus.core.insights.remarks import Measure
 from celeus.core.insights.sentences import is_settled
 from celeus.core.plans.plan import Plan
 from celeus.core.session.assumptions import stated
-from celeus.operations.insights.report import Account, Point
+from celeus.operations.insights.report import Account
 from celeus.operations.pools.record import PoolRecord
 from celeus.units import PERCENT_SIGN
 from celeus.web.report.interval import IntervalFigures
@@ -118,26 +117,6 @@ class Wording(Words, IntervalFigures):
         Words.__init__(self, account)
         IntervalFigures.__init__(self, account.document, measure)
         self._plan, self._scale, self._systems = plan, pool.scale, pool.systems
-
-    @cached_property
-    def points(self) -> list[Point]:
-        """The course of the score."""
-        points = []
-        for point in self._account.points:
-            image = self._image(point.lower, point.upper)
-            points.append(Point(point.round, self.at(point.estimate), image.lower, image.upper))
-        return points
-
-    @property
-    def _compared(self) -> bool:
-        return self._measure.compared
-
-    @property
-    def unit(self) -> str:
-        """The label of the axis; names of systems may be too long for it."""
-        if self._compared:
-            return f"difference of the two systems{', points' if self.shift else ''}"
-        return f"{self.quantity}{', %' if self.shift else ''} ({self.score.better} is better)"
 
     @property
     def where(self) -> str:
@@ -275,7 +254,3 @@ class Wording(Words, IntervalFigures):
     def answers(self) -> list[dict[str, str]]:
         """Questions with their answers, in the session's words."""
         return self._measure.answers(self._status)
-
-    def threshold(self, asked: dict[str, Any]) -> str:
-        """Return a question's threshold on the score as text, such as "at most 10 %"."""
-        return self._measure.threshold(asked)

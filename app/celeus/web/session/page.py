@@ -1,6 +1,6 @@
 """The page of a session, and its card on the surrogate."""
 
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import orjson
@@ -12,10 +12,13 @@ from celeus.operations.insights.provisional import with_provisional
 from celeus.operations.insights.surrogate import get_opening, surrogate, workers
 from celeus.operations.insights.table import table_claims
 from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.history import course
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import ReadsPage, page_router
 from celeus.web.report.best_report import ladder
+from celeus.web.report.course import CourseWords
 from celeus.web.report.grid import ORDERS, Order, claims_grid
+from celeus.web.report.interval import IntervalFigures
 from celeus.web.report.wording import raters_words, sides_words
 from celeus.web.session.figures import figures_of, interval_of
 from celeus.web.session.plan import plan_lines, target_words
@@ -23,23 +26,30 @@ from celeus.web.session.surrogate import SIZE, By, Health
 from celeus.web.session.workers import held, persons
 from celeus.web.wording import counted
 
+POINTS = 400
+ROWS = 60
 MOST_WORKERS = 200
 """Largest number of workers that the page shows."""
+
+Shown = Literal["close", "whole"]
 
 router = page_router()
 
 
 @router.get("/sessions/{session_id}")
-async def session(view: ReadsPage, session_id: SessionId, order: Order = "plan") -> Response:
+async def session(
+    view: ReadsPage, session_id: SessionId, order: Order = "plan", scale: Shown = "close"
+) -> Response:
     """Show a session as it stands; while it is open the page asks for itself anew.
 
-    ``order`` is that of the claims of a table.
+    ``order`` is that of the claims of a table, ``scale`` how much of it the chart shows.
     """
     body, version = await get_session(view.context, session_id)
     body, _ = await with_provisional(view.context, session_id, body, version)
     opening = await get_opening(view.context, session_id)
     document = orjson.loads(body)
     score = opening.score
+    words = interval_of(document, opening)
     manages = "manage" in view.caller.scopes
     return view.page(
         "session.html",
@@ -48,7 +58,7 @@ async def session(view: ReadsPage, session_id: SessionId, order: Order = "plan")
         pool=opening.pool,
         score=score,
         figures=figures_of(document, opening),
-        words=interval_of(document, opening),
+        words=words,
         plan=plan_lines(document, opening),
         intake=opening.intake if manages else None,
         sides=sides_words(document),
@@ -56,8 +66,10 @@ async def session(view: ReadsPage, session_id: SessionId, order: Order = "plan")
         ladder=ladder(document, score) if document["best"] else [],
         orders=ORDERS,
         order=order,
+        scale=scale,
         scopes=view.caller.scopes,
         shares=await list_shares(view.context, session_id) if manages else [],
+        **await _course(view.context, session_id, words, scale),
         **await _claims(view.context, session_id, document, order),
         **await _workers(view.context, session_id, document),
     )
@@ -89,6 +101,26 @@ def _raters(session: dict[str, Any]) -> str | None:
     panel = session["raters"]["panel"]
     turns = [f"{rater['name']} ({rater['rounds']})" for rater in panel if rater["rounds"]]
     return f"{words}. It is the turn of {', '.join(turns)}" if turns else words
+
+
+async def _course(
+    context: Context, session_id: UUID, words: IntervalFigures | None, scale: Shown
+) -> dict[str, Any]:
+    """Return the chart of a session that has an interval; nothing of other sessions."""
+    if words is None:
+        return {}
+    found = await course(context, session_id, POINTS)
+    forecast, stopped = words.status["forecast"], words.status["stopped"]
+    expected = None
+    if forecast is not None and not stopped:
+        expected = forecast["round"] + forecast["labels_left"]
+    shown = CourseWords(words, found, ROWS)
+    return {
+        "course": shown,
+        "chart": shown.chart(whole=scale == "whole", expected=expected, spots=True),
+        "expected": expected,
+        "reached": found.reached,
+    }
 
 
 async def _claims(

@@ -1,7 +1,7 @@
 /* The page of one session: everything on it follows the session live. */
 
 import { byId, el, fill, given } from "./dom.js";
-import { renew } from "./live.js";
+import { renew, swap } from "./live.js";
 import { listen } from "./session/actions.js";
 import { follow } from "./session/follow.js";
 import { stalled, watch } from "./silence.js";
@@ -11,11 +11,13 @@ const TOGETHER_MS = 1_000;
 /** A look that takes long is repeated seldom: it costs the service as much. */
 const REST = 5;
 const PATIENCE_MS = 30_000;
+const HEALTH_REST_MS = 5_000;
+const LONG_MS = 120_000;
+const NEWS_SHARE = 0.02;
 
 /** @type {AnySession} */
 let session = given("session");
-/** @type {typeof import("./session/interval.js") | null} */
-let interval = null;
+let asked = { round: -1, revision: 0, at: 0 };
 let waiting = { first: "", since: 0 };
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let due;
@@ -37,7 +39,24 @@ async function look() {
   } catch {
     // The page tells when the service is silent; what is shown stays until it answers again
   }
-  interval?.lookAtSurrogate().catch(() => {});
+  lookAtSurrogate();
+}
+
+/* The card costs more the longer the session is: asked for when it may look different. */
+function lookAtSurrogate() {
+  const { round, revision } = session;
+  const news =
+    round - asked.round >= Math.max(1, NEWS_SHARE * asked.round) || revision !== asked.revision;
+  if (!news || Date.now() - asked.at < HEALTH_REST_MS) return;
+  asked = { round, revision, at: Date.now() };
+  showSurrogate();
+}
+
+function showSurrogate() {
+  if (document.getElementById("health") === null) return;
+  const chosen = document.querySelector("input[name=health]:checked");
+  const by = chosen instanceof HTMLInputElement ? chosen.value : "curve";
+  swap("health", `/sessions/${session.id}/surrogate?by=${by}`, { wait: LONG_MS }).catch(() => {});
 }
 
 /* What labels wait for is told when they have waited for longer than an item usually takes. */
@@ -51,7 +70,6 @@ function showHeld() {
 /** @param {News} news */
 function told(news) {
   session = news.session;
-  interval?.told(news);
   soon();
 }
 
@@ -73,10 +91,19 @@ document.addEventListener("visibilitychange", () => {
   stop();
   if (!document.hidden && session.state !== "closed") open();
 });
-document.getElementById("order")?.addEventListener("change", (event) => {
-  const { value } = /** @type {HTMLSelectElement} */ (event.target);
-  history.replaceState(null, "", value === "plan" ? location.pathname : `?order=${value}`);
+byId("main").addEventListener("change", ({ target }) => {
+  const form = target instanceof Element ? target.closest("form.look") : null;
+  if (target instanceof HTMLInputElement && target.name === "health") showSurrogate();
+  if (!(form instanceof HTMLFormElement)) return;
+  const [[name, value] = []] = new FormData(form);
+  history.replaceState(null, "", `?${name}=${value}`);
   look();
+});
+// What a point of the chart stands for, before it is followed
+byId("main").addEventListener("pointerover", ({ target }) => {
+  const readout = document.getElementById("chart-readout");
+  if (readout === null || !(target instanceof Element)) return;
+  readout.textContent = target.closest("#chart a")?.textContent ?? readout.dataset.now ?? "";
 });
 // How long something is ago, and for how long a draw is out, changes by itself
 setInterval(() => {
@@ -84,7 +111,6 @@ setInterval(() => {
 }, LOOK_MS);
 listen(look);
 watch();
-if (!session.best && !session.table) interval = await import("./session/interval.js");
 open();
 look();
 performance.mark("usable");
