@@ -157,7 +157,7 @@ PAGES = (
     ),
     Shown(
         "dialog-remove",
-        _pressed("/people", '#members button:text-is("Remove")', "#sure"),
+        _pressed("/people", '#members button:text-is("Remove")', "[popover]:popover-open"),
         whole=False,
     ),
     Shown("people", _at("/people", "#members li")),

@@ -95,6 +95,12 @@ class WebhookRequest(BaseModel):
     format: FormatIn = "json"
     session_id: OfSession = None
 
+    @property
+    def request(self) -> endpoints.WebhookSettings:
+        """Return what is asked for."""
+        session_id = None if self.session_id is None else session_id_of(self.session_id)
+        return endpoints.WebhookSettings(self.url, self.events, self.format, session_id)
+
 
 class WebhookChange(BaseModel):
     """The changes of a webhook; a member left out stays as it is."""
@@ -225,13 +231,7 @@ async def create_webhook(
     context: Manages, body: WebhookRequest, response: Response
 ) -> endpoints.Webhook:
     """The secret is told in this answer and never again."""
-    wanted = endpoints.WebhookSettings(
-        url=body.url,
-        events=body.events,
-        format=body.format,
-        session_id=None if body.session_id is None else session_id_of(body.session_id),
-    )
-    made = await endpoints.create_webhook(context, wanted)
+    made = await endpoints.create_webhook(context, body.request)
     response.headers["Location"] = f"{router.prefix}/hook_{made.webhook_id.hex}"
     return made
 

@@ -10,9 +10,9 @@ A visitor who is not signed in is redirected to `/login` and back; a refusal is 
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Protocol, cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, Request, Response, Security
@@ -25,7 +25,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Scope
 
 from celeus.api.access.auth import CallerOf, Pages, context_of
-from celeus.api.access.cookies import READING, headers_of
+from celeus.api.access.cookies import INTERFACE, READING, headers_of
 from celeus.api.watch.requests import request_id
 from celeus.api.wire.problems import BEHIND, PROBLEMS_PAGE, RETRY_SECONDS, is_behind, status_of
 from celeus.errors import (
@@ -39,6 +39,7 @@ from celeus.errors import (
 from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
 from celeus.web.assets import ICON
+from celeus.web.forms import Form, own_form
 from celeus.web.rendering import Templates
 from celeus.web.wording import sentence
 
@@ -46,36 +47,88 @@ LOGIN = "/login"
 SHARED = "/s/"
 """Prefix of links that show one report without signing in."""
 _STATIC = "/static/"
-_INTERFACE = "/v1/"
 _REPORT = "/report"
 _Shows = Callable[[Request, Exception], Awaitable[Response | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The view of a page: request, context and caller."""
+    """The view of a page: request, context, caller, and the form that was sent to it."""
 
     request: Request
     context: Context
     caller: Caller
+    form: Form
 
     def page(
         self,
         template: str,
         *,
-        status: int = 200,
+        fault: Refusal | None = None,
         policy: Mapping[str, str] | None = None,
         **context: object,
     ) -> HTMLResponse:
-        """Render a template; it knows `caller`, `csrf`, and the ``context`` given here."""
+        """Render a template; it knows `caller`, `csrf`, and the ``context`` given here.
+
+        It also knows `form`, and the `fault` for which that was refused, if it was.
+        """
+        status = HTTPStatus.OK if fault is None else status_of(type(fault))
+        shared = {"form": self.form, "fault": fault}
         templates = templates_of(self.request)
-        return templates.page(template, self.caller, context, status=status, policy=policy)
+        answer = templates.page(
+            template, self.caller, shared | context, status=status, policy=policy
+        )
+        if fault is not None:
+            set_retry_after(answer, fault)
+        return answer
+
+    async def act(self, acts: Mapping[str, "Act"], page: "Page") -> Response:
+        """Do what the form asks, and go on; show at once a secret that it made, or its fault."""
+        act = acts.get(self.form.get("act"))
+        if act is None:
+            raise InvalidValue("act: this page has no such form", field="act")
+        try:
+            result = await act(self)
+        except Refusal as fault:
+            return await page(self, fault=fault)
+        if isinstance(result, str):
+            return RedirectResponse(result, HTTPStatus.SEE_OTHER)
+        return await page(self, made=result)
+
+    @property
+    def address(self) -> str:
+        """Return the address of the service, as the browser that sent a form knows it."""
+        seen = self.request.headers.get("origin") or str(self.request.base_url)
+        return (self.context.settings.public_url or seen).rstrip("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A secret that a page shows this once, with its label and words about it."""
+
+    label: str
+    secret: str = field(repr=False)
+    words: str
+
+
+Act = Callable[[View], Awaitable[Once | str]]
+"""What a form does: returns a secret to show, or the address to go to."""
+
+
+class Page(Protocol):
+    """A page with forms, as it stands after one of them was sent."""
+
+    def __call__(
+        self, view: View, *, made: Once | None = None, fault: Refusal | None = None
+    ) -> Awaitable[Response]:
+        """Return the page, with a secret that was made or the fault of the form."""
 
 
 async def _view(request: Request, needed: SecurityScopes, caller: CallerOf) -> View:
     for scope in needed.scopes:
         caller.require(scope)
-    return View(request, context_of(request, caller), caller)
+    form = Form() if request.method in READING else await own_form(request, caller)
+    return View(request, context_of(request, caller), caller, form)
 
 
 AnyonesPage = Annotated[View, Security(_view)]
@@ -202,7 +255,7 @@ def _is_navigation(scope: Scope) -> bool:
     accept = "".join(headers_of(scope, b"accept"))
     reads = scope["method"] in READING
     path = scope["path"]
-    page = path.endswith(_REPORT) or not path.startswith(_INTERFACE)
+    page = path.endswith(_REPORT) or not path.startswith(INTERFACE)
     return reads and "text/html" in accept and page
 
 

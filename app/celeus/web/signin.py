@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 from typing import Annotated
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -13,17 +12,16 @@ from celeus.api.access.cookies import cookie_of, given_cookie, require_own_origi
 from celeus.api.access.parameters import OpenContext
 from celeus.api.access.rates import limit, limit_failures
 from celeus.api.wire.problems import status_of
-from celeus.errors import InvalidValue, Refusal, Unauthenticated, Unavailable
+from celeus.errors import Refusal, Unauthenticated, Unavailable
 from celeus.operations.access.authentication import admit
 from celeus.operations.access.browsers import SignedIn, admit_browser, sign_in, sign_out
 from celeus.operations.access.invitations import accept
 from celeus.operations.runtime.caller_cache import Caller
 from celeus.operations.runtime.context import Context
+from celeus.web.forms import read_form
 from celeus.web.pages import LOGIN, AnyonesPage, PageRoute, set_retry_after, templates_of
 from celeus.web.wording import sentence
 
-MOST_FORM_BYTES = 16 << 10
-MOST_FIELDS = 10
 LONGEST_PATH = 2_000
 
 # Browsers leave control characters out of an address and turn "\" round, so that "/\evil" and
@@ -49,17 +47,9 @@ def local_path(target: str) -> str:
 
 
 async def _sign_in_form(request: Request) -> SignInForm:
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_FORM_BYTES:
-            raise InvalidValue("the form is too long", field="body", rule="a key, or a link")
-    try:
-        form = parse_qs(bytes(body).decode("latin-1"), max_num_fields=MOST_FIELDS)
-    except ValueError as error:
-        raise InvalidValue("the form has too many fields", field="body") from error
-    key, invite, path = (form.get(name, [""])[0] for name in ("key", "invite", "next"))
-    return SignInForm(key.strip(), invite.strip(), local_path(path))
+    form = await read_form(request)
+    key, invite = form.get("key").strip(), form.get("invite").strip()
+    return SignInForm(key, invite, local_path(form.get("next")))
 
 
 @router.get(LOGIN)
@@ -107,7 +97,9 @@ async def log_out(view: AnyonesPage) -> Response:
     cookie = cookie_of(view.request.scope)
     if cookie is not None:
         await sign_out(view.context, cookie)
-    return Response(status_code=204, headers={"Set-Cookie": taken_cookie(view.request.scope)})
+    answer = RedirectResponse(LOGIN, 303)
+    answer.headers["Set-Cookie"] = taken_cookie(view.request.scope)
+    return answer
 
 
 async def _signed_in(context: Context, form: SignInForm) -> SignedIn:

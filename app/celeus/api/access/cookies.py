@@ -13,6 +13,8 @@ from celeus.operations.runtime.caller_cache import Caller
 
 COOKIE = "celeus"
 CSRF_HEADER = "X-CSRF-Token"
+INTERFACE = "/v1/"
+"""Prefix of the interface; pages have every other path."""
 READING = frozenset({"GET", "HEAD"})
 """Methods that change nothing, and therefore need not show which page sent them."""
 
@@ -36,12 +38,16 @@ def cookie_of(scope: Scope) -> str | None:
 
 
 def require_own_page(scope: Scope, caller: Caller, public_url: str | None) -> None:
-    """Refuse what would change something, unless a page made for this very browser sent it."""
+    """Refuse what would change something, unless a page made for this very browser sent it.
+
+    A form, which goes to a page, shows in its body what a script shows in a header: `web.forms`.
+    """
     if caller.browser is None or scope["method"] in READING:
         return
     shown = headers_of(scope, CSRF_HEADER.lower().encode())
     right = caller.browser.csrf.encode()
-    if len(shown) != 1 or not hmac.compare_digest(shown[0].encode(), right):
+    header = len(shown) == 1 and hmac.compare_digest(shown[0].encode(), right)
+    if scope["path"].startswith(INTERFACE) and not header:
         raise CsrfMissing(
             "a write by cookie has to show what stands in the page that sends it",
             rule=f"one header `{CSRF_HEADER}` with the content of the page's `<meta name=csrf>`",

@@ -70,6 +70,11 @@ class KeyIn(BaseModel):
         None, description="How long it works; null: until it is revoked."
     )
 
+    @property
+    def request(self) -> NewKey:
+        """Return what is asked for."""
+        return NewKey(self.name, tuple(self.scopes), expires_in=life_of(self.expires_in_seconds))
+
 
 class KeyChange(BaseModel):
     """The changes of a key."""
@@ -158,7 +163,7 @@ KeyId = Annotated[str, Depends(_key_of_path)]
 )
 async def create_key(context: Administers, body: KeyIn, attempt: AttemptOf) -> Response:
     """It belongs to the caller's project. The key is in this answer alone: keep it."""
-    new = NewKey(body.name, tuple(body.scopes), expires_in=life_of(body.expires_in_seconds))
+    new = body.request
     return await attempt.answer(
         201,
         lambda made: _made(made, shown=True),

@@ -46,10 +46,14 @@ __all__ = [
     "ShareId",
     "WebhookId",
     "cursor_of",
+    "delivery_id_of",
     "form_of",
+    "invitation_id_of",
     "only_known",
     "pool_id_of",
     "session_id_of",
+    "share_id_of",
+    "webhook_id_of",
 ]
 
 PAGE_DEFAULT = 100
@@ -88,6 +92,10 @@ def _id_of(noun: str, prefix: str, refusal: type[NotFound]) -> Callable[..., UUI
 
 pool_id_of = _id_of("pool", "pool", PoolNotFound)
 session_id_of = _id_of("session", "ses", SessionNotFound)
+webhook_id_of = _id_of("webhook", "hook", WebhookNotFound)
+delivery_id_of = _id_of("delivery", "msg", DeliveryNotFound)
+share_id_of = _id_of("share", "share", ShareNotFound)
+invitation_id_of = _id_of("invitation", "inv", InvitationNotFound)
 
 
 def cursor_of(prefix: str, after: str | None) -> UUID | None:
@@ -123,10 +131,10 @@ def _read_by(of: Callable[..., UUID]) -> PlainValidator:
     return PlainValidator(of, json_schema_input_type=str)
 
 
-_READ_WEBHOOK = _read_by(_id_of("webhook", "hook", WebhookNotFound))
-_READ_DELIVERY = _read_by(_id_of("delivery", "msg", DeliveryNotFound))
-_READ_INVITATION = _read_by(_id_of("invitation", "inv", InvitationNotFound))
-_READ_SHARE = _read_by(_id_of("share", "share", ShareNotFound))
+_READ_WEBHOOK = _read_by(webhook_id_of)
+_READ_DELIVERY = _read_by(delivery_id_of)
+_READ_INVITATION = _read_by(invitation_id_of)
+_READ_SHARE = _read_by(share_id_of)
 
 OpenContext = Annotated[Context, Depends(_open_context)]
 PoolId = Annotated[UUID, _in_path("pool", "pool"), _read_by(pool_id_of)]

@@ -1,20 +1,23 @@
 """The page of a session, and its card on the surrogate."""
 
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
 import orjson
 from fastapi import Response
 
-from celeus.api.access.parameters import SessionId
-from celeus.operations.access.guest_links import list_shares
+from celeus.api.access.parameters import SessionId, session_id_of, share_id_of
+from celeus.api.sessions.guest_links import ShareRequest, create_share
+from celeus.errors import Refusal
+from celeus.operations.access import guest_links
 from celeus.operations.insights.provisional import with_provisional
 from celeus.operations.insights.surrogate import get_opening, surrogate, workers
 from celeus.operations.insights.table import table_claims
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.history import course
 from celeus.operations.sessions.sessions import get_session
-from celeus.web.pages import ReadsPage, page_router
+from celeus.web.pages import ManagesPage, Once, ReadsPage, View, page_router
 from celeus.web.report.best_report import ladder
 from celeus.web.report.course import CourseWords
 from celeus.web.report.grid import ORDERS, Order, claims_grid
@@ -44,6 +47,39 @@ async def session(
 
     ``order`` is that of the claims of a table, ``scale`` how much of it the chart shows.
     """
+    return await _page(view, session_id=session_id, order=order, scale=scale)
+
+
+@router.post("/sessions/{session_id}")
+async def change_shares(view: ManagesPage, session_id: SessionId) -> Response:
+    """Make or revoke a link to the report."""
+    page = partial(_page, session_id=session_id)
+    return await view.act({"share": _share, "revoke": _revoke}, page)
+
+
+async def _share(view: View) -> Once:
+    session_id = session_id_of(view.form.get("id"))
+    made = await create_share(view.context, session_id, view.form.body(ShareRequest))
+    return Once("Link to the report", made.url, "It is shown this once.")
+
+
+async def _revoke(view: View) -> str:
+    wire = view.form.get("id")
+    await guest_links.revoke_share(
+        view.context, session_id_of(wire), share_id_of(view.form.get("share"))
+    )
+    return f"/sessions/{wire}#sharing-title"
+
+
+async def _page(
+    view: View,
+    *,
+    session_id: UUID,
+    order: Order = "plan",
+    scale: Shown = "close",
+    made: Once | None = None,
+    fault: Refusal | None = None,
+) -> Response:
     body, version = await get_session(view.context, session_id)
     body, _ = await with_provisional(view.context, session_id, body, version)
     opening = await get_opening(view.context, session_id)
@@ -53,6 +89,8 @@ async def session(
     manages = "manage" in view.caller.scopes
     return view.page(
         "session.html",
+        fault=fault,
+        made=made,
         session=document,
         about=_about(document),
         pool=opening.pool,
@@ -68,7 +106,7 @@ async def session(
         order=order,
         scale=scale,
         scopes=view.caller.scopes,
-        shares=await list_shares(view.context, session_id) if manages else [],
+        shares=await guest_links.list_shares(view.context, session_id) if manages else [],
         **await _course(view.context, session_id, words, scale),
         **await _claims(view.context, session_id, document, order),
         **await _workers(view.context, session_id, document),

@@ -1,47 +1,25 @@
-/* A secret that is shown once, to be copied. */
+/* Secrets that a page shows once: copied, and not made a second time by a reload. */
 
-import { announce, el, fill } from "./dom.js";
+import { announce } from "./dom.js";
 
-/**
- * Show a secret in a place that then has the focus, with a button that copies it.
- *
- * @param {HTMLElement} place
- * @param {{ label: string, secret: string, words: string }} told
- */
-export function showOnce(place, { label, secret, words }) {
-  const field = el("input", {
-    readonly: true,
-    value: secret,
-    "aria-label": label,
-    spellcheck: "false",
-    on: { focus: () => field.select() },
-  });
-  const button = el("button", { type: "button", class: "button", on: { click: copy } }, "Copy");
+// A reload would send the form again: from now on it asks for the page alone
+history.replaceState(null, "", location.href);
 
-  async function copy() {
-    try {
-      await navigator.clipboard.writeText(secret);
-    } catch {
-      // Not offered without https, or refused: what is selected is copied the old way
-      field.focus();
-      field.select();
-      if (!document.execCommand("copy")) {
-        announce("Copy the selected text.");
-        return;
-      }
-    }
-    button.textContent = "Copied";
-    announce("Copied.");
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  button.removeAttribute("disabled");
+  button.addEventListener("click", () => copy(button));
+}
+
+/** @param {Element} button */
+async function copy(button) {
+  const field = /** @type {HTMLInputElement} */ (button.previousElementSibling);
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+  } catch {
+    // Not offered without https, or refused: what is selected is copied the old way
+    if (!document.execCommand("copy")) return announce("Copy the selected text.");
   }
-
-  fill(
-    place,
-    el(
-      "div",
-      { class: "notice made" },
-      el("div", { class: "row" }, field, button),
-      el("p", {}, words),
-    ),
-  );
-  place.focus();
+  button.textContent = "Copied";
+  return announce("Copied.");
 }

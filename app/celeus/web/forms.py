@@ -1,0 +1,71 @@
+"""Forms that pages send: read, and known to come from a page of ours."""
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+from urllib.parse import parse_qs
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from celeus.errors import CsrfMissing, InvalidValue
+from celeus.operations.runtime.caller_cache import Caller
+
+MOST_FORM_BYTES = 16 << 10
+MOST_FIELDS = 40
+LISTS: Final = frozenset({"events", "scopes"})
+"""Fields that may be sent several times, once for each value."""
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields that are not empty, each with its values."""
+
+    fields: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def get(self, name: str) -> str:
+        """Return the first value of a field, "" without one."""
+        return self.fields.get(name, [""])[0]
+
+    def body(self, model: type[M]) -> M:
+        """Return the fields that a body of the interface has, as one."""
+        known = {
+            name: values if name in LISTS else values[0].strip()
+            for name, values in self.fields.items()
+            if name in model.model_fields
+        }
+        try:
+            return model.model_validate(known, strict=False)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0])
+            raise InvalidValue(f"{name}: {first['msg']}", field=name) from error
+
+
+async def read_form(request: Request) -> Form:
+    """Read the form that a request carries; one that is too long is refused."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_FORM_BYTES:
+            rule = f"at most {MOST_FORM_BYTES} bytes"
+            raise InvalidValue("the form is too long", field="body", rule=rule)
+    try:
+        return Form(parse_qs(bytes(body).decode("latin-1"), max_num_fields=MOST_FIELDS))
+    except ValueError as error:
+        raise InvalidValue("the form has too many fields", field="body") from error
+
+
+async def own_form(request: Request, caller: Caller) -> Form:
+    """Read a form, and refuse one that no page made for this very browser sent."""
+    form = await read_form(request)
+    if caller.browser is not None:
+        right = caller.browser.csrf.encode()
+        if not hmac.compare_digest(form.get("csrf").encode(), right):
+            raise CsrfMissing(
+                "a form has to show what stands in the page that sends it", rule="the field `csrf`"
+            )
+    return form

@@ -1,0 +1,138 @@
+"""What forms of pages change, and that none of another place changes anything."""
+
+import re
+from html import unescape
+
+import pytest
+
+from celeus.main import PAGES
+from celeus.operations.access.browsers import csrf_of
+from celeus.web.forms import MOST_FORM_BYTES
+from celeus.web.pages import PageRoute
+from tests.keys import bearer, key_in
+from tests.web.test_signing_in import Visiting, own
+
+FORMS = [
+    route.path
+    for router in PAGES
+    for route in router.routes
+    if isinstance(route, PageRoute) and "POST" in (route.methods or ()) and route.path != "/login"
+]
+
+
+def shown_once(page: str) -> str:
+    """The secret that a page shows."""
+    found = re.search(r'<input readonly value="([^"]+)"', page)
+    assert found is not None, page
+    return unescape(found[1])
+
+
+@pytest.mark.parametrize("path", FORMS)
+async def test_no_form_does_anything_without_what_its_own_page_shows(
+    path: str, visiting: Visiting, database_url: str
+) -> None:
+    path = path.replace("{session_id}", "ses_" + "0" * 32)
+    async with visiting(key_in(database_url)) as browser:
+        cookie = browser.cookies["celeus"]
+        made = {"act": "key", "name": "theirs", "scopes": "admin"}
+        for csrf in ("", cookie, csrf_of("x" * 43), csrf_of(cookie)[:-1]):
+            answer = await browser.post(path, data={**made, "csrf": csrf})
+            assert answer.status_code == 403, csrf
+            assert "A form has to show" in answer.text
+        for header in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.test"}):
+            answer = await browser.post(path, data=made | own(browser), headers=header)
+            assert answer.status_code == 403, header
+        header = {"X-CSRF-Token": csrf_of(cookie)}
+        assert (await browser.post(path, data=made, headers=header)).status_code == 403
+        names = [key["name"] for key in (await browser.get("/v1/keys")).json()["data"]]
+    assert "theirs" not in names
+
+
+async def test_people_are_invited_given_roles_and_removed_by_forms_alone(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as admin, visiting() as anna:
+        form = {"act": "invite", "name": " Anna ", "scopes": "label", "expires_in_seconds": "86400"}
+        page = await admin.post("/people", data=form | own(admin))
+        assert page.status_code == 200
+        link = shown_once(page.text)
+        assert link.startswith("http://celeus.test/login#invite=")
+        assert link not in (await admin.get("/people")).text
+        token = link.partition("#invite=")[2]
+        assert (await anna.post("/login", data={"invite": token})).status_code == 303
+
+        keys = (await admin.get("/v1/keys", params={"person": True})).json()["data"]
+        (key,) = [key for key in keys if key["name"] == "Anna"]
+        form = {"act": "role", "id": key["id"], "scopes": "read"}
+        answer = await admin.post("/people", data=form | own(admin))
+        assert answer.headers["Location"] == "/people#members-title"
+        assert (await admin.get(f"/v1/keys/{key['id']}")).json()["scopes"] == ["read"]
+        page = await admin.post("/people", data={"act": "invite", "key_id": key["id"]} | own(admin))
+        assert shown_once(page.text) != link
+        form = {"act": "remove", "id": key["id"]}
+        answer = await admin.post("/people", data=form | own(admin))
+        assert answer.headers["Location"] == "/people#members-title"
+        assert (await anna.get("/")).headers["Location"] == "/login?next=/"
+
+
+async def test_a_key_is_made_once_with_scopes_and_shown_once(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as admin:
+        form: dict[str, str | list[str]] = {"act": "key", "name": "nightly"}
+        refused = await admin.post("/people", data=form | own(admin))
+        assert refused.status_code == 422
+        assert "Choose at least one." in refused.text
+        assert 'value="nightly"' in refused.text, "what was typed stays"
+        form = {**form, "scopes": ["read", "label"], **own(admin)}
+        page = await admin.post("/people", data=form)
+        token = shown_once(page.text)
+        program = await admin.get("/v1/pools", headers=bearer(token))
+        assert program.status_code == 200
+        answer = await admin.post("/people", data={"act": "nothing"} | own(admin))
+        assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("scope", ["label", "read", "manage"])
+async def test_a_form_needs_the_scope_of_its_page(
+    scope: str, visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url, scope)) as browser:
+        form = {"act": "key", "name": "mine", "scopes": "admin"}
+        answer = await browser.post("/people", data=form | own(browser))
+        assert answer.status_code == 403
+        answer = await browser.post("/webhooks", data={"act": "delete"} | own(browser))
+        assert answer.status_code == (404 if scope == "manage" else 403)
+
+
+async def test_webhooks_are_refused_with_what_was_chosen_made_switched_and_deleted(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        form = {"act": "make", "url": "ftp://x", "format": "teams", "events": "session.decided"}
+        refused = await browser.post("/webhooks", data=form | own(browser))
+        assert refused.status_code == 422
+        for kept in ('value="ftp://x"', '"teams" selected', '"session.decided" checked'):
+            assert kept in refused.text
+        assert '"session.stalled" checked' not in refused.text
+        form |= {"url": "https://8.8.8.8/hook", "format": "json"}
+        page = await browser.post("/webhooks", data=form | own(browser))
+        assert shown_once(page.text).startswith("whsec_")
+        (hook,) = (await browser.get("/v1/webhooks")).json()["data"]
+        assert hook["events"] == ["session.decided"]
+        form = {"act": "switch", "id": hook["id"], "active": "false"}
+        await browser.post("/webhooks", data=form | own(browser))
+        assert not (await browser.get(f"/v1/webhooks/{hook['id']}")).json()["active"]
+        form = {"act": "delete", "id": hook["id"]}
+        answer = await browser.post("/webhooks", data=form | own(browser))
+        assert answer.headers["Location"] == "/webhooks#list-title"
+        assert (await browser.get("/v1/webhooks")).json()["data"] == []
+
+
+async def test_a_form_that_is_too_long_or_has_too_many_fields_is_refused(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        for sent in ("a=" + "x" * MOST_FORM_BYTES, "a=b&" * 100):
+            answer = await browser.post("/people", content=sent)
+            assert answer.status_code == 422, sent[:10]
