@@ -1,7 +1,7 @@
 """Pools and sessions for tests, made through the API as a user makes them."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -125,6 +125,24 @@ async def observed(client: AsyncClient, session: str, round_: int, **said: objec
     """The answer to whatever is said of a round."""
     body = {"round": round_, "worker": "ada"} | said
     return await client.post(f"/v1/sessions/{session}/observe", json=body)
+
+
+async def judged_all(
+    client: AsyncClient,
+    session: str,
+    said: Callable[[int], Mapping[str, object]],
+    *,
+    ahead: int = 3,
+    most: int = 10_000,
+) -> None:
+    """Judge until the session has nothing more to draw, the last of several draws first."""
+    for _ in range(most):
+        draws = (await drawn(client, session, ahead))["draws"]
+        if not draws:
+            return
+        for draw in reversed(draws):
+            answer = await observed(client, session, draw["round"], **said(draw["item"]["index"]))
+            assert answer.status_code == 200, answer.text
 
 
 async def status_of(client: AsyncClient, session: str) -> dict[str, Any]:

@@ -21,6 +21,10 @@ class Sheet:
     items: list[dict[str, Any]]
     losses: list[dict[str, float]]
 
+    def said(self, item: int) -> dict[str, Any]:
+        """A judgement of an item."""
+        return {"losses": self.losses[item]}
+
 
 def sheet_body(size: int = 120, seed: int = 0) -> tuple[dict[str, Any], list[dict[str, float]]]:
     """The request that makes a pool of two metrics and two group columns, and its losses."""

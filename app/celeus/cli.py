@@ -1,69 +1,90 @@
-"""The command line `celeus` and all its commands.
+"""The command line `celeus`.
 
-Every command imports what it needs when it runs, so that `celeus --help` answers at once.
+A command is imported when it is called, and itself imports what it needs when it runs: a pipeline
+that calls one waits for no other.
 """
 
 import sys
-from pathlib import Path
-from typing import Annotated
+from collections import UserDict
+from importlib import import_module
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from celeus.commands.bridges import bridges
-from celeus.commands.claims import claims
-from celeus.commands.gate import GateCommand, gate
-from celeus.commands.imports import imports
-from celeus.commands.judges import guess, judge
-from celeus.commands.plan import plan
-from celeus.commands.push import push
-from celeus.commands.runs import runs
-from celeus.commands.service.database import PASS_ON, database_tool
-from celeus.commands.service.keys import keys
-from celeus.commands.service.serve import migrate, openapi, serve
-from celeus.commands.simulate import simulate
-from celeus.commands.verify import audit, signing_key, verify
 from celeus.errors import Refusal
 from celeus.shorten import one_line
+
+
+class Place(NamedTuple):
+    """Where a command is: a module of `celeus.commands` and its function or group of commands.
+
+    ``extra`` is what has to be installed for it, if need be; a module's `TERMS` are typer's.
+    """
+
+    module: str
+    name: str
+    extra: Literal["demo", "engine", "server"] = "server"
+
+
+# `gate`, `claims`, `judge`, `guess`, `bridge`, `plan` and `push` need no extra, except to close a
+# run before
+PLACES = {
+    "serve": Place("service.serve", "serve"),
+    "migrate": Place("service.serve", "migrate"),
+    "database": Place("service.database", "database_tool"),
+    "openapi": Place("service.serve", "openapi"),
+    "gate": Place("gate", "gate"),
+    "claims": Place("claims", "claims"),
+    "judge": Place("judges", "judge"),
+    "guess": Place("judges", "guess"),
+    "plan": Place("plan", "plan"),
+    "push": Place("push", "push", "engine"),
+    "verify": Place("verify", "verify", "engine"),
+    "audit": Place("verify", "audit"),
+    "signing-key": Place("verify", "signing_key", "engine"),
+    "simulate": Place("simulate", "simulate", "engine"),
+    "demo": Place("demo", "demo", "demo"),
+    "keys": Place("service.keys", "keys"),
+    "import": Place("imports", "imports", "engine"),
+    "bridge": Place("bridges", "bridges"),
+    "run": Place("runs", "runs", "engine"),
+}
+
+
+class Commands(UserDict[str, Any]):
+    """The commands by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 -- typer brings its own click
+        """The command of this name."""
+        place = self.data[name]
+        module = import_module(f"celeus.commands.{place.module}")
+        command = getattr(module, place.name)
+        app = typer.Typer()
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name, **getattr(module, "TERMS", {}))(command)
+        return get_group(app).commands[name]
+
+
+class CommandLine(TyperGroup):
+    """The group of all commands."""
+
+    def __init__(self, **terms: Any) -> None:  # noqa: ANN401 -- those of typer
+        super().__init__(**terms)
+        self.commands = Commands(PLACES)
+
 
 cli = typer.Typer(
     name="celeus",
     help="Certified evaluation scores from few labels.",
+    cls=CommandLine,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-
-cli.add_typer(keys, name="keys")
-cli.add_typer(imports, name="import")
-cli.add_typer(bridges, name="bridge")
-cli.add_typer(runs, name="run")
-cli.command()(serve)
-cli.command()(migrate)
-cli.command("database", context_settings=PASS_ON)(database_tool)
-cli.command()(openapi)
-cli.command(cls=GateCommand)(gate)
-cli.command()(claims)
-cli.command()(judge)
-cli.command()(guess)
-cli.command()(plan)
-cli.command()(push)
-cli.command()(verify)
-cli.command()(audit)
-cli.command("signing-key")(signing_key)
-cli.command()(simulate)
-
-
-EXTRAS = {
-    "demo": "demo",
-    "import": "engine",
-    "push": "engine",
-    "run": "engine",
-    "signing-key": "engine",
-    "simulate": "engine",
-    "verify": "engine",
-}
-"""Extra that a command needs. `gate`, `claims`, `judge`, `guess`, `bridge`, `plan` and `push` need
-none (except to close a run before), all others the server."""
 
 
 def main() -> None:
@@ -74,8 +95,8 @@ def main() -> None:
         package = (error.name or "celeus").partition(".")[0]
         if package == "celeus":
             raise
-        command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-        extra = f"pip install 'celeus[{EXTRAS.get(command, 'server')}]'"
+        command = next((word for word in sys.argv[1:] if word in PLACES), "serve")
+        extra = f"pip install 'celeus[{PLACES[command].extra}]'"
         typer.echo(f"celeus: {command} needs {package}, which is not installed: {extra}", err=True)
         raise SystemExit(1) from None
     except Refusal as refusal:
@@ -99,29 +120,6 @@ def _root(
     ] = False,
 ) -> None:
     del version
-
-
-@cli.command()
-def demo(  # noqa: PLR0913 -- one parameter an option
-    seed: Annotated[int, typer.Option(help="Seed of the choice of images.")] = 0,
-    precision: Annotated[float, typer.Option(help="Interval width to stop at.")] = 0.05,
-    workers: Annotated[int, typer.Option(help="How many judges work at once.")] = 8,
-    out: Annotated[Path, typer.Option(help="Folder to write the picture to.")] = Path(),
-    *,
-    keep: Annotated[bool, typer.Option(help="Keep the database.")] = False,
-    write_pool: Annotated[
-        Path | None,
-        typer.Option(help="Only write the pool as JSON Lines to this file, to label it by hand."),
-    ] = None,
-) -> None:
-    """Certify a real classifier's error rate from few labels, on this machine."""
-    from celeus.demo.by_hand import write_pool as written
-    from celeus.demo.run import Options, run_demo
-
-    if write_pool is not None:
-        typer.echo(f"wrote {written(write_pool, seed)} digits to {write_pool}")
-        return
-    run_demo(Options(seed=seed, precision=precision, workers=workers, out=out, keep=keep))
 
 
 if __name__ == "__main__":

@@ -20,9 +20,12 @@ Run = Callable[..., Answer]
 CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
 
-def test_help_names_every_command_and_loads_nothing_heavy() -> None:
+def test_a_command_loads_no_other_and_help_names_all_and_loads_nothing_heavy() -> None:
     program = (
-        "import sys; from celeus.cli import cli; cli(['--help'], standalone_mode=False);"
+        "import sys; from celeus.cli import cli; cli(['gate', '--help'], standalone_mode=False);"
+        "loaded = {name for name in sys.modules if name.startswith('celeus.commands.')};"
+        "assert loaded == {'celeus.commands.gate', 'celeus.commands.options'}, loaded;"
+        "cli(['--help'], standalone_mode=False);"
         "heavy = {'numpy', 'fastapi', 'sqlalchemy', 'uvicorn', 'pydantic', 'matplotlib'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )

@@ -211,6 +211,7 @@ def test_on_a_named_database_a_named_data_folder_keeps_the_key(
     assert stat.S_IMODE((folder / "signing.pem").stat().st_mode) == 0o600
 
 
+@pytest.mark.nightly
 def test_what_a_killed_service_leaves_among_temporary_files_is_cleared_by_the_next(
     database_url: str,
 ) -> None:

@@ -60,7 +60,7 @@ def waits(database_url: str) -> bool:
     ("workers", "number"),
     [
         (1, signal.SIGHUP),
-        (2, signal.SIGTERM),
+        pytest.param(2, signal.SIGTERM, marks=pytest.mark.nightly),
         pytest.param(2, signal.SIGHUP, marks=pytest.mark.nightly),
     ],
 )

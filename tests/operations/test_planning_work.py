@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
+from celeus.operations.insights import planning_worker
 from celeus.operations.insights.planning_worker import Job, simulated
 
 ITEMS = 2000
@@ -43,8 +44,11 @@ def lines() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def found() -> list[dict[str, Any]]:
-    return lines()
+def found() -> Iterator[list[dict[str, Any]]]:
+    """Of a quarter of the rounds that a plan may take."""
+    with pytest.MonkeyPatch.context() as quicker:
+        quicker.setattr(planning_worker, "WORK", planning_worker.WORK // 4)
+        yield lines()
 
 
 def running(clock: Callable[[], float], speed: float) -> Callable[[], float]:

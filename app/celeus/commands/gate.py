@@ -49,6 +49,9 @@ class GateCommand(TyperCommand):
             raise refusal from error
 
 
+TERMS = {"cls": GateCommand}
+
+
 def gate(  # noqa: PLR0913 -- one parameter an option
     *,
     session: SessionId,

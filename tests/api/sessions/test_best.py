@@ -13,6 +13,7 @@ from tests.factories import (
     certified,
     drawn,
     evidence_of,
+    judged_all,
     known_pool,
     observed,
     status_of,
@@ -26,20 +27,6 @@ async def opened(client: AsyncClient, pool: Field, **settings: object) -> str:
     answer = await client.post("/v1/sessions", json=body)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
-
-
-async def judged(
-    client: AsyncClient, session: str, pool: Field, *, ahead: int = 3, most: int = 10_000
-) -> None:
-    """Judge until the session has nothing more to draw, the last of several draws first."""
-    for _ in range(most):
-        draws = (await drawn(client, session, ahead))["draws"]
-        if not draws:
-            return
-        for draw in reversed(draws):
-            said = pool.said(draw["item"]["index"])
-            answer = await observed(client, session, draw["round"], **said)
-            assert answer.status_code == 200, answer.text
 
 
 def best_of(pool: Field) -> str:
@@ -80,7 +67,7 @@ async def test_a_session_ends_with_the_best_and_its_certificate_holds(
     assert status["known"] == sum(pool.known)
     assert status["best"]["standing"] == list(NAMES)
     assert (status["lower"], status["policy"]) == (None, None)
-    await judged(client, session, pool)
+    await judged_all(client, session, pool.said)
     status = await status_of(client, session)
     assert (status["state"], status["stop_reason"]) == ("decided", "decided")
     best = best_of(pool)
@@ -249,7 +236,7 @@ async def test_a_budget_may_change_and_a_judgement_may_not(client: AsyncClient) 
     pool = await field(client, "losses", able=(0.6, 0.6))
     session = await opened(client, pool, budget=4)
     path = f"/v1/sessions/{session}"
-    await judged(client, session, pool)
+    await judged_all(client, session, pool.said)
     assert (await status_of(client, session))["stop_reason"] == "budget_spent"
     correction = {"round": 1, "losses": dict.fromkeys(pool.names, 0), "reason": "misread"}
     answer = await client.post(f"{path}/amendments", json=correction | {"author": "ada"})
@@ -258,7 +245,7 @@ async def test_a_budget_may_change_and_a_judgement_may_not(client: AsyncClient) 
     answer = await client.patch(path, json={"precision": 0.1})
     assert (answer.status_code, answer.json()["field"]) == (422, "precision")
     assert (await client.patch(path, json={"budget": 9})).json()["changes"] == 1
-    await judged(client, session, pool)
+    await judged_all(client, session, pool.said)
     assert (await status_of(client, session))["rounds"]["judged"] == 9
     assert (await client.get(f"{path}/surrogate")).status_code == 422
     data = await certified(client, session)

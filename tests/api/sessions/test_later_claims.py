@@ -11,9 +11,9 @@ from sqlalchemy import text
 from celeus.core.certificate.verify import verify
 from celeus.operations.certificates.audit import audit
 from celeus.settings import Settings
-from tests.api.sessions.test_table import claims_of, judged, opened, truth
+from tests.api.sessions.test_table import claims_of, opened, truth
 from tests.clients import serving
-from tests.factories import drawn, evidence_of, observed, sealed
+from tests.factories import drawn, evidence_of, judged_all, observed, sealed
 from tests.tabled import TOPICS, Sheet, sheet
 
 TOGETHER: dict[str, Any] = {
@@ -44,7 +44,7 @@ async def begun(client: AsyncClient, **settings: object) -> tuple[Sheet, str]:
     """A session with a reserve, some rounds of which are judged and none is out."""
     pool = await sheet(client)
     session = await opened(client, pool, **TOGETHER | settings)
-    await judged(client, session, pool, ahead=2, most=4)
+    await judged_all(client, session, pool.said, ahead=2, most=4)
     return pool, session
 
 
@@ -77,7 +77,7 @@ async def test_the_session_goes_on_until_it_has_what_it_wants_and_the_report_say
 ) -> None:
     pool, session = await begun(client)
     await add(client, session)
-    await judged(client, session, pool)
+    await judged_all(client, session, pool.said)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["state"], status["table"]["met"]) == ("target_reached", 2)
     for one in await claims_of(client, session):
@@ -100,9 +100,9 @@ async def test_its_certificate_is_verified_and_its_session_audited(
 ) -> None:
     pool, session = await begun(client)
     await add(client, session)
-    await judged(client, session, pool, ahead=2, most=4)
+    await judged_all(client, session, pool.said, ahead=2, most=4)
     await add(client, session, level=0.004, precision=None, questions=[])
-    await judged(client, session, pool, ahead=3, most=4)
+    await judged_all(client, session, pool.said, ahead=3, most=4)
     evidence = await evidence_of(client, pool.id)
     items = [json.dumps(one).encode() for one in pool.items]
     for state in ("active", "closed"):
@@ -131,7 +131,7 @@ async def test_a_session_that_has_met_its_targets_goes_on_for_a_claim_that_wants
 ) -> None:
     pool = await sheet(client)
     session = await opened(client, pool, **TOGETHER | {"precision": {"faithful": 0.6}})
-    await judged(client, session, pool, ahead=1)
+    await judged_all(client, session, pool.said, ahead=1)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert status["state"] == "target_reached"
     assert (await add(client, session)).status_code == 201

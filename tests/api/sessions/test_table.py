@@ -14,7 +14,8 @@ from celeus.core.canonical import canonical_json
 from celeus.core.certificate.verify import verify
 from celeus.core.session.table import table_cells
 from celeus.operations.certificates.audit import audit
-from tests.factories import drawn, evidence_of, observed, sealed
+from tests.factories import drawn, evidence_of, judged_all, observed, sealed
+from tests.nightly import by_day
 from tests.tabled import Sheet, sheet
 
 ASKED: dict[str, Any] = {
@@ -29,20 +30,6 @@ async def opened(client: AsyncClient, pool: Sheet, **settings: object) -> str:
     answer = await client.post("/v1/sessions", json={"pool_id": pool.id, **ASKED, **settings})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
-
-
-async def judged(
-    client: AsyncClient, session: str, pool: Sheet, *, ahead: int = 3, most: int = 10_000
-) -> None:
-    """Judge until the session has nothing more to draw, the last of several draws first."""
-    for _ in range(most):
-        draws = (await drawn(client, session, ahead))["draws"]
-        if not draws:
-            return
-        for draw in reversed(draws):
-            losses = pool.losses[draw["item"]["index"]]
-            answer = await observed(client, session, draw["round"], losses=losses)
-            assert answer.status_code == 200, answer.text
 
 
 async def claims_of(client: AsyncClient, session: str, **params: str) -> list[dict[str, Any]]:
@@ -63,7 +50,7 @@ def truth(pool: Sheet, row: dict[str, Any]) -> float:
     return float(np.mean(own))
 
 
-@pytest.mark.parametrize("account", ["each", "together", "selected", "closed"])
+@pytest.mark.parametrize("account", by_day(2, ["each", "together", "selected", "closed"]))
 async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
     client: AsyncClient, app: FastAPI, account: str
 ) -> None:
@@ -76,7 +63,7 @@ async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
     assert status["sentence"].startswith(
         "Nothing is judged yet: 0 of 5 claims have met their target"
     )
-    await judged(client, session, pool)
+    await judged_all(client, session, pool.said)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["state"], status["table"]["met"]) == ("target_reached", 5)
     rows = await claims_of(client, session)
@@ -99,13 +86,13 @@ async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
     assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
 
 
-@pytest.mark.parametrize("account", ["each", "together", "selected", "closed"])
+@pytest.mark.parametrize("account", by_day(2, ["together", "each", "closed", "selected"]))
 async def test_the_certificate_of_a_table_is_verified_with_its_pool(
     client: AsyncClient, account: str
 ) -> None:
     pool = await sheet(client, seed=2)
     session = await opened(client, pool, account=account)
-    await judged(client, session, pool, most=8)
+    await judged_all(client, session, pool.said, most=8)
     evidence = await evidence_of(client, pool.id)
     items = [json.dumps(one).encode() for one in pool.items]
     for final in (False, True):
@@ -126,7 +113,7 @@ async def test_the_certificate_of_a_table_is_verified_with_its_pool(
 async def test_claims_are_sorted_filtered_and_downloaded(client: AsyncClient) -> None:
     pool = await sheet(client)
     session = await opened(client, pool)
-    await judged(client, session, pool, most=10)
+    await judged_all(client, session, pool.said, most=10)
     widths = [
         (row["upper"] - row["lower"]) / (row["scale"]["upper"] - row["scale"]["lower"])
         for row in await claims_of(client, session, sort="width")
@@ -211,7 +198,7 @@ async def test_a_known_loss_may_be_left_out_and_not_be_contradicted(client: Asyn
 async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClient) -> None:
     pool = await sheet(client)
     session = await opened(client, pool)
-    await judged(client, session, pool, most=2)
+    await judged_all(client, session, pool.said, most=2)
     where = f"/v1/sessions/{session}"
     change = await client.patch(where, json={"precision": 0.01})
     assert (change.status_code, change.json()["field"]) == (422, "precision")
@@ -257,7 +244,7 @@ async def test_of_a_single_metric_a_round_may_be_unjudgeable(client: AsyncClient
 async def test_list_and_stream_tell_of_the_table(client: AsyncClient) -> None:
     pool = await sheet(client)
     session = await opened(client, pool)
-    await judged(client, session, pool, most=2)
+    await judged_all(client, session, pool.said, most=2)
     listed = (await client.get("/v1/sessions", params={"pool_id": pool.id})).json()["data"]
     assert [one["table"]["claims"] for one in listed] == [8]
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
@@ -353,7 +340,7 @@ async def test_groups_too_small_for_bets_are_judged_whole_on_request(client: Asy
     )
     rows = await claims_of(client, session, column="topic")
     assert [(row["whole"], row["level"], row["met"]) for row in rows] == [(True, None, False)] * 6
-    await judged(client, session, pool)
+    await judged_all(client, session, pool.said)
     for row in await claims_of(client, session):
         assert row["lower"] == pytest.approx(truth(pool, row)) == pytest.approx(row["upper"])
 
@@ -368,7 +355,7 @@ async def items_of(client: AsyncClient, session: str, **params: str) -> dict[str
 async def test_a_claim_leads_to_its_items_and_what_was_said_of_them(client: AsyncClient) -> None:
     pool = await sheet(client, size=180)
     session = await opened(client, pool, groups=["topic"])
-    await judged(client, session, pool, ahead=1, most=40)
+    await judged_all(client, session, pool.said, ahead=1, most=40)
     whole = await items_of(client, session, limit="1000")
     assert [one["id"] for one in whole["data"]] == [one["id"] for one in pool.items]
     law = await items_of(client, session, column="topic", value="law")

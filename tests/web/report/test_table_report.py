@@ -3,7 +3,8 @@
 import pytest
 from httpx import AsyncClient
 
-from tests.api.sessions.test_table import claims_of, judged, opened
+from tests.api.sessions.test_table import claims_of, opened
+from tests.factories import judged_all
 from tests.tabled import sheet
 from tests.web.report.test_page import read
 
@@ -16,7 +17,7 @@ async def test_every_claim_stands_in_the_report_with_its_bar(
     session = await opened(client, pool, account=account, groups=["topic", "year"])
     empty = read(await client.get(f"/v1/sessions/{session}/report"))
     assert "Nothing is judged yet" in empty.text
-    await judged(client, session, pool, most=8)
+    await judged_all(client, session, pool.said, most=8)
     page = read(await client.get(f"/v1/sessions/{session}/report"))
     claims = await claims_of(client, session)
     status = (await client.get(f"/v1/sessions/{session}")).json()

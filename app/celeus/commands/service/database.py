@@ -15,8 +15,8 @@ from celeus.errors import InvalidValue
 if TYPE_CHECKING:
     from celeus.settings import Settings
 
-PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""Arguments after the tool's name are passed on to the tool."""
+# Arguments after the tool's name are passed on to the tool
+TERMS = {"context_settings": {"ignore_unknown_options": True, "allow_interspersed_args": False}}
 
 
 def database_tool(
