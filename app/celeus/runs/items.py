@@ -79,31 +79,31 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     return _read(source, scale_of(loss), options_of(file_answers(told), mapping))
 
 
-def item_rows(items: object, scale: LossScale, group: str | None = None) -> Sequence[Row]:
+def item_rows(items: object, scale: LossScale, groups: tuple[str, ...] = ()) -> Sequence[Row]:
     """Return items for a pool of this scale: as they stand, or what their columns make of them.
 
-    ``group`` is a column that is a group whatever it looks like; rows made of columns have it among
-    their `groups`, by its name.
+    ``groups`` are columns that are groups whatever they look like; rows made of columns have them
+    among their `groups`, by name.
     """
-    options = Options(group=group)
+    options = Options(groups=groups)
     if isinstance(items, str | os.PathLike):
         path = Path(items)
         return (
             plain_rows(path)
             if _are_lines_of_items(path)
-            else _grouped(_read(path, scale, options), group)
+            else _grouped(_read(path, scale, options), groups)
         )
     table = list[object](rows_of(items))
     if table and isinstance(table[0], Mapping) and not _are_items(table[0]):
-        return _grouped(_read(table, scale, options), group)
+        return _grouped(_read(table, scale, options), groups)
     return plain_rows(table)
 
 
-def _grouped(rows: list[dict[str, Any]], group: str | None) -> list[dict[str, Any]]:
-    """The rows with their only group, which is this column's, among their groups."""
-    for row in rows if group is not None else ():
+def _grouped(rows: list[dict[str, Any]], groups: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows with their only group, which is that column's, among their groups."""
+    for row in rows if groups else ():
         if "group" in row:
-            row["groups"] = {group: row.pop("group")}
+            row["groups"] = {groups[0]: row.pop("group")}
     return rows
 
 
