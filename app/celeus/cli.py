@@ -13,6 +13,7 @@ from celeus.commands.bridges import bridges
 from celeus.commands.claims import claims
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.imports import imports
+from celeus.commands.judge_check import judge_check
 from celeus.commands.judges import guess, judge
 from celeus.commands.plan import plan
 from celeus.commands.push import push
@@ -45,6 +46,7 @@ cli.command(cls=GateCommand)(gate)
 cli.command()(claims)
 cli.command()(judge)
 cli.command()(guess)
+cli.command("judge-check", cls=GateCommand)(judge_check)
 cli.command()(plan)
 cli.command()(push)
 cli.command()(verify)
@@ -56,6 +58,7 @@ cli.command()(simulate)
 EXTRAS = {
     "demo": "demo",
     "import": "engine",
+    "judge-check": "engine",
     "push": "engine",
     "run": "engine",
     "signing-key": "engine",
