@@ -52,9 +52,12 @@ def test_a_rate_is_answered(terminal: Terminal, found: float, status: int, word:
     terminal.write(found)
     answer = terminal("y" * ITEMS, "--tpr", "80%", "--report", "report.html")
     assert answer.status == status
+    assert answer.out.startswith("tpr: true-positive rate ")
     assert f"At least 80%: {word}." in answer.out
     assert "judge: pass" in answer.out
-    assert "true-positive rate" in (terminal.folder / "report.html").read_text()
+    report = (terminal.folder / "report.html").read_text()
+    assert "true-positive rate" in report
+    assert '<th scope="row">judge: pass</th>' in report
 
 
 def test_what_is_judged_is_shown_and_its_verdict_is_not(terminal: Terminal) -> None:

@@ -1,6 +1,7 @@
 """`celeus judge-check`: how good an automatic judge is, by what a person says at the terminal."""
 
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -110,11 +111,8 @@ def _said(turn: "Turn", positive: str) -> str:
         typer.echo(f"{one_line(name)}: {_visible(text)}", err=True)
     said = ""
     while said not in {"y", "n", "s", "q"}:
-        try:
-            answer = typer.prompt(f"{one_line(positive)}? {KEYS}", err=True)
-        except typer.Abort:
-            return "q"
-        said = answer.strip().lower()[:1]
+        typer.echo(f"{one_line(positive)}? {KEYS}: ", nl=False, err=True)
+        said = (sys.stdin.readline() or "q").strip().lower()[:1]
     return said
 
 
@@ -124,13 +122,13 @@ def _visible(text: str) -> str:
 
 
 def _two_by_two(check: Mapping[str, Any]) -> str:
-    """Items by judge and people, as expected in the pool, without any claim."""
-    counts = {(count["judge"], count["people"]): count for count in check["counts"]}
-    positive = one_line(check["positive"])
-    width = max(len(positive), 8) + 6
-    lines = [" " * width + f"{'people: ' + positive:>24}{'not':>24}"]
-    for judge, name in ((True, f"judge: {positive}"), (False, "judge: not")):
-        cells = (counts[judge, people] for people in (True, False))
-        texts = (f"{cell['expected']:.0f} ({cell['judged']} judged)" for cell in cells)
-        lines.append(f"{name:<{width}}" + "".join(f"{text:>24}" for text in texts))
-    return "\n".join(["Expected in the pool, without any claim:", *lines])
+    """Items by judge and people, in columns."""
+    from celeus.runs.report import EXPECTED, verdict_rows
+
+    rows = [[one_line(cell) for cell in row] for row in verdict_rows(check)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join([f"{EXPECTED}:", *map(str.rstrip, lines)])
