@@ -95,6 +95,7 @@ def test_two_is_for_no_and_one_for_what_cannot_be_asked(terminal: Terminal) -> N
     terminal.write(0.5)
     assert terminal("", "--nothing").status == 1
     assert terminal("", "--tpr", "90").status == 1
+    assert "must be a file in a folder" in terminal("", "--tpr", "0.9", "--report", "no/r.html").err
     nothing = terminal("")
     assert nothing.status == 1
     assert "nothing is asked of the judge: give one or more of --tpr, --tnr" in nothing.err

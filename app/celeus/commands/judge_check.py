@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.gate import STATUS
-from celeus.commands.options import NUMBER
+from celeus.commands.options import NUMBER, check_file
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -68,6 +68,7 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
     if not asked:
         rule = "one or more of " + ", ".join(f"--{name}" for name in given)
         raise InvalidValue(f"nothing is asked of the judge: give {rule}", field="tpr", rule=rule)
+    check_file(report)
     session = certify.judge_check(
         file, None, verdict=verdict, positive=positive, people=people, **asked
     )
