@@ -11,6 +11,7 @@ import typer
 
 from celeus.commands.bridges import bridges
 from celeus.commands.claims import claims
+from celeus.commands.compare import compare
 from celeus.commands.gate import GateCommand, gate
 from celeus.commands.imports import imports
 from celeus.commands.judge_check import judge_check
@@ -46,6 +47,7 @@ cli.command(cls=GateCommand)(gate)
 cli.command()(claims)
 cli.command()(judge)
 cli.command()(guess)
+cli.command(cls=GateCommand)(compare)
 cli.command("judge-check", cls=GateCommand)(judge_check)
 cli.command()(plan)
 cli.command()(push)
@@ -56,6 +58,7 @@ cli.command()(simulate)
 
 
 EXTRAS = {
+    "compare": "engine",
     "demo": "demo",
     "import": "engine",
     "judge-check": "engine",

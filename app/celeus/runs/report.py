@@ -70,7 +70,7 @@ def verdict_rows(check: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """Return the items by judge (a row each, below a head) and people, in the pool and judged."""
     counts = {(count["judge"], count["people"]): count for count in check["counts"]}
     positive = check["positive"]
-    rows = [("", f"people: {positive}", "people: not")]
+    rows: list[tuple[str, ...]] = [("", f"people: {positive}", "people: not")]
     for judge, name in ((True, positive), (False, "not")):
         cells = (counts[judge, people] for people in (True, False))
         texts = (f"{cell['expected']:.0f} ({cell['judged']} judged)" for cell in cells)
