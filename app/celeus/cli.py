@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from celeus.commands.attest import attest
 from celeus.commands.bridges import bridges
 from celeus.commands.claims import claims
 from celeus.commands.compare import compare
@@ -52,12 +53,14 @@ cli.command("judge-check", cls=GateCommand)(judge_check)
 cli.command()(plan)
 cli.command()(push)
 cli.command()(verify)
+cli.command()(attest)
 cli.command()(audit)
 cli.command("signing-key")(signing_key)
 cli.command()(simulate)
 
 
 EXTRAS = {
+    "attest": "engine",
     "compare": "engine",
     "demo": "demo",
     "import": "engine",
