@@ -153,7 +153,7 @@ def test_the_commands_that_have_people_check_a_judge_run(
     assert read_rubric(tmp_path / "pairs.toml").disagreement == "tie"
     items = [json.dumps(item(number)) for number in range(50)]
     (tmp_path / "answers.jsonl").write_text("\n".join(items))
-    guessing, simulating, judging = (block.text for block in blocks(page, "sh"))
+    guessing, simulating, judging, _ = (block.text for block in blocks(page, "sh"))
     opening = blocks(DOCS / "sessions.md", "sh")[0].text
     script = f"{guessing}\n{simulating}\n{opening}\n{judging}"
     with endpoint(busy=0.1) as at:
@@ -174,6 +174,18 @@ def test_the_commands_that_have_people_check_a_judge_run(
     told = re.search(r"takes (\d+) labels with .*?, (\d+) with .*? (\d+) without", page.read_text())
     assert told is not None
     assert labels == [*told.groups()]
+
+
+def test_the_command_that_checks_a_judge_runs(tmp_path: Path) -> None:
+    checking = blocks(DOCS / "judges.md", "sh")[-1].text.strip()
+    verdicts = ["pass"] * 99 + ["fail"]
+    rows = [f"a{at},{at}?,yes,{verdicts[at % 100]}" for at in range(200)]
+    (tmp_path / "answers.csv").write_text("\n".join(["id,question,answer,verdict", *rows]))
+    # Whoever says that all are good finds no item for the true-negative rate
+    done = in_bash(f"yes y | {checking}", tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "true-positive rate" in done.stdout
+    assert "At least 0.9: yes." in done.stdout
 
 
 def written_logs(folder: Path) -> None:

@@ -127,9 +127,42 @@ def test_a_rate_of_what_is_never_found_is_said_to_be_none(folder: Path) -> None:
     assert "no item was found that counts for tpr" in warning
 
 
+def test_labels_of_people_count_in_the_words_of_the_verdicts(folder: Path) -> None:
+    del folder
+    rows = [
+        {
+            "id": f"a{number}",
+            "answer": f"no. {number}",
+            "ok": number % 2,
+            # A frame with gaps has 1.0 where it had 1
+            "human": float(number % 2) if number < 30 else None,
+        }
+        for number in range(40)
+    ]
+    session = celeus.judge_check(
+        rows, lambda turn: turn.index % 2, verdict="ok", people="human", tpr=0.9
+    )
+    (claim,) = session.claims()
+    assert claim.known == 30
+    assert claim.answers[0].answer == "yes"
+    assert session.status().table["check"]["counts"][0]["judged"] >= 15  # type: ignore[index]
+
+
+def test_a_label_of_people_that_is_no_verdict_is_refused(folder: Path) -> None:
+    del folder
+    rows = [
+        {"id": f"a{n}", "answer": f"no. {n}", "ok": "pass" if n % 2 else "fail", "human": "maybe"}
+        for n in range(40)
+    ]
+    with pytest.raises(celeus.Refusal, match="people and judge say fail, maybe") as refused:
+        celeus.judge_check(rows, None, verdict="ok", positive="pass", people="human", tpr=0.9)
+    assert refused.value.field == "people"
+
+
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
+        ({"verdict": "judge_label", "tpr": 0.9, "people": "nobody"}, "group"),
         ({"verdict": "judge_label", "tpr": 0.9}, "positive"),
         ({"verdict": "judge_label", "positive": "maybe", "tpr": 0.9}, "positive"),
         ({"verdict": "judge_label", "positive": "pass"}, "check.measures"),

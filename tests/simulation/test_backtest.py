@@ -7,7 +7,7 @@ import pytest
 
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
-from celeus.simulation.backtest import Backtest, backtest, paired
+from celeus.simulation.backtest import Backtest, backtest
 from celeus.simulation.files import read_truth
 from celeus.simulation.sessions import seed_of, simulate
 
@@ -50,9 +50,3 @@ def test_a_surrogate_is_worth_something_where_it_saves_more_than_medians_scatter
     worth: bool,  # noqa: FBT001 -- a column of the table above
 ) -> None:
     assert Backtest(2000, 0.3, 0.05, 0.05, labels, 1000.0, 900, 20, 1).worth == worth
-
-
-def test_a_mean_that_only_rounding_parts_from_0_is_0() -> None:
-    differences = [0.3 - 0.2, 0.1 - 0.2]
-    assert sum(differences) != 0.0
-    assert paired(["q-1", "q-2"], differences, [1.0, 1.0]).mean == 0.0

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from httpx import AsyncClient
 
+from tests.api.sessions import test_judge_check as checks
 from tests.api.sessions import test_table as tables
 from tests.factories import known_pool, labelled, opened
 from tests.keys import ADMIN, bearer, key_in
@@ -72,6 +73,30 @@ async def test_a_page_holds_a_session_its_plan_and_no_seed(visiting: Visiting) -
     assert f"<td><code>{told['commitment']}</code></td>" in answer.text
     assert '<th scope="row">Precision at opening</th><td><bdi>0.5</bdi></td>' in answer.text
     assert "Invite a labeller" in answer.text
+
+
+async def test_judge_and_people_are_counted_two_by_two(visiting: Visiting) -> None:
+    """On the page and in the report: the judge's verdicts below each other, people's beside."""
+    items, losses = checks.answers()
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        pool = await checks.pool_of(browser, items)
+        session = await opened(browser, pool, check=checks.CHECK)
+        await checks.judged(browser, session, losses, most=30)
+        status = (await browser.get(f"/v1/sessions/{session}")).json()
+        report = (await browser.get(f"/v1/sessions/{session}/report")).text
+        del browser.headers["Authorization"]
+        page = (await browser.get(f"/sessions/{session}")).text
+    counts = status["table"]["check"]["counts"]
+    expected = {
+        (count["judge"], count["people"]): (f"{count['expected']:.0f}", str(count["judged"]))
+        for count in counts
+    }
+    order = [(True, True), (True, False), (False, True), (False, False)]
+    for text in (page, report):
+        found = re.findall(r"<td>(\d+) <small>(\d+) judged</small></td>", text)
+        assert found == [expected[cell] for cell in order]
+        assert '<th scope="row">Judge: <bdi>pass</bdi></th>' in text
 
 
 async def test_another_projects_session_is_not_found(visiting: Visiting, database_url: str) -> None:

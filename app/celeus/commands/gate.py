@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from celeus.commands.options import HERE, NUMBER, ReadKeyFile, SessionId, Url, read_key
+from celeus.commands.options import HERE, NUMBER, ReadKeyFile, SessionId, Url, check_file, read_key
 from celeus.errors import InvalidValue, Refusal
 from celeus.shorten import one_line
 
@@ -181,9 +181,7 @@ class Told:
             raise InvalidValue(f"give only {rule}", field="--json", rule=rule)
         for path in (self.junit, self.markdown):
             # Known before the wait, not after it
-            if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-                rule = "a file in a folder that is there"
-                raise InvalidValue(f"{path} must be {rule}", field="path", rule=rule)
+            check_file(path)
 
     def tell(self, report: "Report") -> None:
         """Write the files, and print the answer."""

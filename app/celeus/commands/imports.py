@@ -44,6 +44,9 @@ Higher = Annotated[
 Scale = Annotated[
     tuple[float, float], typer.Option(help="Least and greatest score, where they are not 0 and 1.")
 ]
+TableScale = Annotated[
+    tuple[float, float] | None, typer.Option(help="Least and greatest value of the score.")
+]
 Missing = Annotated[
     list[str] | None,
     typer.Option(
@@ -244,7 +247,7 @@ def _swebench(*, missing: Missing = None) -> "Options":
 
 
 @_command("table")
-def _table(  # noqa: PLR0913 -- one parameter an option
+def table_options(  # noqa: PLR0913 -- one parameter an option
     *,
     key: Annotated[
         str | None,
@@ -252,9 +255,7 @@ def _table(  # noqa: PLR0913 -- one parameter an option
     ] = None,
     score: Annotated[str | None, typer.Option(help="Column of the score, or of the loss.")] = None,
     higher: Higher = None,
-    scale: Annotated[
-        tuple[float, float] | None, typer.Option(help="Least and greatest value of the score.")
-    ] = None,
+    scale: TableScale = None,
     numbers: Annotated[
         list[str] | None,
         typer.Option(
@@ -471,43 +472,27 @@ def _of_pairs(pool: "Pairing") -> list[str]:
 
 def _difference(pool: "Pairing") -> list[str]:
     """Return lines on what the logs themselves say: by how much the two differ."""
-    from celeus.core.insights.figures import Figures
-    from celeus.core.interval import Interval
-    from celeus.simulation.backtest import paired
+    from celeus.simulation.side_by_side import ALPHA, SideBySide
 
     if not pool.judged:
         return []
-    found = paired(
-        [pair.a.id for pair in pool.judged],
-        pool.differences,
-        [pair.weight for pair in pool.judged],
-    )
+    found = SideBySide(pool).whole
     better = pool.a if found.mean < 0 else pool.b
     which = f"{better} is better by {abs(found.mean):.4g}" if found.mean else "neither is better"
     what = f"mean loss of a less that of b on these {found.items} items, all of them scored"
     lines = [f"{what}: {found.mean:+.4g}; {which}"]
     if found.ends is not None:
-        low, high = found.ends
-        figures = Figures(Interval(-1.0, 1.0), high - low)
         lines.append(
             "of a population from which they were drawn at random:"
-            f" {figures.below(low)} to {figures.above(high)}"
-            f" ({100 * (1 - found.alpha):g} %, looked at once)"
+            f" {found.span} ({100 * (1 - ALPHA):g} %, looked at once)"
         )
     return lines
 
 
 def _backtest(pool: "JoinedItems | Pairing", shared: CommonOptions) -> list[str]:
-    from celeus.core.plans.plan import Claim
-    from celeus.intake.joining import Pairing, arrays
-    from celeus.intake.sources.files import npz
-    from celeus.simulation.backtest import backtest
+    from celeus.intake.joining import Pairing
 
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"pool{NPZ}"
-        file.write_bytes(npz(arrays(pool)))
-        claim = Claim(precision=shared.precision)
-        done = backtest(file, claim, guessed=pool.guessed, runs=shared.runs, seed=shared.seed)
+    done = backtested(pool, shared.precision, shared.runs, shared.seed)
     if not isinstance(pool, Pairing):
         return _told(done, "mean loss", shared.runs)
     lines = _told(done, "mean difference", shared.runs)
@@ -515,6 +500,20 @@ def _backtest(pool: "JoinedItems | Pairing", shared: CommonOptions) -> list[str]
         what = "these scores are the truth here, and other models guess them; in the pool they are"
         lines.insert(0, f"{what} themselves the guess of what a judge will say")
     return lines
+
+
+def backtested(pool: "JoinedItems | Pairing", precision: float, runs: int, seed: int) -> "Backtest":
+    """Labels that certifying would have cost on these logs, by simulated sessions."""
+    from celeus.core.plans.plan import Claim
+    from celeus.intake.joining import arrays
+    from celeus.intake.sources.files import npz
+    from celeus.simulation.backtest import backtest
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"pool{NPZ}"
+        file.write_bytes(npz(arrays(pool)))
+        claim = Claim(precision=precision)
+        return backtest(file, claim, guessed=pool.guessed, runs=runs, seed=seed)
 
 
 def _told(done: "Backtest", what: str, runs: int) -> list[str]:

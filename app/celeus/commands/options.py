@@ -48,6 +48,13 @@ def confirm_all(what: str, ways: str, *, all_: bool) -> None:
     raise InvalidValue(f"{what}: give {rule}", field="all", rule=rule)
 
 
+def check_file(path: Path | None) -> None:
+    """Refuse a path, if any, where no file can be written."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        rule = "a file in a folder that is there"
+        raise InvalidValue(f"{path} must be {rule}", field="path", rule=rule)
+
+
 def read_key(file: Path | None) -> str | None:
     """The key of the file or the environment; an argument would show it to every user here."""
     if file is None:

@@ -1,8 +1,9 @@
 """`celeus verify`, `celeus audit` and `celeus signing-key`: make and check certificates."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -15,12 +16,15 @@ from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: these take most of a second.
+    from celeus.core.certificate.attestation import Subject
     from celeus.core.certificate.report import Report
     from celeus.operations.certificates.audit import Audit
     from celeus.settings import Settings
 
 MOST_MEMORY_BYTES = 16 << 30
 MOST_SECONDS = 86_400.0
+BEGINNING = 200
+"""Bytes of a file that tell an attestation from a certificate."""
 DRAWS_TELL = (
     "draws depend on the losses before them: other losses, but for a few, would have led to other"
     " items. Judges who know which items they had can tell; this file alone cannot"
@@ -29,7 +33,10 @@ DRAWS_TELL = (
 
 def verify(  # noqa: PLR0913 -- one parameter an option
     file: Annotated[
-        Path, typer.Argument(help="The certificate, a JSON file; or a bundle of it and its pool.")
+        Path,
+        typer.Argument(
+            help="The certificate, a JSON file; a bundle of it and its pool; or its attestation."
+        ),
     ],
     *,
     pool: Annotated[
@@ -54,6 +61,9 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         typer.Option(
             help="Root certificates of a timestamping service, in PEM: the opening must be stamped."
         ),
+    ] = None,
+    subject: Annotated[
+        Path | None, typer.Option(help="A file that the attestation has to be about.")
     ] = None,
     seconds: Annotated[
         float, typer.Option(help="Most processor time to spend; at most a day.")
@@ -88,20 +98,17 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         "timestamp_roots": timestamp_roots,
     }
     with ExitStack() as stack:
-        files = {
-            name: stack.enter_context(_open(path))
-            for name, path in paths.items()
-            if path is not None
-        }
-        bundled = _unbundled(files["certificate"], stack)
-        if "pool" in files and bundled:
-            raise InvalidValue("pool must be left out beside a bundle", field="pool")
-        files |= bundled
+        files, subjects = _files(paths, stack)
+        if subject is not None:
+            _check_subject(subject, subjects)
         values = asyncio.run(report_on(files, trusted, bounds, heads))
     report = Report.from_dict(values)
     if as_json:
-        typer.echo(json.dumps(report.to_dict(), indent=2))
+        about = [asdict(one) for one in subjects]
+        typer.echo(json.dumps(report.to_dict() | {"subjects": about}, indent=2))
     else:
+        for one in subjects:
+            _echo(f"about {one}, says whoever signed the certificate")
         _print(report)
     if not report.valid:
         _echo(f"celeus: {report.line}", err=True)
@@ -310,6 +317,52 @@ def _head(text: str) -> tuple[int, bytes]:
         rule = "SEQUENCE:HEAD: a whole number and 64 hexadecimal digits"
         raise InvalidValue("the noted head cannot be read", field="noted", rule=rule, value=text)
     return noted
+
+
+def _files(
+    paths: Mapping[str, Path | None], stack: ExitStack
+) -> "tuple[dict[str, IO[bytes]], tuple[Subject, ...]]":
+    """Open the files, attestations and bundles as what is in them; also what they are about."""
+    files = {
+        name: stack.enter_context(_open(path)) for name, path in paths.items() if path is not None
+    }
+    subjects = _unattested(files, stack)
+    bundled = _unbundled(files["certificate"], stack)
+    if "pool" in files and bundled:
+        raise InvalidValue("pool must be left out beside a bundle", field="pool")
+    return files | bundled, subjects
+
+
+def _unattested(files: dict[str, IO[bytes]], stack: ExitStack) -> "tuple[Subject, ...]":
+    """Put the certificate in the place of its attestation; returns what that is about."""
+    from celeus.core.certificate.attestation import is_envelope, read_attestation
+
+    file = files["certificate"]
+    if not file.seekable():
+        return ()
+    try:
+        beginning = file.read(BEGINNING)
+    except OSError:
+        # Whoever reads all of it says so
+        return ()
+    file.seek(0)
+    if not is_envelope(beginning):
+        return ()
+    found = read_attestation(file.read())
+    files["certificate"] = stack.enter_context(TemporaryFile())  # noqa: SIM115 -- the stack closes it
+    files["certificate"].write(found.certificate)
+    files["certificate"].seek(0)
+    return found.subjects
+
+
+def _check_subject(file: Path, subjects: "tuple[Subject, ...]") -> None:
+    from celeus.commands.attest import sha256_of
+
+    digest = sha256_of(file)
+    if all((one.algorithm, one.digest) != ("sha256", digest) for one in subjects):
+        names = ", ".join(map(str, subjects)) or "nothing that is named: `celeus attest` names it"
+        message = f"{file} is sha256:{digest}, and this is about {names}"
+        raise InvalidValue(message, field="subject", rule="the file that was attested")
 
 
 def _unbundled(file: IO[bytes], stack: ExitStack) -> dict[str, IO[bytes]]:

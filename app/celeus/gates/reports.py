@@ -65,14 +65,14 @@ class Report:
         """A heading, the session's sentence, and a row for each question."""
         head = f"### {self.title}\n\n"
         if isinstance(self.found, str):
-            return f"{head}{_literal(self.found)}\n"
+            return f"{head}{literal(self.found)}\n"
         rows = [
-            f"| {_literal(one.name)} | {one.answer} | {one.round or '–'} |" for one in self.cases()
+            f"| {literal(one.name)} | {one.answer} | {one.round or '–'} |" for one in self.cases()
         ]
         table = "\n".join(["| question | answer | round |", "|---|---|--:|", *rows])
         known = self.found.session
-        about = f"`{known['id']}`: {_literal(known['state'])}, settings {self.found.settings}."
-        return f"{head}{_literal(self.found.sentence)}.\n\n{table}\n\n{about}\n"
+        about = f"`{known['id']}`: {literal(known['state'])}, settings {self.found.settings}."
+        return f"{head}{literal(self.found.sentence)}.\n\n{table}\n\n{about}\n"
 
     def junit(self) -> bytes:
         """A suite with a case for each question; one that is undecided has not passed."""
@@ -135,6 +135,6 @@ def write(path: Path, content: bytes, *, more: bool = False) -> None:
         ) from error
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """A stranger's text, which Markdown is to show as it is."""
     return _LINK.sub(r"\\\g<0>", _MARKUP.sub(r"\\\1", text))

@@ -114,8 +114,8 @@ class Options:
     one column, `COLUMN=any` of whatever a column of errors says.
 
     Of a table: ``roles`` are those of all its columns, ``answer`` the column that is judged,
-    ``group`` one that is a group whatever it looks like. Of one of outputs, ``columns`` are those
-    that are named, and ``judged`` says that people judge them.
+    ``groups`` those that are groups whatever they look like. Of one of outputs, ``columns`` are
+    those that are named, and ``judged`` says that people judge them.
     ``directions`` and ``scales`` are those of columns by name; ``higher``, and the scale under '',
     are of the guess, or of the only column of numbers. ``repeats`` says what rows of one id are:
     `items`, the `first` of them, their `mean`, or the only rows that are read, as `COLUMN=VALUE`;
@@ -135,7 +135,7 @@ class Options:
     missing: tuple[str, ...] = ()
     roles: Mapping[str, str] | None = None
     answer: str | None = None
-    group: str | None = None
+    groups: tuple[str, ...] = ()
     directions: Mapping[str, bool] = field(default_factory=dict)
     scales: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     repeats: str | None = None

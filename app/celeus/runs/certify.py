@@ -12,7 +12,7 @@ from celeus.client.label_loop import Turn, check_concurrency, finite
 from celeus.client.resuming import LOG, check_resume, counted, taken_up
 from celeus.core.canonical import canonical_json
 from celeus.core.interval import Interval
-from celeus.core.plans.judge_check import JudgeCheck
+from celeus.core.plans.judge_check import JudgeCheck, positive_loss
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.plan_request import SessionRequest, TableRequest
 from celeus.core.plans.stopping import Question, Side
@@ -22,6 +22,7 @@ from celeus.core.pools.score import Better, Score, declared_score, default_score
 from celeus.core.pools.systems import AnySystems, Lineup, Systems
 from celeus.core.runs.run_file import PoolForm
 from celeus.errors import InvalidValue
+from celeus.intake.table.items import LABELLED
 from celeus.runs.items import Row, bounded, item_rows, plain_rows, scale_of
 from celeus.runs.ledger_file import set_aside, unwritten
 from celeus.runs.local import check_key, session_of
@@ -241,6 +242,7 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     *,
     verdict: str,
     positive: object = None,
+    people: str | None = None,
     tpr: Amount | None = None,
     tnr: Amount | None = None,
     ppv: Amount | None = None,
@@ -268,7 +270,8 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     ``verdict``, or in their `groups` of that name; nobody sees it. ``positive`` is the verdict that
     means the same as a score of 1; of true and false, yes and no, or 1 and 0, it need not be given.
     ``ask`` asks a person: it is given an item and returns ``score``, 1 where they call it positive,
-    else 0.
+    else 0. ``people`` is the column, or the group, of labels that people gave before, in the words
+    of the verdicts: they count however their items were chosen, and only the others are drawn.
 
     ``tpr`` and ``tnr`` (true-positive and true-negative rate), ``ppv`` (precision) and ``npv``,
     ``agreement``, ``f1``, ``jaccard`` and ``kappa`` are the least values asked of the judge, each
@@ -283,9 +286,12 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
     wanted = asked.keys() | (precision.keys() if isinstance(precision, Mapping) else set())
     measures = tuple(measure for measure in least if measure in wanted)
     scale = scale_of("zero_one")
-    rows = item_rows(items, scale, verdict)
+    rows = item_rows(items, scale, (verdict,) if people is None else (verdict, people))
     _check_verdicts(rows, verdict)
     check = JudgeCheck(verdict, _positive(rows, verdict, positive), measures)
+    named = _score(score, scale, None)
+    if people is not None:
+        rows = _labelled(rows, people, check, Metric("loss", scale, named))
     metrics = {metric.name: metric for metric in check.metrics}
     table = TableRequest(
         precision=_widths(precision, "precision", {n: _ends(m.scale) for n, m in metrics.items()}),
@@ -294,7 +300,7 @@ def judge_check(  # noqa: PLR0913 -- what a session is opened with, each by its 
         check=check,
     )
     claim = Claim("pool", _alpha(alpha), budget=_budget(budget), fixed=fixed)
-    form = PoolForm(name, scale, score=_score(score, scale, None))
+    form = PoolForm(name, scale, score=named)
     request = SessionRequest(claim, table=table)
     return _judged(form, rows, request, ask, RunFiles(file, key, concurrency, keep, fresh))
 
@@ -319,6 +325,37 @@ def _positive(rows: Sequence[Row], column: str, given: object) -> str:
     rule = "the verdict that calls an item positive: one of " + ", ".join(verdicts[:5])
     message = f"positive must be {rule}"
     raise InvalidValue(message, field="positive", rule=rule, value=given)
+
+
+def _labelled(
+    rows: Sequence[Row], people: str, check: JudgeCheck, metric: Metric
+) -> list[dict[str, Any]]:
+    """The rows with people's labels as known losses; refuses a word that is no verdict."""
+    groups = [dict(row["groups"]) for row in rows]
+    labels = [group.pop(people, None) for group in groups]
+    verdicts = [group[check.column] for group in groups]
+    words = {str(word) for word in (*verdicts, *labels) if word is not None}
+    positives = {check.positive}
+    if check.positive.lower() in POSITIVE:
+        # A column with gaps often has 1.0 where another has 1
+        positives |= {word for word in words if word.lower() in POSITIVE}
+    negatives = words - positives
+    if len(negatives) > 1 and not {word.lower() for word in negatives} <= SIGNS:
+        rule = f"labels in the words of {check.column}: {check.positive}, and one for all others"
+        said = ", ".join(sorted(negatives)[:5])
+        message = f"beside {check.positive}, people and judge say {said}: expected {rule}"
+        raise InvalidValue(message, field="people", rule=rule)
+    if labels.count(None) == len(labels):
+        rule = "a column in which people labelled some items"
+        raise InvalidValue(f"no item has a label in {people}", field="people", rule=rule)
+    positive = positive_loss(metric)
+    losses = (positive if str(label) in positives else 1.0 - positive for label in labels)
+    known = [
+        {} if label is None else {"known": {"loss": loss, "reason": LABELLED}}
+        for label, loss in zip(labels, losses, strict=True)
+    ]
+    parts = zip(rows, groups, known, strict=True)
+    return [{**row, "groups": group, **fact} for row, group, fact in parts]
 
 
 def _least(metric: Metric, given: object) -> Question:

@@ -79,21 +79,21 @@ def read_items(  # noqa: PLR0913 -- the answers, each by its name
     return _read(source, scale_of(loss), options_of(file_answers(told), mapping))[0]
 
 
-def item_rows(items: object, scale: LossScale, group: str | None = None) -> Sequence[Row]:
+def item_rows(items: object, scale: LossScale, groups: tuple[str, ...] = ()) -> Sequence[Row]:
     """Return items for a pool of this scale: as they stand, or what their columns make of them.
 
-    ``group`` is a column that is a group whatever it looks like; rows made of columns have it among
-    their `groups`, by its name.
+    ``groups`` are columns that are groups whatever they look like; rows made of columns have them
+    among their `groups`, by name.
     """
     table: object = items
     if not isinstance(items, str | os.PathLike):
         table = list[object](rows_of(items))
         if not table or not isinstance(table[0], Mapping) or _are_items(table[0]):
             return plain_rows(table)
-    rows, made = _read(table, scale, Options(group=group))
-    for row in rows if made and group is not None else ():
+    rows, made = _read(table, scale, Options(groups=groups))
+    for row in rows if made and groups else ():
         if "group" in row:
-            row["groups"] = {group: row.pop("group")}
+            row["groups"] = {groups[0]: row.pop("group")}
     return rows
 
 

@@ -15,6 +15,7 @@ STYLE = (
     "table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left}"
     "svg{max-width:100%;height:auto}"
 )
+EXPECTED = "Items by judge and people, as expected in the pool, without any claim"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -43,6 +44,7 @@ def report(run: Run, points: Sequence[Point]) -> str:
         picture(status, points).html,
         _list([status.words.holds, *promises, *status.warnings]),
         _claims(claims),
+        _verdicts((document["table"] or {}).get("check")),
         "<h2>What it rests on</h2>",
         _list([*(told["text"] for told in document["assumptions"]), pool_sessions_line(None)]),
         "<h2>Settings</h2>",
@@ -62,6 +64,22 @@ def _claims(claims: Iterable[Mapping[str, Any]]) -> str:
         for claim in claims
     ]
     return f"<h2>The claims</h2>{_table(rows)}" if rows else ""
+
+
+def verdict_rows(check: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return the items by judge (a row each, below a head) and people, in the pool and judged."""
+    counts = {(count["judge"], count["people"]): count for count in check["counts"]}
+    positive = check["positive"]
+    rows: list[tuple[str, ...]] = [("", f"people: {positive}", "people: not")]
+    for judge, name in ((True, positive), (False, "not")):
+        cells = (counts[judge, people] for people in (True, False))
+        texts = (f"{cell['expected']:.0f} ({cell['judged']} judged)" for cell in cells)
+        rows.append((f"judge: {name}", *texts))
+    return rows
+
+
+def _verdicts(check: Mapping[str, Any] | None) -> str:
+    return f"<h2>{EXPECTED}</h2>{_table(verdict_rows(check))}" if check else ""
 
 
 def _list(lines: Iterable[str | None]) -> str:

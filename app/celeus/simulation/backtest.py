@@ -8,8 +8,6 @@
 The sessions are those of `celeus simulate`. Of two systems the losses are differences.
 """
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from celeus.core.betting.whole_sample import whole_sample_interval
 from celeus.core.insights.planning import uniform_draws
-from celeus.core.interval import Interval
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
-from celeus.core.plans.stopping import rounding
 from celeus.simulation.files import read_truth
 from celeus.simulation.sessions import seed_of, simulate
 
@@ -84,36 +79,6 @@ def backtest(file: Path, claim: Claim, *, guessed: bool, runs: int, seed: int) -
         sessions=sum(map(len, labels.values())),
         missed=missed,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """The difference of two systems on all items that have a score of both.
-
-    ``mean`` is 0 where only rounding parts it from 0. ``ends`` are those of the interval for the
-    mean difference in a population from which the items were drawn independently; None where they
-    have different weights.
-    """
-
-    items: int
-    mean: float
-    ends: tuple[float, float] | None
-    alpha: float
-
-
-def paired(
-    ids: Sequence[str], differences: Sequence[float], weights: Sequence[float], alpha: float = 0.05
-) -> Paired:
-    """Return the paired difference of items with these ids, ordered by hashes of the ids."""
-    values = np.array(differences)
-    mean = float(np.average(values, weights=weights))
-    if abs(mean) <= rounding(Interval(-1.0, 1.0)):
-        mean = 0.0
-    ends = None
-    if len({*weights}) == 1:
-        order = np.argsort([hashlib.sha256(name.encode()).hexdigest() for name in ids])
-        ends = whole_sample_interval(values[order], -1.0, 1.0, alpha)
-    return Paired(values.size, mean, ends, alpha)
 
 
 def paired_width(loss: NDArray[np.float64], width: float, alpha: float) -> int:

@@ -187,6 +187,16 @@ async def test_a_session_for_the_population_is_shown_at_the_least_level(
     assert "supposes" not in (await claims(client, session=other))["promises"]["one"]
 
 
+async def test_of_sessions_over_all_runs_it_is_said_that_their_runs_are_their_own(
+    client: AsyncClient,
+) -> None:
+    pool = await known_pool(client, ITEMS)
+    session = await session_on(client, pool, 10, target="runs", **ASKED)
+    told = await claims(client, session=session)
+    assert "their runs were made after they were opened" in told["promises"]["one"]
+    assert "population" not in told["promises"]["one"]
+
+
 async def test_a_session_that_stands_where_it_stood_is_not_bet_on_again(
     client: AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

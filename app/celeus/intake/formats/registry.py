@@ -97,6 +97,20 @@ def sources(form: str, paths: Sequence[Path], models: Sequence[str] = ()) -> lis
     return found
 
 
+def form_of(path: Path) -> str:
+    """The form of a log, or of the logs in a folder; refuses what is a log of none."""
+    if not path.is_dir():
+        form = sniff(Source.of_path(path))
+        if form is None:
+            raise refused(f"{path} is no log that is known, and no table", "log")
+        return form
+    for form, patterns in FILES.items():
+        inside = sorted({file for pattern in patterns for file in path.rglob(pattern)})
+        if inside and sniff(Source.of_path(inside[0])) == form:
+            return form
+    raise refused(f"{path} has no log in it that is known", "log")
+
+
 def read(form: str, given: Sequence[Source], options: Options) -> list[Log]:
     """The logs as rows; refuses logs of another tool or several tasks, and repeated rows."""
     if form == "lm-eval":

@@ -35,7 +35,7 @@ from celeus.intake.table.roles import (
     by_mapping,
     is_ambiguous,
     with_answer,
-    with_group,
+    with_groups,
     with_roles,
     without_positions,
 )
@@ -134,7 +134,7 @@ def _placed(
     named = options.metric is not None and sheet.known is not None and sheet.known.metrics
     if before is not None and options.answer is None and not named:
         return by_mapping(columns, before, "as for the last file of these columns"), "remembered"
-    placed = with_group(_unsaid(sheet, columns, kind), options.group)
+    placed = with_groups(_unsaid(sheet, columns, kind), options.groups)
     given = options.columns.named
     if sheet.known is None and not given and is_headless(columns, placed):
         rule = "names of the columns first; where these are names, a `mapping` of them"

@@ -113,15 +113,14 @@ def with_answer(placed: Sequence[Placed], answer: str) -> list[Placed]:
     return with_roles(placed, dict.fromkeys(others, HIDDEN))
 
 
-def with_group(placed: Sequence[Placed], group: str | None) -> list[Placed]:
-    """The same columns, this one, if any, being a group; refuses one that is not there."""
+def with_groups(placed: Sequence[Placed], groups: Sequence[str]) -> list[Placed]:
+    """The same columns, these being groups; refuses one that is not there."""
     names = [column.name for column in placed]
-    if group is None:
-        return list(placed)
-    if group not in names:
+    absent = next((group for group in groups if group not in names), None)
+    if absent is not None:
         listed = ", ".join(names)[:400]
-        raise refused("The file has no such column.", f"one of {listed}", group, "group")
-    return with_roles(placed, {group: "group"})
+        raise refused("The file has no such column.", f"one of {listed}", absent, "group")
+    return with_roles(placed, dict.fromkeys(groups, "group"))
 
 
 def without_positions(placed: Sequence[Placed]) -> list[Placed]:

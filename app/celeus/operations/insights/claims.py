@@ -107,8 +107,9 @@ async def claims(context: Context, family: Sequence[UUID], picked: Sequence[UUID
     held = _promises(project.level, len(shown))
     if pushed:
         held = held._replace(one=f"{held.one} {_elsewhere(pushed, len(family))}")
-    if any(one["target"] == "population" for one in documents):
-        held = held._replace(one=f"{held.one} {_UNSEEN}")
+    for target, supposed in _UNSEEN.items():
+        if any(one["target"] == target for one in documents):
+            held = held._replace(one=f"{held.one} {supposed}")
     return FamilyPage(project.level, project.asked, shown, documents, said, held)
 
 
@@ -297,10 +298,17 @@ def _elsewhere(pushed: int, count: int) -> str:
     )
 
 
-_UNSEEN = (
-    "Where sessions are for a population, all that is said here supposes that no loss of their"
-    " pools was known when they were opened."
-)
+_UNSEEN = {
+    "population": (
+        "Where sessions are for a population, all that is said here supposes that no loss of their"
+        " pools was known when they were opened."
+    ),
+    "runs": (
+        "Where sessions are over all runs, all that is said here supposes that their runs were made"
+        " after they were opened, each for one session."
+    ),
+}
+"""What all promises suppose of the sessions with a target."""
 _PROJECT = text("SELECT level, asked FROM projects WHERE project_id = :project_id")
 _PLACES = text(
     """

@@ -8,12 +8,22 @@ from celeus.operations.insights.surrogate import Opening
 
 _BOUNDS: Final = {
     "none": "none is needed",
-    "pairs": "pairs of pool and population",
-    "exact_pairs": "pairs of pool and population, exact for losses of 0 and 1",
+    "pairs": "pairs of both",
+    "exact_pairs": "pairs of both, exact for losses of 0 and 1",
     "hoeffding": "Hoeffding",
     "kl": "KL (Chernoff)",
     "clopper_pearson": "Clopper–Pearson",
     "margin": "a margin set by hand",
+}
+_FROM: Final = {
+    "pool": "pool to population",
+    "population": "pool to population",
+    "runs": "these runs to all runs",
+}
+_TARGETS: Final = {
+    "pool": "of the pool",
+    "population": "of the population",
+    "runs": "over all runs",
 }
 _ACCOUNTS: Final = {
     "each": "each interval by itself",
@@ -67,9 +77,10 @@ def target_words(session: Mapping[str, Any]) -> str:
     """Return what the interval speaks of."""
     target, systems = session["target"], session["systems"]
     if systems:
-        return f"{systems['a']} against {systems['b']} on the {target}"
+        where = "over all runs" if target == "runs" else f"on the {target}"
+        return f"{systems['a']} against {systems['b']} {where}"
     weighted = "weighted " if session["effective_items"] else ""
-    return f"{weighted}{session['score']['name']} of the {target}"
+    return f"{weighted}{session['score']['name']} {_TARGETS[target]}"
 
 
 def _interval_lines(session: Mapping[str, Any], opening: Opening) -> list[Line]:
@@ -81,7 +92,7 @@ def _interval_lines(session: Mapping[str, Any], opening: Opening) -> list[Line]:
         Line("Precision at opening", precision),
         Line("Policy", plan["policy"]["name"]),
         Line("Strategy", plan["strategy"] or "the surrogate scores as uploaded"),
-        Line("From pool to population", _BOUNDS.get(bound, bound)),
+        Line(f"From {_FROM[session['target']]}", _BOUNDS.get(bound, bound)),
     ]
 
 

@@ -1,0 +1,137 @@
+"""`celeus judge-check`: how good an automatic judge is, by what a person says at the terminal."""
+
+import json
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from celeus.commands.gate import STATUS, GateCommand
+from celeus.commands.options import NUMBER, check_file
+from celeus.errors import InvalidValue
+from celeus.shorten import one_line
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from celeus.client.blocking import Session
+    from celeus.client.label_loop import Turn
+
+TERMS = {"cls": GateCommand}
+"""2 means "no" here, as of a gate."""
+KEYS = "y, n, s (nobody can say) or q (stop for now)"
+
+
+def _least(title: str) -> Any:  # noqa: ANN401 -- an option of typer
+    return typer.Option(metavar=NUMBER, help=f"Ask whether its {title} is at least this.")
+
+
+def judge_check(  # noqa: PLR0913 -- one parameter an option
+    file: Annotated[Path, typer.Argument(help="Table of items with the judge's verdicts.")],
+    *,
+    verdict: Annotated[str, typer.Option(metavar="COLUMN", help="The column of its verdicts.")],
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERDICT", help="The positive one; default: of yes and no, 1 and 0, the first."
+        ),
+    ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of what people said of some items, in the same words: these are not"
+            " asked again.",
+        ),
+    ] = None,
+    tpr: Annotated[str | None, _least("true-positive rate (recall)")] = None,
+    tnr: Annotated[str | None, _least("true-negative rate (specificity)")] = None,
+    ppv: Annotated[str | None, _least("precision")] = None,
+    npv: Annotated[str | None, _least("negative predictive value")] = None,
+    agreement: Annotated[str | None, _least("share of equal verdicts")] = None,
+    f1: Annotated[str | None, _least("F1")] = None,
+    jaccard: Annotated[str | None, _least("Jaccard index")] = None,
+    kappa: Annotated[str | None, _least("Cohen's kappa")] = None,
+    report: Annotated[Path | None, typer.Option(help="File for a report, HTML.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
+) -> None:
+    """Check an automatic judge against a person, who is asked at this terminal.
+
+    Exit 0 when it is as good as asked, 2 when it is not, 3 while that is undecided, 1 on errors.
+    Called again it goes on where it was: what was said lies in the folder .celeus.
+    """
+    from celeus.runs import certify
+
+    given = {"tpr": tpr, "tnr": tnr, "ppv": ppv, "npv": npv, "agreement": agreement}
+    given |= {"f1": f1, "jaccard": jaccard, "kappa": kappa}
+    asked: dict[str, Any] = {name: least for name, least in given.items() if least is not None}
+    if not asked:
+        rule = "one or more of " + ", ".join(f"--{name}" for name in given)
+        raise InvalidValue(f"nothing is asked of the judge: give {rule}", field="tpr", rule=rule)
+    check_file(report)
+    session = certify.judge_check(
+        file, None, verdict=verdict, positive=positive, people=people, **asked
+    )
+    _ask(session)
+    status, claims = session.status(), session.claims()
+    if report is not None:
+        report.write_text(session.report(), encoding="utf-8")
+    check = (status.table or {})["check"]
+    if as_json:
+        told = {"labels": status.round, "claims": [claim.raw for claim in claims], **check}
+        typer.echo(json.dumps(told))
+    else:
+        for claim in claims:
+            (answer,) = claim.answers
+            typer.echo(f"{claim.sentence} At least {asked[claim.metric]}: {answer.answer}.")
+        typer.echo(_two_by_two(check))
+    answers = {answer.answer for claim in claims for answer in claim.answers}
+    raise typer.Exit(STATUS[next(word for word in ("no", "undecided", "yes") if word in answers)])
+
+
+def _ask(session: "Session") -> None:
+    """Ask of one item after the other, until all is answered or somebody stops."""
+    check = (session.status().table or {})["check"]
+    with closing(session.draws("terminal")) as turns:
+        for turn in turns:
+            said = _said(turn, check["positive"])
+            if said == "q":
+                return
+            if said == "s":
+                turn.unjudgeable("nobody can say")
+            else:
+                turn.observe(0.0 if said == "y" else 1.0)
+
+
+def _said(turn: "Turn", positive: str) -> str:
+    """The key that is pressed of an item; the end of the input stops, as q does."""
+    payload = turn.payload if isinstance(turn.payload, Mapping) else {"item": turn.payload}
+    typer.echo(f"\nItem {turn.round}", err=True)
+    for name, value in sorted(payload.items(), key=lambda member: member[0] == "answer"):
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        typer.echo(f"{one_line(name)}: {_visible(text)}", err=True)
+    said = ""
+    while said not in {"y", "n", "s", "q"}:
+        typer.echo(f"{one_line(positive)}? {KEYS}: ", nl=False, err=True)
+        said = (sys.stdin.readline() or "q").strip().lower()[:1]
+    return said
+
+
+def _visible(text: str) -> str:
+    """The lines of a text, without what could steer the terminal."""
+    return "\n".join(one_line(line) for line in text.splitlines())
+
+
+def _two_by_two(check: Mapping[str, Any]) -> str:
+    """Items by judge and people, in columns."""
+    from celeus.runs.report import EXPECTED, verdict_rows
+
+    rows = [[one_line(cell) for cell in row] for row in verdict_rows(check)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+    return "\n".join([f"{EXPECTED}:", *map(str.rstrip, lines)])

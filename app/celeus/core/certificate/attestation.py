@@ -1,0 +1,174 @@
+"""Attestations: what a certificate is about, named by digest and signed by the certificate's key.
+
+An in-toto statement (https://in-toto.io/Statement/v1) whose predicate is the certificate, in an
+envelope of DSSE (https://github.com/secure-systems-lab/dsse): tools of supply chains read both.
+"""
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from celeus.core.canonical import canonical_json, named_once
+from celeus.core.certificate.ed25519 import public_of, sign, signed_by
+from celeus.errors import InvalidValue
+
+PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
+STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE: Final = "urn:celeus:certificate:1"
+DIGITS: Final = {"sha256": 64, "sha512": 128, "sha1": 40, "gitCommit": 40}
+"""Hexadecimal digits of a digest, by its algorithm as in-toto calls it."""
+_HEX = re.compile("[0-9a-f]+")
+_ENVELOPE = re.compile(rb'\s*\{\s*"(payload|payloadType|signatures)"')
+_read = partial(json.loads, object_pairs_hook=named_once)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was evaluated: a model, a data set, an image or a commit, by its digest."""
+
+    name: str
+    algorithm: str
+    digest: str
+
+    def __post_init__(self) -> None:
+        right = len(self.digest) == DIGITS.get(self.algorithm) and _HEX.fullmatch(self.digest)
+        if not (self.name and right):
+            rule = "NAME@ALGORITHM:DIGEST, in hexadecimal digits: " + ", ".join(
+                f"{name} has {digits}" for name, digits in DIGITS.items()
+            )
+            given = f"{self.name}@{self.algorithm}:{self.digest}"
+            raise InvalidValue(f"subject must be {rule}", field="subject", rule=rule, value=given)
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read NAME@ALGORITHM:DIGEST."""
+        name, _, value = text.rpartition("@")
+        algorithm, _, digest = value.partition(":")
+        return cls(name, algorithm, digest)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.algorithm}:{self.digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attestation:
+    """A certificate, as its issuer wrote it, and its subjects."""
+
+    certificate: bytes
+    subjects: tuple[Subject, ...]
+
+
+def attested(certificate: bytes, subjects: Sequence[Subject], key: Ed25519PrivateKey) -> bytes:
+    """Return the envelope of a certificate and its subjects, signed by the certificate's key.
+
+    Raises InvalidValue for a file that is no certificate, and for the key of another one.
+    """
+    document = _object(certificate, "file", "a certificate")
+    if canonical_json(document) != certificate or _public_key(document) is None:
+        raise _refused("file", "a certificate as it was issued")
+    if _public_key(document) != public_of(key).hex():
+        raise _refused("key", "the key that signed the certificate")
+    if not subjects:
+        raise _refused("subject", "one thing or more that was evaluated")
+    statement = {
+        "_type": STATEMENT_TYPE,
+        "subject": [
+            {"name": subject.name, "digest": {subject.algorithm: subject.digest}}
+            for subject in subjects
+        ],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": document,
+    }
+    payload = canonical_json(statement)
+    signature = base64.b64encode(sign(signed_bytes(payload), key)).decode()
+    envelope = {
+        "payloadType": PAYLOAD_TYPE,
+        "payload": base64.b64encode(payload).decode(),
+        "signatures": [{"keyid": public_of(key).hex(), "sig": signature}],
+    }
+    return canonical_json(envelope)
+
+
+def is_envelope(beginning: bytes) -> bool:
+    """Return whether a file that begins so is meant as an envelope: no certificate begins so."""
+    return _ENVELOPE.match(beginning) is not None
+
+
+def read_attestation(envelope: bytes) -> Attestation:
+    """Return what an envelope attests, once it is known that the certificate's key signed it.
+
+    Whether the certificate itself holds is not looked at. Raises InvalidValue for anything else.
+    """
+    document = _object(envelope, "file", "an envelope of DSSE")
+    payload = _decoded(document.get("payload"))
+    if document.get("payloadType") != PAYLOAD_TYPE or payload is None:
+        raise _refused("payloadType", f"an envelope of {PAYLOAD_TYPE}")
+    statement = _object(payload, "payload", "an in-toto statement")
+    kinds = statement.get("_type"), statement.get("predicateType")
+    if kinds != (STATEMENT_TYPE, PREDICATE_TYPE):
+        raise _refused("predicateType", f"{PREDICATE_TYPE} in a statement of {STATEMENT_TYPE}")
+    certificate = statement.get("predicate")
+    public_key = _public_key(certificate)
+    signatures = document.get("signatures")
+    if public_key is None or not isinstance(signatures, list):
+        raise _refused("predicate", "a certificate")
+    found = (_decoded(one.get("sig")) for one in signatures if isinstance(one, dict))
+    key, message = bytes.fromhex(public_key), signed_bytes(payload)
+    if not any(value is not None and signed_by(message, value, key) for value in found):
+        raise _refused("signatures", "a signature by the key that signed the certificate")
+    return Attestation(canonical_json(certificate), _subjects(statement.get("subject")))
+
+
+def signed_bytes(payload: bytes) -> bytes:
+    """Return what the signature of an envelope is over: DSSE's pre-authentication encoding."""
+    kind = PAYLOAD_TYPE.encode()
+    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
+
+
+def _subjects(value: object) -> tuple[Subject, ...]:
+    found = []
+    for subject in value if isinstance(value, list) else []:
+        digests = subject.get("digest") if isinstance(subject, dict) else None
+        if not isinstance(digests, dict) or not isinstance(subject.get("name"), str):
+            raise _refused("subject", "a name and digests for each")
+        found += [Subject(subject["name"], name, str(value)) for name, value in digests.items()]
+    if not found:
+        raise _refused("subject", "one thing or more that was evaluated")
+    return tuple(found)
+
+
+def _public_key(certificate: object) -> str | None:
+    """The public key that a certificate names, None for what has none."""
+    signature = certificate.get("signature") if isinstance(certificate, dict) else None
+    key = signature.get("public_key") if isinstance(signature, dict) else None
+    return key if isinstance(key, str) and re.fullmatch("[0-9a-f]{64}", key) else None
+
+
+def _object(content: bytes, field: str, what: str) -> dict[str, Any]:
+    try:
+        value = _read(content)
+    except (ValueError, RecursionError) as error:
+        raise _refused(field, what) from error
+    if not isinstance(value, dict):
+        raise _refused(field, what)
+    return value
+
+
+def _decoded(value: object) -> bytes | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        return base64.b64decode(value, validate=True)
+    except (ValueError, binascii.Error):
+        return None
+
+
+def _refused(field: str, rule: str) -> InvalidValue:
+    return InvalidValue(f"{field} must be {rule}", field=field, rule=rule)

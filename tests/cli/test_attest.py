@@ -1,0 +1,65 @@
+"""`celeus attest`, and what `celeus verify` says of an attestation."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from celeus.core.certificate.ed25519 import private_to_pem
+from tests.cli.calling import Answer
+from tests.core.certifying import KEY, OTHER_KEY, opened, zero_one_world
+
+Run = Callable[..., Answer]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A certificate, the keys, and a model with its digest."""
+    case = opened(zero_one_world(60))
+    case.go(8)
+    case.close()
+    (tmp_path / "certificate.json").write_bytes(case.certificate())
+    (tmp_path / "key.pem").write_bytes(private_to_pem(KEY))
+    (tmp_path / "other.pem").write_bytes(private_to_pem(OTHER_KEY))
+    (tmp_path / "model.bin").write_bytes(b"weights")
+    return tmp_path
+
+
+def test_a_certificate_is_attested_and_verified(run: Run, folder: Path) -> None:
+    out = folder / "attestation.json"
+    commit = f"github.com/org/repo@gitCommit:{'0' * 40}"
+    subjects = ("--subject", folder / "model.bin", "--subject", commit)
+    made = run("attest", folder / "certificate.json", *subjects, "--key", folder / "key.pem")
+    assert made.status == 0
+    out.write_text(made.out)
+    digest = hashlib.sha256(b"weights").hexdigest()
+    found = run("verify", out, "--subject", folder / "model.bin")
+    assert found.status == 0, found.err
+    assert found.out.startswith(f"about model.bin sha256:{digest}")
+    assert "valid final certificate" in found.out
+    told = json.loads(run("verify", out, "--json").out)
+    assert told["subjects"][1]["algorithm"] == "gitCommit"
+    other = run("verify", out, "--subject", folder / "key.pem")
+    assert (other.status, other.out) == (1, "")
+    assert f"this is about model.bin sha256:{digest}" in other.err
+
+
+def test_what_cannot_be_attested_is_one_line(run: Run, folder: Path) -> None:
+    certificate = folder / "certificate.json"
+    model, key = ("--subject", folder / "model.bin"), ("--key", folder / "key.pem")
+    for words, said in (
+        ((certificate, *model, "--key", folder / "other.pem"), "the key that signed"),
+        ((certificate, "--subject", "nothing", *key), "a file that is there, or NAME@sha256"),
+        ((certificate, "--subject", "image@sha256:12", *key), "sha256 has 64"),
+        ((folder / "model.bin", *model, *key), "a certificate"),
+        ((folder / "none.json", *model, *key), "cannot be read"),
+    ):
+        answer = run("attest", *words)
+        assert (answer.status, answer.out) == (1, "")
+        assert said in answer.err
+        assert answer.err.count("\n") == 1
+    plain = run("verify", certificate, "--subject", folder / "model.bin")
+    assert plain.status == 1
+    assert "nothing that is named: `celeus attest` names it" in plain.err
