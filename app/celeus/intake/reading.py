@@ -43,13 +43,15 @@ def items_of(
 
 def _item_names(sheet: Sheet, options: Options) -> list[str] | None:
     """The columns of a sheet whose rows are items; None where they have to be known."""
-    if next(sheet.rows(), None) is None:
-        raise refused("The file has no rows.", "a row for every item")
     if sheet.known is None and options.roles is None:
         names = next((list(row) for _, row in sheet.rows() if not isinstance(row, BadRow)), [])
         if are_items(names):
             return names
-    return None if columns_of(sheet) else []
+    if columns_of(sheet):
+        return None
+    if next(sheet.rows(), None) is None:
+        raise refused("The file has no rows.", "a row for every item")
+    return []
 
 
 def as_they_are(sheet: Sheet, names: list[str], json_of: JsonReader) -> Iterator[Line]:
