@@ -11,7 +11,14 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Response,
+    expect,
+    sync_playwright,
+)
 
 from celeus.operations.certificates.signing_keys import make_key
 from celeus.store import revisions
@@ -153,6 +160,10 @@ def _listen(context: BrowserContext, url: str, complaints: Complaints) -> None:
         if parts.scheme in {"http", "https", "ws", "wss"} and parts.netloc != own:
             complaints.heard.append(f"asked elsewhere: {address}")
 
+    def answered(response: Response) -> None:
+        if response.ok and "planning" in response.url:
+            complaints.planned(response.url)
+
     def listen(page: Page) -> None:
         page.on("pageerror", lambda error: complaints.heard.append(f"error: {error}"))
 
@@ -166,3 +177,4 @@ def _listen(context: BrowserContext, url: str, complaints: Complaints) -> None:
         ),
     )
     context.on("request", lambda request: request_begun(request.url))
+    context.on("response", answered)

@@ -60,7 +60,7 @@ def judged_to_the_end(page: Page, pool: Pair) -> dict[str, int]:
             better = "tie" if right["left"] else "both_bad"
         won[better] += 1
         press(page, KEYS[better])
-        rest = "#rest[data-title]:not([data-title='One moment'])"
+        rest = "#rest[data-rest]:not([data-rest=active], [data-rest=waiting])"
         page.locator(f"{ITEM}, {rest}").first.wait_for()
     return won
 

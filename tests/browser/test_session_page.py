@@ -113,6 +113,7 @@ def test_pausing_and_resuming_by_keyboard(signed_in: SignedIn, server: Site) -> 
         assert evaluation.told(session)["state"] == "paused"
         resume = page.get_by_role("button", name="Resume")
         expect(resume).to_be_focused()
+        expect(page.locator("#announcer")).to_have_text("The session is paused.")
         page.keyboard.press("Space")
         expect(page.locator("#state")).to_have_text("Active")
         # The button is off until the answer has come, and the keyboard's place with it

@@ -42,6 +42,7 @@ async def test_no_form_does_anything_without_what_its_own_page_shows(
         for header in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.test"}):
             answer = await browser.post(path, data=made | own(browser), headers=header)
             assert answer.status_code == 403, header
+            assert answer.headers["Connection"] == "close", "its body is unread"
         header = {"X-CSRF-Token": csrf_of(cookie)}
         assert (await browser.post(path, data=made, headers=header)).status_code == 403
         names = [key["name"] for key in (await browser.get("/v1/keys")).json()["data"]]

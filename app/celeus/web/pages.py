@@ -29,6 +29,7 @@ from celeus.api.access.cookies import INTERFACE, READING, headers_of
 from celeus.api.watch.requests import request_id
 from celeus.api.wire.problems import BEHIND, PROBLEMS_PAGE, RETRY_SECONDS, is_behind, status_of
 from celeus.errors import (
+    CsrfMissing,
     InvalidValue,
     NotFound,
     Refusal,
@@ -227,6 +228,9 @@ def refused_page(scope: Scope, refusal: Refusal) -> HTMLResponse:
     problem = {"title": refusal.title(), "detail": sentence(refusal.detail), "status": int(status)}
     answer = templates.page("refusal.html", caller, problem, status=status)
     set_retry_after(answer, refusal)
+    if isinstance(refusal, CsrfMissing):
+        # The form may be unread, and would be taken for the next request
+        answer.headers["Connection"] = "close"
     return answer
 
 

@@ -207,12 +207,6 @@ declare global {
 
   type Line = "up" | "down" | "signed-out" | "forbidden" | "gone";
 
-  interface Notice {
-    tone?: string;
-    words: string;
-    action?: Element;
-  }
-
   /** What an element is filled with: nodes and texts, in arrays if you like. */
   type Child = Node | string | number | boolean | null | undefined | Child[];
 

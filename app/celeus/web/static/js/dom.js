@@ -99,6 +99,19 @@ export function only(within, selector, kind) {
 }
 
 /**
+ * What a template of the page holds, with these texts in its slots.
+ *
+ * @param {string} id
+ * @param {Record<string, string>} [slots]
+ */
+export function cloned(id, slots = {}) {
+  const made = document.importNode(byId(id, HTMLTemplateElement).content, true);
+  for (const slot of /** @type {NodeListOf<HTMLElement>} */ (made.querySelectorAll("[data-slot]")))
+    slot.textContent = slots[slot.dataset.slot ?? ""] ?? "";
+  return made;
+}
+
+/**
  * What the page was given by the server: the JSON in `<script type="application/json" id=…>`.
  *
  * @param {string} id

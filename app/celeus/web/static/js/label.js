@@ -1,11 +1,11 @@
 /* The labelling page: one item after the other, by keyboard, mouse or thumb. */
 
-import { api, loginPath } from "./api.js";
+import { api } from "./api.js";
 import { announce, byId, given } from "./dom.js";
 import { answersFor, same, wordsOf } from "./label/answers.js";
 import { showBrief, turnBrief } from "./label/brief.js";
 import { Link } from "./label/link.js";
-import { noticesOf } from "./label/notices.js";
+import { showNotices } from "./label/notices.js";
 import { HOLD_MS, Outbox } from "./label/outbox.js";
 import { excerptOf, prepare } from "./item/payload.js";
 import { cannotTell, keyLines } from "./label/lines.js";
@@ -15,7 +15,6 @@ import {
   openAtJudged,
   showAnswers,
   showItem,
-  showNotices,
   showRest,
   showUnseen,
 } from "./label/view.js";
@@ -258,9 +257,7 @@ function render() {
   showOthers();
   byId("count").textContent = String(counted + outbox.labels);
   const revised = revising && last !== null ? wordsOf(last.said, formOf(last.draw)) : null;
-  showNotices(
-    noticesOf(seen(draw), revised, { keep, login: loginPath(), retry: () => link.retry() }),
-  );
+  showNotices({ ...seen(draw), revised });
 }
 
 /** Show what can be done but judging. */
@@ -443,6 +440,11 @@ document.addEventListener("scroll", look, { passive: true, capture: true });
 window.addEventListener("pagehide", () => {
   remember(`${memory}:open`, current?.round ?? null);
   link.leave();
+});
+byId("notices").addEventListener("click", ({ target }) => {
+  const button = target instanceof Element ? target.closest("button") : null;
+  if (button?.dataset.do === "keep") keep();
+  if (button?.dataset.do === "retry") link.retry();
 });
 byId("undo").addEventListener("click", undo);
 byId("unjudgeable").addEventListener("click", why);

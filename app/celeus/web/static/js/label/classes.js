@@ -1,6 +1,6 @@
 /* More classes than there are keys: a list that typing makes shorter, or a number. */
 
-import { byId, el, fill } from "../dom.js";
+import { byId, cloned, el, fill, only } from "../dom.js";
 import { count } from "../format.js";
 
 const MOST_SHOWN = 100;
@@ -32,15 +32,7 @@ export function beginField() {
  * @param {(said: Judgement) => void} judge
  */
 function numberOf({ classes }, judge) {
-  const input = el("input", {
-    id: "class",
-    autocomplete: "off",
-    "aria-describedby": "class-wrong",
-    inputmode: "numeric",
-  });
-  const give = el("button", { class: "button primary", type: "submit" }, "Submit this class");
-  return formOf(input, [give], () => {
-    const typed = input.value.trim();
+  return formOf("class-number", (typed) => {
     const label = /^[0-9]{1,9}$/.test(typed) ? Number(typed) : NaN;
     if (label < (classes ?? Infinity)) judge({ label });
     else return `A class is a whole number from 0${classes ? ` to ${classes - 1}` : ""}.`;
@@ -58,22 +50,16 @@ function listOf(options, judge) {
   /** @type {Option[]} */
   let fit = [];
   let marked = -1;
-  const input = el("input", {
-    id: "class",
-    autocomplete: "off",
-    role: "combobox",
-    "aria-autocomplete": "list",
-    "aria-controls": "classes",
-    "aria-describedby": "class-told class-wrong",
-    "aria-expanded": "true",
+  const form = formOf("class-list", (typed) => {
+    const chosen = fit[marked];
+    if (chosen !== undefined) judge(chosen.said);
+    else
+      return typed === "" ? "Type a part of its name, or choose one." : "There is no such class.";
+    return null;
   });
-  const list = el("ul", {
-    id: "classes",
-    class: "classes",
-    role: "listbox",
-    "aria-label": "Classes",
-  });
-  const told = el("p", { class: "quiet-text", id: "class-told", role: "status" });
+  const input = only(form, "input", HTMLInputElement);
+  const list = only(form, "ul");
+  const told = only(form, "#class-told");
   const mark = (/** @type {number} */ at) => {
     marked = at;
     for (const [place, one] of [...list.children].entries())
@@ -104,13 +90,7 @@ function listOf(options, judge) {
     event.preventDefault();
     mark(marked < 0 && step < 0 ? length - 1 : (marked + step + length) % length);
   });
-  return formOf(input, [told, list], () => {
-    const chosen = fit[marked];
-    if (chosen !== undefined) judge(chosen.said);
-    else if (input.value.trim() === "") return "Type a part of its name, or choose one.";
-    else return "There is no such class.";
-    return null;
-  });
+  return form;
 }
 
 /**
@@ -188,14 +168,15 @@ function keepInView(list, chosen) {
 }
 
 /**
- * The form of a field; `submit` gives what is wrong with what stands in it.
+ * The form of a field, from a template; `submit` gives what is wrong with what was typed.
  *
- * @param {HTMLInputElement} input
- * @param {HTMLElement[]} more
- * @param {() => string | null} submit
+ * @param {string} template
+ * @param {(typed: string) => string | null} submit
  */
-function formOf(input, more, submit) {
-  const wrong = el("p", { class: "error", id: "class-wrong", role: "alert", hidden: true });
+function formOf(template, submit) {
+  const form = only(cloned(template), "form", HTMLFormElement);
+  const input = only(form, "input", HTMLInputElement);
+  const wrong = only(form, ".error");
   const say = (/** @type {string | null} */ words) => {
     wrong.hidden = words === null;
     wrong.textContent = words ?? "";
@@ -203,18 +184,9 @@ function formOf(input, more, submit) {
     else input.setAttribute("aria-invalid", "true");
   };
   input.addEventListener("input", () => say(null));
-  return el(
-    "form",
-    {
-      class: "answer-field",
-      on: {
-        submit: (/** @type {SubmitEvent} */ event) => {
-          event.preventDefault();
-          say(submit());
-        },
-      },
-    },
-    el("div", { class: "field" }, el("label", { for: "class" }, "Class"), input, wrong),
-    more,
-  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    say(submit(input.value.trim()));
+  });
+  return form;
 }

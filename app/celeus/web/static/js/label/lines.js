@@ -1,6 +1,6 @@
 /* What is said of an item on several lines, each by two buttons or by a place on a scale. */
 
-import { byId, el, only } from "../dom.js";
+import { byId, cloned, only } from "../dom.js";
 import { onScale, saidOf, valueWords } from "./scales.js";
 
 /** The value of a row is undefined until it is chosen, and null where nobody can tell it. */
@@ -23,23 +23,16 @@ let typed = "";
 export function linesOf(form, judge, others) {
   takes = form.takes;
   rows = form.lines.map(rowOf);
-  const submit = (/** @type {SubmitEvent} */ event) => {
+  const lines = only(cloned("lines"), "form");
+  lines.prepend(...rows.map((row) => row.place));
+  only(lines, ".lines-give").append(...others);
+  lines.addEventListener("focusin", begun);
+  lines.addEventListener("submit", (event) => {
     event.preventDefault();
     const values = rows.flatMap(({ value }) => (value === undefined ? [] : [value]));
     if (values.length === rows.length) judge(saidOf(form, values));
-  };
-  const button = el(
-    "button",
-    { type: "submit", class: "button primary", id: "give" },
-    "Submit ",
-    el("kbd", {}, "Enter"),
-  );
-  return el(
-    "form",
-    { class: "lines", on: { submit, focusin: begun } },
-    rows.map((row) => row.place),
-    el("div", { class: "lines-give" }, button, others),
-  );
+  });
+  return lines;
 }
 
 /** Begin with nothing chosen. */
@@ -57,27 +50,18 @@ export function beginLines() {
  * @returns {Row}
  */
 function rowOf(line, at) {
+  const { name, choices } = line;
   const id = at === 0 ? "line" : `line-${at}`;
-  const place = el("div", {
-    class: `line ${line.choices ? "choices" : "scaled"}`,
-    role: "group",
-    tabindex: "-1",
-    "aria-labelledby": `${id}-name`,
-  });
+  const [low, high] = line.ends;
+  const made = cloned(choices ? "line-choices" : "line-scaled", { name, low, high });
+  const place = only(made, ".line");
+  place.setAttribute("aria-labelledby", `${id}-name`);
+  only(place, ".line-name").id = `${id}-name`;
   /** @type {Row} */
   const row = { line, place, value: undefined };
-  place.append(
-    el(
-      "div",
-      { class: "line-head" },
-      el("span", { class: "line-name", id: `${id}-name` }, line.name),
-      line.choices ? "" : el("output", { for: id, class: "figure" }),
-    ),
-    ...(line.choices
-      ? line.choices.map((name, value) => choice(row, value, name, String(value)))
-      : [scaleOf(row, id)]),
-    ...(takes === "metrics" ? [choice(row, null, "Cannot tell", "u")] : []),
-  );
+  if (choices) place.append(...choices.map((word, value) => choice(row, value, word)));
+  else beginScale(row, id);
+  if (takes === "metrics") place.append(choice(row, null, "Cannot tell"));
   return row;
 }
 
@@ -85,43 +69,33 @@ function rowOf(line, at) {
  * @param {Row} row
  * @param {number | null} value
  * @param {string} name
- * @param {string} key
  */
-function choice(row, value, name, key) {
-  return el(
-    "button",
-    {
-      type: "button",
-      class: `button answer ${value === null ? "cannot" : ""}`,
-      "aria-keyshortcuts": key,
-      dataset: { value: String(value) },
-      on: { click: () => choose(row, value) },
-    },
-    el("kbd", {}, key.toUpperCase()),
-    " ",
-    el("span", {}, name),
-  );
+function choice(row, value, name) {
+  const key = value === null ? "u" : String(value);
+  const button = only(cloned("answer", { key: key.toUpperCase(), name }), "button");
+  button.classList.toggle("cannot", value === null);
+  button.setAttribute("aria-keyshortcuts", key);
+  button.dataset.value = String(value);
+  button.addEventListener("click", () => choose(row, value));
+  return button;
 }
 
 /**
  * @param {Row} row
  * @param {string} id
  */
-function scaleOf(row, id) {
-  const { low, high, step, ends } = row.line;
+function beginScale(row, id) {
+  const { line, place } = row;
+  const range = only(place, "input", HTMLInputElement);
+  Object.assign(range, { id, min: line.low, max: line.high, step: line.step });
+  only(place, "output").setAttribute("for", id);
+  for (const [at, end] of place.querySelectorAll(".scale-end").entries())
+    end.id = `${id}-end-${at}`;
+  range.setAttribute("aria-labelledby", `${id}-name`);
+  range.setAttribute("aria-describedby", `${id}-end-0 ${id}-end-1`);
   // A press where the hidden thumb stands changes nothing, and chooses that place all the same
-  const chosen = () => choose(row, onScale(row.line, range.valueAsNumber));
-  const range = el("input", {
-    type: "range",
-    id,
-    ...{ min: low, max: high, step },
-    "aria-labelledby": `${id}-name`,
-    "aria-describedby": `${id}-end-0 ${id}-end-1`,
-    on: { input: chosen, pointerup: chosen },
-  });
-  const end = (/** @type {number} */ at) =>
-    el("span", { class: "scale-end", id: `${id}-end-${at}` }, ends[at]);
-  return el("div", { class: "scale-room" }, end(0), range, end(1));
+  for (const event of ["input", "pointerup"])
+    range.addEventListener(event, () => choose(row, onScale(line, range.valueAsNumber)));
 }
 
 /**

@@ -1,30 +1,8 @@
-/* What the person should know of connection, sign-in and session, in calm words. */
+/* What the person should know of connection, sign-in and session: which notices of the page. */
 
-import { el } from "../dom.js";
+import { byId, cloned, fill } from "../dom.js";
+import { counted } from "../format.js";
 import { clock } from "../silence.js";
-
-/** @type {Record<string, string>} */
-const REFUSED = {
-  observation_conflict: "That item has another label already, and that one stands.",
-  round_not_held:
-    "Somebody else has judged that item meanwhile, or another key was given it. Your label is not needed.",
-  session_closed:
-    "The session was closed before your last label arrived, so it was not accepted. The session does not need it.",
-  session_archived:
-    "The session was archived before your last label arrived. The label is kept in this browser, and sent if the session is restored.",
-  session_stopped:
-    "The session has all the labels it needs by now, so your first label for that item stands. Whoever runs it can still correct it.",
-  too_many_corrections:
-    "That label was corrected too often. Whoever runs the session can still correct it.",
-  not_last_label:
-    "That label can no longer be undone here. Whoever runs the session can still correct it.",
-};
-/** @type {Record<string, string>} */
-const STILL_TAKEN = {
-  paused: "The session is paused. Your labels are still accepted.",
-  target_reached: "The session has all the labels it needs. You may still judge this item.",
-  decided: "The session has all the labels it needs. You may still judge this item.",
-};
 
 /** @import { Link } from "./link.js" */
 /** @import { Outbox } from "./outbox.js" */
@@ -40,150 +18,75 @@ const STILL_TAKEN = {
  * @property {boolean} retold the instructions are others than before
  * @property {boolean} judging
  * @property {boolean} differed two raters have judged the item, and not alike
- *
- * @typedef {object} NoticeActions
- * @property {() => void} keep
- * @property {string} login
- * @property {() => void} retry
+ * @property {string | null} revised what the label to be taken back says
  */
 
+/** @typedef {[name: string, slots?: Record<string, string>]} Notice */
+
 /**
- * The notices for what is `seen`; `revised` is what the label to be taken back says.
+ * Show the notices for what is `seen`.
  *
  * @param {Seen} seen
- * @param {string | null} revised
- * @param {NoticeActions} actions
+ */
+export function showNotices(seen) {
+  const notices = noticesOf(seen);
+  const place = byId("notices");
+  const signature = JSON.stringify(notices);
+  if (place.dataset.shown === signature) return;
+  place.dataset.shown = signature;
+  fill(
+    place,
+    notices.map(([name, slots]) => cloned(`notice-${name}`, slots)),
+  );
+}
+
+/**
+ * @param {Seen} seen
  * @returns {Notice[]}
  */
-export function noticesOf(
-  { link, silent, outbox, refusal, passedOn, back, retold, judging, differed },
-  revised,
-  { keep, login, retry },
-) {
-  const kept = outbox.entries.length;
+function noticesOf(seen) {
+  const { link, outbox, refusal, revised } = seen;
   /** @type {Notice[]} */
-  const found = [];
-  if (revised !== null) {
-    const keeping = el(
-      "button",
-      { type: "button", class: "button small", on: { click: keep } },
-      "Keep it ",
-      el("kbd", {}, "Esc"),
-    );
-    found.push({
-      words: `You judged this “${revised}”. Judge it again, or keep that label.`,
-      action: keeping,
-    });
-  }
-  found.push(...ofLine(link.lineNow(silent), silent, kept, { login, retry }));
-  if (kept > 0 && !outbox.kept) {
-    found.push({
-      tone: "warning",
-      words:
-        "This browser stores nothing for this page. Keep the window open until everything is sent.",
-    });
-  }
+  const found = revised === null ? [] : [["revised", { said: revised }]];
+  found.push(...ofLine(seen));
+  if (outbox.entries.length > 0 && !outbox.kept) found.push(["unkept"]);
   if (refusal !== null) {
-    found.push({
-      tone: "warning",
-      words:
-        REFUSED[refusal.problem.code] ??
-        `The service did not accept your last label. ${refusal.problem.detail}`,
-    });
+    const { code, detail } = refusal.problem;
+    found.push([isNotice(code) ? code : "refused", { detail }]);
   }
-  found.push(...ofItem({ passedOn, back, differed }, revised));
-  if (retold) found.push({ words: "The instructions have changed. Please read them again." });
-  if (judging && link.state in STILL_TAKEN) found.push({ words: STILL_TAKEN[link.state] });
+  /** @type {[boolean, string][]} */
+  const others = [
+    // How a label that is taken back comes to be here is known
+    [revised === null && seen.passedOn, "passed"],
+    [revised === null && seen.back, "back"],
+    [revised === null && seen.differed, "differed"],
+    [seen.retold, "retold"],
+    [seen.judging && isNotice(link.state), link.state],
+  ];
+  for (const [holds, name] of others) if (holds) found.push([name]);
   for (const [name, count] of outbox.strangers()) {
-    found.push({
-      tone: "warning",
-      words: `${labels(count)} of “${name}” ${count === 1 ? "waits" : "wait"} in this browser, unsent.`,
-      action: el("a", { class: "button small", href: login }, `Sign in as ${name}`),
-    });
+    const waits = count === 1 ? "waits" : "wait";
+    found.push(["stranger", { name, labels: `${counted(count, "label")} of “${name}” ${waits}` }]);
   }
   return found;
 }
 
-/**
- * How the item comes to be here; of a label taken back that is known.
- *
- * @param {Pick<Seen, "passedOn" | "back" | "differed">} seen
- * @param {string | null} revised
- * @returns {Notice[]}
- */
-function ofItem({ passedOn, back, differed }, revised) {
-  if (revised !== null) return [];
-  const told = [
-    passedOn && "You were away, so the item you had open was passed on. Here is the next one.",
-    back &&
-      "You passed this item on, and nobody else has taken it. Judge it if you can, or pass it on again: then it waits for somebody for a while.",
-    differed &&
-      "You judged this item before, and another rater did not say the same. Look once more, and say what you find.",
-  ];
-  return told.flatMap((words) => (words ? [{ words }] : []));
+/** @param {string} name */
+function isNotice(name) {
+  return document.getElementById(`notice-${name}`) !== null;
 }
 
 /**
- * @param {Line} line
- * @param {number | null} silent
- * @param {number} kept
- * @param {Pick<NoticeActions, "login" | "retry">} actions
+ * @param {Seen} seen
  * @returns {Notice[]}
  */
-function ofLine(line, silent, kept, { login, retry }) {
-  const safe =
-    kept === 0
-      ? "Nothing is lost."
-      : `${labels(kept)} ${kept === 1 ? "is" : "are"} stored in this browser and will be sent as soon as possible.`;
-  const signIn = el("a", { class: "button small primary", href: login }, "Sign in again");
-  switch (line) {
-    case "down":
-      return [
-        {
-          tone: "warning",
-          words:
-            silent === null
-              ? `The service cannot be reached. ${safe}`
-              : `The service has not answered since ${clock(silent)}; trying again. ${safe}`,
-          action: el(
-            "button",
-            { type: "button", class: "button small", on: { click: retry } },
-            "Try now",
-          ),
-        },
-      ];
-    case "signed-out":
-      return [
-        {
-          tone: "warning",
-          words: `You are signed out: the key has expired or was revoked, or another key signed in. ${safe}`,
-          action: signIn,
-        },
-      ];
-    case "forbidden":
-      return [
-        {
-          tone: "warning",
-          words: `This browser may no longer judge here. ${safe}`,
-          action: signIn,
-        },
-      ];
-    case "gone":
-      return [
-        {
-          tone: "warning",
-          words: `There is no such session for your key: it was deleted, or another key signed in. ${
-            kept === 0 ? "Nothing is lost." : `${labels(kept)} stored in this browser, unsent.`
-          }`,
-          action: signIn,
-        },
-      ];
-    default:
-      return [];
-  }
-}
-
-/** @param {number} count */
-function labels(count) {
-  return count === 1 ? "1 label" : `${count} labels`;
+function ofLine({ link, silent, outbox }) {
+  const line = link.lineNow(silent);
+  if (line === "up") return [];
+  const kept = counted(outbox.entries.length, "label");
+  let safe = `${kept} ${kept === "1 label" ? "is" : "are"} stored in this browser and will be sent as soon as possible.`;
+  if (line === "gone") safe = `${kept} stored in this browser, unsent.`;
+  if (outbox.entries.length === 0) safe = "Nothing is lost.";
+  if (line === "down" && silent !== null) return [["silent", { safe, since: clock(silent) }]];
+  return [[line, { safe }]];
 }

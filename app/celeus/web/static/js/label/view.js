@@ -1,6 +1,6 @@
 /* What the labelling page shows: the item, what can be said of it, and how it goes on. */
 
-import { byId, el, fill } from "../dom.js";
+import { byId, cloned, el, fill, only } from "../dom.js";
 import { beginField, fieldOf } from "./classes.js";
 import { beginLines, linesOf } from "./lines.js";
 import { lessInstructions } from "../item/members.js";
@@ -14,48 +14,6 @@ const LINE = 32;
 const LEFT = "ArrowLeft";
 /** @type {Record<string, string>} */
 const ARROWS = { ArrowLeft: "←", ArrowUp: "↑", ArrowDown: "↓", ArrowRight: "→" };
-
-/** @type {Record<DrawAnswer["state"], [title: string, words: string]>} */
-const RESTS = {
-  active: ["One moment", "The next item is on its way."],
-  all_leased: [
-    "Others have the remaining items",
-    "Other people have the remaining items at the moment. The next one appears here by itself.",
-  ],
-  waiting: [
-    "One moment",
-    "Another person has an item that the others wait for. The next one appears here by itself.",
-  ],
-  paused: [
-    "Paused",
-    "The session is paused. Leave this page open: it continues by itself when the session resumes.",
-  ],
-  target_reached: ["Enough", "The session has all the labels it needs. Thank you."],
-  decided: ["Enough", "The session has all the labels it needs. Thank you."],
-  budget_spent: ["All done", "All items that had to be judged are judged. Thank you."],
-  exhausted: ["All done", "All items that had to be judged are judged. Thank you."],
-  closed: ["Closed", "The session is closed and takes no more labels. Thank you."],
-};
-const NOT_YOUR_TURN = [
-  "Not your turn",
-  "It is the turn of other raters. Your next item appears here by itself.",
-];
-const NO_RATER = [
-  "Not on the panel",
-  "The items of this session are judged by a panel of raters, and your key has the name of none of them. Whoever runs the session can tell more.",
-];
-const PASSED_ON = [
-  "Passed on",
-  "The next item appears here by itself. What nobody else takes comes back to you.",
-];
-const GONE = [
-  "No such session",
-  "The session was deleted, or your key does not belong to it. Whoever runs it can tell more.",
-];
-const AWAY = [
-  "Waiting for the connection",
-  "The next item appears when the service can be reached again. You need not do anything.",
-];
 
 /** @type {Element[]} */
 let unseen = [];
@@ -118,18 +76,18 @@ export function showUnseen(part) {
  * @param {boolean} passing whether somebody else is to take what was here
  */
 export function showRest(state, line, rater, passing) {
-  const rest = byId("rest");
   reveal(false);
   delete byId("item").dataset.round;
-  const busy = ["active", "all_leased", "waiting"].includes(state);
-  let told = line !== "up" && state !== "closed" ? AWAY : RESTS[state];
-  if (line === "gone") told = GONE;
-  if (busy && rater === false) told = NO_RATER;
-  else if (told === RESTS.all_leased && rater) told = NOT_YOUR_TURN;
-  else if (busy && passing && told !== AWAY && told !== GONE) told = PASSED_ON;
-  const [title, words] = told;
-  if (rest.dataset.title !== title) fill(rest, el("h2", {}, title), el("p", {}, words));
-  rest.dataset.title = title;
+  /** @type {string} */
+  let name = line === "up" || state === "closed" ? state : "away";
+  if (line === "gone") name = "gone";
+  const busy = ["active", "all_leased", "waiting"].includes(name);
+  if (rater === false && ["active", "all_leased", "waiting"].includes(state)) name = "rater";
+  else if (name === "all_leased" && rater) name = "turn";
+  else if (busy && passing) name = "passed";
+  const rest = byId("rest");
+  if (rest.dataset.rest !== name) fill(rest, cloned(`rest-${name}`));
+  rest.dataset.rest = name;
 }
 
 /** @param {boolean} judging */
@@ -210,37 +168,23 @@ function buttonsOf(form, judge) {
 }
 
 /**
+ * A button with its key and name; a grade that is its own key is both.
+ *
  * @param {Buttons["options"][number]} option
  * @param {(said: Judgement) => void} judge
  */
-function buttonOf(option, judge) {
-  return el(
-    "button",
-    {
-      type: "button",
-      class: `button answer ${option.end ?? ""}`,
-      "aria-keyshortcuts": option.keys.join(" "),
-      "aria-describedby": option.help ?? null,
-      dataset: { key: option.keys.join(" ") },
-      on: { click: () => judge(option.said) },
-    },
-    keyAndName(option),
-  );
-}
-
-/**
- * The key and the name; a grade that is its own key is both.
- *
- * @param {Buttons["options"][number]} option
- */
-function keyAndName({ keys, name }) {
+function buttonOf({ end, help, keys, name, said }, judge) {
   const key = keys.map((one) => ARROWS[one] ?? one.toUpperCase()).join(" ");
   const own = name.startsWith(`${key} `);
-  return [
-    el("kbd", { class: own ? "own" : null }, key),
-    " ",
-    el("span", {}, own ? name.slice(key.length + 1) : name),
-  ];
+  const made = cloned("answer", { key, name: own ? name.slice(key.length + 1) : name });
+  const button = only(made, "button");
+  only(button, "kbd").classList.toggle("own", own);
+  if (end) button.classList.add(end);
+  if (help) button.setAttribute("aria-describedby", help);
+  button.setAttribute("aria-keyshortcuts", keys.join(" "));
+  button.dataset.key = keys.join(" ");
+  button.addEventListener("click", () => judge(said));
+  return button;
 }
 
 /** @param {Lines} form */
@@ -260,22 +204,4 @@ export function flash(key) {
   const button = document.querySelector(`#answers [data-key~="${CSS.escape(key)}"]`);
   button?.classList.add("pressed");
   setTimeout(() => button?.classList.remove("pressed"), FLASH_MS);
-}
-
-/**
- * Show the notices: `{tone, words, action}`, where the action is an element.
- *
- * @param {Notice[]} notices
- */
-export function showNotices(notices) {
-  const place = byId("notices");
-  const signature = JSON.stringify(notices.map((one) => [one.tone, one.words]));
-  if (place.dataset.shown === signature) return;
-  place.dataset.shown = signature;
-  fill(
-    place,
-    notices.map((one) =>
-      el("div", { class: `notice ${one.tone ?? ""}` }, el("p", {}, one.words), one.action ?? null),
-    ),
-  );
 }

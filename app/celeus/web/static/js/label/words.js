@@ -29,38 +29,20 @@ export function askWhy(give, pass) {
  * @param {KeyboardEvent} event
  */
 export function whyKey(event) {
+  const key = event.key.toLowerCase();
+  let button = key === "p" ? byId("why-pass") : ready()[Number(key) - 1];
   if (event.target === byId("reason")) {
-    if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      given(byId("reason", HTMLTextAreaElement).value);
-    }
-    return;
+    if (key !== "enter" || event.shiftKey) return;
+    button = byId("why-give");
   }
-  if (event.key.toLowerCase() === "p" && !byId("why-pass").hidden && !event.repeat) {
-    event.preventDefault();
-    byId("why-pass").click();
-    return;
-  }
-  const button = ready()[Number(event.key) - 1];
-  if (button === undefined || event.repeat) return;
+  if (button === undefined || button.hidden || event.repeat) return;
   event.preventDefault();
-  given(button.dataset.reason ?? "");
+  button.click();
 }
 
-/** @returns {NodeListOf<HTMLButtonElement>} */
+/** @returns {NodeListOf<HTMLElement>} */
 function ready() {
-  return document.querySelectorAll("#why [data-reason]");
-}
-
-/** @param {string} reason */
-function given(reason) {
-  const told = reason.trim();
-  if (told === "") {
-    byId("reason").focus();
-    return;
-  }
-  byId("why", HTMLDialogElement).close();
-  answer(told);
+  return document.querySelectorAll("#why .why-ready button");
 }
 
 /* The comment */
@@ -109,14 +91,16 @@ export function commentKey(event) {
   document.getElementById("class")?.focus({ preventScroll: true });
 }
 
-for (const button of ready())
-  button.addEventListener("click", () => given(button.dataset.reason ?? ""));
-byId("why-back").addEventListener("click", () => byId("why", HTMLDialogElement).close());
-byId("why-pass").addEventListener("click", () => {
-  byId("why", HTMLDialogElement).close();
-  passOn();
-});
 byId("why-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  given(byId("reason", HTMLTextAreaElement).value);
+  const field = byId("reason", HTMLTextAreaElement);
+  const { id, value } = /** @type {HTMLButtonElement} */ (event.submitter);
+  const reason = id === "why-give" ? field.value.trim() : value;
+  if (id === "why-give" && reason === "") {
+    field.focus();
+    return;
+  }
+  byId("why", HTMLDialogElement).close();
+  if (id === "why-pass") passOn();
+  else if (reason !== "") answer(reason);
 });
