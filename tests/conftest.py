@@ -37,7 +37,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 # No test meets an authority of the machine, and to read all of them takes a client 30 ms
 if not NIGHTLY:
-    os.environ.setdefault("SSL_CERT_DIR", str(Path(sitecustomize.__file__).parent))
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = str(Path(sitecustomize.__file__).parent)
 
 _TABLES = [table.name for table in reversed(metadata.sorted_tables) if table.name != "projects"]
 # The lock waits for whatever a killed server has still under way. Nearly every test leaves a few
