@@ -8,6 +8,7 @@ import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from celeus.store.database import Database
 from celeus.store.tables import metadata
 from tests import kinds, workers
 from tests.browser.site import NO_BROWSER
+from tests.cli.calling import Run, celeus
 from tests.keys import add_key
 from tests.nightly import NIGHTLY
 from tests.seeds import sitecustomize
@@ -37,7 +39,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 # No test meets an authority of the machine, and to read all of them takes a client 30 ms
 if not NIGHTLY:
-    os.environ.setdefault("SSL_CERT_DIR", str(Path(sitecustomize.__file__).parent))
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = str(Path(sitecustomize.__file__).parent)
 
 _TABLES = [table.name for table in reversed(metadata.sorted_tables) if table.name != "projects"]
 # The lock waits for whatever a killed server has still under way. Nearly every test leaves a few
@@ -238,3 +241,11 @@ async def cache(redis_url: str) -> AsyncIterator[Cache]:
     cache = Cache.connect(redis_url)
     yield cache
     await cache.close()
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command line in this process: `run("simulate", path, "--json")` and the like."""
+    for name in ("CELEUS_DATABASE_URL", "CELEUS_PORT", "CELEUS_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return partial(celeus, monkeypatch, capsys)

@@ -1,11 +1,10 @@
-"""A real service, clients of it, and the command line."""
+"""A real service, and clients of it."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from celeus import Client
-from tests.cli.calling import Answer, Run, celeus
 from tests.keys import ADMIN
 from tests.servers import Service
 
@@ -22,11 +21,3 @@ def service(service: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
 def client(service: Service) -> Iterator[Client]:
     with Client(service.url, ADMIN) as client:
         yield client
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def called(*arguments: object) -> Answer:
-        return celeus(monkeypatch, capsys, *arguments)
-
-    return called

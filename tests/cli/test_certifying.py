@@ -25,7 +25,7 @@ from celeus.core.plans.plan import Claim
 from celeus.errors import InvalidValue
 from celeus.operations.certificates.npz import read_archive
 from celeus.operations.certificates.signing_keys import trusted_key
-from tests.cli.calling import Answer
+from tests.cli.calling import Run
 from tests.core.certifying import (
     KEY,
     OTHER_KEY,
@@ -40,7 +40,6 @@ from tests.core.tabling import WISHES, Tabled, added_later
 from tests.golden.make_certificates import FOLDER
 from tests.timestamps import Authority
 
-Run = Callable[..., Answer]
 LONG = re.compile(r"\.\d{13}")
 """Digits that nobody writes."""
 
@@ -223,15 +222,19 @@ def test_the_best_of_several_is_named_and_takes_the_pool(
         assert "the pool is missing" in alone.out + alone.err
 
 
-def test_claims_about_a_table_are_said_in_a_few_lines(run: Run, tmp_path: Path) -> None:
-    tabled = Tabled(WISHES["closed"]).go()
-    path, pool = tmp_path / "table.json", tmp_path / "table.npz"
+def verified(run: Run, tabled: Tabled, folder: Path) -> list[str]:
+    """What is said of a table's certificate, which holds."""
+    path, pool = folder / "table.json", folder / "table.npz"
     path.write_bytes(tabled.certificate())
     with archive_of(tabled.pool) as archive:
         pool.write_bytes(archive.read())
     answer = run("verify", path, "--pool", pool)
     assert answer.status == 0
-    lines = answer.out.splitlines()
+    return answer.out.splitlines()
+
+
+def test_claims_about_a_table_are_said_in_a_few_lines(run: Run, tmp_path: Path) -> None:
+    lines = verified(run, Tabled(WISHES["closed"]).go(), tmp_path)
     assert lines[0].startswith("claim: 14 claims, account closed, alpha 0.05, ")
     assert "none of the answers yes is false" in lines[1]
     assert lines[2].startswith("  correct: accuracy ")
@@ -241,17 +244,10 @@ def test_claims_about_a_table_are_said_in_a_few_lines(run: Run, tmp_path: Path) 
 
 
 def test_claims_added_later_are_told_apart(run: Run, tmp_path: Path) -> None:
-    tabled = added_later()
-    path, pool = tmp_path / "table.json", tmp_path / "table.npz"
-    path.write_bytes(tabled.certificate())
-    with archive_of(tabled.pool) as archive:
-        pool.write_bytes(archive.read())
-    answer = run("verify", path, "--pool", pool)
-    assert answer.status == 0
-    lines = answer.out.splitlines()
+    lines = verified(run, added_later(), tmp_path)
     assert any(line.startswith("  correct in 2 groups by level: accuracy ") for line in lines)
     for said in ("correct in level hard, added after 24", "grade, added after 52"):
-        assert any(line.startswith(f"  {said} labels: ") for line in lines), answer.out
+        assert any(line.startswith(f"  {said} labels: ") for line in lines), lines
     assert any(line.startswith("  assumes: Claims were added while") for line in lines)
 
 

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -14,9 +14,8 @@ import psycopg
 import pytest
 
 from celeus.store import revisions
-from tests.cli.calling import Answer
+from tests.cli.calling import Answer, Run
 
-Run = Callable[..., Answer]
 CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
 

@@ -1,15 +1,12 @@
 """`celeus database`: PostgreSQL's tools on a named database and on the private one."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from celeus.store.embedded import server
-from tests.cli.calling import Answer
+from tests.cli.calling import Run
 from tests.servers import data_folder, put_cluster
-
-Run = Callable[..., Answer]
 
 
 def test_without_a_tool_it_says_where_the_database_and_the_tools_are(

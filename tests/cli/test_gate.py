@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pytest
 from httpx import AsyncClient, TransportError
 
 from celeus.gates import waiting as gating
-from tests.cli.calling import Answer
+from tests.cli.calling import Run
 from tests.factories import KnownPool, drawn, known_pool, labelled, opened
 from tests.gates.odd import NOBODY, Odd, document, strangers
 from tests.keys import ADMIN, bearer, key_in
@@ -30,7 +30,6 @@ from tests.versions import NEW, OLD, Versions, judge
 from tests.versions import judged as judged_version
 from tests.versions import made as pool_of_versions
 
-Run = Callable[..., Answer]
 YES = [{"side": "at_most", "threshold": 0.9}]
 NO = [{"side": "at_least", "threshold": 0.95}]
 

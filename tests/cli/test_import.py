@@ -2,16 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.cli.calling import Answer, simulated
+from tests.cli.calling import Answer, Run, simulated
 from tests.intake.made import FIXTURES, inspect_json, inspect_sample, lm_eval, losses
 
-Run = Callable[..., Answer]
 ITEMS, MODELS = 300, 7
 
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,12 +18,11 @@ import pytest
 from celeus.commands.service import serve as serving_command
 from celeus.settings import Settings
 from celeus.store.embedded import server as embedded
-from tests.cli.calling import Answer
+from tests.cli.calling import Answer, Run
 from tests.cli.test_serve import Serving, environment, serving
 from tests.keys import bearer
 from tests.servers import Service, data_folder, free_port, put_cluster
 
-Run = Callable[..., Answer]
 TOKEN = re.compile(r"ce_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 SHOWN = re.compile(r"^celeus key: (ce_\S+)$", re.MULTILINE)
 LINK = re.compile(r"(https?://\S+)/login#invite=([A-Za-z0-9_-]{43})")

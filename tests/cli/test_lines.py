@@ -1,15 +1,12 @@
 """The one line that a refusal is on the command line."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from celeus.core.certificate.report import Difference, Report
 from celeus.errors import InvalidValue
-from tests.cli.calling import Answer
-
-Run = Callable[..., Answer]
+from tests.cli.calling import Run
 
 
 @pytest.mark.parametrize(

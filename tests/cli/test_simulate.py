@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.cli.calling import Answer
+from tests.cli.calling import Answer, Run
 
-Run = Callable[..., Answer]
 ITEMS = 200
 QUICK = ("--precision", 0.2, "--runs", 3)
 

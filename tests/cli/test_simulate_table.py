@@ -1,16 +1,14 @@
 """`celeus simulate` on several metrics and groups, without a server."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.cli.calling import Answer
+from tests.cli.calling import Run
 
-Run = Callable[..., Answer]
 ITEMS = 300
 
 

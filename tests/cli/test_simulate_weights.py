@@ -1,16 +1,14 @@
 """`celeus simulate` on files whose items count differently, of one system and of two."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.cli.calling import Answer
+from tests.cli.calling import Run
 
-Run = Callable[..., Answer]
 ITEMS = 200
 QUICK = ("--precision", 0.2, "--runs", 2)
 

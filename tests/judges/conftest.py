@@ -1,10 +1,9 @@
-"""The command line, a key for the endpoints, and rubrics in files."""
+"""A key for the endpoints, and rubrics in files."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.cli.calling import Answer, Run, celeus
 from tests.judges.endpoints import KEY
 
 SINGLE = """
@@ -37,11 +36,3 @@ def pair_rubric(tmp_path: Path) -> Path:
     path = tmp_path / "pairs.toml"
     path.write_text(PAIR)
     return path
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    def called(*arguments: object) -> Answer:
-        return celeus(monkeypatch, capsys, *arguments)
-
-    return called

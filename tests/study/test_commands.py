@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,9 @@ import numpy as np
 import pytest
 
 from study.tables import coverage
-from tests.cli.calling import Answer
+from tests.cli.calling import Run
 from tests.study import broken
 
-Run = Callable[..., Answer]
 COVERAGE = ("coverage", "--quick", "--processes", 1)
 
 

@@ -1,15 +1,13 @@
 """`python -m study efficiency` and its neighbours: a small run of each, and what they refuse."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.cli.calling import Answer
+from tests.cli.calling import Run
 from tests.study.smallpools import real_pools, write
 
-Run = Callable[..., Answer]
 ON_POOLS = ("efficiency", "strategies", "sensitivity", "mechanism")
 ONE_SEED = ("--quick", "--processes", 1, "--seeds", 1)
 SMALLEST = dict.fromkeys(ON_POOLS, ONE_SEED) | {

@@ -11,7 +11,7 @@ from httpx import AsyncClient
 
 from tests.api.sessions import test_judge_check as checks
 from tests.api.sessions import test_table as tables
-from tests.factories import known_pool, labelled, opened
+from tests.factories import judged_all, known_pool, labelled, opened
 from tests.keys import ADMIN, bearer, key_in
 from tests.tabled import sheet
 
@@ -192,7 +192,7 @@ async def test_without_scripts_a_session_leads_to_its_report_and_shows_its_claim
         browser.headers.update(bearer())
         pool = await sheet(browser)
         session = await tables.opened(browser, pool, groups=["topic"])
-        await tables.judged(browser, session, pool, most=8)
+        await judged_all(browser, session, pool.said, most=8)
         del browser.headers["Authorization"]
         page = (await browser.get(f"/sessions/{session}")).text
         anew = (await browser.get(f"/sessions/{session}?order=doubt")).text

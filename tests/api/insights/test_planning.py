@@ -15,10 +15,11 @@ from celeus.operations.runtime.workers import Bounds
 from tests.api.pools.test_files import sent
 from tests.factories import known_pool, sealed
 from tests.keys import bearer, key_in
+from tests.nightly import by_day
 from tests.pairs import pair
 from tests.tabled import sheet
 
-QUICK: dict[str, Any] = {"precision": 0.3, "runs": 3, "policies": ["sharp", "uniform"]}
+QUICK: dict[str, Any] = {"precision": 0.3, "runs": 1, "policies": ["sharp", "uniform"]}
 NOBODY = "0" * 32
 
 
@@ -329,18 +330,21 @@ async def test_groups_of_a_pool_of_one_loss_are_planned(client: AsyncClient) -> 
     assert (refused.status_code, refused.json()["field"]) == (422, "risk")
 
 
-ONE = "id,surrogate,group\n" + "".join(f"{at},{at % 7 / 10},{'ab'[at % 2]}\n" for at in range(300))
-TWO = "id,answer_a,answer_b\n" + "".join(f"{at},yes,{'no' * (at % 3)}\n" for at in range(300))
+ONE = "id,surrogate,group\n" + "".join(f"{at},{at % 7 / 10},{'ab'[at % 2]}\n" for at in range(120))
+TWO = "id,answer_a,answer_b\n" + "".join(f"{at},yes,{'no' * (at % 3)}\n" for at in range(120))
 
 
 @pytest.mark.parametrize(
     ("body", "pool", "asked"),
-    [
-        (ONE, {}, {}),
-        (ONE, {}, {"precision": 0.2, "target": "population", "budget": 200}),
-        (ONE, {}, {"precision": 0.3, "groups": ["group"], "group_precision": 0.5}),
-        (TWO, {"system_a": "old", "system_b": "new"}, {"decide": {"margin": 0.1}}),
-    ],
+    by_day(
+        2,
+        [
+            (ONE, {}, {}),
+            (ONE, {}, {"precision": 0.5, "target": "population", "budget": 100}),
+            (ONE, {}, {"precision": 0.3, "groups": ["group"], "group_precision": 0.5}),
+            (TWO, {"system_a": "old", "system_b": "new"}, {"decide": {"margin": 0.1}}),
+        ],
+    ),
     ids=["suggested", "asked for", "table", "verdict"],
 )
 async def test_the_plan_of_a_dry_run_is_that_of_the_pool_to_the_last_digit(
@@ -349,7 +353,7 @@ async def test_the_plan_of_a_dry_run_is_that_of_the_pool_to_the_last_digit(
     pool: dict[str, Any],
     asked: dict[str, Any],
 ) -> None:
-    wanted = {"runs": 3} | asked
+    wanted = {"runs": 2} | asked
     policies = {} if "groups" in asked else {"policies": ["sharp", "uniform"]}
     plan = json.dumps(wanted | policies)
     looked = await sent(client, body.encode(), dry_run=True, planning=plan, **pool)
