@@ -415,7 +415,7 @@ class Run:
         return status_document(header, self._state, self.upload.pool)
 
     def _offer(self, worker: str, count: int) -> dict[str, Any]:
-        word = session_state(self.lifecycle, self._state)
+        word = session_state(self.lifecycle, self._state.stop_reason)
         draws: list[dict[str, Any]] = []
         if word == "active" or (not count and word != "closed"):
             handout = self._hand_out(worker, count)
@@ -499,7 +499,7 @@ class Run:
         return {"session": self._status(), "receipts": receipts} | offer
 
     def _standing(self) -> dict[str, Any]:
-        word = session_state(self.lifecycle, self._state)
+        word = session_state(self.lifecycle, self._state.stop_reason)
         return {"state": word, "draws": [], "retry_after": None}
 
     def _amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from celeus.core.insights.remarks import (
 )
 from celeus.core.insights.sentences import Contrast, best_sentence, sentence, table_sentence
 from celeus.core.plans.plan import Plan, precision_warning
-from celeus.core.plans.stopping import Decision, rounding
+from celeus.core.plans.stopping import Decision, StopReason, rounding
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.pool import Pool
 from celeus.core.session.assumptions import assumptions_of
@@ -88,11 +88,9 @@ class Header:
     seconds_per_label: float | None = None
 
 
-def session_state(lifecycle: str, session: AnySession) -> str:
-    """The session's state in one word: its lifecycle, its stop reason, or ``active``."""
-    if lifecycle != "active":
-        return lifecycle
-    return session.stop_reason or "active"
+def session_state(lifecycle: str, reason: StopReason | None) -> str:
+    """A session's state in one word: its lifecycle, the ``reason`` for its stop, or ``active``."""
+    return lifecycle if lifecycle != "active" else reason or "active"
 
 
 def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str, Any]:
@@ -110,7 +108,7 @@ def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str
         "id": header.session,
         "name": header.name,
         "pool_id": header.pool,
-        "state": session_state(header.lifecycle, session),
+        "state": session_state(header.lifecycle, reason),
         "alpha": plan.alpha,
         "method_version": plan.method_version,
         "round": session.folded,

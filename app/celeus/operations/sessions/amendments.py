@@ -44,7 +44,6 @@ from celeus.operations.sessions.panel import (
     RatingCorrection,
     correct_rating,
     rater_of,
-    ratings_in,
 )
 from celeus.operations.sessions.rounds import Answer, Hand, offer_of, publish
 from celeus.timings import timed
@@ -114,7 +113,7 @@ async def amend(
                         continue
                     receipt = await _append(journal, correction, ready, rounds)
                 document, items = await finish(db, journal)
-                offer = offer_of(journal, Hand.of(journal, []), items, want_draws=False)
+                offer = offer_of(journal, Hand.of(journal, []), document, items, want_draws=False)
                 await _keep_comment(db, journal, correction, rating=rating is not None)
             await publish(context, journal, document)
             return Answer([receipt], document, offer)
@@ -127,7 +126,7 @@ async def _keep_comment(
     """Keep the comment of a correction, of a ``rating`` as its rater's."""
     if correction.judgement.comment is None:
         return
-    ratings, rater, worker = ratings_in(journal), None, correction.worker
+    ratings, rater, worker = journal.ratings, None, correction.worker
     if rating and ratings is not None:
         rater = await rater_of(db, journal, ratings, worker)
     said = worker or correction.author or ""

@@ -28,6 +28,7 @@ from celeus.core.ledger import (
     Unjudgeable,
 )
 from celeus.core.session.correction import Ahead, Checkpoints, Refold, advance, catch_up
+from celeus.core.session.panel import Ratings
 from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import AnySession, begin_session, plan_from_values
 from celeus.errors import Busy, Refusal, SessionArchived, SessionClosed
@@ -121,6 +122,11 @@ class Journal:
     item_indices: list[int] = field(default_factory=list)
     wanted: list[list[int]] = field(default_factory=list)
     tallies: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def ratings(self) -> Ratings | None:
+        """The ratings of the session's panel; None if it has no panel."""
+        return self.state.question.ratings
 
     @property
     def plan(self) -> AnyPlan:
@@ -324,7 +330,7 @@ def hands_out(journal: Journal, count: int) -> bool:
 
     With a ``count`` of 0 a holder renews the draws it has, until the session is closed.
     """
-    state = session_state(journal.lifecycle, journal.state)
+    state = session_state(journal.lifecycle, journal.state.stop_reason)
     held = not count and state != "closed"
     return not journal.record.archived and (state == "active" or held)
 
@@ -345,9 +351,12 @@ def is_short(state: AnySession, rounds: int) -> bool:
     return rounds <= ROUNDS_FOLDED_INLINE and rounds * state.bets_per_round <= BETS_INLINE
 
 
-def is_replay(state: AnySession, judged: Collection[int]) -> bool:
-    """Return whether judging these rounds probably folds more rounds than a lock may wait for."""
-    return state.rounds_to_fold(judged) > ROUNDS_FOLDED_LOCKED and state.replays_soon(judged)
+def is_replay(state: AnySession, judged: Collection[int], rounds: int) -> bool:
+    """Return whether judging these rounds probably folds more rounds than a lock may wait for.
+
+    It folds ``rounds`` of them for certain.
+    """
+    return rounds > ROUNDS_FOLDED_LOCKED and state.replays_soon(judged)
 
 
 @asynccontextmanager
@@ -513,6 +522,8 @@ async def _news(
 
 def _long(session: CachedSession, news: _News) -> bool:
     """Return whether folding the news takes longer than others may wait for the row."""
+    if not news.missed:
+        return False
     judged = {
         it.round
         for it in news.missed
@@ -520,7 +531,7 @@ def _long(session: CachedSession, news: _News) -> bool:
     }
     bets = len(judged) * session.state.bets_per_round
     many = len(judged) > ROUNDS_FOLDED_INLINE and bets > BETS_LOCKED
-    return many or is_replay(session.state, judged)
+    return many or is_replay(session.state, judged, session.state.rounds_to_fold(judged))
 
 
 async def _advance(slot: Slot, news: _News | None) -> int:

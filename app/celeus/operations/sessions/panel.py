@@ -54,11 +54,6 @@ class RaterJudgement:
     sequence: int | None = None
 
 
-def ratings_in(journal: Journal) -> Ratings | None:
-    """Return the ratings of the session's panel; None if it has no panel."""
-    return journal.state.question.ratings
-
-
 async def rater_of(
     db: AsyncConnection, journal: Journal, ratings: Ratings, worker: str | None
 ) -> str:
@@ -183,7 +178,7 @@ def append(
     journal: Journal, rating: Rating, detail: dict[str, Any], ready: Ahead | None = None
 ) -> int:
     """Append a rating, and the judgement of its round where that decides it; its sequence."""
-    ratings = ratings_in(journal)
+    ratings = journal.ratings
     if ratings is None:
         message = "a rating in a session without a panel"
         raise TypeError(message)
@@ -211,7 +206,7 @@ def hand_out(
     of others wait for these, and stop nobody: turns have no end. With a ``count`` of 0 all that
     await the rater.
     """
-    ratings, most = ratings_in(journal), settings.max_draws_per_worker
+    ratings, most = journal.ratings, settings.max_draws_per_worker
     if ratings is None or not hands_out(journal, count):
         return []
     turns = ratings.awaited_from(rater)[: min(count or most, most)]
@@ -281,7 +276,7 @@ async def correct_rating(
     must have been given with this very key, and its round not be decided.
     """
     judgement, worker = correction.judgement, correction.worker
-    ratings, round_ = ratings_in(journal), judgement.round
+    ratings, round_ = journal.ratings, judgement.round
     if ratings is None or not (correction.own_only or worker or ratings.is_open(round_)):
         return None
     rater = await rater_of(db, journal, ratings, worker)
@@ -317,7 +312,7 @@ def _must_be_corrigible(
     journal: Journal, round_: int, rows: Sequence[RowMapping], *, own_only: bool
 ) -> None:
     """Refuse to correct what is decided, what was not said, or what is another's."""
-    ratings = ratings_in(journal)
+    ratings = journal.ratings
     is_open = ratings is not None and ratings.is_open(round_)
     decided = round_ <= journal.state.drawn and not is_open
     mine = bool(rows) and rows[-1]["detail"].get("key") == journal.key_id

@@ -13,7 +13,6 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from celeus.core.insights.status import session_state
 from celeus.core.ledger import JointObservation, Observation, Unjudgeable
 from celeus.core.pools.item import Item
 from celeus.core.session.correction import Ahead, mean_session
@@ -131,7 +130,7 @@ async def next_draws(
         wish = await _wish(db, journal, (worker, count, lease_seconds), context.settings)
         leases = await journal.step(count, lambda: lease_draws(journal, wish))
         hand = Hand.of(journal, leases)
-        return lambda _, items: offer_of(journal, hand, items, want_draws=True)
+        return lambda document, items: offer_of(journal, hand, document, items)
 
     return await together(context, session_id, work)
 
@@ -187,14 +186,14 @@ async def _observed(
         duplicates = await _duplicates(db, journal, said, worker)
         new = [it for it in said if it.round not in duplicates]
         rated, fresh = await _looked_at(db, journal, new, wish.rater)
-        ready = None
-        if is_replay(journal.state, fresh):
+        ready, rounds = None, journal.state.rounds_to_fold(fresh)
+        if is_replay(journal.state, fresh, rounds):
             ready, folding = await _beside(journal, fresh)
             if not folding.done():
                 return lambda _document, _items: folding
             folding.result()
             journal.session.beside = None
-        rounds = journal.state.rounds_to_fold(fresh) + count
+            rounds = journal.state.rounds_to_fold(fresh)
 
         def step() -> tuple[list[Receipt], list[Lease]]:
             if rated is None:
@@ -204,11 +203,11 @@ async def _observed(
             receipts = [duplicates.get(it.round) or next(taken) for it in said]
             return receipts, lease_draws(journal, wish) if count else []
 
-        receipts, leases = await journal.step(rounds, step)
+        receipts, leases = await journal.step(rounds + count, step)
         await keep_comments(db, journal, new, worker, wish.rater)
         hand = Hand.of(journal, leases)
         return lambda document, items: Answer(
-            receipts, document, offer_of(journal, hand, items, want_draws=count > 0)
+            receipts, document, offer_of(journal, hand, document, items, want_draws=count > 0)
         )
 
     return await together(context, session_id, work)
@@ -221,14 +220,14 @@ def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> boo
     """
     new = set(journal.judged)
     blind = journal.blind and any(it.round in new for it in judgements)
-    return blind or panel.ratings_in(journal) is not None
+    return blind or journal.ratings is not None
 
 
 async def _looked_at(
     db: AsyncConnection, journal: Journal, judgements: Sequence[Judgement], rater: str | None
 ) -> tuple[list[panel.RaterJudgement] | None, dict[int, Loss]]:
     """Check the judgements; return a rater's, and the losses of rounds not judged before."""
-    ratings = panel.ratings_in(journal)
+    ratings = journal.ratings
     if ratings is not None and rater is not None:
         return await panel.check_ratings(db, journal, ratings, judgements, rater)
     said: dict[int, Said] | None = None
@@ -247,7 +246,7 @@ async def _wish(
 ) -> Wish:
     """Return the wish of the caller, which has ``said`` this."""
     worker, count, seconds = asked
-    ratings = panel.ratings_in(journal)
+    ratings = journal.ratings
     if ratings is not None:
         rater = await panel.rater_of(db, journal, ratings, worker)
         return Wish(worker, count, seconds, settings, rater, front_first=False)
@@ -605,13 +604,20 @@ class Hand:
         return cls(leases, numbers, indices, turns, journal.blind, journal.wait)
 
 
-def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_draws: bool) -> Offer:
-    """The draws with those of their items that there are, or why there are none.
+def offer_of(
+    journal: Journal,
+    hand: Hand,
+    document: Mapping[str, Any],
+    items: Mapping[int, Item],
+    *,
+    want_draws: bool = True,
+) -> Offer:
+    """The draws with those of their items that there are, or why there are none by the status.
 
     They are in the order of the numbers that the caller knows their rounds by: to a blind key no
     order tells which were drawn before others, and so which are a panel's third votes.
     """
-    state, pool = session_state(journal.lifecycle, journal.state), journal.session.pool
+    state, pool = document["state"], journal.session.pool
     draws = [
         {
             "round": number,
@@ -625,7 +631,7 @@ def offer_of(journal: Journal, hand: Hand, items: Mapping[int, Item], *, want_dr
     draws.sort(key=itemgetter("round"))
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
-    if hand.blind or panel.ratings_in(journal) is not None:
+    if hand.blind or journal.ratings is not None:
         return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.record.lease_seconds)))
     if hand.wait is not None:
         return Offer("waiting", [], max(1.0, math.ceil(hand.wait)))
