@@ -1,7 +1,7 @@
 """The page of a session, and its card on the surrogate."""
 
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -39,6 +39,16 @@ Shown = Literal["close", "whole"]
 router = page_router()
 
 
+class Look(NamedTuple):
+    """The order of a table's claims, and how much of the scale the chart shows."""
+
+    order: Order = "plan"
+    scale: Shown = "close"
+
+
+AT_FIRST = Look()
+
+
 @router.get("/sessions/{session_id}")
 async def session(
     view: ReadsPage, session_id: SessionId, order: Order = "plan", scale: Shown = "close"
@@ -47,7 +57,7 @@ async def session(
 
     ``order`` is that of the claims of a table, ``scale`` how much of it the chart shows.
     """
-    return await _page(view, session_id=session_id, order=order, scale=scale)
+    return await _page(view, session_id=session_id, look=Look(order, scale))
 
 
 @router.post("/sessions/{session_id}")
@@ -75,8 +85,7 @@ async def _page(
     view: View,
     *,
     session_id: UUID,
-    order: Order = "plan",
-    scale: Shown = "close",
+    look: Look = AT_FIRST,
     made: Once | None = None,
     fault: Refusal | None = None,
 ) -> Response:
@@ -103,12 +112,12 @@ async def _page(
         raters=_raters(document),
         ladder=ladder(document, score) if document["best"] else [],
         orders=ORDERS,
-        order=order,
-        scale=scale,
+        order=look.order,
+        scale=look.scale,
         scopes=view.caller.scopes,
         shares=await guest_links.list_shares(view.context, session_id) if manages else [],
-        **await _course(view.context, session_id, words, scale),
-        **await _claims(view.context, session_id, document, order),
+        **await _course(view.context, session_id, words, look.scale),
+        **await _claims(view.context, session_id, document, look.order),
         **await _workers(view.context, session_id, document),
     )
 
