@@ -18,17 +18,10 @@ import {
   Unusable,
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
-import { intakeOf } from "./intake.js";
+import { swap } from "./live.js";
 import { Instructions } from "./newsession/judging.js";
 import { listen, PACES, planned, point, Shown } from "./newsession/planner.js";
-import {
-  drawable,
-  factsOf,
-  hasSurrogate,
-  PoolList,
-  severalOf,
-  strategiesOf,
-} from "./newsession/pools.js";
+import { drawable, hasSurrogate, PoolList, severalOf, strategiesOf } from "./newsession/pools.js";
 import { watch } from "./silence.js";
 
 /** @type {Record<string, string>} */
@@ -100,8 +93,7 @@ new PoolFile({
     if (state.ask !== null) unplan();
   },
   made: (pool) => {
-    list.pools.unshift(pool);
-    list.show();
+    list.again();
     choose(pool, state.ask !== null);
   },
 });
@@ -130,8 +122,7 @@ function choose(pool, considered = false) {
   byId("choosing").hidden = true;
   byId("chosen").hidden = false;
   byId("chosen-name").textContent = pool.name;
-  byId("chosen-facts").textContent = factsOf(pool);
-  fill(byId("chosen-intake"), intakeOf(pool.intake));
+  swap("chosen", `/sessions/new?pool=${pool.id}`).catch(() => {});
   byId("open", HTMLButtonElement).disabled = false;
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";
@@ -542,14 +533,12 @@ function source() {
   const from = picked("source");
   byId("from-pool").hidden = from !== "pool";
   byId("from-file").hidden = from !== "file";
-  if (from === "pool") list.begin();
 }
 
 /* Whoever follows a link from a pool has chosen already; whoever has no pool brings a file. */
 async function begin() {
   const wanted = new URLSearchParams(location.search).get("pool");
   source();
-  const some = await list.begin();
   if (wanted !== null) {
     try {
       const pool = await api("GET", `/v1/pools/${encodeURIComponent(wanted)}`);
@@ -557,7 +546,7 @@ async function begin() {
     } catch {
       announce("The pool in this address does not exist");
     }
-  } else if (some === false) {
+  } else if (!list.some) {
     only(document, "input[name=source][value=file]", HTMLInputElement).checked = true;
     source();
   }
