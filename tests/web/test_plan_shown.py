@@ -64,7 +64,7 @@ def plan(*policies: dict[str, Any], **more: object) -> dict[str, Any]:
     } | more
 
 
-REFUSED = {
+REFUSED: dict[str, Any] = {
     "refused": {"code": "c", "detail": "too fine", "field": None, "smallest_reachable": 0.06},
     "smallest_width": None,
     "expected": None,
