@@ -79,9 +79,10 @@ async def _chosen(view: View, pool_id: UUID | None) -> PoolRecord | None:
     if pool_id is None or "read" not in view.caller.scopes:
         return None
     try:
-        return await get_pool(view.context, pool_id)
+        pool = await get_pool(view.context, pool_id)
     except PoolNotFound:
         return None
+    return pool if pool.sealed else None
 
 
 async def _listed(view: View, wanted: str, limit: int, *, archived: bool) -> PoolList:

@@ -122,7 +122,12 @@ function choose(pool, considered = false) {
   byId("choosing").hidden = true;
   byId("chosen").hidden = false;
   byId("chosen-name").textContent = pool.name;
-  swap("chosen", `/sessions/new?pool=${pool.id}`).catch(() => {});
+  swap("chosen", `/sessions/new?pool=${pool.id}`)
+    .catch(() => {})
+    .finally(() => {
+      // Somebody may choose another one meanwhile
+      byId("chosen").hidden = !byId("choosing").hidden;
+    });
   byId("open", HTMLButtonElement).disabled = false;
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";

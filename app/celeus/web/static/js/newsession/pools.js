@@ -65,6 +65,7 @@ export function severalOf({ systems }) {
 /** The list of pools, as the service renders it; `choose` is called with the one somebody picks. */
 export class PoolList {
   #limit = "";
+  #asking = new AbortController();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #typing;
 
@@ -97,7 +98,11 @@ export class PoolList {
     const query = new URLSearchParams({ q: byId("pool-search", HTMLInputElement).value });
     if (byId("archived-pools", HTMLInputElement).checked) query.set("archived", "true");
     if (this.#limit !== "") query.set("limit", this.#limit);
-    await swap("pool-list", `/sessions/new?${query}`).catch(tell);
+    this.#asking.abort();
+    const { signal } = (this.#asking = new AbortController());
+    await swap("pool-list", `/sessions/new?${query}`, { signal }).catch(
+      (problem) => signal.aborted || tell(problem),
+    );
   }
 
   /** @param {DOMStringMap} told */
