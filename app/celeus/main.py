@@ -38,7 +38,7 @@ from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
 from celeus.operations.runtime.context import open_context
 from celeus.settings import Settings
-from celeus.web import documents, judged, people, reference, signin, views
+from celeus.web import documents, judged, new_session, people, planner, reference, signin, views
 from celeus.web import webhooks as webhooks_page
 from celeus.web.assets import Assets, serve
 from celeus.web.pages import pages_for_access, show_refusals
@@ -81,6 +81,8 @@ PAGES: tuple[APIRouter, ...] = (
     signin.router,
     shared.router,
     views.router,
+    new_session.router,
+    planner.router,
     people.router,
     webhooks_page.router,
     session_page.router,

@@ -85,7 +85,7 @@ def test_how_a_file_was_read_stands_where_its_pool_does(
         shown = page.locator("details.intake")
         expect(shown.locator("table")).to_be_hidden()
         line.click()
-        expect(shown).to_contain_text(f"{ITEMS} rows, {ITEMS} items.")
+        expect(shown).to_contain_text(f"{ITEMS} rows of csv (separated by comma): {ITEMS} items.")
         for column in told["columns"]:
             row = shown.get_by_role("row").filter(has_text=column["name"]).first
             expect(row).to_contain_text(column["why"])

@@ -56,7 +56,7 @@ async def test_a_file_is_packed_once_however_often_it_is_asked_for(
     monkeypatch.setattr(gzip, "compress", counted)
     async with visiting() as anybody:
         for version in "abc":
-            url = f"/static/{version}/vendor/uplot/uPlot.esm.js"
+            url = f"/static/{version}/vendor/temml/temml.min.js"
             answer = await anybody.get(url, headers={"Accept-Encoding": "gzip"})
             assert answer.headers["Content-Encoding"] == "gzip"
             part = await anybody.get(url, headers={"Range": "bytes=0-9"})

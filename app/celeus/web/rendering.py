@@ -11,7 +11,7 @@ from celeus.core.insights.figures import count
 from celeus.operations.runtime.caller_cache import Caller
 from celeus.shorten import printable
 from celeus.web.assets import Assets
-from celeus.web.wording import STATES, ago, counted, labels_done, minute, name_of, sentence
+from celeus.web.wording import STATES, ago, counted, labels_done, minute, name_of, sentence, short
 
 TEMPLATES = Path(__file__).parent / "templates"
 REPORT_TEMPLATES = Path(__file__).parent / "report" / "templates"
@@ -70,6 +70,7 @@ class Templates:
             "minute": minute,
             "name": name_of,
             "sentence": sentence,
+            "short": short,
         }
 
     def text(self, template: str, **context: object) -> str:

@@ -16,7 +16,6 @@ from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import (
     AnyonesPage,
     LabelsPage,
-    ManagesPage,
     ReadsPage,
     page_router,
 )
@@ -86,13 +85,6 @@ async def label(view: LabelsPage, session_id: SessionId) -> Response:
     """Show one item at a time, without anything that could bias the judge."""
     task = answer_of(await get_task(view.context, session_id))
     return view.page("label.html", policy=ITEMS, task=task.model_dump(mode="json"))
-
-
-@router.get("/sessions/new")
-async def new_session(view: ManagesPage) -> Response:
-    """Show the form that opens a session: a pool or a file, a claim, and the planner."""
-    limit = view.context.settings.upload_limit_bytes
-    return view.page("newsession.html", policy=ITEMS, upload_limit_bytes=limit)
 
 
 @router.get("/")

@@ -25,6 +25,11 @@ def counted(number: int, noun: str) -> str:
     return f"{count(number)} {noun}{'s' * (number != 1)}"
 
 
+def short(value: float) -> str:
+    """Return a number to three digits."""
+    return f"{float(f'{value:.3g}'):.10g}"
+
+
 def sentence(words: str) -> str:
     """Return words as a sentence: capitalised, with a full stop."""
     return f"{words[:1].upper()}{words[1:].rstrip('.')}."

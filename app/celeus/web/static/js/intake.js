@@ -1,6 +1,5 @@
 /* How the file of a pool was read, in words. */
 
-import { el } from "./dom.js";
 import { counted } from "./format.js";
 
 /**
@@ -44,51 +43,4 @@ export function readWords(format, readAs, columns) {
     .filter(Boolean)
     .join("; ");
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
-}
-
-/**
- * What was decided when the file of a pool was read, behind a line to open; nothing where a pool
- * was made of none.
- *
- * @param {Pool["intake"]} intake
- */
-export function intakeOf(intake) {
-  if (intake === null) return null;
-  const { format, read_as: readAs, columns, answers, rows, items, skipped } = intake;
-  const bad = skipped > 0 ? `, ${counted(skipped, "bad row")} left out` : "";
-  const said = [readWords(format, readAs, columns.length), counted(rows, "row")];
-  return el(
-    "details",
-    { class: "intake" },
-    el("summary", {}, "How the file was read"),
-    el("p", {}, `${said.filter(Boolean).join("; ")}, ${counted(items, "item")}${bad}.`),
-    el(
-      "table",
-      { class: "table" },
-      el(
-        "tbody",
-        {},
-        Object.entries(answers).map(([name, answer]) =>
-          lineOf(["Answered ", el("bdi", {}, name)], el("bdi", {}, answerWords(answer))),
-        ),
-        columns.map(({ name, role, why }) =>
-          lineOf(el("bdi", {}, name), [ROLES[role] ?? role, el("small", {}, why)]),
-        ),
-      ),
-    ),
-  );
-}
-
-/**
- * @param {Child} name
- * @param {Child} value
- */
-function lineOf(name, value) {
-  return el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value));
-}
-
-/** @param {unknown} answer */
-function answerWords(answer) {
-  if (typeof answer === "string") return answer;
-  return Array.isArray(answer) ? answer.join(", ") : JSON.stringify(answer);
 }

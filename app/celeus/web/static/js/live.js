@@ -45,10 +45,11 @@ export function ready(page = document) {
  *
  * @param {string} id
  * @param {string} path
- * @param {{ wait?: number, settle?: Settle | null }} [options]
+ * @param {{ wait?: number, settle?: Settle | null, body?: unknown, signal?: AbortSignal }} [options]
  */
-export async function swap(id, path, { wait, settle } = {}) {
-  const answer = await api("GET", path, undefined, { retry: 0, raw: true, wait });
+export async function swap(id, path, { wait, settle, body, signal } = {}) {
+  const options = { retry: 0, raw: true, wait, signal };
+  const answer = await api(body === undefined ? "GET" : "POST", path, body, options);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   settle?.(page);
   ready(page);

@@ -18,18 +18,10 @@ import {
   Unusable,
 } from "./newsession/fields.js";
 import { PoolFile } from "./newsession/file.js";
-import { intakeOf } from "./intake.js";
+import { swap } from "./live.js";
 import { Instructions } from "./newsession/judging.js";
-import { PACES, planned, Shown } from "./newsession/planner.js";
-import {
-  drawable,
-  factsOf,
-  hasSurrogate,
-  PoolList,
-  severalOf,
-  strategiesOf,
-} from "./newsession/pools.js";
-import { showTable } from "./newsession/tableplan.js";
+import { listen, PACES, planned, point, Shown } from "./newsession/planner.js";
+import { drawable, hasSurrogate, PoolList, severalOf, strategiesOf } from "./newsession/pools.js";
 import { watch } from "./silence.js";
 
 /** @type {Record<string, string>} */
@@ -71,7 +63,6 @@ const AFFECTS_PLAN = [
  *   ask: import("./newsession/file.js").Ask | null,
  *   planning: AbortController | null,
  *   shown: string | null,
- *   labels: Labels | null,
  *   view: Shown | null,
  *   reason: string | null,
  *   precise: boolean,
@@ -87,7 +78,6 @@ const state = {
   ask: null,
   planning: null,
   shown: null,
-  labels: null,
   view: null,
   reason: null,
   precise: false,
@@ -103,8 +93,7 @@ new PoolFile({
     if (state.ask !== null) unplan();
   },
   made: (pool) => {
-    list.pools.unshift(pool);
-    list.show();
+    list.again();
     choose(pool, state.ask !== null);
   },
 });
@@ -133,8 +122,12 @@ function choose(pool, considered = false) {
   byId("choosing").hidden = true;
   byId("chosen").hidden = false;
   byId("chosen-name").textContent = pool.name;
-  byId("chosen-facts").textContent = factsOf(pool);
-  fill(byId("chosen-intake"), intakeOf(pool.intake));
+  swap("chosen", `/sessions/new?pool=${pool.id}`)
+    .catch(() => {})
+    .finally(() => {
+      // Somebody may choose another one meanwhile
+      byId("chosen").hidden = !byId("choosing").hidden;
+    });
   byId("open", HTMLButtonElement).disabled = false;
   byId("open-help").textContent =
     "The plan is frozen when the session opens; labelling begins then.";
@@ -327,15 +320,17 @@ async function plan() {
     working(true);
     const found = await (state.ask ?? planned(pool.id))(body, asking.signal);
     if (state.planning !== asking) return;
-    if (found.claims !== null) {
-      state.view = null;
-      state.labels = showTable(found, drawable(pool, false));
-    } else {
+    if (found.claims === null) {
       if (!("precision" in body) && !state.precise) suggest(found);
       state.recent = found.pace;
       paced();
-      showPlan(found, policy);
     }
+    const items = drawable(pool, byId("audit", HTMLInputElement).checked);
+    const view = new Shown(found, { policy, items, compared: isCompared(pool) }, asking.signal);
+    view.tell(found.claims === null ? found.precision : null, pace());
+    await view.shown;
+    if (state.planning !== asking) return;
+    state.view = view;
     state.shown = wanted;
     // Some may have been changed while it was made
     changed();
@@ -372,21 +367,15 @@ function prefer(precision) {
 }
 
 /**
- * Show what a plan says of a policy.
+ * Take a policy that is cheaper, of which the plan tells already.
  *
- * @param {Plan} found
  * @param {string} policy
  */
-function showPlan(found, policy) {
-  const pool = /** @type {Pool} */ (state.pool);
-  const items = drawable(pool, byId("audit", HTMLInputElement).checked);
-  state.view = new Shown(found, { policy, items, compared: isCompared(pool) }, prefer, (other) => {
-    byId("policy", HTMLSelectElement).value = other;
-    showPlan(found, other);
-    state.shown = settings();
-    changed();
-  });
-  state.view.tell(found.precision, pace());
+async function use(policy) {
+  byId("policy", HTMLSelectElement).value = policy;
+  await state.view?.use(policy);
+  state.shown = settings();
+  changed();
 }
 
 /** Begin with the project's own pace where it is that of who judges, and say whose it is. */
@@ -419,10 +408,12 @@ function pace() {
 
 /** Whether the plan that is shown is for the settings as they are, and tells of this precision. */
 function isPlanned() {
-  if (byId("plan-result").hidden || settings() !== state.shown) return false;
-  if (state.view === null) return true;
+  if (state.view === null || byId("plan-result").hidden || settings() !== state.shown) return false;
   const written = text("precision").replace(",", ".");
-  return state.view.tell(written === "" ? null : Number(written), pace());
+  const precision = written === "" ? null : Number(written);
+  const told = state.view.tell(precision, pace());
+  if (told && precision !== null) point(precision);
+  return told;
 }
 
 /** @param {boolean} busy */
@@ -532,7 +523,7 @@ async function open(event) {
     if (text("name") !== "") body.name = text("name");
     if (instructions.given !== null) body.instructions = instructions.given;
     if (byId("fixed", HTMLInputElement).checked) body.fixed = true;
-    const labels = isPlanned() ? (state.view ?? state).labels : null;
+    const labels = isPlanned() ? ((await state.view?.labels()) ?? null) : null;
     if (labels !== null) body.planned_labels = labels;
     const headers = { "Idempotency-Key": keyOf(body) };
     const session = await api("POST", "/v1/sessions", body, { headers, retry: 2 });
@@ -547,14 +538,12 @@ function source() {
   const from = picked("source");
   byId("from-pool").hidden = from !== "pool";
   byId("from-file").hidden = from !== "file";
-  if (from === "pool") list.begin();
 }
 
 /* Whoever follows a link from a pool has chosen already; whoever has no pool brings a file. */
 async function begin() {
   const wanted = new URLSearchParams(location.search).get("pool");
   source();
-  const some = await list.begin();
   if (wanted !== null) {
     try {
       const pool = await api("GET", `/v1/pools/${encodeURIComponent(wanted)}`);
@@ -562,7 +551,7 @@ async function begin() {
     } catch {
       announce("The pool in this address does not exist");
     }
-  } else if (some === false) {
+  } else if (!list.some) {
     only(document, "input[name=source][value=file]", HTMLInputElement).checked = true;
     source();
   }
@@ -578,6 +567,7 @@ for (const judges of document.querySelectorAll("input[name=judges]"))
   judges.addEventListener("change", paced);
 byId("other-pool").addEventListener("click", chooseAgain);
 byId("plan").addEventListener("click", plan);
+listen(prefer, use);
 byId("form").addEventListener("submit", open);
 byId("precision").addEventListener("input", () => {
   state.precise = true;

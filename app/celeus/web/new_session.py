@@ -1,0 +1,128 @@
+"""The page of a new session: the pools to choose from, and the one that is chosen."""
+
+from typing import Annotated, Final, NamedTuple
+from uuid import UUID
+
+from fastapi import Query, Response
+
+from celeus.api.wire.records import parsed
+from celeus.core.insights.figures import count
+from celeus.core.pools.systems import Lineup
+from celeus.errors import PoolNotFound
+from celeus.operations.pools.pools import get_pool, list_pools
+from celeus.operations.pools.record import PoolRecord
+from celeus.web.pages import ManagesPage, View, page_router
+from celeus.web.views import ITEMS
+from celeus.web.wording import counted
+
+AT_ONCE: Final = 200
+MOST_SHOWN: Final = 100
+_GUESSES: Final = ("surrogate.", "surrogate_", "dispersion_f", "entropy_f")
+_KINDS: Final = {
+    "zero_one": "right or wrong",
+    "cross_entropy": "cross-entropy",
+    "bounded": "grades",
+    "difference": "difference of two systems",
+    "preference": "which answer is better",
+}
+_PLAIN: Final = ("zero_one", "preference")
+
+router = page_router()
+
+
+class PoolList(NamedTuple):
+    """The pools whose names contain what was searched, of ``known`` ones; ``more`` may follow."""
+
+    pools: list[PoolRecord]
+    known: int
+    more: bool
+
+    @property
+    def told(self) -> str:
+        """How many are shown, of how many."""
+        if not self.known:
+            return "There is no pool yet. Upload a file instead."
+        if not self.pools:
+            return "No pool name contains this."
+        some = f" of {'more than ' if self.more else ''}{self.known}"
+        whole = len(self.pools) == self.known and not self.more
+        return f"{counted(len(self.pools), 'pool')}{'' if whole else some}, newest first."
+
+
+@router.get("/sessions/new")
+async def new_session(
+    view: ManagesPage,
+    pool: str | None = None,
+    q: str = "",
+    limit: Annotated[int, Query(ge=1)] = AT_ONCE,
+    *,
+    archived: bool = False,
+) -> Response:
+    """Show the form that opens a session: a pool or a file, a claim, and the planner.
+
+    ``q`` is part of the names of the pools to choose from, of the ``limit`` newest.
+    """
+    chosen = None if pool is None else await _chosen(view, parsed("pool", pool))
+    return view.page(
+        "newsession.html",
+        policy=ITEMS,
+        upload_limit_bytes=view.context.settings.upload_limit_bytes,
+        pool=chosen,
+        facts=facts_of,
+        list=await _listed(view, q.strip().lower(), limit, archived=archived),
+        limit=limit + AT_ONCE,
+        archived=archived,
+    )
+
+
+async def _chosen(view: View, pool_id: UUID | None) -> PoolRecord | None:
+    if pool_id is None or "read" not in view.caller.scopes:
+        return None
+    try:
+        pool = await get_pool(view.context, pool_id)
+    except PoolNotFound:
+        return None
+    return pool if pool.sealed else None
+
+
+async def _listed(view: View, wanted: str, limit: int, *, archived: bool) -> PoolList:
+    found: list[PoolRecord] = []
+    after: UUID | None = None
+    while "read" in view.caller.scopes and len(found) < limit:
+        pools, after = await list_pools(view.context, AT_ONCE, after, archived=archived)
+        found += pools
+        if after is None:
+            break
+    named = [
+        pool
+        for pool in found
+        if wanted in pool.name.lower() or wanted == f"pool_{pool.pool_id.hex}"
+    ]
+    return PoolList(named[:MOST_SHOWN], len(found), after is not None)
+
+
+def facts_of(pool: PoolRecord) -> str:
+    """Return what is worth knowing of a pool, in a line."""
+    items, scale = counted(pool.items, "item"), pool.scale
+    known = [f"{count(pool.stated.known)} known beforehand"] if pool.stated.known else []
+    end = "no surrogate"
+    if not pool.sealed:
+        end = "not sealed yet"
+    elif any(name.startswith(_GUESSES) for name in pool.columns):
+        end = "with surrogate"
+    if pool.metrics:
+        names = ", ".join(metric.name for metric in pool.metrics)
+        return " · ".join([items, f"{counted(len(pool.metrics), 'metric')}: {names}", end])
+    if isinstance(pool.named, Lineup):
+        systems = f"{len(pool.named.names)} systems, {_KINDS[scale.kind]}"
+        return " · ".join([items, systems, *known])
+    kind, lower, upper, systems = scale.kind, scale.lower, scale.upper, ""
+    if pool.systems is not None:
+        loss = pool.systems.loss
+        kind, lower, upper = loss.kind, loss.lower, loss.upper  # type: ignore[assignment]
+        systems = f"{pool.systems.a} against {pool.systems.b}, "
+    ends = "" if kind in _PLAIN else f" from {lower:.15g} to {upper:.15g}"
+    levels = sorted(pool.levels, key=lambda level: level.grade)
+    named = " … ".join(f"{level.grade:.15g} {level.name}" for level in (levels[:1] + levels[-1:]))
+    facts = [items, f"{systems}{_KINDS[kind]}{ends}", *known, *([named] if named else []), end]
+    return " · ".join(facts)
