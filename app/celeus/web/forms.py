@@ -9,9 +9,11 @@ from urllib.parse import parse_qs
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
+from celeus.api.access.cookies import shows_page
 from celeus.errors import CsrfMissing, InvalidValue
 from celeus.operations.runtime.caller_cache import Caller
 
+FORM_TYPE = "application/x-www-form-urlencoded"
 MOST_FORM_BYTES = 16 << 10
 MOST_FIELDS = 40
 LISTS: Final = frozenset({"events", "scopes"})
@@ -60,11 +62,16 @@ async def read_form(request: Request) -> Form:
 
 
 async def own_form(request: Request, caller: Caller) -> Form:
-    """Read a form, and refuse one that no page made for this very browser sent."""
-    form = await read_form(request)
+    """Read a form, and refuse one that no page made for this very browser sent.
+
+    What a script sends is no form, and shows that page in a header.
+    """
+    is_form = request.headers.get("content-type", "").startswith(FORM_TYPE)
+    form = await read_form(request) if is_form else Form()
     if caller.browser is not None:
-        right = caller.browser.csrf.encode()
-        if not hmac.compare_digest(form.get("csrf").encode(), right):
+        csrf = caller.browser.csrf
+        shown = hmac.compare_digest(form.get("csrf").encode(), csrf.encode())
+        if not (shown or shows_page(request.scope, csrf)):
             raise CsrfMissing(
                 "a form has to show what stands in the page that sends it", rule="the field `csrf`"
             )

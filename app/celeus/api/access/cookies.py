@@ -44,15 +44,18 @@ def require_own_page(scope: Scope, caller: Caller, public_url: str | None) -> No
     """
     if caller.browser is None or scope["method"] in READING:
         return
-    shown = headers_of(scope, CSRF_HEADER.lower().encode())
-    right = caller.browser.csrf.encode()
-    header = len(shown) == 1 and hmac.compare_digest(shown[0].encode(), right)
-    if scope["path"].startswith(INTERFACE) and not header:
+    if scope["path"].startswith(INTERFACE) and not shows_page(scope, caller.browser.csrf):
         raise CsrfMissing(
             "a write by cookie has to show what stands in the page that sends it",
             rule=f"one header `{CSRF_HEADER}` with the content of the page's `<meta name=csrf>`",
         )
     require_own_origin(scope, public_url)
+
+
+def shows_page(scope: Scope, csrf: str) -> bool:
+    """Return whether a header shows what stands in the pages of the browser with this token."""
+    shown = headers_of(scope, CSRF_HEADER.lower().encode())
+    return len(shown) == 1 and hmac.compare_digest(shown[0].encode(), csrf.encode())
 
 
 def require_own_origin(scope: Scope, public_url: str | None) -> None:
