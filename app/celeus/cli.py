@@ -62,14 +62,16 @@ class Commands(UserDict[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 -- typer brings its own click
         """The command of this name."""
         place = self.data[name]
-        module = import_module(f"celeus.commands.{place.module}")
-        command = getattr(module, place.name)
-        app = typer.Typer()
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
-        else:
-            app.command(name, **getattr(module, "TERMS", {}))(command)
-        return get_group(app).commands[name]
+        if isinstance(place, Place):
+            module = import_module(f"celeus.commands.{place.module}")
+            command = getattr(module, place.name)
+            app = typer.Typer()
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name)
+            else:
+                app.command(name, **getattr(module, "TERMS", {}))(command)
+            self.data[name] = get_group(app).commands[name]
+        return self.data[name]
 
 
 class CommandLine(TyperGroup):
