@@ -7,7 +7,7 @@ import pytest
 
 from celeus.main import PAGES
 from celeus.operations.access.browsers import csrf_of
-from celeus.web.forms import MOST_FORM_BYTES
+from celeus.web.forms import FORM_TYPE, MOST_FORM_BYTES
 from celeus.web.pages import PageRoute
 from tests.keys import bearer, key_in
 from tests.web.test_signing_in import Visiting, own
@@ -135,5 +135,7 @@ async def test_a_form_that_is_too_long_or_has_too_many_fields_is_refused(
 ) -> None:
     async with visiting(key_in(database_url)) as browser:
         for sent in ("a=" + "x" * MOST_FORM_BYTES, "a=b&" * 100):
-            answer = await browser.post("/people", content=sent)
+            answer = await browser.post(
+                "/people", content=sent, headers={"Content-Type": FORM_TYPE}
+            )
             assert answer.status_code == 422, sent[:10]

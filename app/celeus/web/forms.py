@@ -70,8 +70,8 @@ async def own_form(request: Request, caller: Caller) -> Form:
     form = await read_form(request) if is_form else Form()
     if caller.browser is not None:
         csrf = caller.browser.csrf
-        shown = hmac.compare_digest(form.get("csrf").encode(), csrf.encode())
-        if not (shown or shows_page(request.scope, csrf)):
+        field = hmac.compare_digest(form.get("csrf").encode(), csrf.encode())
+        if not (field if is_form else shows_page(request.scope, csrf)):
             raise CsrfMissing(
                 "a form has to show what stands in the page that sends it", rule="the field `csrf`"
             )
