@@ -14,7 +14,7 @@ import pytest
 
 from celeus.judges.rubrics import read_rubric
 from tests.docs.pages import ROOT, blocks
-from tests.intake.made import lm_eval, losses
+from tests.intake.made import as_eval, inspect_json, inspect_sample, lm_eval, losses
 from tests.judges.endpoints import KEY, endpoint, item
 from tests.keys import ADMIN, bearer
 from tests.servers import Service
@@ -94,9 +94,19 @@ def test_the_commands_that_try_a_surrogate_on_old_labels_run(tmp_path: Path) -> 
     assert "uniform" in done.stdout
 
 
+def test_the_command_that_compares_finished_logs_runs(tmp_path: Path) -> None:
+    for name, wrong in (("old", 3), ("new", 5)):
+        samples = [inspect_sample(at, "C" if at % wrong else "I") for at in range(200)]
+        as_eval(inspect_json(samples), tmp_path / f"{name}.eval")
+    done = in_bash(blocks(DOCS / "compare.md", "sh")[0].text, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "may b replace a, worse by at most 0.02: yes" in done.stdout
+    assert "only b: 3, 6, 9, 12, 18" in done.stdout
+
+
 @pytest.mark.timeout(300)
 def test_the_commands_that_gate_a_new_version_run(tmp_path: Path, service: Service) -> None:
-    script = "\n".join(block.text for block in blocks(DOCS / "compare.md", "sh"))
+    script = "\n".join(block.text for block in blocks(DOCS / "compare.md", "sh")[1:])
     rows = [{"id": f"q-{at}", "prediction": at} for at in range(60)]
     fresh = [{"id": row["id"], "b": {"prediction": 3}} for row in rows]
     (tmp_path / "v2.ndjson").write_text("\n".join(map(json.dumps, fresh)))

@@ -17,6 +17,8 @@ from celeus.web.wording import counted
 
 AT_ONCE: Final = 200
 MOST_SHOWN: Final = 100
+MOST_READ: Final = 10_000
+"""Largest number of pools that are searched."""
 _GUESSES: Final = ("surrogate.", "surrogate_", "dispersion_f", "entropy_f")
 _KINDS: Final = {
     "zero_one": "right or wrong",
@@ -54,7 +56,7 @@ async def new_session(
     view: ManagesPage,
     pool: str | None = None,
     q: str = "",
-    limit: Annotated[int, Query(ge=1)] = AT_ONCE,
+    limit: Annotated[int, Query(ge=1, le=MOST_READ)] = AT_ONCE,
     *,
     archived: bool = False,
 ) -> Response:
@@ -70,7 +72,7 @@ async def new_session(
         pool=chosen,
         facts=facts_of,
         list=await _listed(view, q.strip().lower(), limit, archived=archived),
-        limit=limit + AT_ONCE,
+        limit=min(limit + AT_ONCE, MOST_READ),
         archived=archived,
     )
 
