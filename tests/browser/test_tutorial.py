@@ -27,7 +27,7 @@ TAKEN = os.environ.get("CELEUS_SCREENSHOTS") == "1"
 WINDOW = {"width": 1180, "height": 820}
 PLANNED_MS = 90_000
 MOST_LABELS = 400
-ENOUGH = "#rest[data-title='Enough']:not([hidden])"
+ENOUGH = "#rest:is([data-rest='target_reached'], [data-rest='decided']):not([hidden])"
 
 
 def take(page: Page, name: str) -> None:

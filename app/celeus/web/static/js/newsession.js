@@ -578,4 +578,9 @@ byId("form").addEventListener("change", changed);
 changed();
 watch();
 await begin();
+// Somebody may have chosen a file before this script was there to hear of it
+if (byId("file", HTMLInputElement).files?.length) {
+  source();
+  byId("file").dispatchEvent(new Event("change"));
+}
 performance.mark("usable");
