@@ -33,8 +33,6 @@ BEGUN = {
     "label": ITEM,
     "judged": "#told:has-text('20 judgements')",
     "judgement": "#history",
-    "people": "#members li",
-    "webhooks": "#hooks:not(:has-text('Loading'))",
     "new session": ".pool-name",
     "items": "#items li",
 }
@@ -107,8 +105,6 @@ def opened(
         "label": f"/label/{session}",
         "judged": f"/sessions/{session}/judged",
         "judgement": f"/sessions/{session}/judged/1",
-        "people": "/people",
-        "webhooks": "/webhooks",
         "new session": "/sessions/new",
         "items": f"/sessions/{table}/items",
     }
@@ -185,7 +181,7 @@ def taken_back(page: Page) -> None:
 
 
 LIVE = {
-    "stopped": ("dashboard", "session", "label", "people", "webhooks", "new session", "items"),
+    "stopped": ("dashboard", "session", "label", "new session", "items"),
     "killed": ("dashboard", "session", "label", "judged", "judgement"),
     "offline": ("dashboard",),
     "bad gateway": ("dashboard",),
