@@ -26,7 +26,6 @@ LOOKS: tuple[tuple[dict[str, int], Scheme], ...] = ((PHONE, "dark"),)
 """The width and the colours that other tests in the browser see least; at night all."""
 if NIGHTLY:
     LOOKS = (*LOOKS, (WIDE, "light"), (PHONE, "light"), (WIDE, "dark"))
-PARTS = 3
 SEEN_ELSEWHERE = {
     # Loading it takes seconds of a processor, and axe minutes: test_reading.py
     "reference",
@@ -55,9 +54,7 @@ def world(running_site: tuple[Service, str]) -> Iterator[World]:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("part", range(PARTS))
 def test_every_page_fits_and_is_readable_in_all_widths_and_colours(
-    part: int,
     world: World,
     signed_in: Callable[..., Page],
     page: Page,
@@ -66,7 +63,9 @@ def test_every_page_fits_and_is_readable_in_all_widths_and_colours(
     complaints.expect("404 (Not Found)", "403 (Forbidden)")
     pages: dict[tuple[tuple[str, ...], str | None] | None, Page] = {None: page}
     faults: dict[str, list[str]] = {}
-    for shown in [one for one in PAGES if one.name not in SEEN_ELSEWHERE][part::PARTS]:
+    for shown in PAGES:
+        if shown.name in SEEN_ELSEWHERE:
+            continue
         visitor = (shown.scopes, shown.project) if shown.scopes is not None else None
         if visitor not in pages:
             pages[visitor] = signed_in(token=key_of(world.site, shown))
