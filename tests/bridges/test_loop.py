@@ -11,6 +11,7 @@ import pytest
 
 import celeus
 from celeus import Client
+from celeus.bridges import loop
 from celeus.bridges.loop import BridgeResult, Verdict, asked_of, bridge
 from celeus.bridges.questions import Said, Task
 from celeus.client.blocking import Session
@@ -78,7 +79,10 @@ def test_killed_after_any_call_it_loses_and_repeats_nothing(client: Client, cut:
     assert done.overtaken == 0
 
 
-def test_when_the_session_stops_what_nobody_has_begun_is_taken_back(client: Client) -> None:
+def test_when_the_session_stops_what_nobody_has_begun_is_taken_back(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "LONGEST_UNASKED", 0.5)
     session = opened(client)
     desk = Desk(truly, pace=1)
     judge = desk.judge
@@ -86,14 +90,12 @@ def test_when_the_session_stops_what_nobody_has_begun_is_taken_back(client: Clie
     def begins(task: Task) -> Said | None:
         if not desk.begun and len(desk.verdicts) > 20:
             desk.begun.add(task.mark)
+            session.close()
             return None
         return judge(task)
 
     desk.judge = begins
-    closer = threading.Timer(1.5, session.close)
-    closer.start()
     done = bridged(session, desk)
-    closer.join()
     assert done.state in {"closed", "target_reached"}
     assert {*desk.tasks} - {*desk.verdicts} == desk.begun
     assert desk.taken
