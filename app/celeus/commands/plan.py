@@ -1,39 +1,29 @@
 """`celeus plan`: how many labels a session would take, asked of a service."""
 
 import json
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from celeus.commands.options import HERE, NUMBER, ManageKeyFile, Url, read_key
+from celeus.commands.pools import Given, Mapping, PoolOrFile, pool_of
 from celeus.errors import InvalidValue
 from celeus.units import Amount
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
-    from celeus.client.blocking import Client
-    from celeus.client.results import Plan, PlannedPoint, Pool
+    from celeus.client.results import Plan, PlannedPoint
 
 POLICIES = ["sharp", "uniform"]
 RUNS = 20
 ASSUMED_PACE = 30.0
 MINUTE, HOUR = 60.0, 3600.0
 MOST_DECIMAL = 9.95
-_POOL = re.compile(r"pool_[0-9a-f]{32}")
 
 
 def plan(  # noqa: PLR0913 -- one parameter an option
-    pool: Annotated[
-        str,
-        typer.Argument(
-            metavar="POOL|FILE",
-            help="Id of a sealed pool, `pool_…`, or a table or log: the service makes a pool of it"
-            " first, which stays there for the session.",
-        ),
-    ],
+    pool: PoolOrFile,
     *,
     precision: Annotated[
         str | None,
@@ -75,6 +65,8 @@ def plan(  # noqa: PLR0913 -- one parameter an option
             help="Seconds a label takes; default: the project's recent pace, else 30.",
         ),
     ] = None,
+    mapping: Mapping = None,
+    given: Given = None,
     url: Url = HERE,
     api_key_file: ManageKeyFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
@@ -103,7 +95,7 @@ def plan(  # noqa: PLR0913 -- one parameter an option
     if margin is not None:
         asked["decide"] = {"margin": margin}
     with blocking.Client(url, read_key(api_key_file)) as client:
-        made = client.pool(pool) if _POOL.fullmatch(pool) else _made(client, Path(pool))
+        made = pool_of(client, pool, mapping, given)
         if made.metrics:
             rule = "a pool of one loss; `client.plan` and the page New session plan several metrics"
             raise InvalidValue(f"pool must be {rule}", field="pool", rule=rule, value=made.id)
@@ -113,16 +105,6 @@ def plan(  # noqa: PLR0913 -- one parameter an option
         if as_json
         else "\n".join(_lines(found, pace, chosen=precision is not None))
     )
-
-
-def _made(client: "Client", file: Path) -> "Pool":
-    """The sealed pool of a file, which is said."""
-    if not file.is_file():
-        rule = "a file, or the id of a pool, `pool_` and 32 hexadecimal digits"
-        raise InvalidValue(f"{file} is no file and no pool", field="pool", rule=rule)
-    made = client.create_pool(file.stem, file)
-    typer.echo(f"celeus: {file} is now {made.id}", err=True)
-    return made
 
 
 def _lines(found: "Plan", pace: float | None, *, chosen: bool) -> Iterator[str]:

@@ -1,0 +1,92 @@
+"""A pool by its id, or made of a file: the argument of commands that begin with one."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from celeus.errors import InvalidValue, NeedsAnswer
+from celeus.shorten import one_line
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from celeus.client.blocking import Client
+    from celeus.client.results import Pool
+
+PoolOrFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="POOL|FILE",
+        help="Id of a sealed pool, `pool_…`, or a table or log: the service makes a pool of it"
+        " first, which stays there for the session.",
+    ),
+]
+Mapping = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=ROLE", help="Role of a column of the file; repeat it."),
+]
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=VALUE",
+        help="An answer to what the file leaves open, such as better=higher; repeat it.",
+    ),
+]
+_POOL = re.compile(r"pool_[0-9a-f]{32}")
+
+
+def pool_of(
+    client: "Client", pool: str, mapping: list[str] | None, given: list[str] | None
+) -> "Pool":
+    """Return the pool of this id, or a new sealed one of this file, which is printed.
+
+    Raises InvalidValue for what is neither, NeedsAnswer for what the file leaves open.
+    """
+    members: dict[str, Any] = _pairs(given, "given", "NAME=VALUE")
+    if roles := _pairs(mapping, "mapping", "COLUMN=ROLE"):
+        members["mapping"] = roles
+    if _POOL.fullmatch(pool):
+        if members:
+            rule = "left out with a pool that is there"
+            message = f"mapping and given must be {rule}"
+            raise InvalidValue(message, field=next(iter(members)), rule=rule)
+        return client.pool(pool)
+    file = Path(pool)
+    if not file.is_file():
+        rule = "a file, or the id of a pool, `pool_` and 32 hexadecimal digits"
+        raise InvalidValue(f"{file} is no file and no pool", field="pool", rule=rule)
+    try:
+        made = client.create_pool(file.stem, file, **members)
+    except NeedsAnswer as refusal:
+        for line in _open_questions(refusal.questions):
+            typer.echo(one_line(line), err=True)
+        message = f"{file} leaves questions open: answer each by one of its options"
+        raise NeedsAnswer(message, field=refusal.field) from None
+    typer.echo(f"celeus: {file} is now {made.id}", err=True)
+    return made
+
+
+def _open_questions(questions: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the questions that a file leaves open, and below each the options that answer it."""
+    for question in questions:
+        yield question["text"]
+        for choice in question["choices"] or [{"value": "…", "means": "any text"}]:
+            is_role = question["name"] == "mapping"
+            name = question["column"] if is_role else question["name"]
+            answer = shlex.quote(f"{name}={choice['value']}")
+            yield f"    {'--mapping' if is_role else '--given'} {answer}: {choice['means']}"
+
+
+def _pairs(written: list[str] | None, field: str, form: str) -> dict[str, str]:
+    """Return what is written as NAME=VALUE, by name; refuses other texts, and a name twice."""
+    pairs: dict[str, str] = {}
+    for text in written or ():
+        name, sign, value = text.rpartition("=") if field == "mapping" else text.partition("=")
+        if not (name and sign and value) or name in pairs:
+            rule = f"{form}, each name once"
+            raise InvalidValue(f"{field} must be {rule}", field=field, rule=rule, value=text)
+        pairs[name] = value
+    return pairs
