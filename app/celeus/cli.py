@@ -28,31 +28,34 @@ class Place(NamedTuple):
     extra: Literal["demo", "engine", "server"] = "server"
 
 
-# `gate`, `claims`, `judge`, `guess`, `bridge`, `plan` and `push` need no extra, except to close a
-# run before
+# What asks a service needs no extra, except `push` to close a run before
 PLACES = {
-    "serve": Place("service.serve", "serve"),
-    "migrate": Place("service.serve", "migrate"),
-    "database": Place("service.database", "database_tool"),
-    "openapi": Place("service.serve", "openapi"),
-    "gate": Place("gate", "gate"),
-    "claims": Place("claims", "claims"),
+    "open": Place("sessions", "open_session"),
+    "sessions": Place("sessions", "sessions"),
+    "status": Place("sessions", "status"),
+    "close": Place("sessions", "close"),
+    "import": Place("imports", "imports", "engine"),
+    "plan": Place("plan", "plan"),
     "judge": Place("judges", "judge"),
     "guess": Place("judges", "guess"),
+    "bridge": Place("bridges", "bridges"),
+    "run": Place("runs", "runs", "engine"),
     "compare": Place("compare", "compare", "engine"),
     "judge-check": Place("judge_check", "judge_check", "engine"),
-    "plan": Place("plan", "plan"),
+    "gate": Place("gate", "gate"),
+    "claims": Place("claims", "claims"),
     "push": Place("push", "push", "engine"),
     "verify": Place("verify", "verify", "engine"),
     "attest": Place("attest", "attest", "engine"),
-    "audit": Place("verify", "audit"),
-    "signing-key": Place("verify", "signing_key", "engine"),
     "simulate": Place("simulate", "simulate", "engine"),
     "demo": Place("demo", "demo", "demo"),
+    "serve": Place("service.serve", "serve"),
+    "migrate": Place("service.serve", "migrate"),
     "keys": Place("service.keys", "keys"),
-    "import": Place("imports", "imports", "engine"),
-    "bridge": Place("bridges", "bridges"),
-    "run": Place("runs", "runs", "engine"),
+    "database": Place("service.database", "database_tool"),
+    "audit": Place("verify", "audit"),
+    "signing-key": Place("verify", "signing_key", "engine"),
+    "openapi": Place("service.serve", "openapi"),
 }
 
 
@@ -89,6 +92,7 @@ cli = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

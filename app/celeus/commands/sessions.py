@@ -1,0 +1,155 @@
+"""`celeus open`, `sessions`, `status` and `close`: the sessions of a service."""
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from celeus.commands.options import (
+    HERE,
+    NUMBER,
+    All,
+    ManageKeyFile,
+    ReadKeyFile,
+    Url,
+    confirm_all,
+    read_key,
+)
+from celeus.commands.pools import Given, Mapping, PoolOrFile, pool_of
+from celeus.units import Amount
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from celeus.client.results import Status
+
+SHOWN = 20
+"""Sessions that are listed unless more are asked for."""
+
+Session = Annotated[str, typer.Argument(help="Id of the session, `ses_…`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, a line a session.")]
+
+
+def open_session(  # noqa: PLR0913 -- one parameter an option
+    pool: PoolOrFile,
+    *,
+    name: Annotated[str | None, typer.Option(help="Name of the session.")] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(metavar=NUMBER, help="Interval width to stop at, such as 0.1 or 10%."),
+    ] = None,
+    at_most: Annotated[
+        str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at most this.")
+    ] = None,
+    at_least: Annotated[
+        str | None, typer.Option(metavar=NUMBER, help="Ask whether the risk is at least this.")
+    ] = None,
+    target: Annotated[str, typer.Option(help="pool, population or runs")] = "pool",
+    alpha: Annotated[
+        str, typer.Option(metavar=NUMBER, help="Probability of ever being wrong.")
+    ] = "0.05",
+    budget: Annotated[int | None, typer.Option(min=1, help="Most labels.")] = None,
+    all_: All = False,
+    mapping: Mapping = None,
+    given: Given = None,
+    url: Url = HERE,
+    api_key_file: ManageKeyFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open a session on a pool or a file, and print its id and where people label it."""
+    from celeus.client.blocking import Client
+
+    numbers = {"precision": precision, "at_most": at_most, "at_least": at_least}
+    for field, written in (numbers | {"alpha": alpha}).items():
+        if written is not None:
+            # Before a file becomes a pool, which stays
+            Amount.of(written, field)
+    stops = [*(written for written in numbers.values() if written is not None), budget]
+    if stops == [None]:
+        ways = "--precision, --at-most, --at-least or --budget"
+        confirm_all("Every item will be asked for", ways, all_=all_)
+    asked: dict[str, Any] = {
+        "name": name,
+        "precision": precision,
+        "questions": [
+            {"side": side, "threshold": threshold}
+            for side, threshold in (("at_most", at_most), ("at_least", at_least))
+            if threshold is not None
+        ],
+        "target": target,
+        "alpha": alpha,
+        "budget": budget,
+    }
+    with Client(url, read_key(api_key_file)) as client:
+        made = pool_of(client, pool, mapping, given)
+        opening = {field: value for field, value in asked.items() if value not in (None, [])}
+        status = client.open_session(made, **opening).status()
+    if as_json:
+        typer.echo(json.dumps(status.raw))
+        return
+    typer.echo(status.id)
+    typer.echo(f"label: {url.rstrip('/')}/label/{status.id}")
+
+
+def sessions(  # noqa: PLR0913 -- one parameter an option
+    *,
+    pool: Annotated[str | None, typer.Option(help="Only those on this pool, `pool_…`.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only those in this state.")] = None,
+    most: Annotated[int, typer.Option(min=1, help="How many to list, newest first.")] = SHOWN,
+    url: Url = HERE,
+    api_key_file: ReadKeyFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the project's sessions, newest first: state, name and what is known."""
+    from celeus.client.blocking import Client
+
+    with Client(url, read_key(api_key_file)) as client:
+        found = [*islice(client.sessions(pool, state), most + 1)]
+    for status in found[:most]:
+        typer.echo(json.dumps(status.raw) if as_json else "  ".join(_row(status)))
+    if len(found) > most:
+        typer.echo(f"celeus: there are more; --most {2 * most} lists twice as many", err=True)
+
+
+def _row(status: "Status") -> Iterator[str]:
+    from celeus.client.service import plain
+
+    yield status.id
+    yield f"{status.state:15}"
+    if status.name is not None:
+        yield f"{plain(status.name)}:"
+    yield plain(status.sentence)
+
+
+def status(
+    session: Session, *, url: Url = HERE, api_key_file: ReadKeyFile = None, as_json: AsJson = False
+) -> None:
+    """Show how a session stands: interval, answers, progress and what the claim assumes."""
+    from celeus.client.blocking import Client
+
+    with Client(url, read_key(api_key_file)) as client:
+        found = client.session(session).status()
+    typer.echo(json.dumps(found.raw) if as_json else "\n".join(_lines(found)))
+
+
+def close(session: Session, *, url: Url = HERE, api_key_file: ManageKeyFile = None) -> None:
+    """Close a session for good: it takes no more labels, and its certificate is final."""
+    from celeus.client.blocking import Client
+
+    with Client(url, read_key(api_key_file)) as client:
+        typer.echo("\n".join(_lines(client.session(session).close())))
+
+
+def _lines(status: "Status") -> Iterator[str]:
+    """How a session stands, in the service's own words."""
+    from celeus.client.service import plain
+
+    if status.name is not None:
+        yield plain(status.name)
+    yield plain(status.sentence)
+    for answer in status.words.answers:
+        yield plain(f"{answer.question} {answer.answer}")
+    yield f"{status.state}; {plain(status.words.progress)}"
+    yield from (plain(assumption["text"]) for assumption in status.assumptions)
+    yield from (f"warning: {plain(warning)}" for warning in status.warnings)

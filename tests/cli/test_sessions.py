@@ -1,0 +1,92 @@
+"""`celeus open`, `sessions`, `status` and `close`: a session from a file to its end."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from celeus import Client
+from tests.cli.calling import Run
+from tests.keys import ADMIN
+from tests.servers import Service
+
+ANSWERS = "question,answer,rating\n" + "".join(
+    f"Question {number}?,Answer {number},{number % 5 + 1}\n" for number in range(30)
+)
+
+
+@pytest.fixture(autouse=True)
+def service(service: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
+    monkeypatch.setenv("CELEUS_KEY", ADMIN)
+    monkeypatch.setenv("CELEUS_URL", service.url)
+    return service
+
+
+def test_a_file_is_opened_listed_shown_and_closed(
+    service: Service, run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text(ANSWERS)
+    mapping = ("--mapping", "question=question", "--mapping", "answer=answer")
+    roles = (*mapping, "--mapping", "rating=score")
+    aims = ("--precision", "40%", "--at-most", "60%", "--name", "Spring")
+    given = ("--given", "better=higher", "--given", "scale=1 to 5")
+    opened = run("open", file, *roles, *aims, *given)
+    assert opened.status == 0, opened.err
+    session, label = opened.out.splitlines()
+    assert label == f"label: {service.url}/label/{session}"
+    with Client(service.url, ADMIN) as client:
+        assert client.session(session).status().precision == 0.4
+        for turn in client.session(session).draws():
+            turn.observe(0)
+    shown = run("status", session)
+    assert shown.status == 0, shown.err
+    name, sentence, question, state, *_ = shown.out.splitlines()
+    assert name == "Spring"
+    assert "valid at every look" in sentence
+    assert question.startswith("Is the error rate at most 60 %? Yes")
+    assert state.startswith("decided; ")
+    closed = run("close", session)
+    assert closed.status == 0, closed.err
+    assert "\nclosed; " in closed.out
+    pool = json.loads(run("status", session, "--json").out)["pool_id"]
+    again = run("open", pool, "--budget", 5)
+    listed = run("sessions", "--most", 1)
+    assert listed.out.startswith(f"{again.out.split()[0]}  active ")
+    assert "--most 2 lists twice as many" in listed.err
+    only = run("sessions", "--state", "closed", "--json").out.splitlines()
+    assert session in {json.loads(line)["id"] for line in only}
+
+
+def test_what_a_file_leaves_open_is_asked_with_the_options_that_answer(
+    run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text(ANSWERS)
+    for command in ("open", "plan"):
+        asking = run(command, file, "--precision", "40%", "--mapping", "rating=score")
+        assert (asking.status, asking.out) == (1, "")
+        which, higher, *_ = asking.err.splitlines()
+        assert which.startswith("Which values of `rating` are better?")
+        assert higher.startswith("    --given better=higher: ")
+        assert "    --given 'scale=1 to 5': " in asking.err
+        assert asking.err.splitlines()[-1].endswith("answer each by one of its options")
+
+
+def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "answers.csv"
+    file.write_text(ANSWERS)
+    nowhere = f"pool_{0:032}"
+    for wrong, why in (
+        (("open", tmp_path / "none.csv", "--budget", 5), "no file and no pool"),
+        (("open", nowhere, "--budget", 5), "pool"),
+        (("open", nowhere), "give --precision, --at-most, --at-least or --budget, or --all"),
+        (("open", nowhere, "--budget", 5, "--given", "better=higher"), "left out with a pool"),
+        (("open", file, "--budget", 5, "--given", "better"), "NAME=VALUE, each name once"),
+        (("open", file, "--precision", "wide"), "precision must be a finite number"),
+        (("status", "ses_1"), "hexadecimal"),
+        (("close", f"ses_{0:032}"), "session"),
+    ):
+        refused = run(*wrong)
+        assert (refused.status, refused.out) == (1, ""), wrong
+        assert why in refused.err, wrong
