@@ -91,7 +91,6 @@ cli = typer.Typer(
     cls=CommandLine,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

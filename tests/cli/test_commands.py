@@ -96,6 +96,17 @@ def test_the_version_is_that_of_the_package(run: Run) -> None:
     assert (answer.status, answer.out) == (0, version("celeus") + "\n")
 
 
+def test_a_shell_completes_commands_and_options(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_CELEUS_COMPLETE", "complete_bash")
+    for words, place, completed in (
+        ("celeus sta", "1", "status"),
+        ("celeus open --prec", "2", "--precision"),
+    ):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", place)
+        assert run().out.split() == [completed]
+
+
 def test_openapi_prints_the_contract_or_writes_it(run: Run, tmp_path: Path) -> None:
     printed = run("openapi")
     assert printed.status == 0
