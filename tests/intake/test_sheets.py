@@ -241,9 +241,9 @@ def test_the_line_below_the_header_of_a_markdown_table_is_no_row() -> None:
 
 @pytest.mark.parametrize(
     "above",
-    ["Results of May\n", "Results of May,,\n,,\n", "# made by a tool\n", "# made by, a tool\n"],
+    ["Results of May\n", "Results of May,,\n,,\n", "# made, by, a tool\n", '"# made by a tool"\n'],
 )
-def test_a_title_or_a_comment_above_the_header_is_to_be_removed(above: str) -> None:
+def test_a_title_above_the_header_or_what_may_be_names_is_to_be_removed(above: str) -> None:
     content = f"{above}question,answer,score\n" + "Why?,So.,1\n" * 5
     with pytest.raises(InvalidValue) as refused:
         list(sheet(content.encode(), "a.csv").rows())
@@ -251,9 +251,46 @@ def test_a_title_or_a_comment_above_the_header_is_to_be_removed(above: str) -> N
     assert refused.value.field == "body"
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        "# made by a tool\n",
+        "#made by, a tool\r\n",
+        "# a\n#\n\n",
+        "# it's \u2028 one\n",
+        "## a,b,c,d\n",
+    ],
+)
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_comments_above_the_header_are_left_out_and_told(above: str, separator: str) -> None:
+    rows = ["question,answer,score", "Why?,So.,1", "# no comment,any,0"]
+    content = above + "\n".join(rows).replace(",", separator)
+    found = sheet(content.encode(), "a.csv")
+    marked = [line for line in above.split("\n") if line.startswith("#")]
+    assert sum("without the comment" in phrase for phrase in found.read_as) == len(marked)
+    last = above.count("\n") + 3
+    named = {"question": "# no comment", "answer": "any", "score": "0"}
+    assert [*found.rows()][-1] == (last, named)
+
+
+@pytest.mark.parametrize("below", ["1,What?,\n2,Why?,\n", "What?,yes,\nWhy?,no,\n"])
+def test_names_behind_a_hash_are_no_comment(below: str) -> None:
+    with pytest.raises(InvalidValue, match="no header of the rows below"):
+        list(sheet(f"# question, answer\n{below}".encode(), "a.csv").rows())
+
+
+def test_the_last_line_with_a_hash_may_be_the_header() -> None:
+    found = sheet(b"##made by a tool\n#id\tquestion\n1\tWhy?\n", "a.tsv")
+    assert [*found.rows()] == [(3, {"#id": "1", "question": "Why?"})]
+
+
 @pytest.mark.parametrize("content", [b"question,\nWhy?,\n", b"#,question\n1,Why?\n", b"a\nb\n"])
 def test_a_header_of_one_name_is_no_title(content: bytes) -> None:
     assert len(list(sheet(content, "a.csv").rows())) == 1
+
+
+def test_the_separator_is_found_below_blank_lines() -> None:
+    assert list(sheet(b"\r\n\na;b\n1;2\n", "a.csv").rows()) == [(4, {"a": "1", "b": "2"})]
 
 
 def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
