@@ -233,6 +233,18 @@ def test_what_excel_saves_under_windows_is_read_and_said() -> None:
     assert [row for _, row in found.rows()] == [{"Straße": "Große Allee", "Größe": "7"}]
 
 
+def test_a_cell_with_control_characters_is_text() -> None:
+    text = "\x1b[31mRot\x1b[0m\x07 ä"
+    found = sheet(f"question,answer\nWhy?,{text}\n".encode(), "a.csv")
+    assert [row for _, row in found.rows()] == [{"question": "Why?", "answer": text}]
+
+
+@pytest.mark.parametrize("content", [b"a,b\n\x1b,\xff\n", b"a,b\n1,\0\n"])
+def test_control_characters_are_text_in_utf_8_alone(content: bytes) -> None:
+    with pytest.raises(InvalidValue, match="no text and no table"):
+        list(sheet(content, "a.csv").rows())
+
+
 def test_the_line_below_the_header_of_a_markdown_table_is_no_row() -> None:
     text = b"| question | answer |\n|:---|---:|\n| Why? | So. |\n| And? | --- |\n"
     (sheet,) = filter(None, opened(io.BytesIO(text), SentFile("table.csv")))
