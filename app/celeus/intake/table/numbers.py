@@ -41,6 +41,7 @@ _DIFFERENCES = {
 """The losses of a less those of b, by the words for which one is better."""
 _SCALES = ((0.0, 1.0), (1.0, 5.0), (0.0, 5.0), (1.0, 10.0), (0.0, 10.0), (0.0, 100.0), (-1.0, 1.0))
 _MOST = 0.8
+_LONGEST_WORD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ class Numbers:
     several: int = 0
     signs: dict[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
+    others: dict[str, None] = field(default_factory=dict)
 
     def note(self, measure: Measure, value: object) -> None:
         """Take the value of a row."""
@@ -176,6 +178,8 @@ class Numbers:
             word = value.strip()
             if len(self.words) < MOST_KEPT or word in self.words:
                 self.words[word] = self.words.get(word, 0) + 1
+        elif len(self.others) < MOST_KEPT:
+            self.others[shown(value).strip()[:_LONGEST_WORD]] = None
 
     @property
     def is_of_another_scale(self) -> bool:
