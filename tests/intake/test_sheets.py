@@ -233,6 +233,18 @@ def test_what_excel_saves_under_windows_is_read_and_said() -> None:
     assert [row for _, row in found.rows()] == [{"Straße": "Große Allee", "Größe": "7"}]
 
 
+def test_a_cell_with_control_characters_is_text() -> None:
+    text = "\x1b[31mRot\x1b[0m\x07 ä"
+    found = sheet(f"question,answer\nWhy?,{text}\n".encode(), "a.csv")
+    assert [row for _, row in found.rows()] == [{"question": "Why?", "answer": text}]
+
+
+@pytest.mark.parametrize("content", [b"a,b\n\x1b,\xff\n", b"a,b\n1,\0\n"])
+def test_control_characters_are_text_in_utf_8_alone(content: bytes) -> None:
+    with pytest.raises(InvalidValue, match="no text and no table"):
+        list(sheet(content, "a.csv").rows())
+
+
 def test_the_line_below_the_header_of_a_markdown_table_is_no_row() -> None:
     text = b"| question | answer |\n|:---|---:|\n| Why? | So. |\n| And? | --- |\n"
     (sheet,) = filter(None, opened(io.BytesIO(text), SentFile("table.csv")))
@@ -241,9 +253,9 @@ def test_the_line_below_the_header_of_a_markdown_table_is_no_row() -> None:
 
 @pytest.mark.parametrize(
     "above",
-    ["Results of May\n", "Results of May,,\n,,\n", "# made by a tool\n", "# made by, a tool\n"],
+    ["Results of May\n", "Results of May,,\n,,\n", "# made, by, a tool\n", '"# made by a tool"\n'],
 )
-def test_a_title_or_a_comment_above_the_header_is_to_be_removed(above: str) -> None:
+def test_a_title_above_the_header_or_what_may_be_names_is_to_be_removed(above: str) -> None:
     content = f"{above}question,answer,score\n" + "Why?,So.,1\n" * 5
     with pytest.raises(InvalidValue) as refused:
         list(sheet(content.encode(), "a.csv").rows())
@@ -251,9 +263,54 @@ def test_a_title_or_a_comment_above_the_header_is_to_be_removed(above: str) -> N
     assert refused.value.field == "body"
 
 
+@pytest.mark.parametrize(
+    "above",
+    [
+        "# made by a tool\n",
+        "#made by, a tool\r\n",
+        "# a\n#\n\n",
+        "# it's \u2028 one\n",
+        "## a,b,c,d\n",
+    ],
+)
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_comments_above_the_header_are_left_out_and_told(above: str, separator: str) -> None:
+    rows = ["question,answer,score", "Why?,So.,1", "# no comment,any,0"]
+    content = above + "\n".join(rows).replace(",", separator)
+    found = sheet(content.encode(), "a.csv")
+    marked = [line for line in above.split("\n") if line.startswith("#")]
+    assert sum("without the comment" in phrase for phrase in found.read_as) == len(marked)
+    last = above.count("\n") + 3
+    named = {"question": "# no comment", "answer": "any", "score": "0"}
+    assert [*found.rows()][-1] == (last, named)
+
+
+@pytest.mark.parametrize("below", ["1,What?,\n2,Why?,\n", "What?,yes,\nWhy?,no,\n"])
+def test_names_behind_a_hash_are_no_comment(below: str) -> None:
+    with pytest.raises(InvalidValue, match="no header of the rows below"):
+        list(sheet(f"# question, answer\n{below}".encode(), "a.csv").rows())
+
+
+def test_the_last_line_with_a_hash_may_be_the_header() -> None:
+    found = sheet(b"##made by a tool\n#id\tquestion\n1\tWhy?\n", "a.tsv")
+    assert [*found.rows()] == [(3, {"#id": "1", "question": "Why?"})]
+
+
 @pytest.mark.parametrize("content", [b"question,\nWhy?,\n", b"#,question\n1,Why?\n", b"a\nb\n"])
 def test_a_header_of_one_name_is_no_title(content: bytes) -> None:
     assert len(list(sheet(content, "a.csv").rows())) == 1
+
+
+def test_the_separator_is_found_below_blank_lines() -> None:
+    assert list(sheet(b"\r\n\na;b\n1;2\n", "a.csv").rows()) == [(4, {"a": "1", "b": "2"})]
+
+
+def test_numbers_with_blanks_between_them_are_no_texts_of_one_column() -> None:
+    with pytest.raises(InvalidValue, match="Blanks stand between") as refused:
+        list(sheet(b"Chins Situps Jumps\n5 162 60\n2 110 -6.5e1\n", "a.csv").rows())
+    assert refused.value.rule == "a comma, a semicolon, a tab, a bar between the cells"
+    names = sheet(b"first last\nAda Lovelace\nAlan 3\n", "a.csv")
+    assert len(list(names.rows())) == 2
 
 
 def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
@@ -268,6 +325,26 @@ def test_a_surrogate_that_nothing_has_is_refused() -> None:
     found = sheet(b"a,b\nx,none\ny,much\n")
     with pytest.raises(InvalidValue, match="no guess of a loss"):
         table(found, roles={"a": "text", "b": "surrogate"})
+
+
+@pytest.mark.parametrize("role", ["surrogate", "known"])
+def test_letter_grades_are_refused_with_the_letters_and_the_way_on(role: str) -> None:
+    found = sheet(b"answer,grade\nx,A\ny,B\nz,F\n")
+    with pytest.raises(InvalidValue) as refused:
+        table(found, roles={"answer": "answer", "grade": role})
+    assert refused.value.value == "A, B, F"
+    assert refused.value.rule == "a number from 0 to 1 in place of each word"
+    assert refused.value.field == "mapping.grade"
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"), [("metric", Options(metric="stars")), ("filter", Options(filter="stars"))]
+)
+def test_what_is_chosen_of_logs_is_not_ignored_of_a_table(name: str, chosen: Options) -> None:
+    given = SentFile("a.csv", options=chosen)
+    with pytest.raises(InvalidValue, match=f"no {name} is chosen") as refused:
+        list(opened(io.BytesIO(b"question,stars\nWhy?,5\n"), given))
+    assert (refused.value.field, refused.value.value) == (name, "stars")
 
 
 def nested(levels: int, *, objects: bool = False) -> Any:  # noqa: ANN401 -- any JSON
@@ -323,3 +400,25 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
         rules = {row.rule for row in rows if isinstance(row, BadRow)}
         assert rules <= {DEPTH_RULE}
     assert told > TABLES
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"question": "Why?", "score": 1, "score": 0}',
+        b'[\n{"question": "Why?", "score": 1, "score": 0}\n]',
+        b'{"results": [{"question": "Why?", "x": {"score": 1, "score": 0}}]}',
+    ],
+)
+def test_a_document_with_a_name_twice_in_an_object_is_refused(content: bytes) -> None:
+    with pytest.raises(InvalidValue, match="every name once") as refused:
+        list(sheet(content, "a.json").rows())
+    assert refused.value.value == "score"
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_line_with_a_name_twice_in_an_object_is_a_bad_row(place: int) -> None:
+    lines = [b'{"question": "Why?", "score": 1}'] * 3
+    lines[place] = b'{"question": "Why?", "score": 1, "score": 0}'
+    rows = dict(sheet(b"\n".join(lines), "a.jsonl").rows())
+    assert rows[place + 1] == BadRow("every name once in an object", "score")

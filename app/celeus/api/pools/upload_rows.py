@@ -3,18 +3,22 @@
 Only the format is checked here; what a row means is decided in `core.pools.rows`. Memory stays
 bounded whatever is sent: lines and rows have a largest length, batches a largest size. A line that
 cannot be read stands in its batch as `MalformedRow`, to be reported with the others.
+
+Items that have their form already are read in this process and not by the intake's child: a row of
+JSON takes 1.6 µs of processor time here, 3.2 µs by the intake's own reader, and 7.9 µs by way of
+the child, which for a pool of a million items is 6 s more. CSV, at 4.7 µs here and 4.6 µs there,
+has a reader of its own for its bounds: a line is never longer in memory than a row may be.
 """
 
 import csv
-import json
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Self
 
 import orjson
 
+from celeus import strict_json
 from celeus.api.pools.sheets import Limits, Look, Reading, Rows, sheet_rows
-from celeus.core.canonical import named_once
 from celeus.core.pools.rows.validation import DEPTH_RULE, MalformedRow
 from celeus.errors import InvalidValue
 from celeus.intake.formats.marks import tool_of
@@ -112,7 +116,7 @@ def _parse_one(line: bytes) -> object:
         reason = str(error)
     try:
         # The standard library also reads NaN and Infinity: the check can then name the field.
-        return json.loads(line.decode(), object_pairs_hook=named_once)
+        return strict_json.json_of(line.decode())
     except InvalidValue as error:
         return _faulty(error)
     except (ValueError, RecursionError):
@@ -124,7 +128,7 @@ def json_of(text: bytes) -> object:
     value = orjson.loads(text)
     if not _named_once(text, value):
         try:
-            json.loads(text, object_pairs_hook=named_once)
+            strict_json.json_of(text)
         except RecursionError:
             raise InvalidValue("JSON is too deep.", rule=DEPTH_RULE, value=_start(text)) from None
     return value

@@ -4,15 +4,17 @@ import csv
 import io
 import re
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, takewhile
 
 from celeus.errors import InvalidValue
 from celeus.intake.sources.files import HEAD, Source
 from celeus.intake.sources.sheet import MOST_COLUMNS, BadRow, Sheet, SheetRow, refused
 from celeus.intake.sources.unpacking import TABLES, encoding_of, text_of
+from celeus.shorten import shortened
 
 _RULE = re.compile(r"\s*(?::?-{3,}:?\s*)?")
 """A cell of the line below the header of a table in Markdown."""
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LONGEST_CELL = 4 << 20
 _LONGEST_FAULT = 100
@@ -32,13 +34,17 @@ def sheet_of(source: Source, *, named: bool) -> Sheet:
         begin = text.read(HEAD)
     first, _, rest = begin.partition("\n")
     announced = first.rstrip("\r").lower()
-    skip = announced.startswith("sep=") and len(announced) == len("sep=;")
-    separator = announced[-1] if skip else _separator(begin, named=named)
-    if skip:
-        begin = rest
     csv.field_size_limit(LONGEST_CELL)
+    comments: list[str] = []
+    if announced.startswith("sep=") and len(announced) == len("sep=;"):
+        separator, skip, begin = announced[-1], 1, rest
+    else:
+        comments = _comments(begin, source.name, named=named)
+        skip, begin = len(comments), begin[sum(map(len, comments)) :]
+        separator = _separator(begin, named=named)
     names = names_of(_header(begin, separator, source.name))
     read_as = [f"separated by {SEPARATORS.get(separator, 'a sign')}"]
+    read_as += [f"without the comment {shortened(line.strip())}" for line in comments]
     read_as += [name for begin, name in _ENCODINGS.items() if encoding.startswith(begin)]
 
     def rows() -> Iterator[tuple[int, SheetRow]]:
@@ -63,6 +69,27 @@ def _header(begin: str, separator: str, name: str) -> list[str]:
     return header
 
 
+def _comments(begin: str, name: str, *, named: bool) -> list[str]:
+    """The lines of comment above the header: they begin with `#`, and are no row of the table.
+
+    None is taken for one where the row below them cannot be the header, which then may be theirs.
+    """
+    lines = io.StringIO(begin, newline="")
+    marked = [*takewhile(lambda line: line.startswith("#"), lines)]
+    for comments in (marked, marked[:-1]):
+        rest = begin[sum(map(len, comments)) :]
+        if not comments or not rest.strip():
+            continue
+        separator = _separator(rest, named=named)
+        header = _header(rest, separator, name)
+        if not all(any(map(str.isalpha, cell)) for cell in header[not header[0].strip() :]):
+            continue
+        widths = [len(cells) for cells in csv.reader(comments, delimiter=separator)]
+        if widths[0] != len(header):
+            return comments[: [*widths, len(header)].index(len(header))]
+    return []
+
+
 def _filled(cells: list[str]) -> int:
     return sum(cell.strip() != "" for cell in cells)
 
@@ -78,6 +105,7 @@ def _next(rows: Iterator[list[str]]) -> list[str]:
 def _separator(begin: str, *, named: bool) -> str:
     """The sign that parts the first rows into as many cells as the header has."""
     whole = len(begin) < HEAD
+    begin = begin.lstrip("\r\n")
     found = {}
     for separator in SEPARATORS:
         try:
@@ -106,7 +134,18 @@ def _separator(begin: str, *, named: bool) -> str:
             f"{TABLES}; {_REMOVED}" if named else TABLES,
             begin[:60],
         )
+    if _is_parted_by_blanks(begin):
+        rule = f"a {', a '.join(SEPARATORS.values())} between the cells"
+        raise refused("Blanks stand between the numbers of a row.", rule, begin[:60])
     return ","
+
+
+def _is_parted_by_blanks(begin: str) -> bool:
+    """Every row below the first has as many numbers as that has words, and several."""
+    header, *rows = [line.split() for line in begin.splitlines()[:_LOOKED_AT] if line.strip()]
+    return len(header) > 1 < len(rows) and all(
+        len(row) == len(header) and all(map(_NUMBER.fullmatch, row)) for row in rows
+    )
 
 
 def names_of(header: list[str]) -> list[str]:
@@ -123,10 +162,10 @@ def names_of(header: list[str]) -> list[str]:
 
 
 def _rows(
-    source: Source, encoding: str, separator: str, names: list[str], *, skip: bool
+    source: Source, encoding: str, separator: str, names: list[str], *, skip: int
 ) -> Iterator[tuple[int, SheetRow]]:
     with text_of(source, encoding) as text:
-        if skip:
+        for _ in range(skip):
             text.readline()
         header = True
         for line, cells in _cells(text, separator, source.name):

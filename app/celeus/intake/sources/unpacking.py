@@ -41,8 +41,9 @@ MOST_PACKED = 200
 """Times its size that a gzip file may unpack to: tables rarely come to a tenth of it."""
 FREE_BYTES = 16 << 20
 """That many bytes it may unpack to in any case."""
-_PLAIN = frozenset(range(32)) - {*b"\t\n\r\f\x1a"}
-"""Control characters that no text has."""
+_CONTROLS = frozenset(range(32)) - {*b"\t\n\r\f\x1a"}
+"""Control characters, such as those that colour the text of a terminal: with them a text is known
+by being UTF-8, and one with a NUL is none."""
 
 
 def is_packed(head: bytes) -> bool:
@@ -105,8 +106,9 @@ def encoding_of(source: Source) -> str:
     odd, even = head[1::2].count(0), head[::2].count(0)
     if max(odd, even) > _MANY_NULS * len(head):
         return "utf-16-le" if odd > even else "utf-16-be"
-    if not _PLAIN.isdisjoint(head):
-        raise refused("The file is no text and no table.", "a table, or a log", repr(head[:20]))
+    none = refused("The file is no text and no table.", "a table, or a log", repr(head[:20]))
+    if 0 in head:
+        raise none
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         with source.open() as file:
@@ -114,6 +116,8 @@ def encoding_of(source: Source) -> str:
                 decoder.decode(part)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
+        if not _CONTROLS.isdisjoint(head):
+            raise none from None
         return "cp1252"
     return "utf-8"
 
