@@ -230,7 +230,7 @@ class Transcript:
     def _draw(self, record: Object, where: str) -> Draw:
         plan, round_ = self.plan, len(self.draws) + 1
         equal(f"{where}.round", record["round"], round_)
-        most = min(plan.drawable, self.rule.budget)
+        most = min(plan.most_draws, self.rule.budget)
         if round_ > most:
             raise Mismatch(f"{where}.round", round_, f"at most {most} draws")
         item = record["item"]
@@ -333,7 +333,7 @@ class Transcript:
                 equal(f"{where}.precision", precision, None)
             elif precision != self.rule.precision:
                 check_precision(self.plan, precision)
-            check_budget(budget, self.plan.drawable)
+            check_budget(budget, self.plan.most_draws)
         except Refusal as refusal:
             raise Mismatch(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
         state = text(detail["state"], f"{where}.state")

@@ -229,7 +229,7 @@ def forecast(session: Session[Mean]) -> Forecast | None:
     first = expected[0]
     for other in expected[1:]:
         first = first.sooner(other)
-    most = min(rule.budget, session.drawable) - folded
+    most = min(rule.budget, session.most_draws) - folded
     # The lines of little and of much luck may cross where one loss is known and little is missing
     low, median, high = sorted(min(max(math.ceil(labels), 1), most) for labels in first)
     return Forecast(folded, median, low, high)

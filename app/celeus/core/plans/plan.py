@@ -147,6 +147,11 @@ class Plan(Plain):
         return self.items - (0 if self.believed is None else self.believed.items)
 
     @property
+    def most_draws(self) -> int:
+        """Most draws that any budget allows: one of every item that may be drawn."""
+        return self.drawable
+
+    @property
     def scale(self) -> Interval:
         """Interval of possible losses."""
         return Interval(self.lower, self.upper)

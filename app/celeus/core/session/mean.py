@@ -162,7 +162,7 @@ class Mean(Question):
         """Why the session stops under ``rule``, or None to go on."""
         del drawn
         decided = all_decided(self.fold.decisions, self.verdict)
-        return rule.reason(self.interval, self.folded, self.plan.drawable, decided=decided)
+        return rule.reason(self.interval, self.folded, self.plan.most_draws, decided=decided)
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """The answers to questions of side and threshold, and the verdict, as far as given."""

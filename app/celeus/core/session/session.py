@@ -115,9 +115,9 @@ class Session(Generic[Q]):
         return isinstance(plan, Plan) and (plan.raters is not None or plan.target == "runs")
 
     @property
-    def drawable(self) -> int:
-        """Items that may be drawn: all but those whose losses are known."""
-        return self.question.plan.drawable
+    def most_draws(self) -> int:
+        """Most draws that any budget allows."""
+        return self.question.plan.most_draws
 
     @property
     def drawn(self) -> int:
@@ -147,7 +147,7 @@ class Session(Generic[Q]):
     @property
     def can_draw(self) -> bool:
         """Pool and budget leave something to draw that may change the answer."""
-        most = min(self.drawable, self.stopping.budget)
+        most = min(self.most_draws, self.stopping.budget)
         return self.drawn < most and self.question.is_open
 
     @property
@@ -286,7 +286,7 @@ class Session(Generic[Q]):
         if place >= len(rounds) or not (rounds.is_judged(place) or place + 1 in judged):
             return False
         coming = rounds.rules[rounds.rule[place]]
-        last = place + 1 >= min(self.drawable, coming.budget)
+        last = place + 1 >= min(self.most_draws, coming.budget)
         return self.question.replays_soon(coming, last=last)
 
     def refolds(self, event: Amendment) -> bool:
