@@ -66,8 +66,9 @@ class Rules:
     ``losses`` are the scale of every loss of a joint judgement, and whether that loss may be
     missing. ``arrangement`` is the member of a draw's detail that says how answers stood before its
     judge. ``panel`` are the raters whose ratings there may be. A draw has at most ``most_strata``
-    strata, 0 where the policy has none, and as many as the first draw where ``strata_stay``.
-    ``even_share`` is the least part of the even probability that is left to every item.
+    strata, 0 where it states none, and as many as the first draw where ``strata_stay``.
+    ``even_share`` is the least part of the even probability that is left to every item; ``once``:
+    no item is drawn again.
     """
 
     events: tuple[type[Event], ...]
@@ -77,12 +78,15 @@ class Rules:
     most_strata: int = MOST_RECORDED
     strata_stay: bool = True
     even_share: float = 1.0
+    once: bool = True
 
 
 def rules_of(plan: AnyPlan, scale: LossScale) -> Rules:
     """The rules of the ledger of a plan's session on a pool of this scale."""
     match plan:
         case Plan():
+            if plan.repeats:
+                return Rules((Draw, Observation, Unjudgeable, Change), most_strata=0, once=False)
             return Rules(
                 (Draw, Observation, Unjudgeable, Rating, Amendment, Change),
                 arrangement=None if plan.systems is None else "left",
@@ -236,7 +240,7 @@ class Transcript:
         item = record["item"]
         if item >= plan.items:
             raise Mismatch(f"{where}.item", item, f"at most {plan.items - 1}")
-        if item in self._items:
+        if self._rules.once and item in self._items:
             raise Mismatch(f"{where}.item", item, "an item not drawn before")
         self._items.add(item)
         q = number(record["q"], f"{where}.q", self._least_q(round_), 1.0 + SLACK)
@@ -256,7 +260,8 @@ class Transcript:
         """The least probability of a draw; of weights, which only the pool holds, the lightest."""
         plan, weights = self.plan, self._weights
         if weights is None:
-            even = plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
+            left = plan.drawable - round_ + 1 if self._rules.once else plan.items
+            even = plan.beta / left * (1.0 - SLACK)
             return even * self._rules.even_share
         return plan.beta * weights.least_share / plan.items * (1.0 - SLACK)
 
@@ -264,7 +269,7 @@ class Transcript:
         most = self._rules.most_strata
         if not most:
             if value is not None:
-                raise Mismatch(where, value, "nothing: the policy has no strata")
+                raise Mismatch(where, value, "nothing: a draw of this plan states no strata")
             return None
         packed = text(value, where, HEX)
         if len(packed) % 16 or len(packed) > 16 * most:

@@ -112,3 +112,15 @@ class Remainder:
     def upper(self) -> float:
         """Largest sum of the losses left."""
         return self.weight.value * self.scale.upper + self.drop.value
+
+
+class AllItems(Remainder):
+    """The items where any may be run again: a loss seen says nothing of the mean over all runs."""
+
+    def kept(self, item: int) -> float:
+        """Return 0: the next run of an item may end otherwise."""
+        del item
+        return 0.0
+
+    def take(self, item: int) -> None:
+        """Leave the item to later rounds."""

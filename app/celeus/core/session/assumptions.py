@@ -32,6 +32,13 @@ TEXTS: Mapping[str, str] = MappingProxyType(
             " and the system did not change meanwhile. The claim is about the mean over chance on"
             " these items: not about the answers that came, and not about other items."
         ),
+        "repeated_runs": (
+            "Each run is a fresh draw of chance: given everything seen before, its expected loss is"
+            " that of its item, the same for the first run and the last. None came from a cache or"
+            " a fixed seed, none was repeated or left out because of how it came out or how long it"
+            " took, and the system did not change meanwhile. The claim is about the mean over"
+            " chance on these items: not about the answers that came, and not about other items."
+        ),
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "known_losses": "What is stated of losses that nobody judges is true.",
         "earlier_judgements": (
@@ -129,7 +136,7 @@ def _of_mean(plan: Plan) -> dict[str, str]:
     elif plan.target == "population":
         facts["iid_sample"] = ""
     elif plan.target == "runs":
-        facts["runs"] = ""
+        facts["repeated_runs" if plan.repeats else "runs"] = ""
     if plan.believed is not None:
         facts["known_losses"] = f" {stated(plan.believed, plan.items)}"
     if plan.based_on is not None:

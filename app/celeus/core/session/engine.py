@@ -24,6 +24,7 @@ from celeus.core.sampling.proposals import (
     draw_orders,
     shares_adapt,
 )
+from celeus.core.sampling.repeats import RepeatsPredictor, RepeatsProposal
 from celeus.core.session.fold import Fold
 from celeus.core.session.points import Points
 
@@ -76,6 +77,10 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
         strata = strata_for(plan, scores)
+        if plan.repeats:
+            predictor = partial(RepeatsPredictor, plan, strata)
+            proposal = RepeatsProposal(plan.items)
+            return Engine(plan, proposal, adaptive=True, predictor=predictor, fixed=(strata,))
         return Engine(
             plan,
             StratifiedProposal(strata, seed, policy.beta, plan.half),

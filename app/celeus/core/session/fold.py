@@ -42,7 +42,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Decisions, Verdict, rounding, undecided
 from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.sampling.predictors import Expectation, Predictor
-from celeus.core.sampling.remainder import Remainder
+from celeus.core.sampling.remainder import AllItems, Remainder
 from celeus.core.sampling.sums import RunningSum
 from celeus.core.session.points import Point, Points
 from celeus.core.session.rounds import Rounds
@@ -127,7 +127,8 @@ class Fold:
         """
         if seen is None:
             known = 0.0 if plan.believed is None else plan.believed.total
-            remainder = Remainder.of(plan.scale, plan.drawable, bounds, item_weight)
+            items_left = AllItems if plan.repeats else Remainder
+            remainder = items_left.of(plan.scale, plan.drawable, bounds, item_weight)
             least, largest = RunningSum(known), RunningSum(known)
         else:
             least, largest = deepcopy(seen.least), deepcopy(seen.largest)

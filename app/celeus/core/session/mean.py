@@ -46,7 +46,6 @@ class Mean(Question):
     """
 
     purpose: ClassVar = "measures a risk or a difference"
-    correctable: ClassVar = True
     bets_at_draw: ClassVar = False
 
     plan: Plan
@@ -65,6 +64,11 @@ class Mean(Question):
         """The question of an engine before its first draw."""
         sides = None if plan.systems is None else Sides(seed)
         return cls(plan, engine, engine.fold(), sides, ratings_of(plan, seed))
+
+    @property
+    def correctable(self) -> bool:
+        """Whether a judgement can be corrected: not where it decided which items to run again."""
+        return not self.plan.repeats
 
     @property
     def adaptive(self) -> bool:
