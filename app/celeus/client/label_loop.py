@@ -87,13 +87,15 @@ class JudgeTask:
     """The facts a judge needs: how long a lease is, and the score to return, if one is named.
 
     ``scores`` are by metric, and under None of the loss or of each of several answers; ``wanted``
-    is what to return of them, in words. ``runs``: no item is judged a second time.
+    is what to return of them, in words. ``runs``: no draw is judged a second time;
+    ``repeats``: the same item comes again, for another run.
     """
 
     lease_seconds: float
     scores: Mapping[str | None, JudgedScore]
     wanted: Mapping[str | None, str]
     runs: bool = False
+    repeats: bool = False
 
     @property
     def turned(self) -> bool:
@@ -120,8 +122,15 @@ class JudgeTask:
             if score := part.get("score"):
                 higher, whole = score["better"] == "higher", loss["kind"] == "zero_one"
                 scores[name] = JudgedScore(score["name"], higher, whole, lower, upper)
-        runs = bool(document.get("runs"))
-        return cls(member(document, "lease_seconds"), scores, wanted, runs)
+        runs, repeats = (bool(document.get(name)) for name in ("runs", "repeats"))
+        return cls(member(document, "lease_seconds"), scores, wanted, runs, repeats)
+
+    def check_fresh(self, keeper: str) -> None:
+        """Refuse to have ``keeper``, which knows an item again, judge what is run again."""
+        if self.repeats:
+            rule = "one without `repeats`; with it, `session.judge` and a function that runs it"
+            message = f"The session runs its items again, and {keeper}: expected {rule}."
+            raise InvalidValue(message, field="session", rule=rule)
 
 
 @dataclass(frozen=True, slots=True)

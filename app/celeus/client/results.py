@@ -430,6 +430,7 @@ class Status(StatusMethods):
     pool_id: str
     state: str
     target: str
+    repeats: bool
     alpha: float
     policy: str | None
     strategy: str | None

@@ -101,6 +101,7 @@ class LocalClient(Client):
             "classes": pool.classes,
             "comparison": systems and systems.task(takes_labels=takes_labels),
             "runs": getattr(self.ledger.state.plan, "target", None) == "runs",
+            "repeats": getattr(self.ledger.state.plan, "repeats", False),
             "lease_seconds": LEASE_SECONDS,
         }
 

@@ -242,7 +242,13 @@ class ClaimIn(BaseModel):
     target: Target = Field(
         "pool",
         description="Mean loss over the pool, over the population it is an iid sample of, or over"
-        " all runs of a system on these items: of each one run is made, with a loss by chance.",
+        " all runs of a system on these items, whose losses are chance: of each item one run is made,"
+        " with `repeats` any number.",
+    )
+    repeats: bool = Field(
+        False,
+        description="With target `runs`: every round may run any item again. `budget` counts runs;"
+        " with a precision it may be left out, and is twice what that takes at worst.",
     )
     alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
     precision: float | None = Field(None, description="Interval width at which to stop.")
@@ -786,6 +792,7 @@ class Session(BaseModel):
     target: Target = Field(
         description="Whether the claim is about the pool, or the population it is a sample of."
     )
+    repeats: bool = Field(description="Whether every round may run any item again.")
     alpha: float = Field(
         description="The interval covers the truth with probability at least 1 - alpha, at all"
         " rounds at once."

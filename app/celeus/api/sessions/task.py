@@ -98,6 +98,7 @@ class TaskAnswer(BaseModel):
                     "classes": 10,
                     "stands": False,
                     "runs": False,
+                    "repeats": False,
                     "lease_seconds": 300,
                     "labeller": {"name": "ann", "labels": 12},
                 }
@@ -144,6 +145,9 @@ class TaskAnswer(BaseModel):
         description="Every judgement is of a fresh run of a system, and none is made a second time:"
         " which of two ends first may depend on how it ends."
     )
+    repeats: bool = Field(
+        description="Whether the same item comes again: each time the system is run afresh."
+    )
     lease_seconds: int = Field(description="How long a draw may be held before others can get it.")
     labeller: Labeller = Field(description="Who asks, by the key.")
 
@@ -172,6 +176,7 @@ def answer_of(task: Task) -> TaskAnswer:
         "rater": task.rater,
         "stands": task.stands,
         "runs": task.runs,
+        "repeats": task.repeats,
         "lease_seconds": task.lease_seconds,
         "labeller": {"name": task.labeller, "labels": task.labels},
     }

@@ -36,6 +36,7 @@ MOST_NAMED = 5
 
 NO_INTERVAL: Final[dict[str, Any]] = {
     "target": "pool",
+    "repeats": False,
     "policy": None,
     "strategy": None,
     "scale": None,
@@ -221,6 +222,7 @@ def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
     return {
         "scale": {"lower": plan.lower, "upper": plan.upper},
         "target": plan.target,
+        "repeats": plan.repeats,
         "policy": plan.policy.name,
         "strategy": plan.strategy,
         "estimate": question.estimate,
