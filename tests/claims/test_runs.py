@@ -144,12 +144,17 @@ def test_memory_of_an_items_own_runs_saves_runs(
     world: Callable[[np.random.Generator], Floats], precision: float, runs: int
 ) -> None:
     """A fixed sample of fresh items takes 383 and 833, repeats without a memory 468 and 1021."""
-    taken = []
-    for number in range(48):
-        chance = np.random.default_rng([number, 61])
-        rates = world(chance)
-        session = repeated(rates, number, precision)
-        for _ in judge_rounds(session, lambda item: float(chance.random() < rates[item])):
-            pass
-        taken.append(session.folded)
+    taken = [stopped_after(world, number, precision) for number in range(48)]
     assert np.median(taken) <= 1.1 * runs
+
+
+def stopped_after(
+    world: Callable[[np.random.Generator], Floats], number: int, precision: float
+) -> int:
+    """The runs that a session takes."""
+    chance = np.random.default_rng([number, 61])
+    rates = world(chance)
+    session = repeated(rates, number, precision)
+    for _ in judge_rounds(session, lambda item: float(chance.random() < rates[item])):
+        pass
+    return session.folded

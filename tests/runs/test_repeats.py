@@ -1,5 +1,6 @@
-"""Sessions in process whose items are run again: their certificates, files, and what they refuse."""
+"""Sessions in process whose items are run again: certificates, files, and what they refuse."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from celeus.runs.local import LocalClient
 
 ITEMS = 30
 ROWS = [{"id": f"t{at}", "payload": {"task": at}} for at in range(ITEMS)]
+ASKED: Mapping[str, Any] = {"precision": 0.2}
 RATES = np.random.default_rng(3).beta(0.5, 0.5, ITEMS)
 
 
@@ -39,10 +41,11 @@ class System:
         return float(self.chance.random() < RATES[turn.payload["task"]])
 
 
-def certified(**asked: Any) -> tuple[celeus.Session, System]:
+def certified(asked: Mapping[str, Any] = ASKED) -> tuple[celeus.Session, System]:
     system = System()
-    asked = {"precision": 0.2, "file": "runs.jsonl"} | asked
-    return celeus.certify(ROWS, system, target="runs", repeats=True, **asked), system
+    return celeus.certify(
+        ROWS, system, target="runs", repeats=True, file="runs.jsonl", **asked
+    ), system
 
 
 def test_items_are_run_again_until_the_mean_over_all_runs_is_known() -> None:
@@ -59,10 +62,10 @@ def test_items_are_run_again_until_the_mean_over_all_runs_is_known() -> None:
     assert "of 30 items" not in session.report(), "runs are no part of the items"
 
 
-@pytest.mark.parametrize("closed", [False, True])
-def test_a_certificate_holds_with_the_pool_and_without(closed: bool) -> None:
-    session, _ = certified(concurrency=3)
-    if closed:
+@pytest.mark.parametrize("state", ["active", "closed"])
+def test_a_certificate_holds_with_the_pool_and_without(state: str) -> None:
+    session, _ = certified({**ASKED, "concurrency": 3})
+    if closed := state == "closed":
         session.close()
     assert isinstance(session.client, LocalClient)
     for evidence in (None, Evidence.of(session.client.ledger.upload.pool)):
@@ -72,10 +75,10 @@ def test_a_certificate_holds_with_the_pool_and_without(closed: bool) -> None:
 
 
 def test_a_session_goes_on_with_what_its_items_gave_before() -> None:
-    first, _ = certified(budget=25, precision=None, at_most=0.9)
+    first, _ = certified({"budget": 25, "at_most": 0.9})
     state = first.status()
     first.client.close()
-    again, system = certified(budget=25, precision=None, at_most=0.9)
+    again, system = certified({"budget": 25, "at_most": 0.9})
     assert again.status() == state
     assert system.runs == 0
 
@@ -102,3 +105,69 @@ def test_what_has_no_end_or_no_meaning_is_refused(asked: dict[str, Any], field: 
     with pytest.raises(Refusal) as refused:
         celeus.certify(rows, None, repeats=True, **asked)
     assert refused.value.field == field
+
+
+class Counted:
+    """A judge that keeps the runs of every draw, as True where they succeeded."""
+
+    def __init__(self) -> None:
+        self.chance = np.random.default_rng(7)
+        self.draws: dict[int, list[bool]] = {}
+
+    def __call__(self, turn: celeus.Turn) -> float:
+        succeeds = bool(self.chance.random() > RATES[turn.payload["task"]])
+        self.draws.setdefault(turn.round, []).append(succeeds)
+        return float(not succeeds)
+
+
+@pytest.mark.parametrize(("success", "needed"), [("all of 4", all), ("any of 3", any)])
+@pytest.mark.parametrize("again", ["once", "repeats"])
+def test_a_draw_of_several_runs_ends_with_the_one_that_settles_it(
+    success: str, needed: Callable[[list[bool]], bool], again: str
+) -> None:
+    judge = Counted()
+    asked = {"target": "runs", "repeats": again == "repeats", "success": success}
+    session = celeus.certify(ROWS, judge, precision=0.5, **asked)  # type: ignore[arg-type]
+    status, labels = session.status(), list(session.labels())
+    assert status.success == success
+    assert status.runs == sum(map(len, judge.draws.values())) > status.rounds.judged
+    assert f"where success is {success}" in status.sentence
+    assert f"of {status.runs} runs" in status.sentence
+    for label in labels:
+        runs, settling = judge.draws[label.round], needed is any
+        assert label.loss == float(not needed(runs))
+        assert settling not in runs[:-1], "nothing is run after it is settled"
+        assert runs[-1] is settling or len(runs) == int(success[-1])
+    session.close()
+    assert isinstance(session.client, LocalClient)
+    for evidence in (None, Evidence.of(session.client.ledger.upload.pool)):
+        report = verify(session.certificate(), evidence)
+        assert report.valid, report.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ({"loss": 1.0}, "how many runs"),
+        ({"loss": 1.0, "runs": 5}, "from 1 to 4"),
+        ({"loss": 0.0, "runs": 3}, "4 with a loss of 0"),
+    ],
+)
+def test_runs_that_a_draw_cannot_have_are_refused(said: dict[str, Any], rule: str) -> None:
+    session = celeus.certify(
+        ROWS, None, target="runs", repeats=True, success="all of 4", precision=0.5
+    )
+    turns = session.draws()
+    next(turns).observe(**said)
+    with pytest.raises(InvalidValue, match=rule):
+        next(turns)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"success": "4 of 4"}, {"success": "all of 1"}, {"loss": (0.0, 2.0)}]
+)
+def test_success_that_nobody_can_tell_is_refused(asked: dict[str, Any]) -> None:
+    asked = {"success": "all of 4"} | asked
+    with pytest.raises(InvalidValue) as refused:
+        celeus.certify(ROWS, None, target="runs", repeats=True, precision=0.5, **asked)
+    assert refused.value.field == "success"

@@ -431,6 +431,8 @@ class Status(StatusMethods):
     state: str
     target: str
     repeats: bool
+    success: str | None
+    runs: int | None
     alpha: float
     policy: str | None
     strategy: str | None

@@ -145,8 +145,8 @@ class Test:
             way = "leave out --compare" if self.two else "name the second model with --compare"
             held = "one system" if self.two else "two systems"
             raise refused(f"{status.id} is a session of {held}: {way}", "session")
-        if status.repeats:
-            way = "open one without `repeats`: its requests are built, and their answers kept, once"
+        if status.repeats or status.success is not None:
+            way = "open one without `repeats` and `success`, since answers are kept here"
             raise refused(f"{status.id} runs its documents again: {way}", "session")
         ends = (-1.0, 1.0) if self.two else LOSS
         scale = status.scale

@@ -62,6 +62,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     score: tuple[str, Better] | None = None,
     target: str = "pool",
     repeats: bool = False,
+    success: str | None = None,
     alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
@@ -92,7 +93,9 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     is about the answers that came, one to each item, and not about those it would give next. With
     ``target`` `runs` it is about the mean over all runs on these items, from one run of each; with
     ``repeats`` any item may be run again, ``judge`` has to run the system afresh each time it is
-    called, and ``budget`` counts runs (default: twice those that the precision takes at worst).
+    called, and ``budget`` counts draws (default: twice those that the precision takes at worst).
+    With ``success`` `all of 4` (pass^4) or `any of 4` (pass@4) a draw is up to four runs: ``judge``
+    is called until one failure, or one success, settles it.
 
     Where a judge gives several losses, ``metrics`` has the kind or the ends of each by name in
     place of ``loss``; it returns them by name, and ``precision`` may be one for each. ``groups``
@@ -144,6 +147,7 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         budget=_budget(budget),
         fixed=fixed,
         repeats=repeats,
+        success=success,
     )
     form = PoolForm(name, scale, score=named, metrics=measured)
     request = SessionRequest(claim, table=table)

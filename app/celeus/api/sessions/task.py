@@ -83,6 +83,13 @@ class TaskMetric(TaskLoss):
     words: tuple[str, str] = Field(description=_WORDS)
 
 
+class SuccessOut(BaseModel):
+    """The runs of a draw that have to succeed; the first one that settles it is the last."""
+
+    needs: Literal["all", "any"] = Field(description="All of them, or any.")
+    runs: int = Field(description="Most runs of a draw.")
+
+
 class TaskAnswer(BaseModel):
     """The task of a judge. Nothing in it but `state` tells where the session stands."""
 
@@ -99,6 +106,7 @@ class TaskAnswer(BaseModel):
                     "stands": False,
                     "runs": False,
                     "repeats": False,
+                    "success": None,
                     "lease_seconds": 300,
                     "labeller": {"name": "ann", "labels": 12},
                 }
@@ -148,6 +156,9 @@ class TaskAnswer(BaseModel):
     repeats: bool = Field(
         description="Whether the same item comes again: each time the system is run afresh."
     )
+    success: SuccessOut | None = Field(
+        description="The runs of a draw that have to succeed; null where a draw is one run."
+    )
     lease_seconds: int = Field(description="How long a draw may be held before others can get it.")
     labeller: Labeller = Field(description="Who asks, by the key.")
 
@@ -177,6 +188,7 @@ def answer_of(task: Task) -> TaskAnswer:
         "stands": task.stands,
         "runs": task.runs,
         "repeats": task.repeats,
+        "success": task.success,
         "lease_seconds": task.lease_seconds,
         "labeller": {"name": task.labeller, "labels": task.labels},
     }

@@ -34,12 +34,14 @@ from celeus.core.plain import (
     listed,
     members,
     number,
+    refusals,
     text,
     whole,
 )
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan, check_budget, check_precision
 from celeus.core.plans.stopping import StoppingRule
+from celeus.core.plans.success import check_made
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.comparison import WORDS
 from celeus.core.pools.losses import LossScale
@@ -292,13 +294,23 @@ class Transcript:
     def _observation(self, record: Object, where: str) -> Observation | JointObservation:
         round_ = self._judge(record, where)
         if "loss" in record:
-            return Observation(round_, self._loss(record["loss"], f"{where}.loss"))
+            loss = self._loss(record["loss"], f"{where}.loss")
+            return Observation(round_, loss, self._runs(record, loss, where))
         in_order = (record.get("detail") or {}).get("in_order") is True
         ordered = in_order and self._rules.arrangement == "order"
         return JointObservation(round_, self._losses(record["losses"], f"{where}.losses"), ordered)
 
     def _unjudgeable(self, record: Object, where: str) -> Unjudgeable:
-        return Unjudgeable(self._judge(record, where))
+        return Unjudgeable(self._judge(record, where), self._runs(record, None, where))
+
+    def _runs(self, record: Object, loss: float | None, where: str) -> int | None:
+        """The runs that were made of a draw of several; None where it is one."""
+        success = self.plan.success if isinstance(self.plan, Plan) else None
+        given = (record.get("detail") or {}).get("runs")
+        runs = None if given is None else whole(given, f"{where}.detail.runs")
+        with refusals(f"{where}.detail"):
+            check_made(success, loss, runs)
+        return runs
 
     def _rating(self, record: Object, where: str) -> Rating:
         if not self._rules.panel:

@@ -121,7 +121,7 @@ class RecordedPredictor(Predictor):
 
 @dataclass(slots=True)
 class RecordedProposal:
-    """The proposal of a record: it proposes no draw, and with ``once`` refuses an item drawn twice."""
+    """The proposal of a record: it proposes no draw; with ``once`` no item may be drawn twice."""
 
     once: bool
     drawn_in: Items = field(default_factory=lambda: np.zeros(0, dtype=np.int32))

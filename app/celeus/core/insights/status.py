@@ -37,6 +37,8 @@ MOST_NAMED = 5
 NO_INTERVAL: Final[dict[str, Any]] = {
     "target": "pool",
     "repeats": False,
+    "success": None,
+    "runs": None,
     "policy": None,
     "strategy": None,
     "scale": None,
@@ -223,6 +225,8 @@ def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
         "scale": {"lower": plan.lower, "upper": plan.upper},
         "target": plan.target,
         "repeats": plan.repeats,
+        "success": None if plan.success is None else str(plan.success),
+        "runs": None if plan.success is None else session.runs,
         "policy": plan.policy.name,
         "strategy": plan.strategy,
         "estimate": question.estimate,

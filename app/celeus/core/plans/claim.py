@@ -38,7 +38,8 @@ class Claim:
     ``raters`` is the source of judgements if several raters could judge an item; ``protocol`` is
     the rule that combines the judgements of a ``panel``, whose members are given by name.
     ``decide`` asks for a verdict on a difference, with this margin of equivalence; 0 for none.
-    ``repeats`` says that every round may run any item again.
+    ``repeats`` says that every round may run any item again, ``success`` which runs of a draw
+    have to succeed, as "all of 4"; None: a draw is one run.
     """
 
     target: Target = "pool"
@@ -58,6 +59,7 @@ class Claim:
     protocol: str | None = None
     panel: tuple[str, ...] = ()
     repeats: bool = False
+    success: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,15 @@ def check_runs(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
     if claim.target != "runs":
         rule = "left out unless the target is runs"
         require("repeats", rule, claim.repeats, holds=not claim.repeats)
+        require("success", rule, claim.success, holds=claim.success is None)
         return
     known = pool.known is not None and not claim.audit
     rule = "pool where losses are known: over runs they are chance"
     require("target", rule, claim.target, holds=not known)
     rule = "pool on a new version: judgements of earlier runs say nothing of the next"
     require("target", rule, claim.target, holds=pool.based_on is None)
+    rule = "left out unless a run succeeds or fails: the loss is zero_one"
+    require("success", rule, claim.success, holds=claim.success is None or pool.whole_losses)
     rule = "left out over runs"
     require("raters", rule, claim.raters, holds=claim.raters is None)
     rule = "pairs, kl, hoeffding or clopper_pearson over runs, whose chances differ by item"

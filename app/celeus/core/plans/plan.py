@@ -29,6 +29,7 @@ from celeus.core.plans.panel_plan import Protocol, RaterSource, panel_of, rater_
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.plans.stopping import Question, StoppingRule
+from celeus.core.plans.success import Success
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Strategy
@@ -107,6 +108,7 @@ class Plan(Plain):
     protocol: Protocol | None = None
     panel: tuple[str, ...] = ()
     repeats: bool = False
+    success: Success | None = None
 
     optional: ClassVar = (
         "questions",
@@ -124,6 +126,7 @@ class Plan(Plain):
         "protocol",
         "panel",
         "repeats",
+        "success",
     )
     kind: ClassVar = "mean"
     has_precision: ClassVar = True
@@ -266,6 +269,7 @@ def make_plan(
         protocol=protocol,
         panel=panel,
         repeats=claim.repeats,
+        success=None if claim.success is None else Success.of(claim.success),
     )
     check_precision(plan, claim.precision)
     return plan

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.betting.signals import Extremes, Range, exact_range
+from celeus.core.betting.signals import Extremes, exact_range
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
@@ -57,7 +57,17 @@ class ItemClass(NamedTuple):
 class ItemClasses:
     """The items by their past; ``size`` counts those of every class, 0 where its place is free."""
 
-    __slots__ = ("_free", "_members", "_place", "_where", "code", "runs", "size", "stratum", "total")
+    __slots__ = (
+        "_free",
+        "_members",
+        "_place",
+        "_where",
+        "code",
+        "runs",
+        "size",
+        "stratum",
+        "total",
+    )
 
     def __init__(self, strata: Strata) -> None:
         count = strata.count

@@ -35,6 +35,7 @@ from celeus.core.plain import Mismatch
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import StoppingRule, StopReason
+from celeus.core.plans.success import check_made
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
@@ -82,7 +83,8 @@ class Session(Generic[Q]):
     """A session after ``sequence`` events of its ledger.
 
     ``observed`` rounds are judged; ``changes`` events altered the stopping rule, ``corrections`` a
-    judgement. ``stale``: a folded round was corrected, and nothing is folded since.
+    judgement. ``runs`` were made where draws have several. ``stale``: a folded round was corrected,
+    and nothing is folded since.
     """
 
     question: Q
@@ -93,6 +95,7 @@ class Session(Generic[Q]):
     observed: int = 0
     changes: int = 0
     corrections: int = 0
+    runs: int = 0
     stale: bool = False
 
     @classmethod
@@ -210,7 +213,10 @@ class Session(Generic[Q]):
                 rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
                 value=judgement.round,
             )
-        return self.question.outcome(pool, self.item(judgement.round), judgement, view)
+        loss = self.question.outcome(pool, self.item(judgement.round), judgement, view)
+        success = self.plan.success if isinstance(self.plan, Plan) else None
+        check_made(success, loss, judgement.runs)
+        return loss
 
     def presented(self, pool: Pool, item: Item, round_: int) -> dict[str, Any]:
         """The ``item`` of a round as its judge sees it, with its answers if these are compared.
@@ -315,6 +321,7 @@ class Session(Generic[Q]):
         loss = event.losses if isinstance(event, JointObservation) else loss_in(event)
         self.rounds.judge(round_ - 1, loss, self.sequence)
         self.observed += 1
+        self.runs += getattr(event, "runs", None) or 0
 
     def _correct(self, event: Amendment) -> None:
         if not self.question.correctable:
