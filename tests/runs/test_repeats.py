@@ -126,8 +126,8 @@ def test_a_draw_of_several_runs_ends_with_the_one_that_settles_it(
     success: str, needed: Callable[[list[bool]], bool], again: str
 ) -> None:
     judge = Counted()
-    asked = {"target": "runs", "repeats": again == "repeats", "success": success}
-    session = celeus.certify(ROWS, judge, precision=0.5, **asked)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {"repeats": again == "repeats", "success": success}
+    session = celeus.certify(ROWS, judge, target="runs", precision=0.5, **asked)
     status, labels = session.status(), list(session.labels())
     assert status.success == success
     assert status.runs == sum(map(len, judge.draws.values())) > status.rounds.judged

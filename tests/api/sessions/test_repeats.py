@@ -58,14 +58,14 @@ async def test_the_runs_of_a_draw_are_counted(client: AsyncClient) -> None:
     task = (await client.get(f"/v1/sessions/{session}/task")).json()
     assert task["success"] == {"needs": "all", "runs": 3}
     rounds = [draw["round"] for draw in (await sent(client, session, "next", count=3))["draws"]]
-    for round_, said in zip(rounds, ({"loss": 0}, {"loss": 0, "runs": 2}), strict=False):
+    impossible: list[dict[str, Any]] = [{"loss": 0}, {"loss": 0, "runs": 2}]
+    for round_, said in zip(rounds, impossible, strict=False):
         body = {"worker": "ada", "round": round_} | said
         refused = await client.post(f"/v1/sessions/{session}/observe", json=body)
         assert (refused.status_code, refused.json()["field"]) == (422, "runs")
-    for round_, said in zip(
-        rounds, ({"loss": 0, "runs": 3}, {"loss": 1, "runs": 2}, {"unjudgeable": "no", "runs": 1}),
-        strict=True,
-    ):
+    settled: list[dict[str, Any]] = [{"loss": 0, "runs": 3}, {"loss": 1, "runs": 2}]
+    settled.append({"unjudgeable": "no", "runs": 1})
+    for round_, said in zip(rounds, settled, strict=True):
         await sent(client, session, "observe", round=round_, **said)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["success"], status["runs"]) == ("all of 3", 6)
