@@ -116,9 +116,6 @@ def _opened(session: Session | str) -> tuple[Session, Status]:
         if several is not None:
             how = "open one with a single loss"
             raise refused(f"{opened.id} has {what}, which a run cannot serve: {how}", "session")
-    if status.repeats or status.success is not None:
-        how = "open one without `repeats` and `success`, or run it by session.judge"
-        raise refused(f"{opened.id} runs its samples again, a task each once: {how}", "session")
     ends = (0.0, 1.0) if status.systems is None else (-1.0, 1.0)
     held = status.scale
     if held is None or (held.lower, held.upper) != ends:
