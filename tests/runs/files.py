@@ -1,6 +1,7 @@
 """Files of runs that are closed, for tests that push them."""
 
 import json
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,29 @@ def sheet(path: Path) -> bytes:
         groups=["topic"],
         precision={"faithful": 0.3},
         account="together",
+        file=path,
+    )
+    session.close()
+    session.client.close()
+    return path.read_bytes()
+
+
+def chancy(path: Path) -> bytes:
+    """A run of a system by chance, whose draws are up to three runs of items run again, closed."""
+    chance = random.Random(4)  # noqa: S311 -- the system's luck
+    items = [{"id": f"task-{at}", "surrogate": at / 20} for at in range(20)]
+
+    def judge(item: celeus.Turn) -> float:
+        return float(chance.random() < item.index / 30)
+
+    session = celeus.certify(
+        items,
+        judge,
+        target="runs",
+        repeats=True,
+        success="all of 3",
+        at_most=0.9,
+        precision=0.5,
         file=path,
     )
     session.close()

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from time import monotonic
@@ -87,13 +87,18 @@ class JudgeTask:
     """The facts a judge needs: how long a lease is, and the score to return, if one is named.
 
     ``scores`` are by metric, and under None of the loss or of each of several answers; ``wanted``
-    is what to return of them, in words. ``runs``: no item is judged a second time.
+    is what to return of them, in words. ``runs``: no draw is judged a second time;
+    ``repeats``: the same item comes again, for another run. ``settling`` is the loss of a run that
+    ends a draw of up to ``tries`` runs.
     """
 
     lease_seconds: float
     scores: Mapping[str | None, JudgedScore]
     wanted: Mapping[str | None, str]
     runs: bool = False
+    repeats: bool = False
+    tries: int = 1
+    settling: float | None = None
 
     @property
     def turned(self) -> bool:
@@ -120,8 +125,19 @@ class JudgeTask:
             if score := part.get("score"):
                 higher, whole = score["better"] == "higher", loss["kind"] == "zero_one"
                 scores[name] = JudgedScore(score["name"], higher, whole, lower, upper)
-        runs = bool(document.get("runs"))
-        return cls(member(document, "lease_seconds"), scores, wanted, runs)
+        runs, repeats = (bool(document.get(name)) for name in ("runs", "repeats"))
+        task = cls(member(document, "lease_seconds"), scores, wanted, runs, repeats)
+        if success := document.get("success"):
+            settling = 1.0 if success["needs"] == "all" else 0.0
+            return replace(task, tries=int(success["runs"]), settling=settling)
+        return task
+
+    def check_fresh(self, keeper: str) -> None:
+        """Refuse to have ``keeper``, which knows an item again, judge what is run again."""
+        if self.repeats or self.tries > 1:
+            rule = "one without `repeats` and `success`, or `session.judge` with a function"
+            message = f"The session runs its items again, and {keeper}: expected {rule}."
+            raise InvalidValue(message, field="session", rule=rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +245,7 @@ class Turn:
         "payload",
         "right",
         "round",
+        "runs",
         "said",
         "turn",
     )
@@ -243,12 +260,19 @@ class Turn:
         self.right = None if draw.right is None else AnswerText.of(draw.right)
         self.answers = tuple(map(AnswerText.of, draw.answers))
         self.said: dict[str, Any] | None = None
+        self.runs = 0
         self._holder = holder
 
-    def observe(self, loss: Any, comment: str | None = None) -> None:  # noqa: ANN401 -- also numbers of NumPy
+    def observe(
+        self,
+        loss: Any,  # noqa: ANN401 -- also numbers of NumPy
+        comment: str | None = None,
+        runs: int | None = None,
+    ) -> None:
         """The loss; of several systems or metrics the losses by name, or as `answers` are shown.
 
-        It is a loss, of which less is better, also where the pool names a score.
+        It is a loss, of which less is better, also where the pool names a score. ``runs`` is how
+        many were made, where a draw has several.
         """
         said: dict[str, Any]
         if isinstance(loss, Mapping):
@@ -257,6 +281,8 @@ class Turn:
             said = {"losses": [self._number(one) for one in loss]}
         else:
             said = {"loss": self._number(loss)}
+        if runs is not None:
+            said["runs"] = runs
         self._say(comment, **said)
 
     def label(self, label: int, comment: str | None = None) -> None:
@@ -324,6 +350,19 @@ class Turn:
         if isinstance(verdict, Sequence):
             return [loss(value) for value in verdict]
         return loss(verdict)
+
+    def settled(self, task: JudgeTask) -> bool:
+        """Whether the run that was judged settles a draw of several; else it is to be run again."""
+        said = self.said or {}
+        if said == PASSED:
+            return True
+        self.runs += 1
+        loss = said.get("loss")
+        if loss is not None and loss != task.settling and self.runs < task.tries:
+            self.said = None
+            return False
+        self.said = {**said, "runs": self.runs}
+        return True
 
     @property
     def place(self) -> dict[str, int]:
@@ -462,8 +501,11 @@ class Turns:
         """Return what a judge is given: the item, or with a ``size`` a list of them."""
         return held if self.many else held[0]
 
-    def take(self, held: list[Turn], verdicts: Any) -> None:  # noqa: ANN401 -- what a judge returns
-        """Keep what a judge returned for what it was `shown`, all of it or nothing."""
+    def take(self, held: list[Turn], verdicts: Any) -> bool:  # noqa: ANN401 -- what a judge returns
+        """Keep what a judge returned for what it was `shown`, all of it or nothing.
+
+        Returns False where a draw needs another run: the judge is asked again.
+        """
         try:
             for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
                 turn.take(verdict, self.task)
@@ -471,6 +513,7 @@ class Turns:
             for turn in held:
                 turn.said = None
             raise
+        return self.task.tries == 1 or all(turn.settled(self.task) for turn in held)
 
     def keep(self, *, patient: bool = True) -> Flow[bool]:
         """Renew the leases of what is held; whether all of it is still held."""

@@ -430,6 +430,9 @@ class Status(StatusMethods):
     pool_id: str
     state: str
     target: str
+    repeats: bool
+    success: str | None
+    runs: int | None
     alpha: float
     policy: str | None
     strategy: str | None

@@ -69,6 +69,18 @@ async def held(
         raise
 
 
+async def _judge(
+    turns: Turns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
+) -> None:
+    """Have what a worker holds judged: a draw of several runs until one settles it."""
+    settled = False
+    while not settled:
+        with times.call(turns):
+            found = verdict(turns.shown(batch))
+            found = await found if isawaitable(found) else found
+        settled = turns.take(batch, found)
+
+
 async def judge_together(
     client: "AsyncClient",
     workers: list[Turns],
@@ -89,10 +101,7 @@ async def judge_together(
     async def work(turns: Turns, lock: asyncio.Lock) -> None:
         async with aclosing(held(client, turns, lock)) as batches:
             async for batch in batches:
-                with times.call(turns):
-                    found = verdict(turns.shown(batch))
-                    found = await found if isawaitable(found) else found
-                turns.take(batch, found)
+                await _judge(turns, batch, verdict, times)
 
     async def renew() -> None:
         while True:

@@ -70,6 +70,17 @@ def held(
         raise
 
 
+def _judge(
+    turns: Turns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
+) -> None:
+    """Have what a worker holds judged: a draw of several runs until one settles it."""
+    settled = False
+    while not settled:
+        with times.call(turns):
+            found = verdict(turns.shown(batch))
+        settled = turns.take(batch, _settled(found))
+
+
 def judge_together(
     client: "Client",
     workers: list[Turns],
@@ -92,9 +103,7 @@ def judge_together(
             while not stop.is_set() and (batch := next(batches, None)):
                 # It may have come when nobody waited for it any more
                 if not stop.is_set():
-                    with times.call(turns):
-                        found = verdict(turns.shown(batch))
-                    turns.take(batch, _settled(found))
+                    _judge(turns, batch, verdict, times)
 
     def renew() -> None:
         while not stop.wait(lease / HEARTBEATS):

@@ -32,10 +32,14 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The judge's loss for a drawn round, on the scale of the pool."""
+    """The judge's loss for a drawn round, on the scale of the pool.
+
+    ``runs`` is how many were made of its item, where a draw has several.
+    """
 
     round: int
     loss: float
+    runs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,11 @@ class JointObservation:
 class Unjudgeable:
     """A round whose loss no judge can determine; both completions of the pool are kept.
 
-    See docs/evidence/method.md#8-rounds-that-nobody-can-judge.
+    See docs/evidence/method.md#8-rounds-that-nobody-can-judge. ``runs`` are as in `Observation`.
     """
 
     round: int
+    runs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

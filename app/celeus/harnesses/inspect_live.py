@@ -19,12 +19,21 @@ from typing import Any
 import anyio
 from anyio import to_thread
 from inspect_ai.dataset import Sample
+from inspect_ai.event import ModelEvent
 from inspect_ai.log import EvalSample
 from inspect_ai.model import get_model
 
 from celeus.client import calls
 from celeus.client.blocking import Session
-from celeus.client.label_loop import HEARTBEATS, LEASE_SECONDS, MOST_HELD, NONE_LEFT, Turn, Turns
+from celeus.client.label_loop import (
+    HEARTBEATS,
+    LEASE_SECONDS,
+    MOST_HELD,
+    NO_TASK,
+    NONE_LEFT,
+    Turn,
+    Turns,
+)
 from celeus.client.reading import read
 from celeus.client.results import Entry, Status
 from celeus.client.service import plain
@@ -103,6 +112,7 @@ class Side:
 class Drawn:
     """An item that was drawn, by the order of the draws, and what is known of it by side.
 
+    ``name`` is that of its sample in the log, of its own where items are run again.
     ``failed`` is set while a side's sample has ended in an error and the run may be about to end of
     it: the side, and the number of the first draw that was handed out later. Once one of these is
     done the run has gone on.
@@ -110,6 +120,7 @@ class Drawn:
 
     turn: Turn
     number: int
+    name: str
     verdicts: dict[str, float | str] = field(default_factory=dict)
     failed: tuple[str, int] | None = None
     abandoned: bool = False
@@ -139,7 +150,12 @@ class Live:
         self._opened = status
         self._hold = hold
         self._worker = worker
+        self._task = NO_TASK
+        if status.success is not None:
+            self._task = session.client.run(calls.task_of(session.id))
+        self._again = status.repeats or status.success is not None
         self._drawn: dict[str, Drawn] = {}
+        self._rounds: dict[int, Drawn] = {}
         self._failed: list[Drawn] = []
         self._lock = threading.Lock()
         self._asking = anyio.Lock()
@@ -157,7 +173,7 @@ class Live:
         if _SERVED.get(None) is not self._turns:
             await self._join(side)
         self._check_left_out(side)
-        self._settle(side, len(self._drawn))
+        self._settle(side, len(self._rounds))
         waited = 0.0
         while True:
             async with self._asking:
@@ -183,16 +199,18 @@ class Live:
             return None
         if sample.epoch > 1:
             raise epochs_refused()
+        if self._opened.target == "runs":
+            check_fresh(sample)
         verdict = side.verdict(sample)
         if verdict is None:
             drawn.abandoned = True
             return side.drained()
         drawn.verdicts[side.name] = verdict
         if sample.error is not None and isinstance(verdict, str):
-            drawn.failed = side.name, len(self._drawn)
+            drawn.failed = side.name, len(self._rounds)
             self._failed.append(drawn)
             self._turns.size = min(self._turns.size + 1, MOST_HELD)
-        drawn.say(len(self.sides))
+        self._say(drawn)
         self._settle(side, drawn.number)
         async with self._asking:
             short = drawn.failed is not None and len(self._turns.held) < self._turns.size
@@ -215,7 +233,7 @@ class Live:
         """Yield the draws being run: held, and neither judged nor cancelled."""
         for turn in self._turns.held:
             # What an answer under way has just brought, nobody works on
-            drawn = self._drawn.get(turn.id)
+            drawn = self._rounds.get(turn.round)
             if drawn is not None and turn.said is None and not drawn.abandoned:
                 yield drawn
 
@@ -227,16 +245,36 @@ class Live:
                 drawn.failed = None
                 self._failed.remove(drawn)
                 self._turns.size = max(self._hold, self._turns.size - 1)
-                drawn.say(len(self.sides))
+                self._say(drawn)
+
+    def _say(self, drawn: Drawn) -> None:
+        """Say of a draw what its sides came to; one of several runs that is open is run again."""
+        drawn.say(len(self.sides))
+        turn = drawn.turn
+        if self._task.tries > 1 and turn.said is not None and not turn.settled(self._task):
+            drawn.verdicts.clear()
+            self._queue(drawn)
+
+    def _queue(self, drawn: Drawn) -> None:
+        """Queue the sample of a draw on every side, by a name of its own if it is run again."""
+        turn = drawn.turn
+        if self._again:
+            self._drawn.pop(drawn.name, None)
+            run = f".{turn.runs + 1}" if self._task.tries > 1 else ""
+            drawn.name = f"{turn.id}#{turn.round}{run}"
+        self._drawn[drawn.name] = self._rounds[turn.round] = drawn
+        for side in self.sides:
+            sample = side.samples[turn.id][0]
+            if self._again:
+                sample = sample.model_copy(update={"id": drawn.name}, deep=True)
+            side.queue.append(sample)
 
     async def _ask(self) -> None:
         """Submit the waiting judgements, and queue the new draws on every side."""
         first = not self._drawn
         fresh = await to_thread.run_sync(self._rolled)
         for turn in fresh:
-            self._drawn[turn.id] = Drawn(turn, len(self._drawn))
-            for side in self.sides:
-                side.queue.append(side.samples[turn.id][0])
+            self._queue(Drawn(turn, len(self._rounds), turn.id))
         if first and fresh:
             # Another run may have begun the session since this one looked
             await to_thread.run_sync(self._check_model, self._turns.worker)
@@ -280,7 +318,7 @@ class Live:
             self._opened = self.status
             self._turns = Turns(self.session.id, worker, self._hold, lease=LEASE_SECONDS)
             self._asking = anyio.Lock()
-            self._drawn, self._failed = {}, []
+            self._drawn, self._rounds, self._failed = {}, {}, []
             for one in self.sides:
                 one.queue.clear()
                 one.served = one.runner = None
@@ -310,7 +348,7 @@ class Live:
         """Refuse a run that was given samples, and has not run them."""
         for drawn in self._working():
             if side.name not in drawn.verdicts and not any(
-                str(one.id) == drawn.turn.id for one in side.queue
+                str(one.id) == drawn.name for one in side.queue
             ):
                 raise refused(
                     f"Inspect left out {drawn.turn.id}, which was drawn: run without --sample-id",
@@ -329,6 +367,20 @@ class Live:
             elif other.runner is not None and other.runner.done() and any(self._working()):
                 how = "mend it, and run both again"
                 raise refused(f"the other task, {other.name}, has ended: {how}", "task")
+
+
+def check_fresh(sample: EvalSample) -> None:
+    """Refuse a sample whose answers are no fresh runs of chance: from a cache, or of one seed."""
+    for event in sample.events:
+        if not isinstance(event, ModelEvent):
+            continue
+        for stale, cause, how in (
+            (event.cache == "read", "cache", "the answer came from a cache: switch it off"),
+            (event.config.seed is not None, "seed", "the model has a fixed seed: leave it out"),
+        ):
+            if stale:
+                message = f"item {sample.id} is no fresh run, which the claim is about: {how}"
+                raise refused(message, cause)
 
 
 def epochs_refused() -> InvalidValue:

@@ -35,6 +35,9 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
     score_at_most: float | str | None = None,
     score_at_least: float | str | None = None,
     budget: Budget = None,
+    target: str | None = None,
+    repeats: bool | None = None,
+    success: str | None = None,
     file: str | None = None,
     score: str | None = None,
     higher: bool | None = None,
@@ -50,7 +53,8 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
     by default one of the task and the model in the folder `.celeus`; ``precision``, ``at_most``,
     ``at_least``, of the mean loss, ``score_at_most``, ``score_at_least``, of the accuracy, and
     ``budget`` are those of `celeus.certify`, ``logs`` those of `items`, and the rest as in
-    `certified`.
+    `certified`. With ``target=runs`` the score is that of all runs of the model, ``repeats=true``
+    runs samples again, and ``success="all of 4"`` asks for pass^4.
     """
     try:
         found = load_tasks([task], arguments)
@@ -62,6 +66,7 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
         claim = {"precision": precision, "budget": budget}
         claim |= {"at_most": at_most, "at_least": at_least}
         claim |= {"score_at_most": score_at_most, "score_at_least": score_at_least}
+        claim |= {"target": target, "repeats": repeats, "success": success}
         asked = {name: value for name, value in claim.items() if value is not None}
         opened: Session | str
         if session is not None:
@@ -84,7 +89,7 @@ def _in_process(
     inner: Task, rows: object, options: Options, asked: dict[str, Any], file: str | None
 ) -> Session:
     """A session of this task and this model alone, which goes on where it was."""
-    if not asked:
+    if not asked.keys() - {"target", "repeats", "success"}:
         how = "say when it is known well enough, as precision=0.1, or budget=all to run all of it"
         raise refused(f"the score of {inner.name} could always be known better: {how}", "precision")
     model = get_model() if inner.model is None else inner.model

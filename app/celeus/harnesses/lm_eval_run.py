@@ -145,6 +145,9 @@ class Test:
             way = "leave out --compare" if self.two else "name the second model with --compare"
             held = "one system" if self.two else "two systems"
             raise refused(f"{status.id} is a session of {held}: {way}", "session")
+        if status.repeats or status.success is not None:
+            way = "open one without `repeats` and `success`, since answers are kept here"
+            raise refused(f"{status.id} runs its documents again: {way}", "session")
         ends = (-1.0, 1.0) if self.two else LOSS
         scale = status.scale
         if scale is not None and not all(

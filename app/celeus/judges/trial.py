@@ -163,6 +163,7 @@ class _Loop:
         """Items to judge, the oldest first, and how many others were judged when each began."""
         self._again: set[Turn] = set()
         task = client.run(calls.task_of(turns.session))
+        task.check_fresh("a verdict on an item is kept and given once")
         self._repeats = not task.runs
         lease = min(LEASE_SECONDS, task.lease_seconds)
         self._beat = lease / HEARTBEATS

@@ -61,6 +61,8 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     account: str = "each",
     score: tuple[str, Better] | None = None,
     target: str = "pool",
+    repeats: bool = False,
+    success: str | None = None,
     alpha: Amount = 0.05,
     budget: Budget = None,
     fixed: bool = False,
@@ -88,7 +90,12 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
     `Turn.observe` takes the loss all the same.
     ``name`` is what the pool is called: items of another name have a session of their own.
     Where ``judge`` runs a system that answers by chance (temperature above 0, an agent), the claim
-    is about the answers that came, one to each item, and not about those it would give next.
+    is about the answers that came, one to each item, and not about those it would give next. With
+    ``target`` `runs` it is about the mean over all runs on these items, from one run of each; with
+    ``repeats`` any item may be run again, ``judge`` has to run the system afresh each time it is
+    called, and ``budget`` counts draws (default: twice those that the precision takes at worst).
+    With ``success`` `all of 4` (pass^4) or `any of 4` (pass@4) a draw is up to four runs: ``judge``
+    is called until one failure, or one success, settles it.
 
     Where a judge gives several losses, ``metrics`` has the kind or the ends of each by name in
     place of ``loss``; it returns them by name, and ``precision`` may be one for each. ``groups``
@@ -139,11 +146,16 @@ def certify(  # noqa: PLR0913 -- what a session is opened with, each by its name
         ),
         budget=_budget(budget),
         fixed=fixed,
+        repeats=repeats,
+        success=success,
     )
     form = PoolForm(name, scale, score=named, metrics=measured)
     request = SessionRequest(claim, table=table)
     widths = {"precision": precision, "group_precision": group_precision}
     stops = {**widths, **thresholds, "budget": budget}
+    if repeats and budget == "all":
+        rule = "a number of runs where items are run again: there is no last one"
+        raise InvalidValue(f"budget must be {rule}", field="budget", rule=rule, value=budget)
     rows = item_rows(items, scale)
     return _judged(form, rows, request, judge, RunFiles(file, key, concurrency, keep, fresh), stops)
 

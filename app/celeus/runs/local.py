@@ -32,7 +32,7 @@ from celeus.runs.run import Run
 LEASE_SECONDS = 3600
 """Seconds of a lease. A worker of this process keeps its draws, so leases need no renewal."""
 PROBLEM = ("code", "detail", "field", "rule", "value")
-JUDGED = ("loss", "label", "unjudgeable", "losses", "preference", "grade")
+JUDGED = ("loss", "label", "unjudgeable", "losses", "preference", "grade", "runs")
 
 
 class LocalClient(Client):
@@ -94,6 +94,7 @@ class LocalClient(Client):
     def _task(self, _: Request) -> object:
         pool = self.ledger.upload.pool
         takes_labels, systems = pool.scale.implied_by(pool.columns), pool.systems
+        success = getattr(self.ledger.state.plan, "success", None)
         return {
             "loss": {"kind": pool.scale.kind, "scale": (pool.scale.lower, pool.scale.upper)},
             "score": pool.score and pool.score.to_dict(),
@@ -102,6 +103,8 @@ class LocalClient(Client):
             "classes": pool.classes,
             "comparison": systems and systems.task(takes_labels=takes_labels),
             "runs": getattr(self.ledger.state.plan, "target", None) == "runs",
+            "repeats": getattr(self.ledger.state.plan, "repeats", False),
+            "success": success and success.to_dict(),
             "lease_seconds": LEASE_SECONDS,
         }
 

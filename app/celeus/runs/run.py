@@ -527,9 +527,10 @@ class Run:
         self._must_be_open()
         if not self._state.question.correctable:
             raise InvalidValue(
-                "A judgement can be corrected where the session has one interval.",
+                "A judgement can be corrected where the session has one interval, and runs each"
+                " item once.",
                 field="round",
-                rule="a session that measures one risk",
+                rule="a session that measures one risk without `repeats`",
                 value=judgement.round,
             )
         loss = self._state.outcome(self.upload.pool, judgement)

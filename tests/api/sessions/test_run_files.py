@@ -29,7 +29,7 @@ from celeus.runs.run import Run
 from tests.factories import KnownPool, evidence_of, labelled, opened, sealed
 from tests.keys import bearer, key_in
 from tests.nightly import by_day
-from tests.runs.files import duel, exam, forged, race, sheet
+from tests.runs.files import chancy, duel, exam, forged, race, sheet
 from tests.runs.test_run import ASKED, FORM, ITEMS, KEY, LOSSES, ROWS, judged
 
 
@@ -80,7 +80,7 @@ async def test_a_run_is_kept_as_it_was_and_says_where_it_ran(
     assert not (await audit(app.state.context.database)).findings
 
 
-@pytest.mark.parametrize("kind", [duel, race, sheet])
+@pytest.mark.parametrize("kind", [duel, race, sheet, chancy])
 async def test_other_kinds_of_claims_are_pushed(
     client: AsyncClient, app: FastAPI, tmp_path: Path, kind: Callable[[Path], bytes]
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from celeus.core.insights.evidence_levels import resumed
+from celeus.core.insights.evidence_levels import intervals, resumed
 from celeus.core.ledger import Amendment, Change
 from celeus.core.plans.claim import Claim, Target
 from celeus.core.plans.plan import Plan
@@ -44,3 +44,14 @@ def test_the_state_is_resumed_to_the_last_bit_without_its_seed(policy: str, targ
         again.question.fold.predictor.fit.moment.tolist()
         == state.question.fold.predictor.fit.moment.tolist()
     )
+
+
+def test_runs_of_items_that_are_run_again_are_bet_on_again() -> None:
+    claim = Claim("runs", precision=0.2, budget=200, repeats=True)
+    walk = open_walk(zero_one_truth(8), policy_named("sharp"), claim)
+    walk.go(120)
+    state, scores = walk.state, walk.truth.scores
+    assert resumed(walk.plan, scores, state.rounds[:], state.stopping).counts == state.counts
+    narrow, wide = intervals(walk.plan, scores, state.rounds[:], [0.05, 0.001])
+    assert narrow.lower == pytest.approx(state.question.interval.lower, abs=0.02)
+    assert wide.lower <= narrow.lower < narrow.upper <= wide.upper

@@ -30,7 +30,7 @@ def judged_of(state: Session[Mean], lower: float = 0.0, width: float = 1.0) -> J
     """The folded rounds of a state with their losses on the unit scale."""
     rounds = [one for one in state.rounds[: state.folded] if isinstance(one.loss, float)]
     return JudgedRounds(
-        items=state.drawable,
+        items=state.plan.drawable,
         folded=state.folded,
         round=np.array([one.draw.round for one in rounds], dtype=np.int64),
         item=np.array([one.draw.item for one in rounds], dtype=np.int64),

@@ -22,6 +22,7 @@ from celeus.core.plans.plan import (
 from celeus.core.plans.policies import Policy, policy_named
 from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.plans.stopping import Question
+from celeus.core.plans.success import Success
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.weights import Weights
@@ -102,6 +103,8 @@ OTHER: dict[str, Any] = {
     "raters": "pairs",
     "protocol": "consensus",
     "panel": ("ann", "ben"),
+    "repeats": True,
+    "success": Success("all", 4),
 }
 OTHER_POLICY: dict[str, Any] = {
     "name": "other",

@@ -14,8 +14,11 @@ FACTS = PoolFacts("runs", 200, 0.0, 1.0, whole_losses=True)
 RUNS = Claim(target="runs", precision=0.2)
 
 
-def planned(claim: Claim, facts: PoolFacts = FACTS) -> Plan:
-    return make_plan(claim, facts, policy_named("sharp"), "commitment")
+AGAIN = replace(RUNS, repeats=True)
+
+
+def planned(claim: Claim, facts: PoolFacts = FACTS, policy: str = "sharp") -> Plan:
+    return make_plan(claim, facts, policy_named(policy), "commitment")
 
 
 def test_chances_that_differ_by_item_take_the_start_for_graded_losses() -> None:
@@ -43,3 +46,35 @@ def test_what_holds_of_one_run_alone_is_refused(claim: Claim, facts: PoolFacts, 
 def test_known_losses_are_run_again_under_audit() -> None:
     facts = replace(FACTS, known=KnownLosses(3, 1.0, {"stated": 3}))
     assert planned(replace(RUNS, audit=True), facts).drawable == FACTS.items
+
+
+def test_items_that_are_run_again_need_no_step_to_other_runs_and_a_budget_of_runs() -> None:
+    plan = planned(replace(AGAIN, success="any of 3"))
+    assert plan.bound.kind == "none"
+    assert plan.budget == 193, "twice (z / width)^2"
+    assert planned(replace(AGAIN, budget=4 * FACTS.items)).most_draws >= 4 * FACTS.items
+    assert Plan.from_dict(plan.to_dict()) == plan
+
+
+@pytest.mark.parametrize(
+    ("claim", "facts", "field"),
+    [
+        (replace(AGAIN, precision=None), FACTS, "budget"),
+        (replace(AGAIN, budget=10**7), FACTS, "budget"),
+        (replace(AGAIN, population_bound="kl"), FACTS, "population_bound"),
+        (replace(AGAIN, target="pool"), FACTS, "repeats"),
+        (AGAIN, replace(FACTS, lower=-1.0, difference=True), "repeats"),
+        (replace(RUNS, target="pool", success="all of 4"), FACTS, "success"),
+        (replace(RUNS, success="all of 4"), replace(FACTS, whole_losses=False), "success"),
+        (replace(RUNS, success="all of 101"), FACTS, "success"),
+    ],
+)
+def test_what_repeats_cannot_have_is_refused(claim: Claim, facts: PoolFacts, field: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        planned(claim, facts)
+    assert refused.value.field == field
+
+
+def test_published_policies_run_every_item_once() -> None:
+    with pytest.raises(InvalidValue, match="run again"):
+        planned(AGAIN, policy="celeus")

@@ -1,6 +1,7 @@
 """A session drives a task of Inspect, in this process: what it draws is run, and nothing else."""
 
 import logging
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import httpx2
 import pytest
 from inspect_ai import eval as run_eval
 from inspect_ai import task_with
-from inspect_ai.model import Model, get_model
+from inspect_ai.model import Model, ModelOutput, get_model
 
 import celeus
 import celeus.inspect
@@ -235,3 +236,48 @@ def test_a_task_is_run_again_and_goes_on(folder: Path) -> None:
     again = ran(task, model("large"), folder)
     assert (again.status, session.status().state) == ("success", "target_reached")
     assert len(again.samples) + 30 == session.status().rounds.judged == len(losses(session, IDS))
+
+
+def by_chance(name: str, runs: list[int]) -> Model:
+    """A model whose answers vary from run to run."""
+    chance = random.Random(6)  # noqa: S311 -- the model's luck
+    outputs = model(name).api.outputs
+
+    def output(messages: list[Any], *more: object) -> ModelOutput:
+        runs.append(1)
+        said: ModelOutput = outputs(messages, *more)
+        if chance.random() < 0.5:
+            said.completion = "ANSWER: none"
+        return said
+
+    return get_model(f"mockllm/{name}", custom_outputs=output, memoize=False)
+
+
+@pytest.mark.parametrize("success", [None, "all of 3"])
+def test_samples_are_run_again_by_names_of_their_own(folder: Path, success: str | None) -> None:
+    rows, runs = celeus.inspect.items(exam(12)), list[int]()
+    asked: dict[str, Any] = {"precision": 0.4, "target": "runs", "repeats": True}
+    session = celeus.certify(rows, None, success=success, **asked)
+    task = celeus.inspect.certified(exam(12), session, hold=5)
+    log = ran(task, by_chance("large", runs), folder)
+    status = session.status()
+    assert log.error is None, log.error
+    assert status.state == "target_reached"
+    assert metrics(log) == pytest.approx(interval(session), abs=1e-12)
+    assert status.rounds.judged > 12
+    assert len(runs) == len(log.samples) == (status.runs or status.rounds.judged)
+    names = {str(sample.id) for sample in log.samples}
+    assert len(names) == len(runs)
+    session.close()
+    assert verify(session.certificate()).valid
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_fixed_seed_makes_no_fresh_run(folder: Path, repeats: bool) -> None:  # noqa: FBT001
+    session = celeus.certify(
+        celeus.inspect.items(exam(12)), None, precision=0.9, target="runs", repeats=repeats
+    )
+    log = ran(celeus.inspect.certified(exam(12), session), by_chance("large", []), folder, seed=4)
+    assert log.error is not None
+    assert "fixed seed" in log.error.message
+    assert session.status().rounds.judged == 0

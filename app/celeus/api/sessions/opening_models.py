@@ -132,7 +132,19 @@ class ClaimIn(BaseModel):
     target: Target = Field(
         "pool",
         description="Mean loss over the pool, over the population it is an iid sample of, or over"
-        " all runs of a system on these items: of each one run is made, with a loss by chance.",
+        " all runs of a system on these items, whose losses are chance: of each item one run is"
+        " made, with `repeats` any number.",
+    )
+    repeats: bool = Field(
+        False,
+        description="With target `runs`: every round may run any item again. `budget` counts runs;"
+        " with a precision it may be left out, and is twice what that takes at worst.",
+    )
+    success: str | None = Field(
+        None,
+        max_length=20,
+        description="With target `runs`: a draw is up to k runs, which have to succeed as said,"
+        " `all of 4` (pass^4) or `any of 4` (pass@4). The first failure, or success, ends it.",
     )
     alpha: float = Field(0.05, description="The interval covers with probability 1 - alpha.")
     precision: float | None = Field(None, description="Interval width at which to stop.")

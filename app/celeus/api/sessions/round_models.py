@@ -9,6 +9,7 @@ from celeus.api.access.parameters import NAME, NO_NUL
 from celeus.api.sessions.opening_models import AS_WHOLE, STRICT
 from celeus.api.sessions.session_models import SESSION, BlindSession, Session, SessionState
 from celeus.api.wire.records import Time
+from celeus.core.plans.success import MOST_RUNS_A_DRAW
 from celeus.core.pools.systems import MOST, MOST_GRADES, RESERVED, TIES
 from celeus.core.pools.table_pool import MOST_METRICS
 from celeus.core.session.outcome import Judgement
@@ -205,6 +206,9 @@ class _Judged(BaseModel):
     )
     turn: Annotated[int, Field(ge=1, le=TURNS), AS_WHOLE] | None = Field(
         None, description="Of a panel that seeks consensus: the `turn` of the draw; default: 1."
+    )
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS_A_DRAW), AS_WHOLE] | None = Field(
+        None, description="How many runs were made of the draw, where it has several."
     )
     comment: str | None = Field(
         None,

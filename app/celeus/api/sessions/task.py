@@ -83,6 +83,13 @@ class TaskMetric(TaskLoss):
     words: tuple[str, str] = Field(description=_WORDS)
 
 
+class SuccessOut(BaseModel):
+    """The runs of a draw that have to succeed; the first one that settles it is the last."""
+
+    needs: Literal["all", "any"] = Field(description="All of them, or any.")
+    runs: int = Field(description="Most runs of a draw.")
+
+
 class TaskAnswer(BaseModel):
     """The task of a judge. Nothing in it but `state` tells where the session stands."""
 
@@ -98,6 +105,8 @@ class TaskAnswer(BaseModel):
                     "classes": 10,
                     "stands": False,
                     "runs": False,
+                    "repeats": False,
+                    "success": None,
                     "lease_seconds": 300,
                     "labeller": {"name": "ann", "labels": 12},
                 }
@@ -144,6 +153,12 @@ class TaskAnswer(BaseModel):
         description="Every judgement is of a fresh run of a system, and none is made a second time:"
         " which of two ends first may depend on how it ends."
     )
+    repeats: bool = Field(
+        description="Whether the same item comes again: each time the system is run afresh."
+    )
+    success: SuccessOut | None = Field(
+        description="The runs of a draw that have to succeed; null where a draw is one run."
+    )
     lease_seconds: int = Field(description="How long a draw may be held before others can get it.")
     labeller: Labeller = Field(description="Who asks, by the key.")
 
@@ -172,6 +187,8 @@ def answer_of(task: Task) -> TaskAnswer:
         "rater": task.rater,
         "stands": task.stands,
         "runs": task.runs,
+        "repeats": task.repeats,
+        "success": task.success,
         "lease_seconds": task.lease_seconds,
         "labeller": {"name": task.labeller, "labels": task.labels},
     }

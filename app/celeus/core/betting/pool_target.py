@@ -106,16 +106,18 @@ def threshold_design(plan: Plan) -> ThresholdDesign | None:
         return None
     frame = frames(plan.scale)[0]
     slack = rounding(plan.scale) / plan.scale.width
+    # What ends a session bounds how fine a goal is worth having
+    items, draws = (plan.budget,) * 2 if plan.repeats else (plan.items, plan.drawable)
     if plan.decide is not None:
         zero, margin = frame.unit(0.0), plan.decide / plan.scale.width
         ends = {zero - margin, zero}, {zero, zero + margin}
         sides = tuple(Threshold(end, at_most) for at_most in (False, True) for end in ends[at_most])
-        return ThresholdDesign(sides, plan.items, slack, plan.drawable, strict=False)
+        return ThresholdDesign(sides, items, slack, draws, strict=False)
     thresholds = tuple(
         Threshold(frame.unit(question.threshold), question.side == "at_most")
         for question in plan.questions
     )
-    return ThresholdDesign(thresholds, plan.items, slack, plan.drawable)
+    return ThresholdDesign(thresholds, items, slack, draws)
 
 
 def half_width(plan: Plan, precision: float | None) -> float | None:

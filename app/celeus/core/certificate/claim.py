@@ -67,6 +67,8 @@ def _mean(session: AnySession, question: Mean) -> dict[str, Any]:
         claim["systems"] = plan.systems
     if plan.score is not None:
         claim["score"] = plan.score.values(interval, question.estimate, plan.scale)
+    if plan.success is not None:
+        claim |= {"success": str(plan.success), "runs": session.runs}
     if question.ratings is not None:
         claim["raters"] = question.ratings.summary
     if plan.questions:

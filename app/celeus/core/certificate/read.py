@@ -156,6 +156,8 @@ def _mean_plan_of(stated: Plan, header: PoolHeader) -> Plan:
         raters=stated.raters,
         protocol=stated.protocol,
         panel=stated.panel,
+        repeats=stated.repeats,
+        success=None if stated.success is None else str(stated.success),
     )
     policy = _policy_of(stated.policy)
     return make_plan(claim, facts, policy, stated.commitment, stated.strategy)
@@ -179,7 +181,7 @@ def recorded_of(value: object, surrogates: object, plan: Plan, folded: int) -> F
     slack = SLACK * width + ROUNDING * max(abs(plan.lower), abs(plan.upper))
     scale = np.full(folded, plan.lower - slack), np.full(folded, plan.upper + slack)
     _within("rounds.guess", arrays["guess"], *scale)
-    items_left: Floats = items - np.arange(folded, dtype=np.float64)
+    items_left: Floats = items - np.arange(folded, dtype=np.float64) * (not plan.repeats)
     least, most = plan.lower - slack, plan.upper + slack
     if plan.weights is not None:
         # The items left may count for any part of the pool.
@@ -301,7 +303,7 @@ def _slack(name: str, claimed: Floats, other: Floats, plan: Plan) -> Floats:
     origin = np.full(claimed.size, plan.lower)
     if kind == "sum":
         # How much is left of weights only the pool tells.
-        left = plan.drawable - np.arange(claimed.size)
+        left = plan.drawable - np.arange(claimed.size) * (not plan.repeats)
         origin *= left if plan.weights is None else 0.0
     away = np.maximum(np.abs(claimed - origin), np.abs(other - origin))
     return np.asarray(SLACK * np.maximum(away, plan.scale.width) + ROUNDING * largest)

@@ -34,12 +34,14 @@ from celeus.core.plain import (
     listed,
     members,
     number,
+    refusals,
     text,
     whole,
 )
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan, check_budget, check_precision
 from celeus.core.plans.stopping import StoppingRule
+from celeus.core.plans.success import check_made
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.comparison import WORDS
 from celeus.core.pools.losses import LossScale
@@ -66,8 +68,9 @@ class Rules:
     ``losses`` are the scale of every loss of a joint judgement, and whether that loss may be
     missing. ``arrangement`` is the member of a draw's detail that says how answers stood before its
     judge. ``panel`` are the raters whose ratings there may be. A draw has at most ``most_strata``
-    strata, 0 where the policy has none, and as many as the first draw where ``strata_stay``.
-    ``even_share`` is the least part of the even probability that is left to every item.
+    strata, 0 where it states none, and as many as the first draw where ``strata_stay``.
+    ``even_share`` is the least part of the even probability that is left to every item; ``once``:
+    no item is drawn again.
     """
 
     events: tuple[type[Event], ...]
@@ -77,12 +80,15 @@ class Rules:
     most_strata: int = MOST_RECORDED
     strata_stay: bool = True
     even_share: float = 1.0
+    once: bool = True
 
 
 def rules_of(plan: AnyPlan, scale: LossScale) -> Rules:
     """The rules of the ledger of a plan's session on a pool of this scale."""
     match plan:
         case Plan():
+            if plan.repeats:
+                return Rules((Draw, Observation, Unjudgeable, Change), most_strata=0, once=False)
             return Rules(
                 (Draw, Observation, Unjudgeable, Rating, Amendment, Change),
                 arrangement=None if plan.systems is None else "left",
@@ -230,13 +236,13 @@ class Transcript:
     def _draw(self, record: Object, where: str) -> Draw:
         plan, round_ = self.plan, len(self.draws) + 1
         equal(f"{where}.round", record["round"], round_)
-        most = min(plan.drawable, self.rule.budget)
+        most = min(plan.most_draws, self.rule.budget)
         if round_ > most:
             raise Mismatch(f"{where}.round", round_, f"at most {most} draws")
         item = record["item"]
         if item >= plan.items:
             raise Mismatch(f"{where}.item", item, f"at most {plan.items - 1}")
-        if item in self._items:
+        if self._rules.once and item in self._items:
             raise Mismatch(f"{where}.item", item, "an item not drawn before")
         self._items.add(item)
         q = number(record["q"], f"{where}.q", self._least_q(round_), 1.0 + SLACK)
@@ -256,7 +262,8 @@ class Transcript:
         """The least probability of a draw; of weights, which only the pool holds, the lightest."""
         plan, weights = self.plan, self._weights
         if weights is None:
-            even = plan.beta / (plan.drawable - round_ + 1) * (1.0 - SLACK)
+            left = plan.drawable - round_ + 1 if self._rules.once else plan.items
+            even = plan.beta / left * (1.0 - SLACK)
             return even * self._rules.even_share
         return plan.beta * weights.least_share / plan.items * (1.0 - SLACK)
 
@@ -264,7 +271,7 @@ class Transcript:
         most = self._rules.most_strata
         if not most:
             if value is not None:
-                raise Mismatch(where, value, "nothing: the policy has no strata")
+                raise Mismatch(where, value, "nothing: a draw of this plan states no strata")
             return None
         packed = text(value, where, HEX)
         if len(packed) % 16 or len(packed) > 16 * most:
@@ -287,13 +294,23 @@ class Transcript:
     def _observation(self, record: Object, where: str) -> Observation | JointObservation:
         round_ = self._judge(record, where)
         if "loss" in record:
-            return Observation(round_, self._loss(record["loss"], f"{where}.loss"))
+            loss = self._loss(record["loss"], f"{where}.loss")
+            return Observation(round_, loss, self._runs(record, loss, where))
         in_order = (record.get("detail") or {}).get("in_order") is True
         ordered = in_order and self._rules.arrangement == "order"
         return JointObservation(round_, self._losses(record["losses"], f"{where}.losses"), ordered)
 
     def _unjudgeable(self, record: Object, where: str) -> Unjudgeable:
-        return Unjudgeable(self._judge(record, where))
+        return Unjudgeable(self._judge(record, where), self._runs(record, None, where))
+
+    def _runs(self, record: Object, loss: float | None, where: str) -> int | None:
+        """The runs that were made of a draw of several; None where it is one."""
+        success = self.plan.success if isinstance(self.plan, Plan) else None
+        given = (record.get("detail") or {}).get("runs")
+        runs = None if given is None else whole(given, f"{where}.detail.runs")
+        with refusals(f"{where}.detail"):
+            check_made(success, loss, runs)
+        return runs
 
     def _rating(self, record: Object, where: str) -> Rating:
         if not self._rules.panel:
@@ -333,7 +350,7 @@ class Transcript:
                 equal(f"{where}.precision", precision, None)
             elif precision != self.rule.precision:
                 check_precision(self.plan, precision)
-            check_budget(budget, self.plan.drawable)
+            check_budget(budget, self.plan.most_draws)
         except Refusal as refusal:
             raise Mismatch(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
         state = text(detail["state"], f"{where}.state")

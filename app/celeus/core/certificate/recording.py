@@ -61,7 +61,8 @@ class RecordedPredictor(Predictor):
         observed = RunningSum(0.0 if plan.believed is None else plan.believed.total)
         for left, loss in zip(recorded.surrogates_left.tolist(), losses, strict=True):
             self._plug_in.append((observed.value + left) / plan.items)
-            observed.add(plan.lower if loss is None else loss)
+            if not plan.repeats:
+                observed.add(plan.lower if loss is None else loss)
 
     @property
     def surrogates_left(self) -> float:
@@ -120,8 +121,9 @@ class RecordedPredictor(Predictor):
 
 @dataclass(slots=True)
 class RecordedProposal:
-    """The proposal of a record: it proposes no draw, and refuses an item drawn twice."""
+    """The proposal of a record: it proposes no draw; with ``once`` no item may be drawn twice."""
 
+    once: bool
     drawn_in: Items = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     _taken: set[int] = field(default_factory=set)
 
@@ -135,7 +137,7 @@ class RecordedProposal:
 
     def take(self, item: int, round_: int) -> None:
         """Item ``item`` is drawn in round ``round_``."""
-        if item in self._taken:
+        if self.once and item in self._taken:
             message = f"item {item} of round {round_} was drawn before"
             raise ValueError(message)
         self._taken.add(item)
@@ -147,8 +149,8 @@ def recorded_engine(
     """The engine of a session whose pool is not at hand; ``strata`` of its draws, 0 of none."""
     return Engine(
         plan,
-        RecordedProposal(),
-        shares_adapt(plan.beta, strata),
+        RecordedProposal(not plan.repeats),
+        plan.repeats or shares_adapt(plan.beta, strata),
         partial(RecordedPredictor, plan, recorded, losses),
         fixed=(recorded,),
     )

@@ -22,8 +22,7 @@ from celeus.core.plans.stopping import (
     undecided,
 )
 from celeus.core.pools.surrogates import Scores
-from celeus.core.sampling.predictors import CalibratedPredictor
-from celeus.core.session.engine import strata_for
+from celeus.core.session.engine import predictor_of, strata_for
 from celeus.core.session.fold import Fold
 from celeus.core.session.mean import Mean
 from celeus.core.session.rounds import Rounds
@@ -102,7 +101,7 @@ def at_level(plan: Plan, level: float) -> Plan:
 
 def _evidence(plan: Plan, scores: Scores, rounds: Rounds) -> EvidenceSequence:
     bounds = None if plan.audit else scores.bounds
-    predictor = CalibratedPredictor(plan, strata_for(plan, scores))
+    predictor = predictor_of(plan, strata_for(plan, scores))
     sequences: list[EvidenceSequence] = []
 
     def sequence_of(start: float) -> EvidenceSequence:

@@ -53,6 +53,8 @@ ONE_SIDED = 0.37
 
 Distances = tuple[float, float, float]
 
+ENDLESS = 1e9
+"""Items left where items are run again, and rounds do not use them up."""
 LEAST_LEFT = 0.05
 """Share of the pool that has to be left to tell what more rounds would bring."""
 
@@ -229,7 +231,7 @@ def forecast(session: Session[Mean]) -> Forecast | None:
     first = expected[0]
     for other in expected[1:]:
         first = first.sooner(other)
-    most = min(rule.budget, session.drawable) - folded
+    most = min(rule.budget, session.most_draws) - folded
     # The lines of little and of much luck may cross where one loss is known and little is missing
     low, median, high = sorted(min(max(math.ceil(labels), 1), most) for labels in first)
     return Forecast(folded, median, low, high)
@@ -256,7 +258,8 @@ class _Outset:
         plan = self._plan = question.plan
         self._session, self._question = session, question
         self._judged = judged
-        self._left = max(question.fold.remainder.weight.value, 1e-9)
+        left = ENDLESS if plan.repeats else question.fold.remainder.weight.value
+        self._left = max(left, 1e-9)
         self._point = question.points[-1]
         scale = plan.scale
         self._estimate = (question.estimate - scale.lower) / scale.width

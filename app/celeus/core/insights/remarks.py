@@ -259,7 +259,9 @@ def _more(status: Mapping[str, Any]) -> str:
 
 
 def _most(status: Mapping[str, Any]) -> int:
-    """The most items that may be judged."""
+    """The most labels that there may be."""
+    if status.get("repeats"):
+        return int(status["budget"])
     return int(min(status["budget"], status["items"] - status["known"]))
 
 

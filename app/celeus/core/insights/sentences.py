@@ -286,12 +286,16 @@ def score_sentence(
     since = ""
     if labels is not None:
         since = f", based on {count(labels)} label{'' if labels == 1 else 's'}"
+        if claim.get("success") is not None:
+            since += f" of {count(claim['runs'])} runs"
     return f"{_name(claim, values['name'])} {score_figures(values, scale)}, {certain}{since}."
 
 
 def _name(claim: Mapping[str, Any], name: str) -> str:
     weighted = "" if claim.get("effective_items") is None else "weighted "
-    return f"{weighted}{name}{OVER[claim['target']]}"
+    success = claim.get("success")
+    runs = "" if success is None else f" where success is {success}"
+    return f"{weighted}{name}{OVER[claim['target']]}{runs}"
 
 
 def is_settled(status: Mapping[str, Any]) -> bool:

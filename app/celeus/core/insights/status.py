@@ -36,6 +36,9 @@ MOST_NAMED = 5
 
 NO_INTERVAL: Final[dict[str, Any]] = {
     "target": "pool",
+    "repeats": False,
+    "success": None,
+    "runs": None,
     "policy": None,
     "strategy": None,
     "scale": None,
@@ -221,6 +224,9 @@ def _mean(header: Header, session: Session[Mean], pool: Pool) -> dict[str, Any]:
     return {
         "scale": {"lower": plan.lower, "upper": plan.upper},
         "target": plan.target,
+        "repeats": plan.repeats,
+        "success": None if plan.success is None else str(plan.success),
+        "runs": None if plan.success is None else session.runs,
         "policy": plan.policy.name,
         "strategy": plan.strategy,
         "estimate": question.estimate,

@@ -75,6 +75,11 @@ class BestPlan(Plain):
         return self.items - self.known
 
     @property
+    def most_draws(self) -> int:
+        """Most draws that any budget allows: one of every item that may be drawn."""
+        return self.drawable
+
+    @property
     def stopping(self) -> StoppingRule:
         """Rule in force until a change: the session stops when one system is left."""
         return StoppingRule(None, self.budget)

@@ -17,7 +17,8 @@ from celeus.units import LEAST_DISTANCE, check_margin, check_threshold
 
 Target = Literal["pool", "population", "runs"]
 """What a mean loss is over: the items' losses as they are, the population that the items are from,
-or all runs of a system on these items, of each of which one is made and has a loss by chance."""
+or all runs of a system on these items: the losses of those made are chance, one run of each item,
+or with ``repeats`` any number."""
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 ALPHA2_SHARE = 0.5
@@ -37,6 +38,8 @@ class Claim:
     ``raters`` is the source of judgements if several raters could judge an item; ``protocol`` is
     the rule that combines the judgements of a ``panel``, whose members are given by name.
     ``decide`` asks for a verdict on a difference, with this margin of equivalence; 0 for none.
+    ``repeats`` says that every round may run any item again, ``success`` which runs of a draw
+    have to succeed, as "all of 4"; None: a draw is one run.
     """
 
     target: Target = "pool"
@@ -55,6 +58,8 @@ class Claim:
     raters: str | None = None
     protocol: str | None = None
     panel: tuple[str, ...] = ()
+    repeats: bool = False
+    success: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +98,30 @@ def check_based_on(claim: Claim, pool: PoolFacts) -> None:
     require("target", rule, claim.target, holds=unseen or claim.target == "pool")
 
 
-def check_runs(claim: Claim, pool: PoolFacts) -> None:
+def check_runs(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
     """Refuse what is known of one run for a claim about all runs: another one may end otherwise."""
     if claim.target != "runs":
+        rule = "left out unless the target is runs"
+        require("repeats", rule, claim.repeats, holds=not claim.repeats)
+        require("success", rule, claim.success, holds=claim.success is None)
         return
     known = pool.known is not None and not claim.audit
     rule = "pool where losses are known: over runs they are chance"
     require("target", rule, claim.target, holds=not known)
     rule = "pool on a new version: judgements of earlier runs say nothing of the next"
     require("target", rule, claim.target, holds=pool.based_on is None)
+    rule = "left out unless a run succeeds or fails: the loss is zero_one"
+    require("success", rule, claim.success, holds=claim.success is None or pool.whole_losses)
     rule = "left out over runs"
     require("raters", rule, claim.raters, holds=claim.raters is None)
     rule = "pairs, kl, hoeffding or clopper_pearson over runs, whose chances differ by item"
     fits = claim.population_bound not in {"margin", "exact_pairs"} and claim.margin is None
     require("population_bound", rule, claim.population_bound, holds=fits)
+    if claim.repeats:
+        rule = "sharp or uniform where items are run again: the published policies run each once"
+        require("policy", rule, policy.name, holds=policy.has_goal)
+        rule = "left out where two systems are compared: one loss a run"
+        require("repeats", rule, claim.repeats, holds=not pool.difference)
 
 
 def check_weights(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
@@ -150,10 +165,11 @@ def check_known(claim: Claim, pool: PoolFacts, policy: Policy) -> None:
 
 def bound_of(claim: Claim, pool: PoolFacts, policy: Policy) -> PopulationBound:
     """Return the step to the target; raises InvalidValue for fields that contradict each other."""
-    if claim.target == "pool":
+    if claim.target == "pool" or claim.repeats:
+        where = "where items are run again" if claim.repeats else "for target pool"
         for field in ("population_bound", "alpha2", "margin"):
             value = getattr(claim, field)
-            require(field, "absent for target pool", value, holds=value is None)
+            require(field, f"absent {where}", value, holds=value is None)
         return PopulationBound("none")
     kind = claim.population_bound or _default_bound(claim, pool, policy)
     if kind in {"pairs", "exact_pairs"}:

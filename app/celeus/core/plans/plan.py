@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 from celeus.core.canonical import canonical_json
@@ -28,6 +29,7 @@ from celeus.core.plans.panel_plan import Protocol, RaterSource, panel_of, rater_
 from celeus.core.plans.policies import Policy
 from celeus.core.plans.population_bounds import PopulationBound
 from celeus.core.plans.stopping import Question, StoppingRule
+from celeus.core.plans.success import Success
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.pools.score import Score
 from celeus.core.pools.surrogates import Strategy
@@ -60,6 +62,10 @@ CELLS_PER_PRECISION = 100
 CELLS_WITHOUT_PRECISION = 2000
 LATTICE_PER_PRECISION = 200
 WHOLE = 1e-9
+MOST_RUNS = 1_000_000
+"""Most runs of a session whose items may be run again."""
+BUDGET_MARGIN = 2.0
+"""Budget of runs where none is given, in the runs that a fixed sample needs at worst."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,8 @@ class Plan(Plain):
     raters: RaterSource | None = None
     protocol: Protocol | None = None
     panel: tuple[str, ...] = ()
+    repeats: bool = False
+    success: Success | None = None
 
     optional: ClassVar = (
         "questions",
@@ -117,6 +125,8 @@ class Plan(Plain):
         "raters",
         "protocol",
         "panel",
+        "repeats",
+        "success",
     )
     kind: ClassVar = "mean"
     has_precision: ClassVar = True
@@ -145,6 +155,11 @@ class Plan(Plain):
     def drawable(self) -> int:
         """Number of items that may be drawn: those whose loss is not known."""
         return self.items - (0 if self.believed is None else self.believed.items)
+
+    @property
+    def most_draws(self) -> int:
+        """Most draws that any budget allows: one of every item that may be drawn, or of runs."""
+        return MOST_RUNS if self.repeats else self.drawable
 
     @property
     def scale(self) -> Interval:
@@ -212,7 +227,7 @@ def make_plan(
     check_decide(claim.decide, pool)
     asked = bool(claim.questions) or claim.decide is not None
     check_stop_when_decided(asked=asked, stop=stop)
-    check_runs(claim, pool)
+    check_runs(claim, pool, policy)
     check_weights(claim, pool, policy)
     check_known(claim, pool, policy)
     check_based_on(claim, pool)
@@ -222,8 +237,8 @@ def make_plan(
         drawable -= pool.known.items
     source = rater_source(claim.raters, claim.target)
     protocol, panel = panel_of(source, claim.protocol, claim.panel)
-    budget = drawable if claim.budget is None else claim.budget
-    check_budget(budget, drawable)
+    budget = _default_budget(claim, drawable, scale) if claim.budget is None else claim.budget
+    check_budget(budget, MOST_RUNS if claim.repeats else drawable)
     plan = Plan(
         pool_digest=pool.digest,
         items=pool.items,
@@ -253,6 +268,8 @@ def make_plan(
         raters=source,
         protocol=protocol,
         panel=panel,
+        repeats=claim.repeats,
+        success=None if claim.success is None else Success.of(claim.success),
     )
     check_precision(plan, claim.precision)
     return plan
@@ -273,9 +290,27 @@ def check_alpha(alpha: float) -> None:
     require("alpha", rule, alpha, holds=LEAST_ALPHA <= alpha <= 1.0 - FROM_ONE)
 
 
+def _default_budget(claim: Claim, drawable: int, scale: Interval) -> int:
+    """Return the budget of a claim that states none: every item, or the runs for its precision.
+
+    Of runs twice as many as a fixed sample needs where losses scatter most.
+    """
+    if not claim.repeats:
+        return drawable
+    rule = "the most runs to make, where items are run again and no precision is asked for"
+    require("budget", rule, claim.budget, holds=claim.precision is not None)
+    half = (claim.precision or scale.width) / scale.width / 2.0
+    return min(math.ceil(BUDGET_MARGIN * (_quantile(claim.alpha) / half) ** 2 / 4.0), MOST_RUNS)
+
+
+def _quantile(alpha: float) -> float:
+    return NormalDist().inv_cdf(1.0 - alpha / 2.0)
+
+
 def check_budget(budget: int, items: int) -> None:
     """Refuse a budget that is not from 1 to ``items``, the items that may be drawn."""
-    rule = f"at least 1 and at most the {items} items of the pool that may be drawn"
+    most = f"the {items} items of the pool that may be drawn"
+    rule = f"at least 1 and at most {f'{MOST_RUNS} runs' if items == MOST_RUNS else most}"
     require("budget", rule, budget, holds=1 <= budget <= items)
 
 

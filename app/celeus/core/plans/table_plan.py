@@ -184,6 +184,11 @@ class TablePlan(Plain):
             require("reserve", rule, self.reserve, holds=not self.reserve)
 
     @property
+    def most_draws(self) -> int:
+        """Most draws that any budget allows: one of every item that may be drawn."""
+        return self.drawable
+
+    @property
     def claimed(self) -> tuple[Metric, ...]:
         """The metrics that claims are about: those judged, or a check's measures."""
         return self.metrics if self.check is None else self.check.metrics

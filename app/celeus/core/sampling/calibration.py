@@ -25,7 +25,6 @@ say; how well they fit decides only how fast the interval narrows. Unjudgeable r
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +46,8 @@ LEAST_MOMENT = 1e-12
 """Least second moment, for square roots and quotients; far below the shrunken moments."""
 
 
-class Fit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fit:
     """Surrogate and residual second moment of every stratum: m_k and v_k."""
 
     mean: Floats

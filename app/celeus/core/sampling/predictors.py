@@ -25,12 +25,12 @@ DIFFERENCE_MOMENT = 0.05
 
 
 class Label(NamedTuple):
-    """Where the loss of a draw is learned from.
+    """The draw whose loss is learned from.
 
     ``surrogate`` is that of its signal, on the unit scale, ``weight`` is 1 / (n q).
     """
 
-    stratum: int
+    item: int
     surrogate: float
     weight: float
 
@@ -182,7 +182,7 @@ class CalibratedPredictor(Predictor):
             surrogates_left=self.surrogates_left,
             reach=self._reach(draw),
             variance=self._variance(draw),
-            label=Label(stratum, mean, item_weight / (float(self._left.weight.sum()) * draw.q)),
+            label=Label(draw.item, mean, item_weight / (float(self._left.weight.sum()) * draw.q)),
         )
         self._left.take(draw.item)
         return expected
@@ -205,7 +205,8 @@ class CalibratedPredictor(Predictor):
     def learn(self, label: Label, loss: float) -> None:
         """Refit the strata to the loss of a judged round."""
         unit = (loss - self._lower) / self._width
-        self._calibration.record(label.stratum, unit, label.surrogate, label.weight)
+        stratum = int(self._strata.code[label.item])
+        self._calibration.record(stratum, unit, label.surrogate, label.weight)
 
 
 def _strata_q(draw: Draw) -> Floats:

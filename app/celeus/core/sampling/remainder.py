@@ -83,6 +83,10 @@ class Remainder:
         """Return the weight of an item, 1 if all count the same."""
         return 1.0 if self.item_weight is None else float(self.item_weight[item])
 
+    def kept(self, item: int) -> float:
+        """Return the weight with which an item's loss is known once it is judged: all of it."""
+        return self.weight_of(item)
+
     def limits(self, item: int) -> Interval:
         """Return the bounds of an item's loss."""
         return self.scale if self.bounds is None else self.bounds.of(item)
@@ -108,3 +112,15 @@ class Remainder:
     def upper(self) -> float:
         """Largest sum of the losses left."""
         return self.weight.value * self.scale.upper + self.drop.value
+
+
+class AllItems(Remainder):
+    """The items where any may be run again: a loss seen says nothing of the mean over all runs."""
+
+    def kept(self, item: int) -> float:
+        """Return 0: the next run of an item may end otherwise."""
+        del item
+        return 0.0
+
+    def take(self, item: int) -> None:
+        """Leave the item to later rounds."""

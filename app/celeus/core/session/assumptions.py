@@ -18,6 +18,11 @@ THESE_ANSWERS = (
     "Where a system answers by chance (temperature above 0, an agent), the claim is about the"
     " answers that came, one to each item, and not about those it would give next."
 )
+DRAWS = (
+    " A draw is up to {0} runs, and succeeds if they do so: the runs of a draw do not share state,"
+    " or the claim is about runs made in this way."
+)
+"""What success of several runs rests on, behind the text."""
 TEXTS: Mapping[str, str] = MappingProxyType(
     {
         "these_answers": THESE_ANSWERS,
@@ -31,6 +36,13 @@ TEXTS: Mapping[str, str] = MappingProxyType(
             " seed, none was repeated or left out because of how it came out or how long it took,"
             " and the system did not change meanwhile. The claim is about the mean over chance on"
             " these items: not about the answers that came, and not about other items."
+        ),
+        "repeated_runs": (
+            "Each run is a fresh draw of chance: given everything seen before, its expected loss is"
+            " that of its item, the same for the first run and the last. None came from a cache or"
+            " a fixed seed, none was repeated or left out because of how it came out or how long it"
+            " took, and the system did not change meanwhile. The claim is about the mean over"
+            " chance on these items: not about the answers that came, and not about other items."
         ),
         "margin": "Pool risk and population risk differ by at most the margin stated in the plan.",
         "known_losses": "What is stated of losses that nobody judges is true.",
@@ -129,7 +141,8 @@ def _of_mean(plan: Plan) -> dict[str, str]:
     elif plan.target == "population":
         facts["iid_sample"] = ""
     elif plan.target == "runs":
-        facts["runs"] = ""
+        told = "" if plan.success is None else DRAWS.format(plan.success)
+        facts["repeated_runs" if plan.repeats else "runs"] = told
     if plan.believed is not None:
         facts["known_losses"] = f" {stated(plan.believed, plan.items)}"
     if plan.based_on is not None:

@@ -24,6 +24,7 @@ from celeus.core.sampling.proposals import (
     draw_orders,
     shares_adapt,
 )
+from celeus.core.sampling.repeats import RepeatsPredictor, RepeatsProposal
 from celeus.core.session.fold import Fold
 from celeus.core.session.points import Points
 
@@ -71,16 +72,28 @@ def strata_for(plan: Plan, scores: Scores) -> Strata:
     )
 
 
+def predictor_of(plan: Plan, strata: Strata) -> Predictor:
+    """The predictor of a policy with strata, before the first round."""
+    kind = RepeatsPredictor if plan.repeats else CalibratedPredictor
+    return kind(plan, strata)
+
+
 def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     """The engine of ``plan`` before the first draw. O(N log N)."""
     policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
         strata = strata_for(plan, scores)
+        proposal: Proposal
+        if plan.repeats:
+            proposal, adaptive = RepeatsProposal(plan.items), True
+        else:
+            proposal = StratifiedProposal(strata, seed, policy.beta, plan.half)
+            adaptive = shares_adapt(plan.beta, strata.count)
         return Engine(
             plan,
-            StratifiedProposal(strata, seed, policy.beta, plan.half),
-            shares_adapt(plan.beta, strata.count),
-            partial(CalibratedPredictor, plan, strata),
+            proposal,
+            adaptive,
+            partial(predictor_of, plan, strata),
             bounds,
             scores.item_weight,
             (strata,),

@@ -42,7 +42,7 @@ from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import Decisions, Verdict, rounding, undecided
 from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.sampling.predictors import Expectation, Predictor
-from celeus.core.sampling.remainder import Remainder
+from celeus.core.sampling.remainder import AllItems, Remainder
 from celeus.core.sampling.sums import RunningSum
 from celeus.core.session.points import Point, Points
 from celeus.core.session.rounds import Rounds
@@ -51,12 +51,14 @@ from celeus.core.session.rounds import Rounds
 class OpenRound(NamedTuple):
     """A drawn round that is not folded: what was predicted of it, and what its bets depend on.
 
-    Made at its draw and never changed. ``weight`` is that of its item, ``limits`` are the bounds of
-    its loss; ``budget`` is the one in force.
+    Made at its draw and never changed. ``weight`` is that of its item, and ``kept`` the one with
+    which its loss stays in the plug-in part of later rounds; ``limits`` are the bounds of its loss,
+    ``budget`` is the one in force.
     """
 
     draw: Draw
     weight: float
+    kept: float
     limits: Interval
     budget: int
     expected: Expectation
@@ -125,7 +127,8 @@ class Fold:
         """
         if seen is None:
             known = 0.0 if plan.believed is None else plan.believed.total
-            remainder = Remainder.of(plan.scale, plan.drawable, bounds, item_weight)
+            items_left = AllItems if plan.repeats else Remainder
+            remainder = items_left.of(plan.scale, plan.drawable, bounds, item_weight)
             least, largest = RunningSum(known), RunningSum(known)
         else:
             least, largest = deepcopy(seen.least), deepcopy(seen.largest)
@@ -248,18 +251,19 @@ class Fold:
         predicted, accrued = sequence.predict(reach, variance), known.information.accrued
         inputs = BetInputs(reach, variance, precision, predicted, accrued)
         weight, limits = self.remainder.weight_of(draw.item), self.remainder.limits(draw.item)
-        known.low.add(weight * limits.lower)
-        known.high.add(weight * limits.upper)
+        kept = self.remainder.kept(draw.item)
+        known.low.add(kept * limits.lower)
+        known.high.add(kept * limits.upper)
         drawn = replace(draw, strata_q=None)
-        known.open[draw.round] = OpenRound(drawn, weight, limits, budget, expected, inputs)
+        known.open[draw.round] = OpenRound(drawn, weight, kept, limits, budget, expected, inputs)
 
     def judge(self, round_: int, loss: float | None) -> None:
         """Learn from a judgement; ``loss`` is None if nobody could tell it. O(strata)."""
         known = self.knowledge
         judged = known.open[round_]
         if loss is not None:
-            known.low.add(judged.weight * (loss - judged.limits.lower))
-            known.high.add(judged.weight * (loss - judged.limits.upper))
+            known.low.add(judged.kept * (loss - judged.limits.lower))
+            known.high.add(judged.kept * (loss - judged.limits.upper))
             if judged.expected.label is not None:
                 known.predictor.learn(judged.expected.label, loss)
         if known.information.accrued:
@@ -285,11 +289,11 @@ class Fold:
         if loss is None:
             self.confidence_sequence.count_unjudged()
         number = self.rounds + 1
-        last = number >= min(plan.drawable, coming.budget)
+        last = number >= min(plan.most_draws, coming.budget)
         betting_round = self._betting_round(plan, coming, loss, last=last)
         self.confidence_sequence.update(betting_round)
-        self.least.add(coming.weight * betting_round.plus.loss)
-        self.largest.add(coming.weight * betting_round.minus.loss)
+        self.least.add(coming.kept * betting_round.plus.loss)
+        self.largest.add(coming.kept * betting_round.minus.loss)
         self.remainder.take(coming.draw.item)
         self.confidence_sequence.narrow(self.limits(plan.items), last=last)
         variance = coming.expected.variance

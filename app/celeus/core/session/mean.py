@@ -46,7 +46,6 @@ class Mean(Question):
     """
 
     purpose: ClassVar = "measures a risk or a difference"
-    correctable: ClassVar = True
     bets_at_draw: ClassVar = False
 
     plan: Plan
@@ -65,6 +64,11 @@ class Mean(Question):
         """The question of an engine before its first draw."""
         sides = None if plan.systems is None else Sides(seed)
         return cls(plan, engine, engine.fold(), sides, ratings_of(plan, seed))
+
+    @property
+    def correctable(self) -> bool:
+        """Whether a judgement can be corrected: not where later runs followed from it."""
+        return not self.plan.repeats and self.plan.success is None
 
     @property
     def adaptive(self) -> bool:
@@ -162,7 +166,7 @@ class Mean(Question):
         """Why the session stops under ``rule``, or None to go on."""
         del drawn
         decided = all_decided(self.fold.decisions, self.verdict)
-        return rule.reason(self.interval, self.folded, self.plan.drawable, decided=decided)
+        return rule.reason(self.interval, self.folded, self.plan.most_draws, decided=decided)
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """The answers to questions of side and threshold, and the verdict, as far as given."""

@@ -27,6 +27,7 @@ class Judgement:
     ``preference`` for one of these, by how many grades. Of several: the true label, or ``losses``
     by name or of the answers in the order shown. Of metrics: ``losses`` by name, None where nobody
     can tell one. ``turn``: for which time a rater of a panel judges the round; None for the first.
+    ``runs``: how many were made of the item, where a draw has several.
     ``comment``: what its judge adds, on which nothing rests; None leaves what was added before.
     """
 
@@ -38,6 +39,7 @@ class Judgement:
     preference: str | None = None
     grade: int | None = None
     turn: int | None = None
+    runs: int | None = None
     comment: str | None = None
 
 
@@ -69,16 +71,16 @@ def check_blind(judgements: Sequence[Judgement]) -> None:
 
 def event_of(judgement: Judgement, loss: Loss) -> Observation | JointObservation | Unjudgeable:
     """The event that a judgement with this loss is."""
-    return judged(judgement.round, loss, in_order=in_order(judgement))
+    return judged(judgement.round, loss, in_order=in_order(judgement), runs=judgement.runs)
 
 
 def judged(
-    round_: int, loss: Loss, *, in_order: bool = False
+    round_: int, loss: Loss, *, in_order: bool = False, runs: int | None = None
 ) -> Observation | JointObservation | Unjudgeable:
     """The event of a round that is judged with this loss."""
     if isinstance(loss, tuple):
         return JointObservation(round_, loss, in_order)
-    return Unjudgeable(round_) if loss is None else Observation(round_, loss)
+    return Unjudgeable(round_, runs) if loss is None else Observation(round_, loss, runs)
 
 
 def loss_in(event: Observation | Unjudgeable) -> float | None:
@@ -95,8 +97,9 @@ def single_loss(pool: Pool, item: int, judgement: Judgement, left: Side | None) 
     if judgement.unjudgeable is not None:
         return None
     words = detail_of(judgement)
-    # An order is said of several answers alone
-    words.pop("in_order", None)
+    # An order is said of several answers alone, and runs are no loss
+    for name in ("in_order", "runs"):
+        words.pop(name, None)
     if judgement.loss is not None:
         words["loss"] = judgement.loss
     if not words:
@@ -214,4 +217,6 @@ def detail_of(judgement: Judgement) -> dict[str, Any]:
         detail["grade"] = judgement.grade
     if judgement.unjudgeable is not None:
         detail["unjudgeable"] = judgement.unjudgeable
+    if judgement.runs is not None:
+        detail["runs"] = judgement.runs
     return detail

@@ -56,14 +56,17 @@ class Question(Protocol):
     __slots__ = ()
     purpose: ClassVar[str]
     """The words for what a session of this question does, as in "a session that …"."""
-    correctable: ClassVar[bool]
-    """Whether a judgement can be corrected later."""
     bets_at_draw: ClassVar[bool]
     """Whether a round's bets are fixed at its draw, by what is folded then."""
     plan: AnyPlan
     """The frozen choices of the session."""
     ratings: Ratings | None
     """The ratings of a panel; None where there is no panel."""
+
+    @property
+    def correctable(self) -> bool:
+        """Whether a judgement can be corrected later."""
+        return False
 
     @property
     def orders_answers(self) -> bool:
@@ -166,7 +169,6 @@ class JointQuestion(Question, Protocol):
     """
 
     __slots__ = ()
-    correctable: ClassVar[bool] = False
     bets_at_draw: ClassVar[bool] = True
     ratings: None = None
     rounds_to_replay: int = 0

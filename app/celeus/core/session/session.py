@@ -35,6 +35,7 @@ from celeus.core.plain import Mismatch
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.stopping import StoppingRule, StopReason
+from celeus.core.plans.success import check_made
 from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
 from celeus.core.pools.pool import Pool
@@ -82,7 +83,8 @@ class Session(Generic[Q]):
     """A session after ``sequence`` events of its ledger.
 
     ``observed`` rounds are judged; ``changes`` events altered the stopping rule, ``corrections`` a
-    judgement. ``stale``: a folded round was corrected, and nothing is folded since.
+    judgement. ``runs`` were made where draws have several. ``stale``: a folded round was corrected,
+    and nothing is folded since.
     """
 
     question: Q
@@ -93,6 +95,7 @@ class Session(Generic[Q]):
     observed: int = 0
     changes: int = 0
     corrections: int = 0
+    runs: int = 0
     stale: bool = False
 
     @classmethod
@@ -115,9 +118,9 @@ class Session(Generic[Q]):
         return isinstance(plan, Plan) and (plan.raters is not None or plan.target == "runs")
 
     @property
-    def drawable(self) -> int:
-        """Items that may be drawn: all but those whose losses are known."""
-        return self.question.plan.drawable
+    def most_draws(self) -> int:
+        """Most draws that any budget allows."""
+        return self.question.plan.most_draws
 
     @property
     def drawn(self) -> int:
@@ -147,7 +150,7 @@ class Session(Generic[Q]):
     @property
     def can_draw(self) -> bool:
         """Pool and budget leave something to draw that may change the answer."""
-        most = min(self.drawable, self.stopping.budget)
+        most = min(self.most_draws, self.stopping.budget)
         return self.drawn < most and self.question.is_open
 
     @property
@@ -210,7 +213,10 @@ class Session(Generic[Q]):
                 rule=f"a round from 1 to {drawn}" if drawn else "a round that was drawn",
                 value=judgement.round,
             )
-        return self.question.outcome(pool, self.item(judgement.round), judgement, view)
+        loss = self.question.outcome(pool, self.item(judgement.round), judgement, view)
+        success = self.plan.success if isinstance(self.plan, Plan) else None
+        check_made(success, loss, judgement.runs)
+        return loss
 
     def presented(self, pool: Pool, item: Item, round_: int) -> dict[str, Any]:
         """The ``item`` of a round as its judge sees it, with its answers if these are compared.
@@ -286,7 +292,7 @@ class Session(Generic[Q]):
         if place >= len(rounds) or not (rounds.is_judged(place) or place + 1 in judged):
             return False
         coming = rounds.rules[rounds.rule[place]]
-        last = place + 1 >= min(self.drawable, coming.budget)
+        last = place + 1 >= min(self.most_draws, coming.budget)
         return self.question.replays_soon(coming, last=last)
 
     def refolds(self, event: Amendment) -> bool:
@@ -315,6 +321,7 @@ class Session(Generic[Q]):
         loss = event.losses if isinstance(event, JointObservation) else loss_in(event)
         self.rounds.judge(round_ - 1, loss, self.sequence)
         self.observed += 1
+        self.runs += getattr(event, "runs", None) or 0
 
     def _correct(self, event: Amendment) -> None:
         if not self.question.correctable:

@@ -239,6 +239,14 @@ def _policies(request: PlanRequest) -> tuple[str, ...]:
     return request.policies or EVERY_POLICY
 
 
+def _check_once(claim: Claim) -> None:
+    """Refuse a claim whose sessions would be simulated with items that are run again."""
+    if claim.repeats:
+        rule = "left out of a plan; the default budget is twice what a precision takes at worst"
+        message = "How many runs a session takes follows from how alike the runs of an item are."
+        raise InvalidValue(f"{message} `repeats` is {rule}.", field="repeats", rule=rule)
+
+
 def _endless() -> InvalidValue:
     return InvalidValue(
         "Without a precision, a question or a verdict a session has no end to plan for.",
@@ -359,6 +367,7 @@ def _prepare(pool: Pool, request: PlanRequest) -> _Prepared:
     )
     suggestion = suggested(assumption, scale, pool.items)
     claim = request.claim
+    _check_once(claim)
     if claim.precision is None and claim.decide is None and not claim.questions:
         claim = replace(claim, precision=suggestion.precision)
     facts = facts_of(pool)

@@ -323,7 +323,7 @@ def _event(session: CachedSession, judgement: Judgement) -> Amendment:
 def _correctable(session: CachedSession) -> Session[Mean]:
     """The session, where a judgement can be corrected; refused where it cannot."""
     mean = mean_session(session.state)
-    if mean is not None:
+    if mean is not None and mean.question.correctable:
         return mean
     raise InvalidValue(
         f"A session that {session.state.question.purpose} takes no corrections: from which"

@@ -95,10 +95,11 @@ def event_from(row: Mapping[Any, Any]) -> Event:
     if kind is Observation and row["losses"] is not None:
         in_order = bool((row["detail"] or {}).get("in_order"))
         return JointObservation(row["round"], tuple(row["losses"]), in_order)
+    runs = (row["detail"] or {}).get("runs")
     if kind is Observation:
-        return Observation(row["round"], row["loss"])
+        return Observation(row["round"], row["loss"], runs)
     if kind is Unjudgeable:
-        return Unjudgeable(row["round"])
+        return Unjudgeable(row["round"], runs)
     if kind is Amendment:
         return Amendment(row["round"], row["loss"])
     return _from_detail(row, row["detail"])

@@ -575,7 +575,7 @@ def _share(state: AnySession, settings: Settings) -> int:
 
     It does not depend on how many are left, which it would tell.
     """
-    draws = min(settings.max_draws_out, state.drawable, state.stopping.budget)
+    draws = min(settings.max_draws_out, state.most_draws, state.stopping.budget)
     return max(LEAST_SHARE, math.ceil(settings.max_share_per_key * draws))
 
 

@@ -119,6 +119,11 @@ class Wording(Words, IntervalFigures):
         self._plan, self._scale, self._systems = plan, pool.scale, pool.systems
 
     @property
+    def saved(self) -> str:
+        """Sentence on the labels saved compared with judging every item."""
+        return "none is counted: items were run again" if self._plan.repeats else super().saved
+
+    @property
     def where(self) -> str:
         """The items it is the mean of."""
         if self._plan.target == "pool":
@@ -172,6 +177,8 @@ class Wording(Words, IntervalFigures):
     def _judged(self) -> str:
         """Sentence on the items judged, and how many of them are in the interval."""
         sentence = f"{count(self.judged)} of {self.items} items were judged"
+        if self._plan.repeats:
+            sentence = f"{count(self.judged)} runs on {self.items} items were judged"
         inside = self.labels_in_interval
         if self.judged == inside:
             return sentence

@@ -93,6 +93,8 @@ def _interval_lines(session: Mapping[str, Any], opening: Opening) -> list[Line]:
         Line("Policy", plan["policy"]["name"]),
         Line("Strategy", plan["strategy"] or "the surrogate scores as uploaded"),
         Line(f"From {_FROM[session['target']]}", _BOUNDS.get(bound, bound)),
+        *([Line("Items are run", "again, as often as drawn")] if session["repeats"] else []),
+        *([Line("Success of a draw", session["success"])] if session["success"] else []),
     ]
 
 

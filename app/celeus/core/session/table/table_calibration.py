@@ -81,8 +81,9 @@ class TableCalibration:
 
     def _fitted(self) -> Fits:
         cells, labels = self._cells, self._labels
-        pooled = np.array([calibration.fit for calibration in self._pooled])
-        mean, moment = np.moveaxis(pooled, 1, 0)[:, :, cells.stratum]
+        fits = [calibration.fit for calibration in self._pooled]
+        mean = np.array([fit.mean for fit in fits])[:, cells.stratum]
+        moment = np.array([fit.moment for fit in fits])[:, cells.stratum]
         if not self._grouped:
             return Fits(mean, moment)
         above = np.add.reduceat(self._losses - labels * mean, cells.start, axis=1)

@@ -1,5 +1,6 @@
 """The labelling task: what a judge must know, and nothing that could bias one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -33,7 +34,9 @@ class Task:
     gives one: a judge is told neither their names nor that of the session,
     which may resemble them. ``rater``: whether the key's name is that of a rater of the panel, None
     where there is no panel. ``stands``: no label is taken
-    back. ``runs``: every judgement is of a fresh run of a system, and none is made a second time.
+    back. ``runs``: every judgement is of a fresh run of a system, and none is made a second time;
+    ``repeats``: the same item comes again, for another run; ``success``: the runs of a
+    draw that have to succeed.
     ``levels`` are those of the scale, in the direction of ``score``; none where a label is
     asked for.
     """
@@ -48,6 +51,8 @@ class Task:
     metrics: tuple[Metric, ...]
     stands: bool
     runs: bool
+    repeats: bool
+    success: Mapping[str, Any] | None
     lease_seconds: int
     labeller: str
     labels: int
@@ -87,6 +92,8 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         metrics=tuple(map(Metric.from_dict, row.metrics or ())),
         stands=row.stands,
         runs=row.runs,
+        repeats=row.repeats,
+        success=row.success,
         lease_seconds=row.lease_seconds,
         labeller=row.labeller or "",
         labels=row.labels,
@@ -160,8 +167,10 @@ _TASK = text(
     SELECT sessions.state, sessions.lease_seconds, coalesce(sessions.name, pools.name) AS name,
            pools.loss_kind, pools.loss_lower, pools.loss_upper, pools.columns, pools.classes,
            pools.systems, pools.metrics, pools.levels, pools.score, sessions.plan->'panel' AS panel,
-           sessions.plan ?| ARRAY['table', 'best'] AS stands,
+           sessions.plan ?| ARRAY['table', 'best', 'repeats', 'success'] AS stands,
            coalesce(sessions.plan->>'target' = 'runs', false) AS runs,
+           coalesce((sessions.plan->'repeats')::boolean, false) AS repeats,
+           sessions.plan->'success' AS success,
            (SELECT name FROM keys WHERE key_id = :key_id) AS labeller,
            coalesce((SELECT labels FROM labellers
                      WHERE session_id = :session_id AND key_id = :key_id), 0) AS labels,

@@ -1,0 +1,79 @@
+"""Sessions whose items are run again: draws, leases, and what judges are told."""
+
+import random
+from typing import Any
+
+from httpx import AsyncClient
+
+from celeus.core.certificate.verify import verify
+from tests.factories import known_pool, opened
+
+REPEATS = {"target": "runs", "repeats": True, "precision": 0.4}
+
+
+async def sent(client: AsyncClient, session: str, what: str, **body: object) -> dict[str, Any]:
+    answer = await client.post(f"/v1/sessions/{session}/{what}", json={"worker": "ada"} | body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_an_item_is_drawn_again_also_while_a_run_of_it_is_out(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 4), **REPEATS)
+    draws = (await sent(client, session, "next", count=9))["draws"]
+    assert len({draw["round"] for draw in draws}) == 9
+    assert len({draw["item"]["id"] for draw in draws}) <= 4
+    chance = random.Random(1)  # noqa: S311 -- the system's luck
+    offer: dict[str, Any] = {"draws": draws}
+    while offer["draws"]:
+        round_ = offer["draws"][-1]["round"]
+        loss = float(chance.random() < 0.5)
+        offer = await sent(client, session, "observe", round=round_, loss=loss, next=1)
+        again = await sent(client, session, "observe", round=round_, loss=loss)
+        assert again["receipt"]["replayed"], "each run is judged once"
+        if not offer["draws"]:
+            offer = await sent(client, session, "next", count=1)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert status["state"] == "target_reached"
+    assert status["repeats"]
+    assert status["budget"] == 49
+    assert status["rounds"]["judged"] > 4
+    task = (await client.get(f"/v1/sessions/{session}/task")).json()
+    assert (task["runs"], task["repeats"], task["stands"]) == (True, True, True)
+    refused = await client.post(
+        f"/v1/sessions/{session}/amendments", json={"round": 1, "loss": 0, "reason": "misread"}
+    )
+    assert refused.status_code == 422
+    closed = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
+    assert closed.status_code == 200
+    for page in ("report", "labels"):
+        assert (await client.get(f"/v1/sessions/{session}/{page}")).status_code == 200
+    certificate = (await client.get(f"/v1/sessions/{session}/certificate")).content
+    report = verify(certificate)
+    assert report.valid, report.to_dict()
+
+
+async def test_the_runs_of_a_draw_are_counted(client: AsyncClient) -> None:
+    session = await opened(client, await known_pool(client, 4), success="all of 3", **REPEATS)
+    task = (await client.get(f"/v1/sessions/{session}/task")).json()
+    assert task["success"] == {"needs": "all", "runs": 3}
+    rounds = [draw["round"] for draw in (await sent(client, session, "next", count=3))["draws"]]
+    impossible: list[dict[str, Any]] = [{"loss": 0}, {"loss": 0, "runs": 2}]
+    for round_, said in zip(rounds, impossible, strict=False):
+        body = {"worker": "ada", "round": round_} | said
+        refused = await client.post(f"/v1/sessions/{session}/observe", json=body)
+        assert (refused.status_code, refused.json()["field"]) == (422, "runs")
+    settled: list[dict[str, Any]] = [{"loss": 0, "runs": 3}, {"loss": 1, "runs": 2}]
+    settled.append({"unjudgeable": "no", "runs": 1})
+    for round_, said in zip(rounds, settled, strict=True):
+        await sent(client, session, "observe", round=round_, **said)
+    status = (await client.get(f"/v1/sessions/{session}")).json()
+    assert (status["success"], status["runs"]) == ("all of 3", 6)
+    certificate = (await client.get(f"/v1/sessions/{session}/certificate")).content
+    assert verify(certificate).valid
+
+
+async def test_no_plan_is_made_for_items_that_are_run_again(client: AsyncClient) -> None:
+    pool = await known_pool(client, 4)
+    answer = await client.post(f"/v1/pools/{pool.id}/planning", json=REPEATS)
+    assert (answer.status_code, answer.json()["field"]) == (422, "repeats")

@@ -1,0 +1,173 @@
+"""Sessions in process whose items are run again: certificates, files, and what they refuse."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import celeus
+from celeus.core.certificate.pool_checks import Evidence
+from celeus.core.certificate.verify import verify
+from celeus.errors import InvalidValue, Refusal
+from celeus.runs.local import LocalClient
+
+ITEMS = 30
+ROWS = [{"id": f"t{at}", "payload": {"task": at}} for at in range(ITEMS)]
+ASKED: Mapping[str, Any] = {"precision": 0.2}
+RATES = np.random.default_rng(3).beta(0.5, 0.5, ITEMS)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of its own to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class System:
+    """A system that answers by chance; ``runs`` counts how often it was run."""
+
+    def __init__(self) -> None:
+        self.chance = np.random.default_rng(5)
+        self.runs = 0
+
+    def __call__(self, turn: celeus.Turn) -> float | None:
+        self.runs += 1
+        if self.runs % 41 == 40:
+            turn.unjudgeable("the sandbox died")
+            return None
+        return float(self.chance.random() < RATES[turn.payload["task"]])
+
+
+def certified(asked: Mapping[str, Any] = ASKED) -> tuple[celeus.Session, System]:
+    system = System()
+    return celeus.certify(
+        ROWS, system, target="runs", repeats=True, file="runs.jsonl", **asked
+    ), system
+
+
+def test_items_are_run_again_until_the_mean_over_all_runs_is_known() -> None:
+    session, system = certified()
+    status = session.status()
+    assert status.state == "target_reached"
+    assert system.runs == status.rounds.judged > ITEMS
+    assert status.lower is not None
+    assert status.upper is not None
+    assert status.lower <= RATES.mean() <= status.upper
+    assert status.budget == 193, "twice (z / width)^2"
+    assert [stated["code"] for stated in status.assumptions] == ["repeated_runs"]
+    assert "over all runs" in status.sentence
+    assert "of 30 items" not in session.report(), "runs are no part of the items"
+
+
+@pytest.mark.parametrize("state", ["active", "closed"])
+def test_a_certificate_holds_with_the_pool_and_without(state: str) -> None:
+    session, _ = certified({**ASKED, "concurrency": 3})
+    if closed := state == "closed":
+        session.close()
+    assert isinstance(session.client, LocalClient)
+    for evidence in (None, Evidence.of(session.client.ledger.upload.pool)):
+        report = verify(session.certificate(), evidence)
+        assert report.valid, report.to_dict()
+        assert ("draws" in report.checked) == (closed and evidence is not None)
+
+
+def test_a_session_goes_on_with_what_its_items_gave_before() -> None:
+    first, _ = certified({"budget": 25, "at_most": 0.9})
+    state = first.status()
+    first.client.close()
+    again, system = certified({"budget": 25, "at_most": 0.9})
+    assert again.status() == state
+    assert system.runs == 0
+
+
+def test_a_run_is_not_corrected() -> None:
+    session, _ = certified()
+    with pytest.raises(InvalidValue, match="runs each item once"):
+        session.amend(1, loss=0.0, reason="misread")
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"budget": "all"}, "budget"),
+        ({"precision": None, "at_most": 0.2}, "budget"),
+        ({"target": "pool"}, "repeats"),
+        ({"target": "population"}, "repeats"),
+        ({"groups": ["kind"]}, "target"),
+    ],
+)
+def test_what_has_no_end_or_no_meaning_is_refused(asked: dict[str, Any], field: str) -> None:
+    rows = [row | {"groups": {"kind": "a"}} for row in ROWS]
+    asked = {"precision": 0.2, "target": "runs"} | asked
+    with pytest.raises(Refusal) as refused:
+        celeus.certify(rows, None, repeats=True, **asked)
+    assert refused.value.field == field
+
+
+class Counted:
+    """A judge that keeps the runs of every draw, as True where they succeeded."""
+
+    def __init__(self) -> None:
+        self.chance = np.random.default_rng(7)
+        self.draws: dict[int, list[bool]] = {}
+
+    def __call__(self, turn: celeus.Turn) -> float:
+        succeeds = bool(self.chance.random() > RATES[turn.payload["task"]])
+        self.draws.setdefault(turn.round, []).append(succeeds)
+        return float(not succeeds)
+
+
+@pytest.mark.parametrize(("success", "needed"), [("all of 4", all), ("any of 3", any)])
+@pytest.mark.parametrize("again", ["once", "repeats"])
+def test_a_draw_of_several_runs_ends_with_the_one_that_settles_it(
+    success: str, needed: Callable[[list[bool]], bool], again: str
+) -> None:
+    judge = Counted()
+    asked: dict[str, Any] = {"repeats": again == "repeats", "success": success}
+    session = celeus.certify(ROWS, judge, target="runs", precision=0.5, **asked)
+    status, labels = session.status(), list(session.labels())
+    assert status.success == success
+    assert status.runs == sum(map(len, judge.draws.values())) > status.rounds.judged
+    assert f"where success is {success}" in status.sentence
+    assert f"of {status.runs} runs" in status.sentence
+    for label in labels:
+        runs, settling = judge.draws[label.round], needed is any
+        assert label.loss == float(not needed(runs))
+        assert settling not in runs[:-1], "nothing is run after it is settled"
+        assert runs[-1] is settling or len(runs) == int(success[-1])
+    session.close()
+    assert isinstance(session.client, LocalClient)
+    for evidence in (None, Evidence.of(session.client.ledger.upload.pool)):
+        report = verify(session.certificate(), evidence)
+        assert report.valid, report.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("said", "rule"),
+    [
+        ({"loss": 1.0}, "how many runs"),
+        ({"loss": 1.0, "runs": 5}, "from 1 to 4"),
+        ({"loss": 0.0, "runs": 3}, "4 with a loss of 0"),
+    ],
+)
+def test_runs_that_a_draw_cannot_have_are_refused(said: dict[str, Any], rule: str) -> None:
+    session = celeus.certify(
+        ROWS, None, target="runs", repeats=True, success="all of 4", precision=0.5
+    )
+    turns = session.draws()
+    next(turns).observe(**said)
+    with pytest.raises(InvalidValue, match=rule):
+        next(turns)
+
+
+@pytest.mark.parametrize(
+    "asked", [{"success": "4 of 4"}, {"success": "all of 1"}, {"loss": (0.0, 2.0)}]
+)
+def test_success_that_nobody_can_tell_is_refused(asked: dict[str, Any]) -> None:
+    asked = {"success": "all of 4"} | asked
+    with pytest.raises(InvalidValue) as refused:
+        celeus.certify(ROWS, None, target="runs", repeats=True, precision=0.5, **asked)
+    assert refused.value.field == "success"
