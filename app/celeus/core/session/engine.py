@@ -15,6 +15,7 @@ from celeus.core.betting.published import CellSequence
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, Strata, strata_of
+from celeus.core.pools.substrata import Substrata, substrata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor, FixedPredictor, Predictor
 from celeus.core.sampling.proposals import (
@@ -71,19 +72,28 @@ def strata_for(plan: Plan, scores: Scores) -> Strata:
     )
 
 
+def substrata_for(plan: Plan, scores: Scores, strata: Strata) -> Substrata | None:
+    """The substrata of a session whose policy has strata; None without several columns."""
+    columns = scores.columns
+    if columns is None or columns.shape[1] < 2 or not plan.policy.uses_scores:
+        return None
+    return substrata_of(strata, columns, plan.scale)
+
+
 def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     """The engine of ``plan`` before the first draw. O(N log N)."""
     policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
         strata = strata_for(plan, scores)
+        substrata = substrata_for(plan, scores, strata)
         return Engine(
             plan,
             StratifiedProposal(strata, seed, policy.beta, plan.half),
             shares_adapt(plan.beta, strata.count),
-            partial(CalibratedPredictor, plan, strata),
+            partial(CalibratedPredictor, plan, strata, substrata),
             bounds,
             scores.item_weight,
-            (strata,),
+            (strata,) if substrata is None else (strata, substrata, substrata.strata),
         )
     surrogate, weight = scores.surrogate, scores.weight
     if not policy.uses_scores:
