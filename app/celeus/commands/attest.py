@@ -38,6 +38,7 @@ def attest(
     `celeus verify` takes it as it takes the certificate, and --subject there checks a file.
     """
     from celeus.core.certificate.attestation import attested
+    from celeus.gates.reports import write
     from celeus.operations.certificates.signing_keys import read_key
 
     check_file(out)
@@ -46,7 +47,7 @@ def attest(
     if out is None:
         typer.echo(envelope.decode())
     else:
-        out.write_bytes(envelope)
+        write(out, envelope)
 
 
 def _subject(text: str) -> "Subject":
