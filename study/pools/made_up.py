@@ -13,9 +13,15 @@ syn-noise     the same losses, surrogates that say nothing
 syn-reversed  the same losses, surrogates upside down, correlation -0.76
 syn-graded    losses between 0 and 1 that scatter little, surrogates of correlation 0.16
 syn-guesses   surrogates of 0 or 1 with mean losses of 0.11 and 0.20, 1 319 items
+
+``judged`` has the verdicts of automatic judges of different worth.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from celeus.core.randomness import uniforms
@@ -74,3 +80,14 @@ def world(name: str) -> Truth:
             "syn-reversed": 1.0 - risk + 0.05 * noise,
         }[name]
     return Truth(loss.astype(np.float64), with_spread(np.clip(surrogate, 0.0, 1.0)))
+
+
+def judged(right: Sequence[float], items: int = 4000) -> Truth:
+    """Losses of 0 and 1 with mean 0.3, and a column a judge that is right with this chance."""
+    loss = (uniforms(b"judges", "loss", items) < 0.3).astype(np.float64)
+    verdicts: list[NDArray[np.float64]] = []
+    for judge, share in enumerate(right):
+        agrees = uniforms(b"judges", f"judge {judge}", items) < share
+        verdicts.append(np.where(agrees, loss, 1.0 - loss))
+    columns = np.stack(verdicts, axis=1)
+    return Truth(loss, replace(with_spread(columns.mean(axis=1)), columns=columns))

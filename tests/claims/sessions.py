@@ -1,7 +1,7 @@
 """Seeded sessions on fresh pools, and how many of them ever lost the true risk."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,15 @@ def _near_perfect(chance: np.random.Generator, items: int) -> Truth:
     return _scored(loss, np.clip(guess, 0.02, 0.98))
 
 
+def _judges(chance: np.random.Generator, items: int) -> Truth:
+    """Four judges: two good ones, one who says nothing, one who is mostly wrong."""
+    loss = (chance.random(items) < MEAN).astype(np.float64)
+    right = chance.random((items, 4)) < (0.95, 0.85, 0.5, 0.3)
+    columns = np.where(right, loss[:, None], 1.0 - loss[:, None])
+    truth = _scored(loss, columns.mean(axis=1))
+    return replace(truth, scores=replace(truth.scores, columns=columns))
+
+
 def _graded_risk() -> float:
     """Population risk of the graded world, the clipping of p included."""
     law = beta(2.0 * MEAN, 2.0 * (1.0 - MEAN))
@@ -120,6 +129,7 @@ FURTHER_WORLDS = {
     for world in (
         World("near-perfect surrogate", MEAN, _near_perfect, "clopper_pearson", 0.2),
         World("three quarters drawn", 0.5, _constant, "hoeffding", 0.1),
+        World("four judges weighed", MEAN, _judges, "clopper_pearson", 0.2),
     )
 }
 

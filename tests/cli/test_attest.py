@@ -55,6 +55,7 @@ def test_what_cannot_be_attested_is_one_line(run: Run, folder: Path) -> None:
         ((certificate, "--subject", "image@sha256:12", *key), "sha256 has 64"),
         ((folder / "model.bin", *model, *key), "a certificate"),
         ((folder / "none.json", *model, *key), "cannot be read"),
+        ((certificate, *model, *key, "--out", "/dev/full"), "/dev/full cannot be written"),
     ):
         answer = run("attest", *words)
         assert (answer.status, answer.out) == (1, "")

@@ -137,9 +137,9 @@ def test_what_the_logs_say_of_two_models_needs_no_pool(run: Run, results: Path) 
     assert (answer.status, answer.err) == (0, "")
     table = losses(ITEMS, MODELS)
     mean = float((table[:, 1] - table[:, 2]).mean())
-    said = f"mean loss of a less that of b on these {ITEMS} items, all of them scored: {mean:+.4g};"
-    assert said in answer.out
-    found = re.findall(r"at random: (\S+) to (\S+) \(95 %", answer.out)[0]
+    better = "b" if mean > 0 else "a"
+    assert f"on these items {better} is better by {abs(mean):.4g}: exact" in answer.out
+    found = re.findall(r"at random, loss of a less that of b: (\S+) to (\S+) \(95 %", answer.out)[0]
     low, high = (float(end.replace("\N{MINUS SIGN}", "-")) for end in found)
     assert -1 < low < mean < high < 1
     assert high - low < 0.4

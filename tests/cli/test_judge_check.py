@@ -99,3 +99,10 @@ def test_two_is_for_no_and_one_for_what_cannot_be_asked(terminal: Terminal) -> N
     nothing = terminal("")
     assert nothing.status == 1
     assert "nothing is asked of the judge: give one or more of --tpr, --tnr" in nothing.err
+
+
+def test_a_report_that_cannot_be_written_is_one_line(terminal: Terminal) -> None:
+    terminal.write(0.99)
+    answer = terminal("q", "--tpr", "80%", "--report", "/dev/full")
+    assert answer.status == 1
+    assert "celeus: /dev/full cannot be written: " in answer.err

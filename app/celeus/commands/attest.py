@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import check_file
+from celeus.commands.options import check_file, open_file
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -38,15 +38,17 @@ def attest(
     `celeus verify` takes it as it takes the certificate, and --subject there checks a file.
     """
     from celeus.core.certificate.attestation import attested
+    from celeus.gates.reports import write
     from celeus.operations.certificates.signing_keys import read_key
 
     check_file(out)
     subjects = [_subject(text) for text in subject]
-    envelope = attested(_bytes_of(certificate), subjects, read_key(key))
+    with open_file(certificate) as file:
+        envelope = attested(file.read(), subjects, read_key(key))
     if out is None:
         typer.echo(envelope.decode())
     else:
-        out.write_bytes(envelope)
+        write(out, envelope)
 
 
 def _subject(text: str) -> "Subject":
@@ -63,15 +65,5 @@ def _subject(text: str) -> "Subject":
 
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits; refuses one that cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="subject") from error
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field="file") from error
+    with open_file(path, "subject") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -165,10 +165,7 @@ def _of_all(found: "SideBySide") -> Iterator[str]:
         yield f"left out: {found.unscored} items without a score of both"
     if pairing.repeated:
         yield f"{pairing.repeated} items answered several times: the loss is their mean"
-    yield f"on these items {_better(whole)}: exact, since all of them are scored"
-    if whole.ends is not None:
-        where = "of a population from which they were drawn at random"
-        yield f"{where}, loss of a less that of b: {whole.span} ({_sure()})"
+    yield from whole.lines
 
 
 def _of_items(found: "SideBySide") -> Iterator[str]:
@@ -183,22 +180,10 @@ def _of_items(found: "SideBySide") -> Iterator[str]:
 
 def _of_groups(found: "SideBySide") -> Iterator[str]:
     for name, part in [*found.groups.items()][:MOST_NAMED]:
-        each = "" if part.ends is None else f"; {part.span} ({_sure()}, taken by itself)"
-        yield f"{name}, {part.items} items: {_better(part)}{each}"
+        each = "" if part.ends is None else f"; taken by itself {part.span}"
+        yield f"{name}, {part.items} items: {part.better}{each}"
     if (more := len(found.groups) - MOST_NAMED) > 0:
         yield f"and {more} groups more: --json has all"
-
-
-def _sure() -> str:
-    from celeus.simulation.side_by_side import ALPHA
-
-    return f"{100 * (1 - ALPHA):g} %, looked at once"
-
-
-def _better(part: "Paired") -> str:
-    if not part.mean:
-        return "neither is better"
-    return f"{'b' if part.mean > 0 else 'a'} is better by {abs(part.mean):.4g}"
 
 
 def _labels(found: "SideBySide") -> float | None:

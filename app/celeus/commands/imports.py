@@ -467,25 +467,10 @@ def _of_pairs(pool: "Pairing") -> list[str]:
         lines.append(f"{missing} of them without a score of both: no difference is known there")
     if pool.repeated:
         lines.append(f"{pool.repeated} of them answered several times: the loss is their mean")
-    return [*lines, *_difference(pool)]
+    if pool.judged:
+        from celeus.simulation.side_by_side import SideBySide
 
-
-def _difference(pool: "Pairing") -> list[str]:
-    """Return lines on what the logs themselves say: by how much the two differ."""
-    from celeus.simulation.side_by_side import ALPHA, SideBySide
-
-    if not pool.judged:
-        return []
-    found = SideBySide(pool).whole
-    better = pool.a if found.mean < 0 else pool.b
-    which = f"{better} is better by {abs(found.mean):.4g}" if found.mean else "neither is better"
-    what = f"mean loss of a less that of b on these {found.items} items, all of them scored"
-    lines = [f"{what}: {found.mean:+.4g}; {which}"]
-    if found.ends is not None:
-        lines.append(
-            "of a population from which they were drawn at random:"
-            f" {found.span} ({100 * (1 - ALPHA):g} %, looked at once)"
-        )
+        lines += SideBySide(pool).whole.lines
     return lines
 
 

@@ -62,6 +62,7 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
     Exit 0 when it is as good as asked, 2 when it is not, 3 while that is undecided, 1 on errors.
     Called again it goes on where it was: what was said lies in the folder .celeus.
     """
+    from celeus.gates.reports import write
     from celeus.runs import certify
 
     given = {"tpr": tpr, "tnr": tnr, "ppv": ppv, "npv": npv, "agreement": agreement}
@@ -77,7 +78,7 @@ def judge_check(  # noqa: PLR0913 -- one parameter an option
     _ask(session)
     status, claims = session.status(), session.claims()
     if report is not None:
-        report.write_text(session.report(), encoding="utf-8")
+        write(report, session.report().encode())
     check = (status.table or {})["check"]
     if as_json:
         told = {"labels": status.round, "claims": [claim.raw for claim in claims], **check}

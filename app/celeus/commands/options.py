@@ -2,6 +2,7 @@
 
 import os
 import sys
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated
 
@@ -53,6 +54,14 @@ def check_file(path: Path | None) -> None:
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         rule = "a file in a folder that is there"
         raise InvalidValue(f"{path} must be {rule}", field="path", rule=rule)
+
+
+def open_file(path: Path, field: str = "file") -> BufferedReader:
+    """Open a file to be read; refuses one that cannot be."""
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InvalidValue(f"{path} cannot be read: {error.strerror}", field=field) from error
 
 
 def read_key(file: Path | None) -> str | None:

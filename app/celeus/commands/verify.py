@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
+from celeus.commands.options import open_file
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -335,8 +336,10 @@ def _files(
     paths: Mapping[str, Path | None], stack: ExitStack
 ) -> "tuple[dict[str, IO[bytes]], tuple[Subject, ...]]":
     """Open the files, attestations and bundles as what is in them; also what they are about."""
-    files = {
-        name: stack.enter_context(_open(path)) for name, path in paths.items() if path is not None
+    files: dict[str, IO[bytes]] = {
+        name: stack.enter_context(open_file(path))
+        for name, path in paths.items()
+        if path is not None
     }
     subjects = _unattested(files, stack)
     bundled = _unbundled(files["certificate"], stack)
@@ -388,10 +391,3 @@ def _unbundled(file: IO[bytes], stack: ExitStack) -> dict[str, IO[bytes]]:
     if not (file.seekable() and parts_of(file, parts)):
         return {}
     return {"certificate": parts[CERTIFICATE], "pool": parts[COLUMNS]}
-
-
-def _open(file: Path) -> IO[bytes]:
-    try:
-        return file.open("rb")
-    except OSError as error:
-        raise InvalidValue(f"{file} cannot be read: {error.strerror}", field="file") from error

@@ -103,6 +103,11 @@ class Pair:
         return self.a.weight
 
     @property
+    def difference(self) -> float:
+        """The loss of a less that of b, where both are known."""
+        return float(self.loss[0] or 0.0) - float(self.loss[1] or 0.0)
+
+    @property
     def same(self) -> bool:
         """Both gave one answer, which decides the loss: a class, or a text where texts decide."""
         if self.a.prediction is not None and self.b.prediction is not None:
@@ -155,7 +160,7 @@ class Pairing:
     @property
     def differences(self) -> list[float]:
         """The loss of a less that of b, of the pairs of which both are known."""
-        return [float(pair.loss[0] or 0) - float(pair.loss[1] or 0) for pair in self.judged]
+        return [pair.difference for pair in self.judged]
 
 
 def rows_of(logs: Iterable[Log]) -> list[Row]:

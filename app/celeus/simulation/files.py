@@ -1,7 +1,7 @@
 """Read a pool whose losses are known from an .npz file, or say what is wrong with it and where.
 
 loss       [N]            the true losses, on the scale
-surrogate  [N] or [N, M]  surrogates known beforehand; of several the mean is taken
+surrogate  [N] or [N, M]  surrogates known beforehand; several are weighed by the labels
 proxy      [N]            optional: target-loss proxy, so that scores are |proxy - surrogate|
 group      [N]            optional: names or numbers
 known      [N]            optional: whether the loss is known before the first draw

@@ -45,7 +45,7 @@ class Paired:
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> Self:
         """The difference on these pairs, in an order that does not depend on their losses."""
-        values = np.array([(pair.loss[0] or 0.0) - (pair.loss[1] or 0.0) for pair in pairs])
+        values = np.array([pair.difference for pair in pairs])
         weights = [pair.weight for pair in pairs]
         mean = float(np.average(values, weights=weights))
         if abs(mean) <= rounding(Interval(*DIFFERENCES)):
@@ -57,11 +57,28 @@ class Paired:
         return cls(values.size, mean, ends)
 
     @property
+    def better(self) -> str:
+        """Which of a and b is better on these items, and by how much."""
+        if not self.mean:
+            return "neither is better"
+        return f"{'b' if self.mean > 0 else 'a'} is better by {abs(self.mean):.4g}"
+
+    @property
     def span(self) -> str:
-        """The interval for the population in figures, rounded outwards."""
+        """The interval for the population in figures, rounded outwards, and how sure it is."""
         lower, upper = self.ends or DIFFERENCES
         figures = Figures(Interval(*DIFFERENCES), upper - lower)
-        return f"{figures.below(lower)} to {figures.above(upper)}"
+        sure = f"{100 * (1 - ALPHA):g} %, looked at once"
+        return f"{figures.below(lower)} to {figures.above(upper)} ({sure})"
+
+    @property
+    def lines(self) -> list[str]:
+        """The difference on these items, and in a population, in sentences."""
+        lines = [f"on these items {self.better}: exact, since all of them are scored"]
+        if self.ends is not None:
+            where = "of a population from which they were drawn at random"
+            lines.append(f"{where}, loss of a less that of b: {self.span}")
+        return lines
 
     def may_replace(self, margin: float) -> Answer:
         """Whether b is worse than a by at most ``margin`` in the population."""

@@ -26,6 +26,7 @@ from tests.core.certifying import (
     OTHER_KEY,
     SESSION,
     Case,
+    World,
     graded_world,
     opened,
     where_of,
@@ -39,8 +40,8 @@ Document = dict[str, Any]
 Path = tuple[str | int, ...]
 
 
-def _case(policy: str = "sharp") -> Case:
-    case = opened(zero_one_world(120), policy)
+def _case(policy: str = "sharp", world: World | None = None) -> Case:
+    case = opened(world or zero_one_world(120), policy)
     case.go(10, hidden=[4])
     case.draw(3)
     case.judge([12, 11, 13])
@@ -528,6 +529,17 @@ def test_another_pool_is_found_by_its_columns(case: Case, data: bytes) -> None:
     assert where_of(verify(data, changed)) == "pool.columns"
     renamed = Evidence(columns, ("a",), case.world.evidence.items_digest)
     assert where_of(verify(data, renamed)) == "the length of pool.groups"
+
+
+def test_surrogate_columns_are_weighed_again_by_whoever_has_the_pool() -> None:
+    one = zero_one_world(120)
+    noise = np.random.default_rng(5).random((2, 120))
+    columns = {"surrogate.0": one.losses * 0.9, "surrogate.1": noise[0], "surrogate.2": noise[1]}
+    pool = replace(one.pool, columns={"prediction": one.pool.columns["prediction"], **columns})
+    case = _case(world=replace(one, pool=pool))
+    report = verify(case.certificate(), case.world.evidence)
+    assert report.valid, report.line
+    assert "surrogates" in report.checked
 
 
 def test_every_check_is_either_made_or_has_a_reason_why_not(case: Case, data: bytes) -> None:

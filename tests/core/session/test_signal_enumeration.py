@@ -18,6 +18,7 @@ from celeus.core.betting.pool_target import LatticeSequence
 from celeus.core.plans.plan import Claim
 from celeus.core.pools.surrogates import Scores
 from celeus.core.pools.weights import relative
+from celeus.core.sampling.predictors import CalibratedPredictor
 from celeus.simulation.sessions import Truth
 from tests.core.certifying import paired_world
 from tests.core.session.test_comparison import pair, truth_of
@@ -54,8 +55,22 @@ def weighted(lower: float, upper: float, *, known: bool = True, bounded: bool = 
     return Truth(made.loss, columns, lower, upper)
 
 
+def several(plain: Truth) -> Truth:
+    """The same items with a good surrogate column, the same upside down, and one of no worth.
+
+    Their mean is that of every item, so that all are in one stratum.
+    """
+    unit = (plain.loss - plain.lower) / (plain.upper - plain.lower)
+    good = np.round(64.0 * unit) / 64.0
+    columns = np.stack((good, 1.0 - good, np.full(good.size, 0.5)), axis=1)
+    columns = plain.lower + (plain.upper - plain.lower) * columns
+    scores = replace(plain.scores, surrogate=columns.mean(axis=1), columns=columns, proxy=None)
+    return replace(plain, scores=scores)
+
+
 POOLS: dict[str, Callable[[], Truth]] = {
     "graded": lambda: graded(0.0, 1.0),
+    "graded, several columns": lambda: several(graded(0.0, 1.0)),
     "graded, below zero": lambda: graded(-3.0, 5.0),
     "known": lambda: truth((0.0, 1.0)),
     "known, below zero": lambda: truth((-3.0, 5.0)),
@@ -63,6 +78,7 @@ POOLS: dict[str, Callable[[], Truth]] = {
     "bounded, below zero": lambda: truth((-3.0, 5.0), bounded=True),
     "weighted": lambda: weighted(0.0, 1.0, known=False),
     "weighted, known, below zero": lambda: weighted(-3.0, 5.0),
+    "weighted, several columns, known, below zero": lambda: several(weighted(-3.0, 5.0)),
     "weighted, bounded": lambda: weighted(0.0, 1.0, bounded=True),
     "weighted, known but audited": lambda: weighted(0.0, 1.0),
     "difference": lambda: pair(answers=False, surrogates=False),
@@ -76,6 +92,8 @@ POLICIES_OF: dict[str, Iterable[str]] = {
     "known": POLICIES,
     "bounded": SOME,
     "bounded, below zero": POLICIES,
+    "graded, several columns": ["sharp"],
+    "weighted, several columns, known, below zero": ["sharp"],
     "difference, both": SOME,
     "sealed comparison": SOME,
 }
@@ -128,6 +146,20 @@ def assert_signal_is_risk(name: str, policy: str, stage: str, hidden: tuple[int,
     low, high = walk.completions()
     assert means[0] == pytest.approx(mean(walk, low), abs=10 * EXACT * width)
     assert means[1] == pytest.approx(mean(walk, high), abs=10 * EXACT * width)
+
+
+def test_columns_are_weighed_anew_from_draw_to_draw() -> None:
+    """What the enumerations go over is not the plain mean of the columns."""
+    walk = begun("graded, several columns", "sharp", ())
+    surrogates = []
+    while walk.left():
+        predictor = walk.state.question.fold.predictor
+        assert isinstance(predictor, CalibratedPredictor)
+        surrogates.append(predictor._surrogate)
+        walk.go(1)
+    spreads = [float(np.ptp(surrogate)) for surrogate in surrogates]
+    assert spreads[:2] == [0.0, 0.0]
+    assert len(set(spreads)) > len(spreads) / 2, spreads
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -22,7 +22,7 @@ from celeus.core.plans.stopping import (
     undecided,
 )
 from celeus.core.pools.surrogates import Scores
-from celeus.core.session.engine import predictor_of, strata_for
+from celeus.core.session.engine import predictor_of, strata_for, substrata_for
 from celeus.core.session.fold import Fold
 from celeus.core.session.mean import Mean
 from celeus.core.session.rounds import Rounds
@@ -101,7 +101,8 @@ def at_level(plan: Plan, level: float) -> Plan:
 
 def _evidence(plan: Plan, scores: Scores, rounds: Rounds) -> EvidenceSequence:
     bounds = None if plan.audit else scores.bounds
-    predictor = predictor_of(plan, strata_for(plan, scores))
+    strata = strata_for(plan, scores)
+    predictor = predictor_of(plan, strata, substrata_for(plan, scores, strata))
     sequences: list[EvidenceSequence] = []
 
     def sequence_of(start: float) -> EvidenceSequence:

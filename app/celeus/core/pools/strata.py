@@ -114,7 +114,7 @@ def _grouped(scores: Scores, scale: Interval, most_bins: int) -> tuple[Counts, F
             return parts * MOST_STRATA + _groups(scores.group, unit.size, most), unit
     values = _parts(scores.proxy, unit.size)
     both = parts * MOST_PROXIES + values
-    parts = _dense(both)
+    parts = without_gaps(both)
     share = MOST_STRATA // (int(parts.max()) + 1)
     if not share:
         parts, share = _bounded(scores.bounds, unit.size), MOST_STRATA // MOST_PROXIES
@@ -135,7 +135,7 @@ def _bounded(bounds: Bounds | None, items: int) -> Counts:
         return np.zeros(items, dtype=np.int64)
     (lower, at_lower), (upper, at_upper) = _distinct(bounds.lower), _distinct(bounds.upper)
     if max(lower.size, upper.size) <= MOST_PROXIES:
-        part = _dense(at_lower * upper.size + at_upper)
+        part = without_gaps(at_lower * upper.size + at_upper)
         if part.max() < MOST_PROXIES:
             return part
     return _bins((bounds.lower + bounds.upper) / 2.0, MOST_PROXIES)
@@ -173,7 +173,7 @@ def _distinct(value: Floats, most: int = MOST_PROXIES) -> tuple[Floats, Counts]:
     return distinct, np.searchsorted(distinct, value).astype(np.int64)
 
 
-def _dense(code: Counts) -> Counts:
+def without_gaps(code: Counts) -> Counts:
     """Return the codes renumbered in their order, without gaps."""
     present = np.bincount(code) > 0
     return np.asarray((np.cumsum(present) - 1)[code], dtype=np.int64)
@@ -181,7 +181,7 @@ def _dense(code: Counts) -> Counts:
 
 def _by_spread(code: Counts, spread: Floats, most: int) -> Counts:
     """Return each bin of the mean split by the spread of the columns, within 40 strata."""
-    code = _dense(code)
+    code = without_gaps(code)
     present = int(code.max()) + 1
     parts = min(most, MOST_STRATA // present)
     if parts < 2:
@@ -197,7 +197,7 @@ def _groups(group: NDArray[np.int32] | None, items: int, most: int) -> Counts:
     """Return codes of the largest groups, with one code for the items of all others."""
     if group is None:
         return np.zeros(items, dtype=np.int64)
-    code = _dense(group.astype(np.int64))
+    code = without_gaps(group.astype(np.int64))
     size = np.bincount(code)
     rank = np.empty(size.size, dtype=np.int64)
     rank[np.argsort(-size, kind="stable")] = np.arange(size.size)
@@ -212,7 +212,7 @@ def _numbered(
     bounds: Bounds | None = None,
 ) -> Strata:
     drawn = code != NOWHERE
-    dense = _dense(code[drawn])
+    dense = without_gaps(code[drawn])
     size = np.bincount(dense)
     numbers = np.full(code.size, NOWHERE, dtype=np.int16)
     numbers[drawn] = dense

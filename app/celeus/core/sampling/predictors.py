@@ -13,12 +13,15 @@ from celeus.core.betting.signals import Extremes, Range, exact_range, floor_rang
 from celeus.core.ledger import Draw
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.strata import Strata
+from celeus.core.pools.substrata import Substrata
 from celeus.core.sampling.calibration import NO_FIT, Calibration, Fit
+from celeus.core.sampling.column_weights import ColumnWeights, Correction
 from celeus.core.sampling.proposals import KNOWN, LEAST_MOMENT, MixtureProposal
 from celeus.core.sampling.remainder import StrataLeft
 from celeus.core.sampling.sums import RunningSum
 
 Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 DIFFERENCE_MOMENT = 0.05
 """Second moment of a difference on the unit scale if it is not known which answers are equal."""
@@ -27,12 +30,14 @@ DIFFERENCE_MOMENT = 0.05
 class Label(NamedTuple):
     """The draw whose loss is learned from.
 
-    ``surrogate`` is that of its signal, on the unit scale, ``weight`` is 1 / (n q).
+    ``surrogate`` is that of its signal, on the unit scale, ``weight`` is 1 / (n q), ``correction``
+    what several columns changed of the surrogate.
     """
 
     item: int
     surrogate: float
     weight: float
+    correction: Correction | None = None
 
 
 class Expectation(NamedTuple):
@@ -140,31 +145,59 @@ class FixedPredictor(Predictor):
 class CalibratedPredictor(Predictor):
     """One surrogate for every item of a stratum, fitted to the labels judged so far.
 
-    Probabilities are those recorded at the draw. Sums are by weight, where items have any.
+    Of several columns it is one for every item of a substratum. Probabilities are those recorded at
+    the draw. Sums are by weight, where items have any.
     """
 
-    __slots__ = ("_calibration", "_extremes", "_items", "_left", "_lower", "_strata", "_width")
+    __slots__ = (
+        "_calibration",
+        "_columns",
+        "_extremes",
+        "_items",
+        "_left",
+        "_lower",
+        "_parts",
+        "_parts_left",
+        "_strata",
+        "_stratum",
+        "_width",
+    )
 
-    def __init__(self, plan: Plan, strata: Strata) -> None:
+    def __init__(self, plan: Plan, strata: Strata, substrata: Substrata | None = None) -> None:
         self._items = plan.items
         self._lower = plan.lower
         self._width = plan.scale.width
         self._strata = strata
         self._left = StrataLeft(strata)
-        lower, upper = (
-            (ends - plan.lower) / plan.scale.width for ends in (strata.lower, strata.upper)
-        )
+        lower, upper = self._unit(strata)
         # Unless equal answers are known, the two systems are taken to agree on most items.
         prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
         self._calibration = Calibration(strata.base, lower, upper, prior)
         # An exact range does not use the extreme surrogates.
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
+        self._parts, self._parts_left = strata, self._left
+        self._stratum: slice | Counts = slice(None)
+        self._columns: ColumnWeights | None = None
+        if substrata is not None:
+            self._parts, self._stratum = substrata.strata, substrata.stratum
+            self._parts_left = StrataLeft(self._parts)
+            self._columns = ColumnWeights(substrata, *self._unit(self._parts), self.fit.mean)
+
+    def _unit(self, strata: Strata) -> tuple[Floats, Floats]:
+        """Return the bounds of the losses of every stratum on the unit scale."""
+        lower, upper = strata.lower - self._lower, strata.upper - self._lower
+        return lower / self._width, upper / self._width
+
+    @property
+    def _surrogate(self) -> Floats:
+        """Surrogate of an item of every substratum, or stratum, on the unit scale."""
+        return self.fit.mean if self._columns is None else self._columns.surrogate
 
     @property
     def surrogates_left(self) -> float:
         """Sum of the surrogates of the items not drawn."""
-        left = self._left.weight
-        sums = left.sum(), left @ self.fit.mean
+        left = self._parts_left.weight
+        sums = left.sum(), left @ self._surrogate
         return float(self._lower * sums[0] + self._width * sums[1])
 
     @property
@@ -174,24 +207,27 @@ class CalibratedPredictor(Predictor):
 
     def expect(self, draw: Draw) -> Expectation:
         """Return the prediction of the next draw, by the labels judged so far."""
-        stratum = int(self._strata.code[draw.item])
-        mean = float(self.fit.mean[stratum])
-        item_weight = self._strata.weight_of(draw.item)
+        stratum, part = (int(strata.code[draw.item]) for strata in (self._strata, self._parts))
+        surrogate = float(self._surrogate[part])
+        weight = self._strata.weight_of(draw.item) / (float(self._left.weight.sum()) * draw.q)
+        correction = None if self._columns is None else self._columns.correction(part)
         expected = Expectation(
-            surrogate=self._lower + self._width * mean,
+            surrogate=self._lower + self._width * surrogate,
             surrogates_left=self.surrogates_left,
             reach=self._reach(draw),
             variance=self._variance(draw),
-            label=Label(draw.item, mean, item_weight / (float(self._left.weight.sum()) * draw.q)),
+            label=Label(draw.item, surrogate, weight, correction),
         )
         self._left.take(draw.item)
+        if self._columns is not None:
+            self._parts_left.take(draw.item)
         return expected
 
     def _reach(self, draw: Draw) -> Range:
         """Return the exact range over strata with items left, less the plug-in part."""
-        surrogate = self._lower + self._width * self.fit.mean
-        q, ends = _strata_q(draw), (self._strata.lower, self._strata.upper)
-        mask = self._left.weight > 0.0
+        surrogate = self._lower + self._width * self._surrogate
+        q, ends = _strata_q(draw)[self._stratum], (self._parts.lower, self._parts.upper)
+        mask = self._parts_left.weight > 0.0
         if not mask.all():
             surrogate, q, ends = surrogate[mask], q[mask], (ends[0][mask], ends[1][mask])
         return exact_range(0.0, surrogate, q, self._extremes, ends)
@@ -207,6 +243,8 @@ class CalibratedPredictor(Predictor):
         unit = (loss - self._lower) / self._width
         stratum = int(self._strata.code[label.item])
         self._calibration.record(stratum, unit, label.surrogate, label.weight)
+        if self._columns is not None and label.correction is not None:
+            self._columns.record(label.correction, unit, label.weight, self.fit.mean)
 
 
 def _strata_q(draw: Draw) -> Floats:

@@ -15,6 +15,7 @@ from celeus.core.betting.published import CellSequence
 from celeus.core.plans.plan import Plan
 from celeus.core.pools.loss_bounds import Bounds
 from celeus.core.pools.strata import DIFFERENCE_BINS, MOST_BINS, Strata, strata_of
+from celeus.core.pools.substrata import Substrata, substrata_of
 from celeus.core.pools.surrogates import Scores
 from celeus.core.sampling.predictors import CalibratedPredictor, FixedPredictor, Predictor
 from celeus.core.sampling.proposals import (
@@ -72,10 +73,20 @@ def strata_for(plan: Plan, scores: Scores) -> Strata:
     )
 
 
-def predictor_of(plan: Plan, strata: Strata) -> Predictor:
+def substrata_for(plan: Plan, scores: Scores, strata: Strata) -> Substrata | None:
+    """The substrata of a session whose policy has strata; None without several columns."""
+    columns = scores.columns
+    weighed = plan.policy.uses_scores and not plan.repeats
+    if columns is None or columns.shape[1] < 2 or not weighed:
+        return None
+    return substrata_of(strata, columns, plan.scale)
+
+
+def predictor_of(plan: Plan, strata: Strata, substrata: Substrata | None) -> Predictor:
     """The predictor of a policy with strata, before the first round."""
-    kind = RepeatsPredictor if plan.repeats else CalibratedPredictor
-    return kind(plan, strata)
+    if plan.repeats:
+        return RepeatsPredictor(plan, strata)
+    return CalibratedPredictor(plan, strata, substrata)
 
 
 def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
@@ -83,6 +94,7 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
     policy, bounds = plan.policy, None if plan.audit else scores.bounds
     if policy.has_goal:
         strata = strata_for(plan, scores)
+        substrata = substrata_for(plan, scores, strata)
         proposal: Proposal
         if plan.repeats:
             proposal, adaptive = RepeatsProposal(plan.items), True
@@ -93,10 +105,10 @@ def engine_of(plan: Plan, scores: Scores, seed: bytes) -> Engine:
             plan,
             proposal,
             adaptive,
-            partial(predictor_of, plan, strata),
+            partial(predictor_of, plan, strata, substrata),
             bounds,
             scores.item_weight,
-            (strata,),
+            (strata,) if substrata is None else (strata, substrata, substrata.strata),
         )
     surrogate, weight = scores.surrogate, scores.weight
     if not policy.uses_scores:
