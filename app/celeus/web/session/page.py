@@ -1,13 +1,12 @@
 """The page of a session, and its card on the surrogate."""
 
-from functools import partial
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import orjson
 from fastapi import Response
 
-from celeus.api.access.parameters import SessionId, session_id_of, share_id_of
+from celeus.api.access.parameters import SessionId, share_id_of
 from celeus.api.sessions.guest_links import ShareRequest, create_share
 from celeus.errors import Refusal
 from celeus.operations.access import guest_links
@@ -63,22 +62,17 @@ async def session(
 @router.post("/sessions/{session_id}")
 async def change_shares(view: ManagesPage, session_id: SessionId) -> Response:
     """Make or revoke a link to the report."""
-    page = partial(_page, session_id=session_id)
-    return await view.act({"share": _share, "revoke": _revoke}, page)
+    return await view.act({"share": _share, "revoke": _revoke}, _page, session_id=session_id)
 
 
-async def _share(view: View) -> Once:
-    session_id = session_id_of(view.form.get("id"))
+async def _share(view: View, session_id: UUID) -> Once:
     made = await create_share(view.context, session_id, view.form.body(ShareRequest))
     return Once("Link to the report", made.url, "It is shown this once.")
 
 
-async def _revoke(view: View) -> str:
-    wire = view.form.get("id")
-    await guest_links.revoke_share(
-        view.context, session_id_of(wire), share_id_of(view.form.get("share"))
-    )
-    return f"/sessions/{wire}#sharing-title"
+async def _revoke(view: View, session_id: UUID) -> str:
+    await guest_links.revoke_share(view.context, session_id, share_id_of(view.form.get("id")))
+    return f"/sessions/ses_{session_id.hex}#sharing-title"
 
 
 async def _page(
