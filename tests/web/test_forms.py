@@ -32,7 +32,7 @@ def shown_once(page: str) -> str:
 async def test_no_form_does_anything_without_what_its_own_page_shows(
     path: str, visiting: Visiting, database_url: str
 ) -> None:
-    path = path.replace("{session_id}", "ses_" + "0" * 32)
+    path = path.replace("{session_id}", "ses_" + "0" * 32).replace("{round_}", "1")
     async with visiting(key_in(database_url)) as browser:
         cookie = browser.cookies["celeus"]
         made = {"act": "key", "name": "theirs", "scopes": "admin"}

@@ -48,7 +48,8 @@ LOGIN = "/login"
 SHARED = "/s/"
 """Prefix of links that show one report without signing in."""
 _STATIC = "/static/"
-_REPORT = "/report"
+_DOCUMENTS = ("/report", "/certificate")
+"""Ends of paths of the interface that people follow as links."""
 _Shows = Callable[[Request, Exception], Awaitable[Response | None]]
 
 
@@ -101,7 +102,10 @@ class View:
         except Refusal as fault:
             return await page(self, fault=fault, **arguments)
         if isinstance(result, str):
-            return RedirectResponse(result, HTTPStatus.SEE_OTHER)
+            url = self.request.url
+            path = f"{url.path}?{url.query}" if url.query else url.path
+            place = path + result if result.startswith("#") else result
+            return RedirectResponse(place, HTTPStatus.SEE_OTHER)
         return await page(self, made=result, **arguments)
 
     @property
@@ -121,7 +125,7 @@ class Once:
 
 
 Act = Callable[..., Awaitable[Once | str]]
-"""What a form does: returns a secret to show, or the address to go to."""
+"""What a form does: returns a secret to show, or the address to go to, "#…" on its own page."""
 
 
 class Page(Protocol):
@@ -272,7 +276,7 @@ def _is_navigation(scope: Scope) -> bool:
     accept = "".join(headers_of(scope, b"accept"))
     reads = scope["method"] in READING
     path = scope["path"]
-    page = path.endswith(_REPORT) or not path.startswith(INTERFACE)
+    page = path.endswith(_DOCUMENTS) or not path.startswith(INTERFACE)
     return reads and "text/html" in accept and page
 
 
