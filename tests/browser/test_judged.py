@@ -126,7 +126,7 @@ def test_judgements_are_filtered_by_the_address(
 def test_a_judgement_is_read_and_corrected_in_its_row_in_the_words_of_its_judge(
     signed_in: SignedIn, judged: str, complaints: Complaints
 ) -> None:
-    complaints.expect("/amendments", "422")
+    complaints.expect("422")
     page = signed_in()
     page.goto(f"/sessions/{judged}/judged?which=amended")
     [row] = page.locator("#judgements tbody tr").all()
@@ -147,8 +147,8 @@ def test_a_judgement_is_read_and_corrected_in_its_row_in_the_words_of_its_judge(
     expect(history).to_have_count(4)
     expect(history.nth(2)).to_contain_text("corrected by cy: Wrong — “misread”")
     expect(history.last).to_contain_text("Correct — “looked again”")
-    expect(page.locator("#shown")).to_contain_text(item.replace("item-", "Item "))
-    corrected(page.locator("#round-3"), "Cannot be judged", "illegible")
+    expect(page.locator(".drawn")).to_contain_text(item.replace("item-", "Item "))
+    corrected(page.locator("#judgements"), "Cannot be judged", "illegible")
     expect(history).to_have_count(5)
     assert barriers(page) == []
 

@@ -404,6 +404,20 @@ def test_the_smallest_width_of_a_population_is_said_and_a_policy_out_of_reach_to
 
 
 @pytest.mark.nightly
+def test_a_session_is_opened_over_all_runs_on_its_items(signed_in: SignedIn, server: Site) -> None:
+    page = signed_in("manage")
+    chosen(page, made_pool(server))
+    page.get_by_label("all runs on these items").check()
+    page.get_by_role("textbox", name="Precision").fill("0.3")
+    page.get_by_role("button", name="Plan again").click()
+    expect(page.locator("#plan-result")).to_contain_text(
+        "the interval for all runs on these items", timeout=PLANNED_MS
+    )
+    page.get_by_role("button", name="Open the session").click()
+    expect(page.locator("table.plan")).to_contain_text("over all runs")
+
+
+@pytest.mark.nightly
 def test_a_plan_for_settings_that_were_changed_meanwhile_says_so(
     signed_in: SignedIn, server: Site
 ) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Request, expect
 
 from tests.browser.evaluations import barriers
 from tests.browser.labelling import all_sent
@@ -73,6 +73,24 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     expect(anna.locator("#notices")).to_contain_text("You are signed out")
     anna.goto("/")
     expect(anna.locator("#ended")).to_contain_text("You have been signed out")
+
+
+def test_a_double_click_invites_once(signed_in: Callable[..., Page], server: Site) -> None:
+    admin = signed_in(token=server.key())
+    admin.goto("/people")
+    sent: list[Request] = []
+    admin.on("request", lambda request: request.method == "POST" and sent.append(request))
+    admin.get_by_label("Name").first.fill("Otto")
+    admin.get_by_role("button", name="Make the link").dblclick()
+    link = admin.get_by_role("textbox", name="Link for Otto")
+    expect(link).to_be_visible()
+    assert len(sent) == 1
+    expect(admin.get_by_role("group", name="The new link")).to_be_focused()
+    admin.get_by_role("button", name="Copy").click()
+    expect(admin.locator("#announcer")).not_to_be_empty()
+    admin.reload()
+    expect(link).to_have_count(0)
+    expect(admin.locator("#invitations li")).to_have_count(1)
 
 
 @pytest.mark.nightly

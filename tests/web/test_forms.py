@@ -9,8 +9,9 @@ from celeus.main import PAGES
 from celeus.operations.access.browsers import csrf_of
 from celeus.web.forms import FORM_TYPE, MOST_FORM_BYTES
 from celeus.web.pages import PageRoute
+from tests.factories import known_pool, opened
 from tests.keys import bearer, key_in
-from tests.web.test_signing_in import Visiting, own
+from tests.web.test_signing_in import Visiting, csrf, own
 
 FORMS = [
     route.path
@@ -31,7 +32,7 @@ def shown_once(page: str) -> str:
 async def test_no_form_does_anything_without_what_its_own_page_shows(
     path: str, visiting: Visiting, database_url: str
 ) -> None:
-    path = path.replace("{session_id}", "ses_" + "0" * 32)
+    path = path.replace("{session_id}", "ses_" + "0" * 32).replace("{round_}", "1")
     async with visiting(key_in(database_url)) as browser:
         cookie = browser.cookies["celeus"]
         made = {"act": "key", "name": "theirs", "scopes": "admin"}
@@ -139,3 +140,21 @@ async def test_a_form_that_is_too_long_or_has_too_many_fields_is_refused(
                 "/people", content=sent, headers={"Content-Type": FORM_TYPE}
             )
             assert answer.status_code == 422, sent[:10]
+
+
+async def test_a_link_to_a_report_is_made_and_revoked_on_the_page_of_its_session(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        browser.headers.update(csrf(browser))
+        pool = await known_pool(browser, 10)
+        mine, other = [await opened(browser, pool) for _ in range(2)]
+        form = {"act": "share", "id": other} | own(browser)
+        link = shown_once((await browser.post(f"/sessions/{mine}", data=form)).text)
+        assert (await browser.get(link)).status_code == 200
+        assert (await browser.get(f"/v1/sessions/{other}/shares")).json()["data"] == []
+        (share,) = (await browser.get(f"/v1/sessions/{mine}/shares")).json()["data"]
+        form = {"act": "revoke", "id": share["id"]} | own(browser)
+        answer = await browser.post(f"/sessions/{mine}", data=form)
+        assert answer.headers["Location"] == f"/sessions/{mine}#sharing-title"
+        assert (await browser.get(link)).status_code == 404

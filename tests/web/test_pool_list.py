@@ -77,9 +77,9 @@ async def test_pools_are_found_by_name_and_archived_ones_when_asked_for(visiting
         assert (await browser.patch(path, json={"archived": True}, headers=bearer())).is_success
         page = (await browser.get("/sessions/new")).text
         assert len(listed(page)) == 2
-        assert "data-delete" not in page
+        assert "Delete this pool" not in page
         page = (await browser.get("/sessions/new?archived=true")).text
         assert "3 pools, newest first." in page
-        assert page.count("data-delete") == 1
-        assert "“autumn” goes with its 3 items" in page
+        assert page.count("Delete this pool") == 1
+        assert "“<bdi>autumn</bdi>” goes with its 3 items" in page
         assert (await browser.get("/sessions/new?pool=pool_1")).status_code == 200

@@ -39,12 +39,17 @@ class Form:
             for name, values in self.fields.items()
             if name in model.model_fields
         }
-        try:
-            return model.model_validate(known, strict=False)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0])
-            raise InvalidValue(f"{name}: {first['msg']}", field=name) from error
+        return validated(model, known)
+
+
+def validated(model: type[M], members: Mapping[str, object]) -> M:
+    """Return the body of the interface with these members; refuses what it does not take."""
+    try:
+        return model.model_validate(members, strict=False)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise InvalidValue(f"{name}: {first['msg']}", field=name) from error
 
 
 async def read_form(request: Request) -> Form:

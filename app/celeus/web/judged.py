@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlencode
+from uuid import UUID
 
 import orjson
 from fastapi import Query, Response
@@ -13,20 +14,25 @@ from celeus.api.access.parameters import NO_NUL, SessionId
 from celeus.api.pools.items import whole_item
 from celeus.api.sessions.labels import MOST
 from celeus.core.insights.figures import count
-from celeus.errors import InvalidValue
+from celeus.errors import InvalidValue, Refusal
+from celeus.operations.insights.table import Part, PartItem, part_items
 from celeus.operations.runtime.context import Context
+from celeus.operations.sessions.amendments import Correction, amend
 from celeus.operations.sessions.labelling import labels
 from celeus.operations.sessions.labelling.labels import LabelFilter, Labels
 from celeus.operations.sessions.labelling.task import get_task
 from celeus.operations.sessions.sessions import get_session
 from celeus.web.judgements import JudgeWords, excerpt
-from celeus.web.pages import ReadsPage, View, page_router
+from celeus.web.pages import ManagesPage, Once, ReadsPage, View, page_router
 from celeus.web.views import ITEMS
 from celeus.web.wording import sentence
 
 router = page_router()
 
 AT_ONCE = 100
+ITEMS_AT_ONCE = 50
+CROWD = 10
+"""Items on one page share the room of so many fewer: most of them are short."""
 MOST_OFFERED = 500
 """Largest number of values of a group column that the page offers; others are typed."""
 _EVENTS = {
@@ -71,6 +77,37 @@ async def judged(
     view: ReadsPage, session_id: SessionId, params: Annotated[JudgedQuery, Query()]
 ) -> Response:
     """Show a page of the judgements, each in the words of its judge and with its correction."""
+    return await _judged(view, session_id=session_id, params=params)
+
+
+@router.post("/sessions/{session_id}/judged")
+async def correct_in_table(
+    view: ManagesPage, session_id: SessionId, params: Annotated[JudgedQuery, Query()]
+) -> Response:
+    """Correct a judgement in its row."""
+    return await view.act(_ACTS, _judged, session_id=session_id, params=params)
+
+
+async def _correct(view: View, session_id: UUID, **_: object) -> str:
+    words = JudgeWords(await get_task(view.context, session_id))
+    body = words.correction(view.form)
+    correction = Correction(body.judgement(), body.author, body.reason, body.worker)
+    await amend(view.context, session_id, correction)
+    return f"#change-{body.round}"
+
+
+_ACTS: Final = {"correct": _correct}
+
+
+async def _judged(
+    view: View,
+    *,
+    session_id: UUID,
+    params: JudgedQuery,
+    made: Once | None = None,
+    fault: Refusal | None = None,
+) -> Response:
+    del made
     body, _ = await get_session(view.context, session_id)
     found = await labels.labels_of(view.context, session_id)
     wanted = LabelFilter(**params.asked, newest=params.order == "newest")
@@ -88,6 +125,7 @@ async def judged(
     file = params.asked | {"order": "oldest"}
     return view.page(
         "judged.html",
+        fault=fault,
         session=session,
         params=params,
         groups={name: values[:MOST_OFFERED] for name, values in found.groups.items()},
@@ -106,6 +144,24 @@ async def judged(
 @router.get("/sessions/{session_id}/judged/{round_}")
 async def judgement(view: ReadsPage, session_id: SessionId, round_: int) -> Response:
     """Show a round: its item, its judgements, and a form to correct them."""
+    return await _judgement(view, session_id=session_id, round_=round_)
+
+
+@router.post("/sessions/{session_id}/judged/{round_}")
+async def correct_judgement(view: ManagesPage, session_id: SessionId, round_: int) -> Response:
+    """Correct the judgement of a round."""
+    return await view.act(_ACTS, _judgement, session_id=session_id, round_=round_)
+
+
+async def _judgement(
+    view: View,
+    *,
+    session_id: UUID,
+    round_: int,
+    made: Once | None = None,
+    fault: Refusal | None = None,
+) -> Response:
+    del made
     body, _ = await get_session(view.context, session_id)
     history = await labels.round_history(view.context, session_id, round_)
     words = JudgeWords(await get_task(view.context, session_id))
@@ -121,20 +177,97 @@ async def judgement(view: ReadsPage, session_id: SessionId, round_: int) -> Resp
         }
         for comment in history["comments"]
     ]
+    names = session["systems"] or {"a": "A", "b": "B"}
+    sides = ("b", "a") if history["left"] == "b" else ("a", "b")
+    heads = [
+        f"{place}: {names.get(side)}" for place, side in zip(("Left", "Right"), sides, strict=True)
+    ]
     judged_once = len(history["events"]) > 1
     return view.page(
         "judgement.html",
+        fault=fault,
         policy=ITEMS,
         session=session,
         round=round_,
         history=history,
         lines=sorted(events + comments, key=lambda line: line["at"]),
-        shown={"item": item, "left": history["left"]},
+        item=item["id"],
+        shown={"draws": [_drawn(item, history["left"])], "crowd": 1, "heads": heads},
         groups=", ".join((history["groups"] or {}).values()),
         choices=words.choices(item["payload"]),
         numbers=words.numbers,
         corrects=judged_once and _corrects(view, session),
     )
+
+
+class ItemsQuery(BaseModel):
+    """The items of a claim, as links and the page's form ask for them."""
+
+    column: str | None = Field(None, max_length=200, pattern=NO_NUL)
+    value: str | None = Field(None, max_length=1_000, pattern=NO_NUL)
+    judged: Literal["", "true", "false"] = ""
+    after: int | None = Field(None, ge=0, le=MOST)
+
+    @property
+    def part(self) -> Part:
+        """The items that are asked for."""
+        return Part(self.column, self.value, {"true": True, "false": False}.get(self.judged))
+
+    def address(self, after: int | None) -> str:
+        """Return the query of this page behind another item."""
+        given = self.model_dump() | {"after": after}
+        return urlencode({name: value for name, value in given.items() if value not in {"", None}})
+
+
+@router.get("/sessions/{session_id}/items")
+async def items(
+    view: ReadsPage, session_id: SessionId, params: Annotated[ItemsQuery, Query()]
+) -> Response:
+    """Show items that a claim speaks of, each with what was judged of it."""
+    body, _ = await get_session(view.context, session_id)
+    found, following = await part_items(
+        view.context, session_id, params.part, ITEMS_AT_ONCE, params.after
+    )
+    words = JudgeWords(await get_task(view.context, session_id))
+    shown = [_drawn(orjson.loads(orjson.dumps(whole_item(part.item)))) for part in found]
+    return view.page(
+        "items.html",
+        policy=ITEMS,
+        session=orjson.loads(body),
+        params=params,
+        rows=[(part.item.id, _said_of(words, part)) for part in found],
+        following=following,
+        shown={"draws": shown, "crowd": CROWD, "heads": None},
+    )
+
+
+def _drawn(item: dict[str, Any], left: str | None = None) -> dict[str, Any]:
+    """Return an item as it is drawn for a judge, with B's answer on the left where it was there."""
+    sides = ("b", "a") if left == "b" else ("a", "b")
+    answers = item.get("answers")
+    return {
+        "item": item,
+        "left": item.get(sides[0]),
+        "right": item.get(sides[1]),
+        "answers": None if answers is None else list(answers.values()),
+    }
+
+
+def _said_of(words: JudgeWords, part: PartItem) -> list[tuple[str, str]]:
+    """Return what was judged of each metric; nothing of an item that was not."""
+    metrics = words.metrics
+    if part.losses is None and len(part.known) < len(metrics):
+        return []
+    losses = part.losses or {}
+    return [
+        (
+            name,
+            "known"
+            if losses.get(name) is None and name in part.known
+            else words.part(name, losses.get(name)),
+        )
+        for name in metrics
+    ]
 
 
 async def _items(

@@ -5,15 +5,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from celeus.api.sessions.round_models import AmendmentRequest
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score, ends_of
 from celeus.core.pools.systems import SIDES, TIES, OneLoss, Systems
+from celeus.errors import InvalidValue
 from celeus.operations.sessions.labelling.task import Task
+from celeus.web.forms import Form, validated
 
 EXCERPT = 160
 """Longest excerpt of an item, in characters."""
 MOST_CHOICES = 50
+UNJUDGEABLE = "unjudgeable"
+"""What a form says of an item that nobody can judge; its reason is that of the correction."""
 MOST_NAMED_GRADES = 2
 """A preference of so many grades is better or much better; of more, better by a number."""
 _TIES = dict(zip(TIES, ("Equally good", "Both are bad"), strict=True))
@@ -48,6 +53,11 @@ class JudgeWords:
         self._two = systems if isinstance(systems, Systems) else None
         self._names = {} if self._two is None else {"a": self._two.a, "b": self._two.b}
 
+    @property
+    def metrics(self) -> list[str]:
+        """The names of the metrics that are judged."""
+        return [metric.name for metric in self._task.metrics]
+
     def of(self, label: Mapping[str, Any], payload: object = None) -> str:
         """Return what was judged."""
         if label["unjudgeable"] is not None:
@@ -59,7 +69,7 @@ class JudgeWords:
         losses = label["losses"] or {}
         if losses:
             return ", ".join(
-                f"{self._names.get(name, name)}: {self._part(name, loss)}"
+                f"{self._names.get(name, name)}: {self.part(name, loss)}"
                 for name, loss in losses.items()
             )
         return "" if label["loss"] is None else self._loss(label["loss"])
@@ -80,6 +90,22 @@ class JudgeWords:
             sides = [(side, f"{name} of {self._names[side]}") for side in SIDES]
             return [_number(*side, self._two.loss, score) for side in sides]
         return [_number("loss", name, task.scale, score)]
+
+    def correction(self, form: Form) -> AmendmentRequest:
+        """Return what the form of a correction says."""
+        reason, chosen = form.get("reason").strip(), form.get("said")
+        members: Any = {"unjudgeable": reason}
+        if not chosen:
+            typed = {number.name: _typed(number, form) for number in self.numbers}
+            members = {"losses": typed} if "a" in typed else typed
+        elif chosen != UNJUDGEABLE:
+            try:
+                members = dict(json.loads(chosen))
+            except ValueError as error:
+                raise InvalidValue("said: the page has no such choice", field="said") from error
+        return validated(
+            AmendmentRequest, {"round": form.get("id"), "reason": reason or None} | members
+        )
 
     def _choices(self, payload: object) -> Iterator[tuple[str, dict[str, Any]]]:
         task = self._task
@@ -119,7 +145,7 @@ class JudgeWords:
             return f"{name} is {'much ' * (grade == MOST_NAMED_GRADES)}better"
         return f"{name} is better by {grade}"
 
-    def _part(self, name: str, loss: float | None) -> str:
+    def part(self, name: str, loss: float | None) -> str:
         """Return the loss of a metric or of a system in words."""
         if loss is None:
             return "cannot tell"
@@ -181,6 +207,16 @@ def _number(name: str, label: str, scale: LossScale | OneLoss, score: Score | No
         turned = scale.lower + scale.upper
     range_ = f"From {scale.lower:g} ({ends[0]}) to {scale.upper:g} ({ends[1]})."
     return Number(name, label, range_, turned)
+
+
+def _typed(number: Number, form: Form) -> float:
+    """Return the number that was typed, as a loss; a class stays a whole one."""
+    written = form.get(number.name).strip().replace(",", ".").replace("\N{MINUS SIGN}", "-")
+    try:
+        typed = float(written)
+    except ValueError as error:
+        raise InvalidValue(f"{number.label}: this must be a number", field=number.name) from error
+    return typed if number.turned is None else float(f"{number.turned - typed:.12g}")
 
 
 def _value(

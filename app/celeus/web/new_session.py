@@ -5,13 +5,14 @@ from uuid import UUID
 
 from fastapi import Query, Response
 
+from celeus.api.access.parameters import pool_id_of
 from celeus.api.wire.records import parsed
 from celeus.core.insights.figures import count
 from celeus.core.pools.systems import Lineup
-from celeus.errors import PoolNotFound
-from celeus.operations.pools.pools import get_pool, list_pools
+from celeus.errors import PoolNotFound, Refusal
+from celeus.operations.pools.pools import archive_pool, delete_pool, get_pool, list_pools
 from celeus.operations.pools.record import PoolRecord
-from celeus.web.pages import ManagesPage, View, page_router
+from celeus.web.pages import ManagesPage, Once, View, page_router
 from celeus.web.views import ITEMS
 from celeus.web.wording import counted
 
@@ -51,6 +52,15 @@ class PoolList(NamedTuple):
         return f"{counted(len(self.pools), 'pool')}{'' if whole else some}, newest first."
 
 
+class Wanted(NamedTuple):
+    """What the address of the page asks for: a pool that is chosen, and which are listed."""
+
+    pool: str | None
+    search: str
+    limit: int
+    archived: bool
+
+
 @router.get("/sessions/new")
 async def new_session(
     view: ManagesPage,
@@ -64,14 +74,56 @@ async def new_session(
 
     ``q`` is part of the names of the pools to choose from, of the ``limit`` newest.
     """
+    wanted = Wanted(pool, q, limit, archived)
+    return await _page(view, wanted=wanted)
+
+
+@router.post("/sessions/new")
+async def change_pools(
+    view: ManagesPage,
+    q: str = "",
+    limit: Annotated[int, Query(ge=1, le=MOST_READ)] = AT_ONCE,
+    *,
+    archived: bool = False,
+) -> Response:
+    """Archive, restore or delete a pool of the list."""
+    return await view.act(_ACTS, _page, wanted=Wanted(None, q, limit, archived))
+
+
+async def _archive(view: View, **_: object) -> str:
+    await archive_pool(view.context, pool_id_of(view.form.get("id")), archived=True)
+    return _LISTED
+
+
+async def _restore(view: View, **_: object) -> str:
+    await archive_pool(view.context, pool_id_of(view.form.get("id")), archived=False)
+    return _LISTED
+
+
+async def _delete(view: View, **_: object) -> str:
+    view.caller.require("admin")
+    await delete_pool(view.context, pool_id_of(view.form.get("id")))
+    return _LISTED
+
+
+_ACTS: Final = {"archive": _archive, "restore": _restore, "delete": _delete}
+_LISTED: Final = "#pool-list"
+
+
+async def _page(
+    view: View, *, wanted: Wanted, made: Once | None = None, fault: Refusal | None = None
+) -> Response:
+    del made
+    pool, search, limit, archived = wanted
     chosen = None if pool is None else await _chosen(view, parsed("pool", pool))
     return view.page(
         "newsession.html",
+        fault=fault,
         policy=ITEMS,
         upload_limit_bytes=view.context.settings.upload_limit_bytes,
         pool=chosen,
         facts=facts_of,
-        list=await _listed(view, q.strip().lower(), limit, archived=archived),
+        list=await _listed(view, search.strip().lower(), limit, archived=archived),
         limit=min(limit + AT_ONCE, MOST_READ),
         archived=archived,
     )

@@ -48,7 +48,8 @@ LOGIN = "/login"
 SHARED = "/s/"
 """Prefix of links that show one report without signing in."""
 _STATIC = "/static/"
-_REPORT = "/report"
+_DOCUMENTS = ("/report", "/certificate")
+"""Ends of paths of the interface that people follow as links."""
 _Shows = Callable[[Request, Exception], Awaitable[Response | None]]
 
 
@@ -83,18 +84,29 @@ class View:
             set_retry_after(answer, fault)
         return answer
 
-    async def act(self, acts: Mapping[str, "Act"], page: "Page") -> Response:
-        """Do what the form asks, and go on; show at once a secret that it made, or its fault."""
+    async def act(
+        self,
+        acts: Mapping[str, "Act"],
+        page: "Page",
+        **arguments: Any,  # noqa: ANN401 -- those of the page
+    ) -> Response:
+        """Do what the form asks, and go on; show at once a secret that it made, or its fault.
+
+        The page and what its forms do have the same ``arguments``.
+        """
         act = acts.get(self.form.get("act"))
         if act is None:
             raise InvalidValue("act: this page has no such form", field="act")
         try:
-            result = await act(self)
+            result = await act(self, **arguments)
         except Refusal as fault:
-            return await page(self, fault=fault)
+            return await page(self, fault=fault, **arguments)
         if isinstance(result, str):
-            return RedirectResponse(result, HTTPStatus.SEE_OTHER)
-        return await page(self, made=result)
+            url = self.request.url
+            path = f"{url.path}?{url.query}" if url.query else url.path
+            place = path + result if result.startswith("#") else result
+            return RedirectResponse(place, HTTPStatus.SEE_OTHER)
+        return await page(self, made=result, **arguments)
 
     @property
     def address(self) -> str:
@@ -112,15 +124,20 @@ class Once:
     words: str
 
 
-Act = Callable[[View], Awaitable[Once | str]]
-"""What a form does: returns a secret to show, or the address to go to."""
+Act = Callable[..., Awaitable[Once | str]]
+"""What a form does: returns a secret to show, or the address to go to, "#…" on its own page."""
 
 
 class Page(Protocol):
     """A page with forms, as it stands after one of them was sent."""
 
     def __call__(
-        self, view: View, *, made: Once | None = None, fault: Refusal | None = None
+        self,
+        view: View,
+        *,
+        made: Once | None = None,
+        fault: Refusal | None = None,
+        **arguments: Any,  # noqa: ANN401 -- each page has its own
     ) -> Awaitable[Response]:
         """Return the page, with a secret that was made or the fault of the form."""
 
@@ -259,7 +276,7 @@ def _is_navigation(scope: Scope) -> bool:
     accept = "".join(headers_of(scope, b"accept"))
     reads = scope["method"] in READING
     path = scope["path"]
-    page = path.endswith(_REPORT) or not path.startswith(INTERFACE)
+    page = path.endswith(_DOCUMENTS) or not path.startswith(INTERFACE)
     return reads and "text/html" in accept and page
 
 

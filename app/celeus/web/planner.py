@@ -230,9 +230,10 @@ class ShownPlan:
         if floor is None:
             return ""
         middle = "if the mean loss is in the middle of the scale"
+        whole = "runs on these items" if self.plan.target == "runs" else "items like these"
         return (
-            f"Even with all {counted(self.plan.items, 'item')} judged, the interval for all items"
-            f" like these is no narrower than {short(floor.assumed)}, or {short(floor.middle)}"
+            f"Even with all {counted(self.plan.items, 'item')} judged, the interval for all"
+            f" {whole} is no narrower than {short(floor.assumed)}, or {short(floor.middle)}"
             f" {'if the two are equally good' if self.compared else middle}."
         )
 

@@ -3,7 +3,6 @@
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
-import orjson
 from fastapi import Query, Response
 from pydantic import Field
 
@@ -12,11 +11,9 @@ from celeus.api.sessions.sessions import SessionsQuery
 from celeus.api.sessions.task import answer_of
 from celeus.operations.insights.session_lists import NEWEST, Order, list_sessions
 from celeus.operations.sessions.labelling.task import get_task, list_tasks
-from celeus.operations.sessions.sessions import get_session
 from celeus.web.pages import (
     AnyonesPage,
     LabelsPage,
-    ReadsPage,
     page_router,
 )
 from celeus.web.report.interval import IntervalFigures
@@ -127,10 +124,3 @@ def _column(name: str, key: str, order: str) -> tuple[str, str, str]:
         ways.reverse()
     now = {key: "ascending", f"-{key}": "descending"}.get(order, "")
     return name, now, ways[1] if order == ways[0] else ways[0]
-
-
-@router.get("/sessions/{session_id}/items")
-async def items(view: ReadsPage, session_id: SessionId) -> Response:
-    """Show the items of a claim; the page reads the filter from its address and asks for them."""
-    body, _ = await get_session(view.context, session_id)
-    return view.page("items.html", policy=ITEMS, session=orjson.loads(body))

@@ -31,8 +31,8 @@ def short(value: float) -> str:
 
 
 def sentence(words: str) -> str:
-    """Return words as a sentence: capitalised, with a full stop."""
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}."
+    """Return words as a sentence: capitalised, with its stop."""
+    return f"{words[:1].upper()}{words[1:].rstrip('.')}{'' if words.endswith('?') else '.'}"
 
 
 def minute(at: datetime) -> str:

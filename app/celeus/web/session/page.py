@@ -1,23 +1,29 @@
 """The page of a session, and its card on the surrogate."""
 
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 import orjson
 from fastapi import Response
 
-from celeus.api.access.parameters import SessionId, session_id_of, share_id_of
+from celeus.api.access.parameters import SessionId, share_id_of
 from celeus.api.sessions.guest_links import ShareRequest, create_share
-from celeus.errors import Refusal
+from celeus.api.sessions.session_models import SessionChange
+from celeus.api.sessions.sessions import change_session
+from celeus.errors import Refusal, SessionNotFound
 from celeus.operations.access import guest_links
+from celeus.operations.deletion.sessions import delete_session
 from celeus.operations.insights.provisional import with_provisional
 from celeus.operations.insights.surrogate import get_opening, surrogate, workers
 from celeus.operations.insights.table import table_claims
 from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.history import course
+from celeus.operations.sessions.rounds import release
 from celeus.operations.sessions.sessions import get_session
-from celeus.web.pages import ManagesPage, Once, ReadsPage, View, page_router
+from celeus.web.forms import Form
+from celeus.web.pages import Act, ManagesPage, Once, ReadsPage, View, page_router
 from celeus.web.report.best_report import ladder
 from celeus.web.report.course import CourseWords
 from celeus.web.report.grid import ORDERS, Order, claims_grid
@@ -61,24 +67,64 @@ async def session(
 
 
 @router.post("/sessions/{session_id}")
-async def change_shares(view: ManagesPage, session_id: SessionId) -> Response:
-    """Make or revoke a link to the report."""
-    page = partial(_page, session_id=session_id)
-    return await view.act({"share": _share, "revoke": _revoke}, page)
+async def act_on_session(
+    view: ManagesPage, session_id: SessionId, order: Order = "plan", scale: Shown = "close"
+) -> Response:
+    """Do what a form of the page asks."""
+    return await view.act(_ACTS, _page, session_id=session_id, look=Look(order, scale))
 
 
-async def _share(view: View) -> Once:
-    session_id = session_id_of(view.form.get("id"))
+async def _change(view: View, session_id: UUID, look: Look) -> str:
+    del look
+    await change_session(view.context, session_id, view.form.body(SessionChange))
+    return "#actions-title"
+
+
+async def _set_precision(view: View, session_id: UUID, look: Look) -> str:
+    del look
+    written = view.form.get("precision").replace(",", ".")
+    form = Form({"precision": [written]})
+    body = form.body(SessionChange) if written else SessionChange(precision=None)
+    await change_session(view.context, session_id, body)
+    return "#actions-title"
+
+
+async def _release(view: View, session_id: UUID, look: Look) -> str:
+    del look
+    held_rounds = [int(held) for held in view.form.get("rounds").split() if held.isdecimal()]
+    await release(view.context, session_id, None, held_rounds)
+    return "#workers-title"
+
+
+async def _delete(view: View, session_id: UUID, look: Look) -> str:
+    del look
+    view.caller.require("admin")
+    # Deleted by somebody else, it is gone as well
+    with suppress(SessionNotFound):
+        await delete_session(view.context, session_id, view.form.get("name").strip() or None)
+    return "/"
+
+
+async def _share(view: View, session_id: UUID, look: Look) -> Once:
+    del look
     made = await create_share(view.context, session_id, view.form.body(ShareRequest))
     return Once("Link to the report", made.url, "It is shown this once.")
 
 
-async def _revoke(view: View) -> str:
-    wire = view.form.get("id")
-    await guest_links.revoke_share(
-        view.context, session_id_of(wire), share_id_of(view.form.get("share"))
-    )
-    return f"/sessions/{wire}#sharing-title"
+async def _revoke(view: View, session_id: UUID, look: Look) -> str:
+    del look
+    await guest_links.revoke_share(view.context, session_id, share_id_of(view.form.get("id")))
+    return "#sharing-title"
+
+
+_ACTS: Final[Mapping[str, Act]] = {
+    "change": _change,
+    "precision": _set_precision,
+    "release": _release,
+    "delete": _delete,
+    "share": _share,
+    "revoke": _revoke,
+}
 
 
 async def _page(

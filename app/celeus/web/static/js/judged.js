@@ -1,7 +1,7 @@
 /* What was judged: a table that is asked for anew when another filter is chosen. */
 
-import { listen } from "./corrections.js";
 import { byId } from "./dom.js";
+import "./forms.js";
 import { watch } from "./silence.js";
 
 const form = byId("filter", HTMLFormElement);
@@ -11,6 +11,5 @@ for (const select of form.querySelectorAll("select"))
     if (select.id === "column") byId("value").setAttribute("list", `values-${select.value}`);
     else form.requestSubmit();
   });
-listen();
 watch();
 performance.mark("usable");

@@ -50,7 +50,18 @@ export function ready(page = document) {
 export async function swap(id, path, { wait, settle, body, signal } = {}) {
   const options = { retry: 0, raw: true, wait, signal };
   const answer = await api(body === undefined ? "GET" : "POST", path, body, options);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  show(id, await answer.text(), settle);
+}
+
+/**
+ * Change an element to what it is on this page.
+ *
+ * @param {string} id
+ * @param {string} text
+ * @param {Settle | null} [settle]
+ */
+export function show(id, text, settle) {
+  const page = new DOMParser().parseFromString(text, "text/html");
   settle?.(page);
   ready(page);
   const fresh = page.getElementById(id);
@@ -69,8 +80,8 @@ function become(shown, fresh) {
     if (!fresh.hasAttribute(name) && name !== "open") shown.removeAttribute(name);
   for (const { name, value } of fresh.attributes)
     if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
-  const ids = new Set([...fresh.children].map(({ id }) => id));
-  for (const child of [...shown.children]) if (!ids.has(child.id)) child.remove();
+  const ids = new Set([...fresh.children].map(idOf));
+  for (const child of [...shown.children]) if (!ids.has(idOf(child))) child.remove();
   let old = shown.firstChild;
   for (const node of [...fresh.childNodes]) {
     const same = counterpart(shown, old, node);
@@ -93,12 +104,21 @@ function become(shown, fresh) {
  * @param {ChildNode} node
  */
 function counterpart(shown, old, node) {
-  if (node instanceof Element && node.id !== "")
-    return [...shown.children].find(({ id }) => id === node.id) ?? null;
+  if (node instanceof Element && idOf(node) !== null)
+    return [...shown.children].find((child) => idOf(child) === idOf(node)) ?? null;
   const fits =
     old?.nodeName === node.nodeName &&
-    !(old instanceof Element && (old.id !== "" || isOwn(old) !== isOwn(node)));
+    !(old instanceof Element && (idOf(old) !== null || isOwn(old) !== isOwn(node)));
   return fits ? old : null;
+}
+
+/**
+ * The id of an element: of a form, `id` may be one of its fields.
+ *
+ * @param {Element} element
+ */
+function idOf(element) {
+  return element.getAttribute("id");
 }
 
 /** @param {ChildNode} node */

@@ -1,8 +1,8 @@
 /* The page of one session: everything on it follows the session live. */
 
 import { byId, el, fill, given } from "./dom.js";
+import "./forms.js";
 import { renew, swap } from "./live.js";
-import { listen } from "./session/actions.js";
 import { follow } from "./session/follow.js";
 import { stalled, watch } from "./silence.js";
 
@@ -109,7 +109,6 @@ byId("main").addEventListener("pointerover", ({ target }) => {
 setInterval(() => {
   if (!document.hidden && session.state !== "closed") soon();
 }, LOOK_MS);
-listen(look);
 watch();
 open();
 look();

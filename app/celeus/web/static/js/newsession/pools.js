@@ -1,9 +1,8 @@
 /* The pools that are here, to choose one of them. */
 
-import { listen as acts } from "../acts.js";
 import { api, messageOf } from "../api.js";
-import { askDelete } from "../deletion.js";
-import { announce, byId } from "../dom.js";
+import { byId } from "../dom.js";
+import "../forms.js";
 import { swap } from "../live.js";
 
 const TYPED_MS = 200;
@@ -83,9 +82,8 @@ export class PoolList {
         this.again();
       } else if (pressed?.dataset.pool) {
         await api("GET", `/v1/pools/${pressed.dataset.pool}`).then(choose, tell);
-      } else if (pressed?.dataset.delete) this.#destroy(pressed.dataset);
+      }
     });
-    acts({ fail: (problem) => problem && tell(problem), look: () => this.again() });
   }
 
   /** Whether there are any. */
@@ -98,22 +96,14 @@ export class PoolList {
     const query = new URLSearchParams({ q: byId("pool-search", HTMLInputElement).value });
     if (byId("archived-pools", HTMLInputElement).checked) query.set("archived", "true");
     if (this.#limit !== "") query.set("limit", this.#limit);
+    const address = `/sessions/new?${query}`;
+    for (const form of document.querySelectorAll("form[data-swap]"))
+      form.setAttribute("action", address);
     this.#asking.abort();
     const { signal } = (this.#asking = new AbortController());
-    await swap("pool-list", `/sessions/new?${query}`, { signal }).catch(
+    await swap("pool-list", address, { signal }).catch(
       (problem) => signal.aborted || tell(problem),
     );
-  }
-
-  /** @param {DOMStringMap} told */
-  #destroy({ delete: id, name = "", words = "" }) {
-    askDelete({
-      path: `/v1/pools/${id}`,
-      title: "Delete this pool for good?",
-      words,
-      name,
-      done: () => this.again().then(() => announce("The pool is deleted.")),
-    });
   }
 }
 
