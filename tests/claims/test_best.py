@@ -23,5 +23,5 @@ def test_the_best_is_lost_in_at_most_alpha_of_the_sessions(world: str) -> None:
 @pytest.mark.parametrize("world", by_day(2, WORLDS))
 def test_draws_kept_open_by_who_knows_their_losses_gain_nothing(world: str) -> None:
     counted = lost_best(world, OPEN_ITEMS, OPEN_SESSIONS, stalled=True)
-    note("best, draws kept open", world, OPEN_ITEMS, OPEN_SESSIONS, f"lost {counted.first}")
+    note("best, draws open", world, OPEN_ITEMS, OPEN_SESSIONS, f"lost {counted.first}")
     assert credible(counted.first, OPEN_SESSIONS), counted
