@@ -56,10 +56,10 @@ EMPTY = ";".join(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is fast enough for `make check`, and what does more at night."""
+    """Mark what is fast enough for `make check`, and at night what does more and takes longer."""
     for item in items:
-        if NIGHTLY and kinds.is_larger_at_night(item):
-            item.add_marker("nightly")
+        if NIGHTLY:
+            kinds.mark_for_the_night(item)
         if kinds.is_fast(item):
             item.add_marker("fast")
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test
 
+from tests.nightly import LONGEST_SECONDS
+
 TESTS = Path(__file__).parent
 FAST_FOLDERS = frozenset({"core", "golden"})
 """Folders directly below `tests`, whatever lies in them but for:"""
@@ -19,9 +21,15 @@ SERVERS = frozenset({"postgres_url", "shared_redis_url"})
 """Fixtures that start one; whoever needs a server needs these."""
 
 
-def is_larger_at_night(item: pytest.Item) -> bool:
-    """Whether a test stands in a module with counts that are larger at night."""
-    return isinstance(item, pytest.Function) and hasattr(item.module, "NIGHTLY")
+def mark_for_the_night(item: pytest.Item) -> None:
+    """Mark a test of a module with counts that are larger at night, and give each longer.
+
+    By a mark and no option, so that it holds however the tests were called.
+    """
+    if isinstance(item, pytest.Function) and hasattr(item.module, "NIGHTLY"):
+        item.add_marker("nightly")
+    if item.get_closest_marker("timeout") is None:
+        item.add_marker(pytest.mark.timeout(LONGEST_SECONDS))
 
 
 def is_fast(item: pytest.Item) -> bool:

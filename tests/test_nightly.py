@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests import nightly
-from tests.nightly import JOBS, ROOT, Result, command, main, read, table
+from tests.kinds import mark_for_the_night
+from tests.nightly import JOBS, LONGEST_SECONDS, ROOT, Result, command, main, read, table
 
 REPORT = """<testsuites><testsuite>
 <testcase name="a"/><testcase name="b"><failure/></testcase><testcase name="c"><error/></testcase>
@@ -52,6 +53,21 @@ def test_all_jobs_run_though_one_fails_and_the_end_says_so(
     assert main(["faults", "claims"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[-2:]] == [["faults", "FAILED"], ["claims", "FAILED"]]
+
+
+def test_a_test_called_by_its_path_may_take_as_long_by_night(
+    request: pytest.FixtureRequest,
+) -> None:
+    mark_for_the_night(request.node)
+    marker = request.node.get_closest_marker("timeout")
+    assert marker is not None
+    assert marker.args == (LONGEST_SECONDS,)
+
+
+@pytest.mark.timeout(60)
+def test_a_limit_of_its_own_stays(request: pytest.FixtureRequest) -> None:
+    mark_for_the_night(request.node)
+    assert [marker.args for marker in request.node.iter_markers("timeout")] == [(60,)]
 
 
 @pytest.mark.nightly

@@ -36,7 +36,6 @@ POOLS = Table(
     ("policy", "target", "pools", "sessions", "missed to stop", "missed ever", "drawn at stop"), 3
 )
 FURTHER = Table(("claim", "pools", "items", "sessions", "counted"), 3)
-LABELS = Table(("target model", "oracle", "celeus", "no_surrogate", "evalue", "evalue, raw"), 1)
 
 
 def line_of(cells: Sequence[object]) -> str:

@@ -60,7 +60,8 @@ def test_at_most_alpha_of_the_sessions_ever_lose_the_risk(
 ) -> None:
     case = Case(policy, target, world, ITEMS)
     counted = tally(case, sessions(case))
-    keep_case(case, counted)
+    if policy in WITH_GOAL:
+        keep_case(case, counted)
     assert counted.missed_by_stop <= counted.missed_ever
     assert credible(counted.missed_ever, counted.sessions), counted
 

@@ -116,7 +116,7 @@ def count_lost(way: str, sessions: int) -> int:
 @pytest.mark.parametrize("way", WAYS)
 def test_pairs_and_assignments_hold_and_a_rater_by_chance_does_not(way: str) -> None:
     missed = count_lost(way, SESSIONS)
-    note("several raters", way, QUESTIONS, SESSIONS, f"lost {missed} times")
+    note("several raters", way, QUESTIONS, SESSIONS, f"lost {missed}")
     if way == "random":
         # Watched to the end it holds what these raters happened to say
         assert missed > SESSIONS / 2

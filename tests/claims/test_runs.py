@@ -61,7 +61,7 @@ def lost(world: str, number: int, target: str) -> bool:
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_mean_over_all_runs_is_covered(world: str) -> None:
     missed = sum(lost(world, number, "runs") for number in range(SESSIONS))
-    note("runs", f"one of each item, {world}", ITEMS, SESSIONS, f"lost {missed} times")
+    note("runs", f"one of each item, {world}", ITEMS, SESSIONS, f"lost {missed}")
     assert credible(missed, SESSIONS)
 
 

@@ -24,5 +24,5 @@ def test_draws_kept_open_by_who_knows_their_losses_gain_nothing(
     policy: str, target: str, world: str
 ) -> None:
     lost = losses_of_risk(Case(policy, target, world, ITEMS), SESSIONS)
-    note("draws kept open", f"{policy}, {target}, {world}", ITEMS, SESSIONS, f"missed {lost}")
+    note("draws open", f"{policy}, {target}, {world}", ITEMS, SESSIONS, f"missed {lost}")
     assert credible(lost, SESSIONS)

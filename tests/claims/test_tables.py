@@ -14,6 +14,6 @@ SESSIONS = 1600 if NIGHTLY else 16
 @pytest.mark.parametrize("world", WORLDS)
 def test_every_claim_is_lost_in_at_most_alpha_of_the_sessions(world: str) -> None:
     counted = lost_claims(world, ITEMS, SESSIONS)
-    found = f"lost {', '.join(map(str, counted))} times"
+    found = f"lost {', '.join(map(str, counted))}"
     note("each claim of a table", world, ITEMS, SESSIONS, found)
     assert all(credible(int(missed), SESSIONS) for missed in counted), counted

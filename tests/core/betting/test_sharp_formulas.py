@@ -68,7 +68,9 @@ class Plain:
         used = np.array([self.means[i][k[i]] for i in range(t)])
         m, v = np.empty(g.size), np.empty(g.size)
         r2 = float(((loss - used) ** 2).sum()) if t else 0.0
-        f = (r2 + 3.0) / (sum(self.spreads) + 3.0)
+        inside = float((loss * (1.0 - loss)).sum())
+        graded = inside / (3.0 + inside + r2)
+        f = (r2 + 3.0 * (1.0 - graded)) / (sum(self.spreads) + 3.0)
         strata = [np.array(k) == one if t else np.zeros(0, dtype=bool) for one in range(g.size)]
         for one, here in enumerate(strata):
             m[one] = (16.0 * g[one] + loss[here].sum()) / (16.0 + here.sum())

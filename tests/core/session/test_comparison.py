@@ -53,7 +53,7 @@ def test_what_is_not_known_to_agree_is_expected_to() -> None:
 
 def test_the_prior_second_moment_is_outvoted_by_labels() -> None:
     base, ends = np.array([0.5]), (np.zeros(1), np.ones(1))
-    one = Calibration(base, *ends, prior=0.05)
+    one = Calibration(base, *ends, prior=0.05, difference=True)
     residuals = [0.5, -0.5, 0.0, 0.5]
     squares = 0.0
     for residual in residuals:

@@ -12,10 +12,15 @@ loss, m the surrogate that its signal used, n items left before the draw, q its 
            within the bounds stated of its losses
     e_k    m' (1 - m'),  m' = 1/2 + (m_k - 1/2) c / (c + 1/2),  c all labels judged, m_k here cut to
            [0.04, 0.96]
-    f      (3 + sum of (l - m)^2) / (3 + sum of e, each as it was before its label)
+    d      sum of l (1 - l), how far losses lie from the ends of the scale; 0 for differences
+    g      d / (3 + d + sum of (l - m)^2)
+    f      (3 (1 - g) + sum of (l - m)^2) / (3 + sum of e, each as it was before its label)
     v_k    (40 f e_k + sum of (l - m)^2 in k) / (40 + c_k)     residual second moment
 
 Where a prior second moment e is given, it stands for all e_k, and 40 e for 3.
+
+Where m is the mean of l, that of l (1 - l) + (l - m)^2 is m (1 - m): g estimates by how much less
+graded losses scatter than losses of 0 and 1, for which it is 0.
 
 The ridge and m' insure against a poor surrogate: before there are labels it is believed by half,
 and the strata are taken to scatter alike.
@@ -89,20 +94,22 @@ class Calibration:
     """Sums of the judged labels of every stratum, and the fit; ``base`` holds x_k.
 
     ``lower`` and ``upper`` are bounds of the losses of a stratum, ``prior`` is the second moment of
-    residuals expected before any label (default: that of losses at the ends of the scale), and
-    ``spread`` is e_k.
+    residuals expected before any label (default: that of losses at the ends of the scale),
+    ``difference`` says that losses are differences of two systems, and ``spread`` is e_k.
     """
 
     base: Floats
     lower: Floats
     upper: Floats
     prior: float | None = None
+    difference: bool = False
     line: Line = field(default_factory=Line)
     labels: Floats = field(init=False)
     losses: Floats = field(init=False)
     squares: Floats = field(init=False)
     all_squares: float = 0.0
     all_spread: float = 0.0
+    from_ends: float = 0.0
     fit: Fit = field(init=False)
     spread: Floats = field(init=False)
 
@@ -127,6 +134,8 @@ class Calibration:
         self.squares[stratum] += square
         self.all_squares += square
         self.all_spread += float(self.spread[stratum])
+        if not self.difference:
+            self.from_ends += loss * (1.0 - loss)
         self.fit = self._fitted()
 
     def _fitted(self) -> Fit:
@@ -137,7 +146,8 @@ class Calibration:
         mean = np.minimum(np.maximum(mean, self.lower), self.upper)
         self.spread = self._expected_spread(mean)
         weight = PRIOR_SPREAD if self.prior is None else SPREAD_LABELS * self.prior
-        factor = (self.all_squares + weight) / (self.all_spread + weight)
+        graded = self.from_ends / (PRIOR_SPREAD + self.from_ends + self.all_squares)
+        factor = (self.all_squares + weight * (1.0 - graded)) / (self.all_spread + weight)
         prior = SPREAD_LABELS * factor * self.spread
         moment = np.maximum((prior + self.squares) / (SPREAD_LABELS + self.labels), LEAST_MOMENT)
         return Fit(mean, moment)

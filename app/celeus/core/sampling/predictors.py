@@ -172,7 +172,7 @@ class CalibratedPredictor(Predictor):
         lower, upper = self._unit(strata)
         # Unless equal answers are known, the two systems are taken to agree on most items.
         prior = DIFFERENCE_MOMENT if plan.difference and plan.known is None else None
-        self._calibration = Calibration(strata.base, lower, upper, prior)
+        self._calibration = Calibration(strata.base, lower, upper, prior, plan.difference)
         # An exact range does not use the extreme surrogates.
         self._extremes = Extremes(plan.items, plan.lower, plan.upper, plan.lower, plan.upper)
         self._parts, self._parts_left = strata, self._left
