@@ -140,7 +140,7 @@ async def get_claims(
 
 
 def _claim(answer: insights.FamilyPage, at: int) -> dict[str, Any]:
-    document, said, count = answer.documents[at], answer.said[at], len(answer.shown)
+    document, said, count = answer.documents[at], answer.claims[at], len(answer.shown)
     return {
         "session": document["id"],
         "name": document["name"],

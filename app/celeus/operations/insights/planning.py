@@ -212,7 +212,9 @@ async def plan_session(context: Context, pool: UUID | Pool, request: PlanRequest
         remarks.tempered(tempered, whole=_whole(pool)),
         remarks.fixed(fixed_sample, pool.items),
     )
-    refusals = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
+    refusals = {
+        name: PolicyPlan(name, refusal=refusal) for name, refusal in prepared.refused.items()
+    }
     return Planning(
         items=pool.items,
         budget=next(iter(plans.values())).budget,
@@ -223,7 +225,7 @@ async def plan_session(context: Context, pool: UUID | Pool, request: PlanRequest
         policies=[(planned | refusals)[name] for name in dict.fromkeys(_policies(request))],
         precision=next(iter(plans.values())).precision,
         suggestion=prepared.suggestion,
-        notes=[one for one in notes if one is not None],
+        notes=[note for note in notes if note is not None],
         pace=recent,
     )
 
@@ -283,7 +285,7 @@ async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
     table = await asyncio.to_thread(table_of, pool, plan.cut_by)
     head, results = await _simulated(TableJob(plan, table, risks, request.runs, request.seed))
     right, useless = (
-        [TableOutcome(*one["outcome"]) for one in results if one["scenario"] == name]
+        [TableOutcome(*result["outcome"]) for result in results if result["scenario"] == name]
         for name in ("right", "useless")
     )
     informed = head["informed"]
@@ -305,10 +307,10 @@ async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
         claims=[
             ClaimPlan(
                 claim,
-                claim_summary(right, at) if informed else None,
-                claim_summary(useless, at),
+                claim_summary(right, index) if informed else None,
+                claim_summary(useless, index),
             )
-            for at, claim in enumerate(with_targets(plan).claims)
+            for index, claim in enumerate(with_targets(plan).claims)
             if claim.wants
         ],
     )
@@ -410,13 +412,13 @@ def _summarise(
 ) -> dict[str, PolicyPlan]:
     """The lines of the simulation, by policy."""
     summaries: dict[str, PolicyPlan] = {}
-    for at, (name, plan) in enumerate(prepared.plans.items()):
+    for index, (name, plan) in enumerate(prepared.plans.items()):
         by_scenario = {
-            scenario: _summary(results, at, scenario)
+            scenario: _summary(results, index, scenario)
             for scenario in scenarios(plan, informed=head["informed"])
         }
-        floor, ladder = Floor(*head["floors"][at]), prepared.ladders[name]
-        curve = points(ladder, floor.assumed, _climbed(results, at))
+        floor, ladder = Floor(*head["floors"][index]), prepared.ladders[name]
+        curve = points(ladder, floor.assumed, _climbed(results, index))
         summaries[name] = PolicyPlan(
             name,
             warning=precision_warning(plan, plan.precision),
@@ -431,9 +433,9 @@ def _summarise(
 
 
 def _summary(results: Sequence[dict[str, Any]], plan: int, scenario: str) -> Summary:
-    own = [it for it in results if (it["plan"], it.get("scenario")) == (plan, scenario)]
-    outcomes = [SimulationOutcome.of(line["outcome"]) for line in own if "outcome" in line]
-    return summary(outcomes, max((line["labels"] for line in own if "labels" in line), default=0))
+    lines = [line for line in results if (line["plan"], line.get("scenario")) == (plan, scenario)]
+    outcomes = [SimulationOutcome.of(line["outcome"]) for line in lines if "outcome" in line]
+    return summary(outcomes, max((line["labels"] for line in lines if "labels" in line), default=0))
 
 
 def _climbed(
@@ -444,7 +446,7 @@ def _climbed(
     runs: Counter[int] = Counter()
     for line in results:
         if line["plan"] == plan and "at" in line and "outcome" in line:
-            at = line["at"]
-            found[at, runs[at]] = SimulationOutcome.of(line["outcome"])
-            runs[at] += 1
+            width = line["at"]
+            found[width, runs[width]] = SimulationOutcome.of(line["outcome"])
+            runs[width] += 1
     return found
