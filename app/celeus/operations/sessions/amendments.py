@@ -129,8 +129,8 @@ async def _keep_comment(
     ratings, rater, worker = journal.ratings, None, correction.worker
     if rating and ratings is not None:
         rater = await rater_of(db, journal, ratings, worker)
-    said = worker or correction.author or ""
-    await keep_comments(db, journal, [correction.judgement], said, rater)
+    author = worker or correction.author or ""
+    await keep_comments(db, journal, [correction.judgement], author, rater)
 
 
 async def _rating_receipt(

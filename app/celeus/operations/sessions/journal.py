@@ -249,7 +249,7 @@ class Journal:
         lease = self.leases[round_]
         by = lease.passed
         if passed:
-            kept = [one for one in by if tuple(one) not in holders]
+            kept = [holder for holder in by if tuple(holder) not in holders]
             by = [*kept, *([*holder] for holder in holders)][-MOST_PASSED:]
         ended = replace(lease, passed=by)
         if lease.holder in holders:
@@ -303,9 +303,9 @@ class Journal:
         return status_document(record, self.state, self.session.pool)
 
 
-def minute(at: datetime) -> datetime:
+def minute(time: datetime) -> datetime:
     """The minute of a time."""
-    return at.replace(second=0, microsecond=0)
+    return time.replace(second=0, microsecond=0)
 
 
 def must_be_open(journal: Journal) -> None:
@@ -525,9 +525,9 @@ def _long(session: CachedSession, news: _News) -> bool:
     if not news.missed:
         return False
     judged = {
-        it.round
-        for it in news.missed
-        if isinstance(it, Observation | JointObservation | Unjudgeable)
+        event.round
+        for event in news.missed
+        if isinstance(event, Observation | JointObservation | Unjudgeable)
     }
     bets = len(judged) * session.state.bets_per_round
     many = len(judged) > ROUNDS_FOLDED_INLINE and bets > BETS_LOCKED
@@ -561,7 +561,7 @@ async def _catch_up(slot: Slot, news: _News) -> None:
         return
     slot.ahead = True
     state, checkpoints = session.state, session.checkpoints
-    correction = any(isinstance(one, Amendment) for one in missed)
+    correction = any(isinstance(event, Amendment) for event in missed)
     with timed("fold"):
         if is_short(state, len(missed)) and not correction:
             catch_up(state, missed, checkpoints)

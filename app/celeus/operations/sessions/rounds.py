@@ -175,16 +175,16 @@ async def _observed(
     worker, count, _ = asked
 
     async def work(journal: Journal, db: AsyncConnection) -> Answering[Answer | asyncio.Task[None]]:
-        said = judgements
+        resolved = judgements
         if journal.blind:
-            said = [replace(it, round=journal.round_of(it.round)) for it in said]
+            resolved = [replace(given, round=journal.round_of(given.round)) for given in judgements]
             if journal.session.pool.named is not None:
-                check_blind(said)
-        if journal.entries and _reads_what_is_new(journal, said):
+                check_blind(resolved)
+        if journal.entries and _reads_what_is_new(journal, resolved):
             raise AfterOthers
-        wish = await _wish(db, journal, asked, context.settings, said)
-        duplicates = await _duplicates(db, journal, said, worker)
-        new = [it for it in said if it.round not in duplicates]
+        wish = await _wish(db, journal, asked, context.settings, resolved)
+        duplicates = await _duplicates(db, journal, resolved, worker)
+        new = [judgement for judgement in resolved if judgement.round not in duplicates]
         rated, fresh = await _looked_at(db, journal, new, wish.rater)
         ready, rounds = None, journal.state.rounds_to_fold(fresh)
         if is_replay(journal.state, fresh, rounds):
@@ -200,7 +200,7 @@ async def _observed(
                 taken = iter(_take(journal, new, fresh, worker, ready))
             else:
                 taken = iter(panel.take(journal, rated, worker, ready))
-            receipts = [duplicates.get(it.round) or next(taken) for it in said]
+            receipts = [duplicates.get(judgement.round) or next(taken) for judgement in resolved]
             return receipts, lease_draws(journal, wish) if count else []
 
         receipts, leases = await journal.step(rounds + count, step)
@@ -219,7 +219,7 @@ def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> boo
     Of a panel for ratings, else by blind keys for who judged a round.
     """
     new = set(journal.judged)
-    blind = journal.blind and any(it.round in new for it in judgements)
+    blind = journal.blind and any(judgement.round in new for judgement in judgements)
     return blind or journal.ratings is not None
 
 
@@ -230,11 +230,13 @@ async def _looked_at(
     ratings = journal.ratings
     if ratings is not None and rater is not None:
         return await panel.check_ratings(db, journal, ratings, judgements, rater)
-    said: dict[int, Said] | None = None
+    earlier_words: dict[int, Said] | None = None
     if journal.blind:
-        said = await _said_before(db, journal, {it.round for it in judgements})
+        earlier_words = await _said_before(
+            db, journal, {judgement.round for judgement in judgements}
+        )
     unshown = await _unshown(db, journal, judgements)
-    return None, _fresh(journal, judgements, said, unshown)
+    return None, _fresh(journal, judgements, earlier_words, unshown)
 
 
 async def _wish(
@@ -242,20 +244,20 @@ async def _wish(
     journal: Journal,
     asked: _Asked,
     settings: Settings,
-    said: Sequence[Judgement] = (),
+    judgements: Sequence[Judgement] = (),
 ) -> Wish:
-    """Return the wish of the caller, which has ``said`` this."""
+    """Return the wish of the caller, whose ``judgements`` these are."""
     worker, count, seconds = asked
     ratings = journal.ratings
     if ratings is not None:
         rater = await panel.rater_of(db, journal, ratings, worker)
         return Wish(worker, count, seconds, settings, rater, front_first=False)
-    again = not journal.state.fixes_raters and await _may_go_again(db, journal, seconds, said)
+    again = not journal.state.fixes_raters and await _may_go_again(db, journal, seconds, judgements)
     return Wish(worker, count, seconds, settings, front_first=again)
 
 
 async def _may_go_again(
-    db: AsyncConnection, journal: Journal, seconds: int | None, said: Sequence[Judgement]
+    db: AsyncConnection, journal: Journal, seconds: int | None, judgements: Sequence[Judgement]
 ) -> bool:
     """Return whether the holder of the oldest open draw has had it for too long.
 
@@ -263,7 +265,7 @@ async def _may_go_again(
     may take their time: several times as long as half of the latest judgements took. For a blind
     key the ledger is asked however many rounds wait, which could be timed otherwise.
     """
-    judged = {it.round for it in said}
+    judged = {judgement.round for judgement in judgements}
     front = min(journal.leases.keys() - judged, default=None)
     median = await _median(db, journal) if journal.blind else None
     if front is None or journal.state.observed + len(judged) - front + 1 < LEAST_BEHIND:
@@ -294,7 +296,7 @@ async def _duplicates(
     whether or not a round is judged, which could be timed otherwise.
     """
     state, blind = journal.state, journal.blind
-    rounds = {it.round for it in judgements if 1 <= it.round <= state.drawn}
+    rounds = {judgement.round for judgement in judgements if 1 <= judgement.round <= state.drawn}
     judged = {round_ for round_ in rounds if state.answer(round_) is not PENDING}
     if not judged and not blind:
         return {}
@@ -345,7 +347,7 @@ async def _said_before(
     those that somebody else has judged.
     """
     held_by = {lease.round: lease.keys for lease in journal.leases.values()}
-    missing = {it for it in rounds if journal.key not in held_by.get(it, ())}
+    missing = {round_ for round_ in rounds if journal.key not in held_by.get(round_, ())}
     if not missing:
         return {}
     judged = await judged_by(db, journal.session_id, journal.key_id, sorted(missing))
@@ -374,10 +376,14 @@ async def _unshown(
     state, question = journal.state, journal.state.question
     if not question.orders_answers or "answers" in journal.session.pool.columns:
         return ()
-    said = {it.round for it in judgements if in_order(it) and 1 <= it.round <= state.drawn}
-    if not said:
+    ordered = {
+        judgement.round
+        for judgement in judgements
+        if in_order(judgement) and 1 <= judgement.round <= state.drawn
+    }
+    if not ordered:
         return ()
-    items = {state.item(round_): round_ for round_ in said}
+    items = {state.item(round_): round_ for round_ in ordered}
     params = {"pool_id": journal.pool_id, "items": list(items)}
     return [items[index] for index in (await db.execute(_BARE, params)).scalars()]
 
@@ -385,13 +391,13 @@ async def _unshown(
 def _fresh(
     journal: Journal,
     judgements: Sequence[Judgement],
-    said: dict[int, Said] | None,
+    earlier_words: dict[int, Said] | None,
     unshown: Collection[int],
 ) -> dict[int, Loss]:
     """The losses of rounds not judged before; every judgement is checked.
 
     Those who see the session may say a judgement in another way, by the loss that follows from a
-    label. With ``said`` the words are compared: what follows from a label is hidden.
+    label. With ``earlier_words`` the words are compared: what follows from a label is hidden.
     """
     losses = [
         journal.state.outcome(
@@ -408,13 +414,13 @@ def _fresh(
         if answer is PENDING and round_ not in fresh:
             must_take_labels(journal)
             fresh[round_] = loss
-            if said is not None:
-                said[round_] = words_of(detail_of(judgement), loss)
+            if earlier_words is not None:
+                earlier_words[round_] = words_of(detail_of(judgement), loss)
             continue
-        if said is None:
+        if earlier_words is None:
             same = loss == (fresh[round_] if answer is PENDING else answer)
         else:
-            same = words_of(detail_of(judgement), loss) == said[round_]
+            same = words_of(detail_of(judgement), loss) == earlier_words[round_]
         if not same:
             raise journal.refusal(
                 ObservationConflict,
@@ -463,7 +469,7 @@ async def release(
     there is nothing else for them.
     """
     async with locked(context, session_id) as (journal, db):
-        chosen = None if rounds is None else {journal.round_of(it) for it in rounds}
+        chosen = None if rounds is None else {journal.round_of(round_) for round_ in rounds}
         released = []
         for round_, lease in sorted(journal.leases.items()):
             holders = lease.holders(journal.now)
@@ -473,7 +479,7 @@ async def release(
                 journal.release(round_, holders, passed=passed)
                 released.append(round_)
         await finish(db, journal)
-        return [journal.shown(it) for it in released]
+        return [journal.shown(round_) for round_ in released]
 
 
 def lease_draws(journal: Journal, wish: Wish) -> list[Lease]:
@@ -518,7 +524,7 @@ def _open_draws(journal: Journal, worker: str) -> list[OpenDraw]:
     draws = []
     for round_, lease in sorted(journal.leases.items()):
         running = lease.holders(journal.now)
-        ended = [] if running else [one for one in lease.ends if [*one] not in lease.passed]
+        ended = [] if running else [end for end in lease.ends if [*end] not in lease.passed]
         passed = _is_passed(journal, lease, worker)
         draws.append(OpenDraw(round_, running, ended=ended, seen=round_ in seen, passed=passed))
     if draws:

@@ -43,7 +43,7 @@ async def follow(
     No transaction is open while it waits, and a database that does not answer is asked again.
     Without Redis it looks at the database once a second.
     """
-    version = told = None
+    version = latest_told = None
     reset_at, told_at = -RESET_SECONDS, 0.0
     async with context.wakes.subscribe(session_id.hex) as woken:
         while True:
@@ -64,14 +64,14 @@ async def follow(
                 continue
             if latest_news is not None:
                 version, position = latest, latest_news.position
-                told, told_at = latest_news, time.monotonic()
+                latest_told, told_at = latest_news, time.monotonic()
                 reset_at = time.monotonic() if latest_news.reset else reset_at
                 yield latest_news
                 if latest_news.last:
                     return
-            elif told is not None and time.monotonic() >= told_at + quiet_seconds:
+            elif latest_told is not None and time.monotonic() >= told_at + quiet_seconds:
                 told_at = time.monotonic()
-                yield replace(told, data="", reset=False)
+                yield replace(latest_told, data="", reset=False)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await woken.wait()
