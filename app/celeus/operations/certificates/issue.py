@@ -45,8 +45,8 @@ ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """Which certificate a session has now; ``digest`` is that of the final one, once issued."""
+class _Version:
+    """The version of a session's present certificate; ``digest`` of the final one, once issued."""
 
     version: str
     digest: str | None
@@ -89,7 +89,7 @@ async def current(context: Context, session_id: UUID) -> IssuedCertificate:
 
 
 async def _known(context: Context, session_id: UUID) -> IssuedCertificate | None:
-    """What was made of the session as it stands, by this process or, the final one, by any."""
+    """Return the present certificate if this process made it or, the final one, if any did."""
     async with context.transaction() as db:
         standing = await _standing(db, context.project_id, session_id)
         made = context.certificates.known(session_id, standing.version)
@@ -185,16 +185,18 @@ async def _signed(
             origin=opened.origin,
         )
         body = certificate(account, key)
-        at = datetime.fromisoformat(issued_at)
+        time = datetime.fromisoformat(issued_at)
         stamped = opened.stamp is not None
         version = _version(standing.place, standing.head, siblings or {}, stamped=stamped)
-        return IssuedCertificate(body, digest_of(body), standing.final, standing.place, version, at)
+        return IssuedCertificate(
+            body, digest_of(body), standing.final, standing.place, version, time
+        )
 
     return await asyncio.to_thread(make)
 
 
 async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]:
-    """Which of its project's sessions on the same pool this one is, and the fate of the others.
+    """Return this session's number among the project's on the same pool, and the others' fates.
 
     Pools are the same where their digests are. ``number`` counts from 1 in order of opening.
     Deleted ones count, too; how many is left out where there are none.
@@ -245,14 +247,14 @@ async def _keep(
             },
         )
         if inserted.rowcount:
-            told = {"digest": issued.digest, "final": issued.final}
+            certificate_news = {"digest": issued.digest, "final": issued.final}
             document = await document_of(db, context.project_id, session_id)
-            news: list[Message] = [("certificate.issued", {"certificate": told})]
+            news: list[Message] = [("certificate.issued", {"certificate": certificate_news})]
             await tell(db, context.project_id, session_id, news, document)
     return issued
 
 
-async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> _Standing:
+async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> _Version:
     params = {"project_id": project_id, "session_id": session_id}
     row = (await db.execute(_STANDING, params)).one_or_none()
     if row is None:
@@ -261,7 +263,7 @@ async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> 
     counted = digest is None and row.origin is None
     counts = await pool_sessions(db, session_id) if counted else {}
     place = Place(row.sequence, row.revision)
-    return _Standing(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
+    return _Version(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
 
 
 def _version(place: Place, head: bytes, counts: Mapping[str, int], *, stamped: bool) -> str:
@@ -279,8 +281,8 @@ async def _final(db: AsyncConnection, session_id: UUID, version: str) -> IssuedC
     if row is None or row[0] is None:
         # Deleted since
         raise SessionNotFound.of(session_id)
-    body, digest, *place, at = row
-    return IssuedCertificate(body, digest.hex(), True, Place(*place), version, at)
+    body, digest, *place, time = row
+    return IssuedCertificate(body, digest.hex(), True, Place(*place), version, time)
 
 
 def _params(session_id: UUID, place: Place) -> Mapping[str, Any]:
