@@ -59,8 +59,8 @@ class Webhook:
     def of(cls, row: RowMapping, secret: bytes | None = None) -> Self:
         """That of a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "secret"}
-        told = None if secret is None else written(secret)
-        return cls(**fields | {"events": tuple(row["events"]), "secret": told})
+        shown = None if secret is None else written(secret)
+        return cls(**fields | {"events": tuple(row["events"]), "secret": shown})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class Delivery:
     def of(cls, row: RowMapping, address: str) -> Self:
         """That of a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "message"}
-        told = message(row["event"], row["created_at"], row["data"], address)
-        return cls(**fields, message=told)
+        sent = message(row["event"], row["created_at"], row["data"], address)
+        return cls(**fields, message=sent)
 
 
 async def create_webhook(context: Context, wanted: WebhookSettings) -> Webhook:
