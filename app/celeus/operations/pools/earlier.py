@@ -173,9 +173,9 @@ def _side_of(old: PoolRecord, system: str | None) -> Side | None:
     return found[0]
 
 
-def _check_loss(old: LossScale | OneLoss, own: LossScale | OneLoss) -> None:
+def _check_loss(old: LossScale | OneLoss, new: LossScale | OneLoss) -> None:
     """The loss of a version, of each of two systems too, is that of the session's pool."""
-    if own.kind != "preference" and (own.kind, own.lower, own.upper) != (
+    if new.kind != "preference" and (new.kind, new.lower, new.upper) != (
         old.kind,
         old.lower,
         old.upper,
@@ -184,7 +184,7 @@ def _check_loss(old: LossScale | OneLoss, own: LossScale | OneLoss) -> None:
             "The session judged another loss.",
             field="loss",
             rule=f"{old.kind} from {old.lower:g} to {old.upper:g}, as in the session's pool",
-            value=f"{own.kind} from {own.lower:g} to {own.upper:g}",
+            value=f"{new.kind} from {new.lower:g} to {new.upper:g}",
         )
 
 
@@ -253,11 +253,13 @@ async def old_items(
     }
 
 
-def _of_side(said: LastJudgement, side: Side, pool: Pool) -> LastJudgement | None:
+def _of_side(judgement: LastJudgement, side: Side, pool: Pool) -> LastJudgement | None:
     """The same of one of two systems, if it says anything of its loss."""
-    prediction = int(pool.columns["prediction"][said.item]) if "prediction" in pool.columns else -1
-    loss = loss_of(said.detail, side, said.left, prediction)
-    return None if loss is None else replace(said, loss=loss)
+    prediction = (
+        int(pool.columns["prediction"][judgement.item]) if "prediction" in pool.columns else -1
+    )
+    loss = loss_of(judgement.detail, side, judgement.left, prediction)
+    return None if loss is None else replace(judgement, loss=loss)
 
 
 def check_carried(pool: Pool) -> None:
