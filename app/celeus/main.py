@@ -163,7 +163,7 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.context = context
             # Only in the service: a command has other settings and ends soon
             context.stamps.resume()
-            context.remains.ask()
+            context.leftovers.ask()
             context.deliveries.begin()
             _complete(app)
             keeping = asyncio.create_task(app.state.metrics.keep(context))

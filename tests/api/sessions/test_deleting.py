@@ -17,7 +17,7 @@ from celeus.core.certificate.verify import verify
 from celeus.errors import SessionNotFound
 from celeus.operations.certificates.audit import audit
 from celeus.operations.deletion import tombstones
-from celeus.operations.deletion.tombstones import Remains, delete_part
+from celeus.operations.deletion.tombstones import LeftoverDeletion, delete_part
 from celeus.operations.sessions.labelling import labels
 from celeus.settings import Settings
 from celeus.store.database import Database
@@ -409,7 +409,7 @@ async def test_an_open_invitation_to_the_session_leads_to_the_start(
 async def test_what_is_left_goes_in_parts_that_several_processes_share(
     client: AsyncClient, database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Remains, "ask", lambda _: None)
+    monkeypatch.setattr(LeftoverDeletion, "ask", lambda _: None)
     pool = await known_pool(client, 60)
     sessions = [await archived(client, pool) for _ in range(2)]
     for one in sessions:

@@ -101,7 +101,7 @@ async def delete_session(context: Context, session_id: UUID, purge: str | None) 
         stone = Tombstone.of((await db.execute(_STONE, params)).mappings().one())
         slot.session = None
     await context.cache.forget_status(session_id.hex)
-    context.remains.ask()
+    context.leftovers.ask()
     return stone
 
 

@@ -14,7 +14,7 @@ from celeus.core.pools.rows.earlier import Earlier
 from celeus.errors import InvalidValue, Overloaded, Unavailable
 from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
-from celeus.operations.deletion.tombstones import Remains
+from celeus.operations.deletion.tombstones import LeftoverDeletion
 from celeus.operations.runtime.admission import Admission, Background
 from celeus.operations.runtime.caller_cache import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
@@ -60,7 +60,7 @@ class Context:
     groups: Groups
     stamps: Stamps
     deliveries: Deliveries
-    remains: Remains
+    leftovers: LeftoverDeletion
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
     blind: bool = False
@@ -125,7 +125,7 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     rates = Rates.connect(settings.redis_url)
     stamps = Stamps(database, settings.timestamp_url)
     deliveries = Deliveries.of(database, settings)
-    remains = Remains(database)
+    leftovers = LeftoverDeletion(database)
     try:
         async with cache.listen() as wakes:
             context = Context(
@@ -146,11 +146,11 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 Groups(settings.lock_timeout_ms / 1000, settings.queue_limit),
                 stamps,
                 deliveries,
-                remains,
+                leftovers,
             )
             yield replace(context, signing_key=signing_key)
     finally:
-        await remains.close()
+        await leftovers.close()
         await deliveries.close()
         await stamps.close()
         await rates.close()
