@@ -76,7 +76,7 @@ _Asked = tuple[str, int, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LeaseRequest:
     """Number of draws ``worker`` wants to hold, and for how long; ``rater`` is its name in a panel.
 
     With ``front_first`` it may be handed the oldest open draw while somebody else holds it.
@@ -127,8 +127,10 @@ async def next_draws(
 
     async def work(journal: Journal, db: AsyncConnection) -> Answering[Offer]:
         must_not_be_archived(journal)
-        wish = await _wish(db, journal, (worker, count, lease_seconds), context.settings)
-        leases = await journal.step(count, lambda: lease_draws(journal, wish))
+        request = await _lease_request(
+            db, journal, (worker, count, lease_seconds), context.settings
+        )
+        leases = await journal.step(count, lambda: lease_draws(journal, request))
         hand = Hand.of(journal, leases)
         return lambda document, items: offer_of(journal, hand, document, items)
 
@@ -182,10 +184,10 @@ async def _observed(
                 check_blind(resolved)
         if journal.entries and _reads_what_is_new(journal, resolved):
             raise AfterOthers
-        wish = await _wish(db, journal, asked, context.settings, resolved)
+        request = await _lease_request(db, journal, asked, context.settings, resolved)
         duplicates = await _duplicates(db, journal, resolved, worker)
         new = [judgement for judgement in resolved if judgement.round not in duplicates]
-        rated, fresh = await _looked_at(db, journal, new, wish.rater)
+        rated, fresh = await _looked_at(db, journal, new, request.rater)
         ready, rounds = None, journal.state.rounds_to_fold(fresh)
         if is_replay(journal.state, fresh, rounds):
             ready, folding = await _beside(journal, fresh)
@@ -201,10 +203,10 @@ async def _observed(
             else:
                 taken = iter(panel.take(journal, rated, worker, ready))
             receipts = [duplicates.get(judgement.round) or next(taken) for judgement in resolved]
-            return receipts, lease_draws(journal, wish) if count else []
+            return receipts, lease_draws(journal, request) if count else []
 
         receipts, leases = await journal.step(rounds + count, step)
-        await keep_comments(db, journal, new, worker, wish.rater)
+        await keep_comments(db, journal, new, worker, request.rater)
         hand = Hand.of(journal, leases)
         return lambda document, items: Answer(
             receipts, document, offer_of(journal, hand, document, items, want_draws=count > 0)
@@ -239,21 +241,21 @@ async def _looked_at(
     return None, _fresh(journal, judgements, earlier_words, unshown)
 
 
-async def _wish(
+async def _lease_request(
     db: AsyncConnection,
     journal: Journal,
     asked: _Asked,
     settings: Settings,
     judgements: Sequence[Judgement] = (),
-) -> Wish:
-    """Return the wish of the caller, whose ``judgements`` these are."""
+) -> LeaseRequest:
+    """Return the draws the caller asks for; its ``judgements`` may free the oldest open one."""
     worker, count, seconds = asked
     ratings = journal.ratings
     if ratings is not None:
         rater = await panel.rater_of(db, journal, ratings, worker)
-        return Wish(worker, count, seconds, settings, rater, front_first=False)
+        return LeaseRequest(worker, count, seconds, settings, rater, front_first=False)
     again = not journal.state.fixes_raters and await _may_go_again(db, journal, seconds, judgements)
-    return Wish(worker, count, seconds, settings, front_first=again)
+    return LeaseRequest(worker, count, seconds, settings, front_first=again)
 
 
 async def _may_go_again(
@@ -482,38 +484,38 @@ async def release(
         return [journal.shown(round_) for round_ in released]
 
 
-def lease_draws(journal: Journal, wish: Wish) -> list[Lease]:
+def lease_draws(journal: Journal, request: LeaseRequest) -> list[Lease]:
     """Lease to the caller the draws it wishes to hold, in order of their rounds.
 
     A rater of a panel gets the rounds in which it is their turn, which nobody else can take over;
     all others what `handout` says. A blind key gets rounds it has not seen only while its share is
     not used up.
     """
-    settings = wish.settings
-    if wish.rater is not None:
-        count = wish.count
+    settings = request.settings
+    if request.rater is not None:
+        count = request.count
         if journal.blind:
             count = min(count, _share(journal.state, settings))
-        return panel.hand_out(journal, wish.rater, wish.worker, count, settings)
-    if not hands_out(journal, wish.count):
+        return panel.hand_out(journal, request.rater, request.worker, count, settings)
+    if not hands_out(journal, request.count):
         return []
-    draws = _open_draws(journal, wish.worker)
+    draws = _open_draws(journal, request.worker)
     unseen = None
     if journal.blind:
         seen = sum(draw.seen for draw in draws)
         unseen = max(0, _share(journal.state, settings) - seen)
     handout = hand_out(
         draws,
-        (journal.key, wish.worker),
-        min(wish.count, settings.max_draws_per_worker),
+        (journal.key, request.worker),
+        min(request.count, settings.max_draws_per_worker),
         judged=journal.state.observed,
         room=_room(journal, settings),
         unseen=unseen,
-        front_first=wish.front_first,
+        front_first=request.front_first,
     )
     journal.wait = handout.wait
-    rounds = [*handout.rounds, *_draw(journal, wish.worker, handout.new)]
-    leases = [journal.lease(round_, wish.worker, wish.lease_seconds) for round_ in rounds]
+    rounds = [*handout.rounds, *_draw(journal, request.worker, handout.new)]
+    leases = [journal.lease(round_, request.worker, request.lease_seconds) for round_ in rounds]
     journal.item_indices = [journal.state.item(lease.round) for lease in leases]
     return leases
 
