@@ -45,7 +45,7 @@ from celeus.operations.sessions.panel import (
     correct_rating,
     rater_of,
 )
-from celeus.operations.sessions.rounds import Answer, Hand, offer_of, publish
+from celeus.operations.sessions.rounds import Answer, LeasedDraws, offer_of, publish
 from celeus.timings import timed
 
 ATTEMPTS = 3
@@ -113,7 +113,8 @@ async def amend(
                         continue
                     receipt = await _append(journal, correction, ready, rounds)
                 document, items = await finish(db, journal)
-                offer = offer_of(journal, Hand.of(journal, []), document, items, want_draws=False)
+                none = LeasedDraws.of(journal, [])
+                offer = offer_of(journal, none, document, items, want_draws=False)
                 await _keep_comment(db, journal, correction, rating=rating is not None)
             await publish(context, journal, document)
             return Answer([receipt], document, offer)

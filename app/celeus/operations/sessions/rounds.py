@@ -131,8 +131,8 @@ async def next_draws(
             db, journal, (worker, count, lease_seconds), context.settings
         )
         leases = await journal.step(count, lambda: lease_draws(journal, request))
-        hand = Hand.of(journal, leases)
-        return lambda document, items: offer_of(journal, hand, document, items)
+        leased = LeasedDraws.of(journal, leases)
+        return lambda document, items: offer_of(journal, leased, document, items)
 
     return await together(context, session_id, work)
 
@@ -207,9 +207,9 @@ async def _observed(
 
         receipts, leases = await journal.step(rounds + count, step)
         await keep_comments(db, journal, new, worker, request.rater)
-        hand = Hand.of(journal, leases)
+        leased = LeasedDraws.of(journal, leases)
         return lambda document, items: Answer(
-            receipts, document, offer_of(journal, hand, document, items, want_draws=count > 0)
+            receipts, document, offer_of(journal, leased, document, items, want_draws=count > 0)
         )
 
     return await together(context, session_id, work)
@@ -594,8 +594,8 @@ async def publish(context: Context, journal: Journal, document: dict[str, Any]) 
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
-    """Draws in the hands of one caller, by the numbers that the caller knows them by."""
+class LeasedDraws:
+    """Draws leased to one caller, by the numbers that the caller knows them by."""
 
     leases: list[Lease]
     numbers: list[int]
@@ -614,7 +614,7 @@ class Hand:
 
 def offer_of(
     journal: Journal,
-    hand: Hand,
+    leased: LeasedDraws,
     document: Mapping[str, Any],
     items: Mapping[int, Item],
     *,
@@ -631,18 +631,18 @@ def offer_of(
             "round": number,
             **journal.state.presented(pool, items[index], lease.round),
             "expires_at": moment(lease.expires_at),
-            **({"turn": hand.turns[lease.round]} if hand.turns else {}),
+            **({"turn": leased.turns[lease.round]} if leased.turns else {}),
         }
-        for index, lease, number in zip(hand.indices, hand.leases, hand.numbers, strict=False)
+        for index, lease, number in zip(leased.indices, leased.leases, leased.numbers, strict=False)
         if index in items
     ]
     draws.sort(key=itemgetter("round"))
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
-    if hand.blind or journal.ratings is not None:
+    if leased.blind or journal.ratings is not None:
         return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.record.lease_seconds)))
-    if hand.wait is not None:
-        return Offer("waiting", [], max(1.0, math.ceil(hand.wait)))
+    if leased.wait is not None:
+        return Offer("waiting", [], max(1.0, math.ceil(leased.wait)))
     waits = [
         (max(lease.ends.values()) - journal.now).total_seconds()
         for lease in journal.leases.values()
