@@ -258,7 +258,7 @@ async def get_certificate(
     the session they stay the same; those of the final certificate stay for ever. Reading keeps
     nothing but the final certificate, which is issued then if it was not before.
     """
-    digest = None if known is None else await issue.digest_standing(context, session_id)
+    digest = None if known is None else await issue.present_digest(context, session_id)
     if digest is not None and still_holds(known, f'"{digest}"'):
         return Response(status_code=304, headers=_headers(session_id, digest))
     certificate = await issue.current(context, session_id)

@@ -19,7 +19,7 @@ from celeus.core.session.points import Points
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.event_rows import KINDS, row_of
 from celeus.operations.sessions.journal import Journal
-from celeus.operations.webhooks.outbox import POST, Standing, posted
+from celeus.operations.webhooks.outbox import POST, ReportedState, posted
 from celeus.store.database import raw_connection
 
 POINTS_AT_ONCE = 500
@@ -41,7 +41,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
         rows = await asyncio.to_thread(_points, points)
     else:
         rows = _points(points)
-    news = Standing.of(journal.lifecycle, state).since(journal.stood)
+    news = ReportedState.of(journal.lifecycle, state).since(journal.reported)
     raw = raw_connection(db)
     cursor = await raw.cursor(row_factory=class_row(Item)).execute(
         _APPEND,

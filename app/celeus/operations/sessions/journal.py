@@ -47,7 +47,7 @@ from celeus.operations.sessions.ledger import (
     opening_row,
     rows_since,
 )
-from celeus.operations.webhooks.outbox import Standing
+from celeus.operations.webhooks.outbox import ReportedState
 from celeus.timings import DONE, FOLDED, timed
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class Journal:
     ``labelled`` are the rounds that it gave a label for (of a panel each of its raters),
     ``item_indices`` the items that it is to be sent, ``turns`` those of draws handed out to it
     where the same is asked again, and ``wait`` the seconds until it may ask again, where it gets
-    none until the oldest draw is judged. ``stood`` is how the session stood before, ``judged`` are
+    none until the oldest draw is judged. ``reported`` is what webhooks know of it, ``judged`` are
     the rounds that all of them judged, ``wanted`` the items of each of those before, and
     ``tallies`` their labels by key. Events are appended ``at`` the time ``now``, or at the time of
     the ledger's last event where the database's clock was set back since.
@@ -111,7 +111,7 @@ class Journal:
     folded_before: int
     head: bytes
     seconds_per_label: float | None
-    stood: Standing = field(default_factory=Standing)
+    reported: ReportedState = field(default_factory=ReportedState)
     contradictions: Sequence[Mapping[str, Any]] = ()
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -485,7 +485,7 @@ def _journal(
         folded_before=session.state.folded,
         head=record.ledger_head,
         seconds_per_label=record.seconds_per_label,
-        stood=Standing.of(record.lifecycle, session.state),
+        reported=ReportedState.of(record.lifecycle, session.state),
         contradictions=record.contradictions,
     )
 

@@ -31,7 +31,7 @@ Message = tuple[EventType, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReportedState:
     """The part of a session's state that messages report: whether it goes on, and its answers."""
 
     stopped: bool = False
@@ -39,14 +39,14 @@ class Standing:
     answers: Mapping[str, str] | None = None
 
     @classmethod
-    def of(cls, lifecycle: str, state: AnySession) -> "Standing":
+    def of(cls, lifecycle: str, state: AnySession) -> "ReportedState":
         """That of a session now."""
         reason = state.stop_reason
         return cls(
             reason is not None or lifecycle == "closed", reason, dict(state.question.answers())
         )
 
-    def since(self, before: "Standing") -> list[Message]:
+    def since(self, before: "ReportedState") -> list[Message]:
         """Return the messages about what has changed since ``before``."""
         messages: list[Message] = []
         known = before.answers or {}
