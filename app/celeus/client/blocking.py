@@ -22,9 +22,9 @@ from celeus.client.exchange import (
     Answer,
     Flow,
     Lost,
+    Outcome,
     Pause,
     Request,
-    Told,
     checked,
     created,
     get,
@@ -101,20 +101,20 @@ class Client:
         return self._run(flow)
 
     def _run(self, flow: Flow[T]) -> T:
-        told: Told = None
+        outcome: Outcome = None
         while True:
             try:
-                step = flow.send(told)
+                step = flow.send(outcome)
             except StopIteration as ended:
                 value: T = ended.value
                 return value
             if isinstance(step, Pause):
                 if not self._retry:
-                    checked(told)
+                    checked(outcome)
                 time.sleep(step.seconds)
-                told = None
+                outcome = None
             else:
-                told = self._exchanged(step)
+                outcome = self._exchanged(step)
 
     def _exchanged(self, request: Request) -> Answer | Lost:
         try:
@@ -345,7 +345,7 @@ class Session:
         """Yield its status whenever something happens, until it is closed."""
         following = Following(self.id)
         while not following.closed:
-            told: Answer | Lost = Lost("the stream of events ended")
+            outcome: Answer | Lost = Lost("the stream of events ended")
             try:
                 with self.client.stream(following.request()) as answer:
                     if answer.is_success:
@@ -353,11 +353,11 @@ class Session:
                         for event in httpx2.EventSource(answer, max_event_size=None):
                             yield following.event(event.id, event.data)
                     else:
-                        told = Answer(answer.status_code, answer.headers, answer.read())
+                        outcome = Answer(answer.status_code, answer.headers, answer.read())
             except httpx2.HTTPError as error:
-                told = Lost(f"the stream of events broke: {reason(error)}")
+                outcome = Lost(f"the stream of events broke: {reason(error)}")
             if not following.closed:
-                time.sleep(following.pause(told))
+                time.sleep(following.pause(outcome))
 
     def trajectory(self, points: int | None = None) -> list[Point]:
         """Return the interval round by round, thinned evenly to about ``points``."""
@@ -391,8 +391,8 @@ class Session:
 
         ``wanted`` are `sort`, `metric` and `column` of docs/api.md.
         """
-        told = self.client.run(get(f"{self._path}/claims", **wanted))
-        return [read(Claim, claim) for claim in member(told, "data")]
+        document = self.client.run(get(f"{self._path}/claims", **wanted))
+        return [read(Claim, claim) for claim in member(document, "data")]
 
     def comments(self) -> Iterator[Comment]:
         """Yield what judges added to their judgements, in the order of rounds."""
@@ -402,15 +402,15 @@ class Session:
         self,
         round: int,  # noqa: A002 -- the contract's word
         reason: str,
-        **said: Any,  # noqa: ANN401 -- members of the contract
+        **judgement: Any,  # noqa: ANN401 -- members of the contract
     ) -> Status | None:
         """Correct a judged round by ``loss``, ``label``, ``losses`` or the like.
 
         None to a key that may not see where the session stands.
         """
-        form = {"round": round, "reason": reason, **said}
-        told = self.client.run(post(f"{self._path}/amendments", form))
-        status = member(told, "session")
+        form = {"round": round, "reason": reason, **judgement}
+        document = self.client.run(post(f"{self._path}/amendments", form))
+        status = member(document, "session")
         return read(Status, status) if "estimate" in status else None
 
     def certificate(self) -> bytes:
