@@ -118,7 +118,7 @@ class Drawn:
         """Say of the item what its sides came to, once all have."""
         if len(self.verdicts) < sides or self.failed is not None:
             return
-        reasons = [one for one in self.verdicts.values() if isinstance(one, str)]
+        reasons = [verdict for verdict in self.verdicts.values() if isinstance(verdict, str)]
         if reasons:
             self.turn.unjudgeable(reasons[0])
         elif sides == 1:
@@ -149,8 +149,8 @@ class Live:
     @property
     def status(self) -> Status:
         """The session's status as last received."""
-        told = self._turns.status
-        return read(Status, told) if told else self._opened
+        status = self._turns.status
+        return read(Status, status) if status else self._opened
 
     async def next_samples(self, side: Side) -> list[Sample] | None:
         """Return the samples an idle task runs next; None when there are no more."""
@@ -167,7 +167,7 @@ class Live:
             if side.queue:
                 return side.drained()
             working = any(self._working())
-            called_off = any(one.abandoned for one in self._drawn.values())
+            called_off = any(drawn.abandoned for drawn in self._drawn.values())
             if not working and (self._turns.state not in NONE_LEFT or called_off):
                 return None
             rest = LOOK if working else self._turns.rest
@@ -275,15 +275,15 @@ class Live:
             self._begun = True
             if self._opened.target == "pool":
                 _log.warning(THESE_ANSWERS)
-            models = [one.model or str(get_model()) for one in self.sides]
+            models = [task_side.model or str(get_model()) for task_side in self.sides]
             worker = _named(f"{self._worker}{OF}{' and '.join(models)}")
             self._opened = self.status
             self._turns = Turns(self.session.id, worker, self._hold, lease=LEASE_SECONDS)
             self._asking = anyio.Lock()
             self._drawn, self._failed = {}, []
-            for one in self.sides:
-                one.queue.clear()
-                one.served = one.runner = None
+            for task_side in self.sides:
+                task_side.queue.clear()
+                task_side.served = task_side.runner = None
             _keep_alive(self, self._turns)
         side.served = self._turns
         _SERVED.set(self._turns)
@@ -310,7 +310,7 @@ class Live:
         """Refuse a run that was given samples, and has not run them."""
         for drawn in self._working():
             if side.name not in drawn.verdicts and not any(
-                str(one.id) == drawn.turn.id for one in side.queue
+                str(sample.id) == drawn.turn.id for sample in side.queue
             ):
                 raise refused(
                     f"Inspect left out {drawn.turn.id}, which was drawn: run without --sample-id",

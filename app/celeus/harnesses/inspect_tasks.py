@@ -97,8 +97,8 @@ def compared(  # noqa: PLR0913 -- as `certified`
     check_same(*(side.samples for side in sides))
     check_items(opened, status.pool_id, sides[0].samples)
     live = Live(opened, status, sides, hold, worker)
-    told = _difference(live, options)
-    return [_driven(task, live, side, told) for task, side in zip((a, b), sides, strict=True)]
+    difference = _difference(live, options)
+    return [_driven(task, live, side, difference) for task, side in zip((a, b), sides, strict=True)]
 
 
 def _opened(session: Session | str) -> tuple[Session, Status]:
@@ -130,7 +130,7 @@ def _side(name: str, task: Task, options: Options) -> Side:
         raise epochs_refused()
     if task.early_stopping is not None:
         raise refused("a session stops the task: leave out its early_stopping", "early_stopping")
-    scorers = [_name_of(one) for one in task.scorer or ()]
+    scorers = [_name_of(scorer) for scorer in task.scorer or ()]
     try:
         scorer, part = scorer_of(scorers, options, f"the task {task.name}")
     except InvalidValue as error:
@@ -147,7 +147,7 @@ def _name_of(scorer: Scorer) -> str:
     return name.partition("/")[2] or name
 
 
-def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, float]]) -> Task:
+def _driven(task: Task, live: Live, side: Side, score: Callable[[], Mapping[str, float]]) -> Task:
     """The task with a session as its data set, and the session's interval as its metric."""
     source = SampleSource.from_samples(
         [],
@@ -156,10 +156,10 @@ def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, 
         sample_abandoned=lambda sample, _: live.sample_abandoned(sample),
     )
     for scorer in task.scorer or ():
-        own = _name_of(scorer) == side.scorer
+        is_scored = _name_of(scorer) == side.scorer
         # A mean of samples that were drawn unevenly estimates nothing. Task, and not task_with,
         # takes new metrics to heart
-        Task(scorer=scorer, metrics=[_metric(told)] if own else [])
+        Task(scorer=scorer, metrics=[_metric(score)] if is_scored else [])
     status = live.status
     what = f"the session {live.session.id}, with a confidence of {100 * (1 - status.alpha):g} %"
     words = (
@@ -184,12 +184,12 @@ async def _in_one_line(work: Awaitable[T]) -> T:
         raise PrerequisiteError(f"celeus: {refusal}") from refusal
 
 
-def _metric(told: Callable[[], Mapping[str, float]]) -> Metric:
+def _metric(score: Callable[[], Mapping[str, float]]) -> Metric:
     @metric(name="certified")  # type: ignore[untyped-decorator]
     def certified_score() -> Metric:
         def compute(scores: Sequence[object]) -> Mapping[str, float]:
             del scores
-            return told()
+            return score()
 
         return compute
 
