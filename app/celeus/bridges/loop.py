@@ -143,7 +143,9 @@ class _Loop:
             # Said meanwhile, and welcome
             self._tell(self._look())
         elif self.done.state != "paused":
-            fresh = [it for mark, it in self._held.items() if mark not in there.keys() | self._put]
+            fresh = [
+                task for mark, task in self._held.items() if mark not in there.keys() | self._put
+            ]
             if fresh:
                 self._queue.put(fresh)
                 self._put |= {task.mark for task in fresh}
@@ -164,10 +166,10 @@ class _Loop:
         form = {"worker": self._worker, **body}
         return self._session.client.run(post(f"{self._path}/{what}", form))
 
-    def _take(self, told: Mapping[str, Any]) -> None:
+    def _take(self, answer: Mapping[str, Any]) -> None:
         """Know what is held by an answer to who holds it."""
-        self.done.state = member(told, "state")
-        draws = [read(Draw, one) for one in member(told, "draws")]
+        self.done.state = member(answer, "state")
+        draws = [read(Draw, draw) for draw in member(answer, "draws")]
         self._held = {task.mark: task for task in map(self._task, draws)}
         self._due = time.monotonic() + (self._renewed_in if draws else 0.0)
 
@@ -178,8 +180,10 @@ class _Loop:
 
     def _look(self) -> Mapping[str, Verdict | None]:
         """Return this session's items in the queue, with their verdicts."""
-        own = f"{self._session.id}/"
-        there = {mark: it for mark, it in self._queue.done().items() if mark.startswith(own)}
+        mine = f"{self._session.id}/"
+        there = {
+            mark: verdict for mark, verdict in self._queue.done().items() if mark.startswith(mine)
+        }
         self._put -= there.keys()
         if not all(mark.removeprefix(self._numbers).isdecimal() for mark in there):
             raise InvalidValue(
@@ -209,30 +213,32 @@ class _Loop:
             part = dict(list(fresh.items())[start : start + MOST_HELD])
             self._observe(part, there)
 
-    def _observe(self, said: Mapping[int, Said], there: Mapping[str, Verdict | None]) -> None:
-        body = [{"round": round_, **words} for round_, words in said.items()]
+    def _observe(self, judgements: Mapping[int, Said], there: Mapping[str, Verdict | None]) -> None:
+        body = [{"round": round_, **words} for round_, words in judgements.items()]
         try:
-            told = self._post("observe", {"observations": body, "next": self._hold})
+            answer = self._post("observe", {"observations": body, "next": self._hold})
         except Refusal as refusal:
             if not _is_declined(refusal):
                 raise
             # All or none: which of them it is, shows one after the other
-            for round_ in said if len(said) > 1 else ():
-                self._observe({round_: said[round_]}, there)
-            if len(said) == 1:
-                ((round_, words),) = said.items()
+            for round_ in judgements if len(judgements) > 1 else ():
+                self._observe({round_: judgements[round_]}, there)
+            if len(judgements) == 1:
+                ((round_, words),) = judgements.items()
                 self._settled[round_] = words
                 verdict = there[f"{self._numbers}{round_}"] or Verdict(words)
                 self._declined(round_, verdict, refusal)
             return
-        for (round_, words), receipt in zip(said.items(), member(told, "receipts"), strict=True):
+        for (round_, words), receipt in zip(
+            judgements.items(), member(answer, "receipts"), strict=True
+        ):
             if member(receipt, "duplicate"):
                 self._overtake(round_)
                 continue
             self._settled[round_] = self._told[round_] = words
             self.done.labels += 1
             self.done.unjudgeable += "unjudgeable" in words
-        self._take(told)
+        self._take(answer)
 
     def _overtake(self, round_: int) -> None:
         """Know that somebody else's judgement counts: what is said here changes nothing."""
@@ -253,17 +259,17 @@ class _Loop:
 
     def _amend(self, round_: int, verdict: Verdict) -> None:
         """Correct what was said in the tool before."""
-        said = verdict.said or {}
-        self._settled[round_] = said
+        judgement = verdict.said or {}
+        self._settled[round_] = judgement
         by = f" by {verdict.by}" if verdict.by else ""
         try:
-            self._session.amend(round_, f"{self._changed}{by}", **said)
+            self._session.amend(round_, f"{self._changed}{by}", **judgement)
         except Refusal as refusal:
             if not _is_declined(refusal) and refusal.code != "scope_missing":
                 raise
             self._warn_once(f"round {round_} was {self._changed}{by}, and stays: {refusal}")
         else:
-            self._told[round_] = said
+            self._told[round_] = judgement
             self.done.amended += 1
 
     @property

@@ -67,12 +67,12 @@ class Question:
 
     def options_of(self, payload: object) -> Mapping[str, Said]:
         """The options of an item, with its own names of the classes where it brings some."""
-        told = payload if isinstance(payload, Mapping) else {}
+        members = payload if isinstance(payload, Mapping) else {}
         if self.labels:
-            names = told.get("choices")
+            names = members.get("choices")
             if isinstance(names, list | tuple) and names:
                 return _classes([words(name) for name in names])
-            if isinstance(told.get("pair"), list | tuple):
+            if isinstance(members.get("pair"), list | tuple):
                 return _classes(["Left", "Right", "Tie"])
         return self.options
 
@@ -101,7 +101,7 @@ def question_of(task: Mapping[str, Any]) -> Question:
     if task["takes_labels"]:
         classes = task.get("classes")
         if classes is not None and classes <= MOST_OPTIONS:
-            return Question(_classes([str(at) for at in range(classes)]), labels=True)
+            return Question(_classes([str(number) for number in range(classes)]), labels=True)
         return Question({}, takes="label", labels=True)
     if comparison is not None:
         return Question(_compared(comparison))
@@ -133,8 +133,8 @@ def _preferences(grades: int) -> Mapping[str, Said]:
 
 def _classes(names: list[str]) -> Mapping[str, Said]:
     if len(set(names) - {CANNOT_TELL}) < len(names):
-        names = [f"{at}: {name}" for at, name in enumerate(names)]
-    return {name: {"label": at} for at, name in enumerate(names)}
+        names = [f"{number}: {name}" for number, name in enumerate(names)]
+    return {name: {"label": number} for number, name in enumerate(names)}
 
 
 def _no_form(rule: str, found: str) -> InvalidValue:
@@ -168,8 +168,8 @@ def _members(payload: object) -> list[tuple[str, Any]]:
         return []
     if not isinstance(payload, Mapping):
         return [("item", payload)]
-    order = {name: at for at, name in enumerate(_SHOWN)} | dict.fromkeys(_LAST, len(_SHOWN))
-    return sorted(payload.items(), key=lambda one: order.get(one[0], len(order)))
+    order = {name: place for place, name in enumerate(_SHOWN)} | dict.fromkeys(_LAST, len(_SHOWN))
+    return sorted(payload.items(), key=lambda member: order.get(member[0], len(order)))
 
 
 def members_of(task: Task) -> dict[str, Any]:
@@ -204,7 +204,7 @@ def _block(title: str, value: object) -> str:
 
 def _lines(title: str, value: object) -> str:
     if title == "choices" and isinstance(value, list | tuple):
-        return "\n".join(f"{at}: {words(one)}" for at, one in enumerate(value))
+        return "\n".join(f"{number}: {words(choice)}" for number, choice in enumerate(value))
     if title == "pair" and isinstance(value, list | tuple) and len(value) == 2:
         left, right = map(words, value)
         return f"left: {left}\n\nright: {right}"
@@ -212,10 +212,10 @@ def _lines(title: str, value: object) -> str:
 
 
 def _pictures(value: object, media_hosts: Collection[str]) -> str:
-    each: Callable[[object], str] = lambda one: (  # noqa: E731
-        _picture(one.get("src"), one.get("alt", ""), media_hosts)
-        if isinstance(one, Mapping)
-        else _picture(one, "", media_hosts)
+    each: Callable[[object], str] = lambda picture: (  # noqa: E731
+        _picture(picture.get("src"), picture.get("alt", ""), media_hosts)
+        if isinstance(picture, Mapping)
+        else _picture(picture, "", media_hosts)
     )
     return "".join(map(each, value if isinstance(value, list | tuple) else [value]))
 
