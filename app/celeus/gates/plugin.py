@@ -145,7 +145,7 @@ def _refused_in_one_line(work: Callable[[], T]) -> T:
         return _apart(work)
     except InvalidValue as refusal:
         # The command's options are names of methods and arguments here
-        line = _OPTION.sub(lambda one: one[1].replace("-", "_"), refusal.line)
+        line = _OPTION.sub(lambda option: option[1].replace("-", "_"), refusal.line)
     except Refusal as refusal:
         line = refusal.line
     return _fail(one_line(f"celeus: {line}"))
