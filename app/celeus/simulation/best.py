@@ -118,7 +118,7 @@ class BestReport:
     def risks(self) -> list[float]:
         """Mean loss of every system."""
         unit: list[float] = self.losses.mean(axis=0).tolist()
-        return [self.lower + (self.upper - self.lower) * one for one in unit]
+        return [self.lower + (self.upper - self.lower) * risk for risk in unit]
 
     @property
     def labels(self) -> dict[str, float]:
@@ -134,7 +134,7 @@ class BestReport:
     def standing(self) -> list[int]:
         """In how many sessions each system stood at the end."""
         systems = range(self.candidates.count)
-        return [sum(one in run.standing for run in self.runs) for one in systems]
+        return [sum(system in run.standing for run in self.runs) for system in systems]
 
     @property
     def wrong(self) -> int:
