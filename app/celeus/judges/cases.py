@@ -76,8 +76,8 @@ class Model:
         self._verdicts = verdicts
         self._unreadable: dict[str, Reading] = {}
         asked = endpoint.request(rubric.template.template, rubric.schema())
-        told = [rubric.instructions, dict(rubric.scale), rubric.disagreement]
-        self.fingerprint = fingerprint([asked, told])
+        parts = [rubric.instructions, dict(rubric.scale), rubric.disagreement]
+        self.fingerprint = fingerprint([asked, parts])
 
     def __call__(self, case: Case) -> Opinion:
         """Judge a case; refuses one that lacks a field the rubric shows."""

@@ -80,8 +80,10 @@ class Program:
             _opinion(self._name, answer, case)
             kept = self._verdicts.keep(key, answer)
         text = json.dumps(kept, ensure_ascii=False)
-        said = ", ".join(f"{name} {value}" for name, value in kept.items() if name in JUDGEMENTS)
-        return replace(_opinion(self._name, kept, case), readings=(Reading(said, text=text),))
+        judgement = ", ".join(
+            f"{name} {value}" for name, value in kept.items() if name in JUDGEMENTS
+        )
+        return replace(_opinion(self._name, kept, case), readings=(Reading(judgement, text=text),))
 
     @property
     def _name(self) -> str:

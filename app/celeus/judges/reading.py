@@ -268,8 +268,8 @@ def _lines(prose: str, known: Sequence[str]) -> list[str]:
     for form in _LAST:
         found = [form.fullmatch(line) for line in lines]
         if found and found[-1] is not None:
-            said = [match[1] for match in found if match is not None]
-            values += [one for one in said if any(_names(one, word) for word in known)]
+            stated = [match[1] for match in found if match is not None]
+            values += [value for value in stated if any(_names(value, word) for word in known)]
     return [value for value in values if spelled(value) != _OBJECT]
 
 
@@ -305,15 +305,15 @@ def _named(value: object, known: Sequence[str]) -> str:
     """Return the verdict that a value is, an empty text for none; 8/10 is 8 of a scale to 10."""
     text = value if isinstance(value, str) else json.dumps(value)
     bare = text.strip(_MARKS)
-    said = "" if _BOUND.search(text) else spelled(bare)
+    word = "" if _BOUND.search(text) else spelled(bare)
     names = {spelled(verdict): verdict for verdict in known}
-    part = _PART.fullmatch(said)
+    part = _PART.fullmatch(word)
     if part is not None and spelled(part[2]) == _highest(names):
-        said = spelled(part[1])
+        word = spelled(part[1])
     marks = set(text) - set(bare)
-    if (said in _BAD and marks & {*_GOOD_MARKS}) or (said in _GOOD and marks & {*_BAD_MARKS}):
+    if (word in _BAD and marks & {*_GOOD_MARKS}) or (word in _GOOD and marks & {*_BAD_MARKS}):
         return ""
-    return names.get(said, "")
+    return names.get(word, "")
 
 
 def _highest(names: Mapping[str, str]) -> str:

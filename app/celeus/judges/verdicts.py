@@ -50,7 +50,7 @@ class Verdicts:
 
     @property
     def taken_up(self) -> int:
-        """How many verdicts of earlier runs were asked for."""
+        """The number of verdicts taken from earlier runs."""
         return len(self._used)
 
     def get(self, key: str) -> dict[str, Any] | None:
