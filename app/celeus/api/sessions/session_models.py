@@ -166,7 +166,7 @@ class Parameters(BaseModel):
 
 
 class AskedQuestion(BaseModel):
-    """Whether the risk lies on one side of a threshold, the threshold itself included."""
+    """A question: if the risk lies on this side of a threshold, or exactly on it."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [QUESTION]})
 
@@ -235,7 +235,7 @@ class Verdict(BaseModel):
 
 
 class ClaimIn(BaseModel):
-    """What is to be certified."""
+    """The claim to certify."""
 
     model_config = STRICT
 
@@ -343,7 +343,7 @@ class CheckIn(BaseModel):
 
 
 class ClaimsIn(ClaimIn):
-    """What is to be certified: one mean, or a table of claims."""
+    """The claim to certify: one mean, or a table of claims."""
 
     precision: Widths | None = Field(  # type: ignore[assignment]
         None,
@@ -392,17 +392,21 @@ class ClaimsIn(ClaimIn):
 
     def claim(self) -> Claim:
         """The claim in the core's words; of a table ``table`` says precision and questions."""
-        one = not self.makes_table and not isinstance(self.precision, dict)
-        plain = self if one else self.model_copy(update={"precision": None, "questions": []})
+        single = not self.makes_table and not isinstance(self.precision, dict)
+        plain = self if single else self.model_copy(update={"precision": None, "questions": []})
         return ClaimIn.claim(plain)
 
     @property
     def makes_table(self) -> bool:
         """Something is asked that only a session with a table of claims has."""
         parts = (self.groups, self.group_precision, self.account, self.small_groups, self.check)
-        named = isinstance(self.precision, dict) or any(it.metric for it in self.questions)
+        named = isinstance(self.precision, dict) or any(
+            question.metric for question in self.questions
+        )
         levels = self.reserve, self.levels
-        return named or bool(self.group_questions) or any(it is not None for it in parts + levels)
+        return (
+            named or bool(self.group_questions) or any(part is not None for part in parts + levels)
+        )
 
     @property
     def table(self) -> TableRequest | None:
@@ -413,8 +417,10 @@ class ClaimsIn(ClaimIn):
             groups=self.groups or (),
             precision=by_metric(self.precision),
             group_precision=by_metric(self.group_precision),
-            questions=[(one.metric, one.asked) for one in self.questions],
-            group_questions=[(one.metric, one.asked) for one in self.group_questions],
+            questions=[(question.metric, question.asked) for question in self.questions],
+            group_questions=[
+                (question.metric, question.asked) for question in self.group_questions
+            ],
             account=self.account or "each",
             small_groups=self.small_groups or "merge",
             reserve=self.reserve or 0.0,
@@ -434,7 +440,7 @@ class PlannedLabels(BaseModel):
 
 
 class SessionOpening(ClaimsIn):
-    """What is to be certified, and how."""
+    """The claim to certify, and how."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
 
@@ -588,7 +594,7 @@ class RankedSystem(BaseModel):
 
 
 class BestPlaces(BaseModel):
-    """Where the best answer stood, over judgements said in the order shown; no claim rests on it.
+    """The place of the best answer, over judgements in the order shown; no claim rests on it.
 
     The order is drawn for every round: where the first place wins far more often than the last, it
     is the judges that lean to it.
@@ -600,7 +606,7 @@ class BestPlaces(BaseModel):
 
 
 class Best(BaseModel):
-    """Where the search for the best of several systems stands."""
+    """The state of the search for the best of several systems."""
 
     winner: str | None = Field(description="The one system left: at least as good as every other.")
     standing: list[str] = Field(description="Those in: no system is better than the best of these.")
@@ -634,7 +640,7 @@ class MetricClaim(BaseModel):
 
 
 class PromisesOut(BaseModel):
-    """What holds, in words: of one claim, of all, and of those picked after looking."""
+    """The promises, in words: for one claim, for all, and for those picked after looking."""
 
     one: str = Field(description="Of a claim by itself.")
     all: str = Field(description="Of all claims at once.")
@@ -662,7 +668,7 @@ class CheckOut(BaseModel):
 
 
 class TableOut(BaseModel):
-    """Where a table of claims stands; `GET /v1/sessions/{id}/claims` gives all of them."""
+    """The state of a table of claims; `GET /v1/sessions/{id}/claims` gives all of them."""
 
     account: Literal["each", "together", "selected", "closed"] = Field(
         description="What holds of several claims: see `account` of the opening."
@@ -806,7 +812,7 @@ class Session(BaseModel):
     width: float | None = Field(description="`upper` less `lower`.")
     provisional: ProvisionalInterval | None = Field(
         None,
-        exclude_if=lambda it: it is None,
+        exclude_if=lambda value: value is None,
         description="Only in answers to GET of this one session, and only while judged rounds wait"
         " for an open draw, at most 256 rounds in all. Left out with a `table`, and where the best"
         " of several systems is sought.",
