@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from celeus.bridges.loop import Verdict
-from celeus.bridges.questions import Said, Task
+from celeus.bridges.questions import Judgement, Task
 from celeus.bridges.tool import Away
 
-Judge = Callable[[Task], Said | None]
+Judge = Callable[[Task], Judgement | None]
 
 
 class PowerCut(BaseException):

@@ -12,7 +12,7 @@ import pytest
 import celeus
 from celeus import Client
 from celeus.bridges.loop import BridgeResult, Verdict, asked_of, bridge
-from celeus.bridges.questions import Said, Task
+from celeus.bridges.questions import Judgement, Task
 from celeus.client.blocking import Session
 from celeus.client.exchange import post
 from celeus.errors import InvalidValue
@@ -24,7 +24,7 @@ from tests.servers import Service
 ROWS, LOSSES = exam(200)
 
 
-def truly(task: Task) -> Said:
+def truly(task: Task) -> Judgement:
     return {"loss": LOSSES[task.payload["number"]]}
 
 
@@ -83,7 +83,7 @@ def test_when_the_session_stops_what_nobody_has_begun_is_taken_back(client: Clie
     desk = Desk(truly, pace=1)
     judge = desk.judge
 
-    def begins(task: Task) -> Said | None:
+    def begins(task: Task) -> Judgement | None:
         if not desk.begun and len(desk.verdicts) > 20:
             desk.begun.add(task.mark)
             return None
@@ -100,7 +100,7 @@ def test_when_the_session_stops_what_nobody_has_begun_is_taken_back(client: Clie
 
 
 def test_an_item_that_nobody_can_judge_is_unjudgeable(client: Client) -> None:
-    def doubts(task: Task) -> Said:
+    def doubts(task: Task) -> Judgement:
         return {"unjudgeable": "skipped"} if task.payload["number"] % 9 == 0 else truly(task)
 
     session, desk = opened(client), Desk(doubts)
@@ -112,11 +112,11 @@ def test_an_item_that_nobody_can_judge_is_unjudgeable(client: Client) -> None:
 def test_what_is_said_otherwise_later_becomes_an_amendment_with_its_reason(client: Client) -> None:
     session, changed = opened(client), set[str]()
 
-    def judge(task: Task) -> Said:
+    def judge(task: Task) -> Judgement:
         if len(desk.verdicts) == 9 and not changed:
             mark, old = next(iter(desk.verdicts.items()))
             changed.add(mark)
-            loss = 1.0 - (old.said or {})["loss"]
+            loss = 1.0 - (old.judgement or {})["loss"]
             desk.verdicts[mark] = type(old)({"loss": loss}, "bea")
         return truly(task)
 
@@ -138,7 +138,7 @@ def test_a_change_while_the_bridge_was_down_is_corrected_and_only_of_its_own(
     marks = list(desk.verdicts)[:2]
     for mark in marks:
         old = desk.verdicts[mark]
-        desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.said or {})["loss"]}, "bea")
+        desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.judgement or {})["loss"]}, "bea")
     theirs = int(marks[1].rpartition("/")[2])
     session.amend(theirs, "second look", unjudgeable="it was withdrawn")
     session.change(budget=len(ledger(session, "draw")))
@@ -157,10 +157,10 @@ def test_a_key_that_only_judges_takes_back_only_its_last_label(
     session = opened(client, precision=0.05, budget=40)
     told = iter(range(1000))
 
-    def judge(task: Task) -> Said:
+    def judge(task: Task) -> Judgement:
         if next(told) == 20:
             mark, old = next(iter(desk.verdicts.items()))
-            desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.said or {})["loss"]}, "bea")
+            desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.judgement or {})["loss"]}, "bea")
         return truly(task)
 
     desk = Desk(judge)
@@ -179,7 +179,7 @@ def test_leases_are_renewed_while_people_think(client: Client) -> None:
     session = opened(client, lease_seconds=1, budget=4)
     began = time.monotonic()
 
-    def slow(task: Task) -> Said | None:
+    def slow(task: Task) -> Judgement | None:
         return truly(task) if time.monotonic() - began > 2.5 else None
 
     desk = Desk(slow)
@@ -218,7 +218,7 @@ def test_what_others_have_judged_meanwhile_is_overtaken_and_leaves_the_queue(
 def test_a_change_of_what_another_judge_said_first_corrects_nothing(client: Client) -> None:
     session = opened(client, precision=0.01, budget=20, lease_seconds=30)
 
-    def judge(task: Task) -> Said:
+    def judge(task: Task) -> Judgement:
         if not desk.verdicts:
             program_judges(client, session, until=1)
         elif not changed:
@@ -307,7 +307,7 @@ def test_a_session_in_process_is_judged_in_a_tool_as_well(local: Session) -> Non
     assert all(item is not None and loss == LOSSES[item] for item, loss in losses.items())
     assert len(losses) == len(desk.verdicts) < 200
     assert mark.startswith(local.id)
-    assert old.said is not None
+    assert old.judgement is not None
 
 
 def test_a_verdict_that_is_none_is_told_and_waited_for(client: Client) -> None:
@@ -342,10 +342,10 @@ def test_a_comparison_shows_two_answers_and_whose_they_are_nowhere(client: Clien
     words = ["Left is better", "Equally good", "Both are bad", "Right is better"]
     assert [*question.options] == words
 
-    def prefers(task: Task) -> Said | None:
+    def prefers(task: Task) -> Judgement | None:
         left, right = (len(side.answer or "") for side in task.sides)
         name = "Left is better" if left > right else "Right is better"
-        return question.said("Both are bad" if 0 in (left, right) else name)
+        return question.judgement_of("Both are bad" if 0 in (left, right) else name)
 
     done = bridged(session, Desk(prefers))
     assert done.state in {"target_reached", "exhausted"}

@@ -5,13 +5,13 @@ from itertools import count
 from typing import Any
 
 from celeus.bridges.loop import Verdict
-from celeus.bridges.questions import CANNOT_TELL, Question, Said, Task, text_of
+from celeus.bridges.questions import CANNOT_TELL, Judgement, Question, Task, text_of
 from celeus.bridges.tool import Tool
 from celeus.errors import InvalidValue
 
 API = "/api/v1"
 FIELD, VERDICT, NUMBER = "item", "verdict", "number"
-DISCARDED: Said = {"unjudgeable": "discarded"}
+DISCARDED: Judgement = {"unjudgeable": "discarded"}
 PAGE = 100
 
 
@@ -124,7 +124,7 @@ class Dataset:
             by_status.setdefault(response["status"], response)
         if (given := by_status.get("submitted")) is not None:
             values = given["values"] or {}
-            judgement = self._question.said(_answer(values))
+            judgement = self._question.judgement_of(_answer(values))
             why = "the response holds no answer that was asked for; mend it there"
             return Verdict(judgement, f"user {given['user_id']}", "" if judgement else why)
         if (given := by_status.get("discarded")) is not None:

@@ -156,7 +156,7 @@ class LabelStudio:
         by = f"annotator {first['completed_by']}"
         if first["was_cancelled"]:
             return Verdict({"unjudgeable": SKIPPED}, by)
-        judgement = self._question.said(_answer(first["result"]), task["data"])
+        judgement = self._question.judgement_of(_answer(first["result"]), task["data"])
         why = "the annotation holds no verdict that was asked for; mend it there"
         return Verdict(judgement, by, "" if judgement else why)
 

@@ -134,7 +134,7 @@ class AnnotationQueue:
         if item["status"] != "COMPLETED":
             return None
         score = scores.get(self._choice) or scores.get(self._number) or {}
-        judgement = self._question.said(score.get("value"))
+        judgement = self._question.judgement_of(score.get("value"))
         why = "the item is completed without a score that was asked for; give it one there"
         return Verdict(judgement, score.get("authorUserId") or "", "" if judgement else why)
 

@@ -173,7 +173,7 @@ class AnnotationQueue:
                 answer = numbered.get(int(place)) if float(place).is_integer() else None
         elif number := feedback.get(self._number):
             answer = number.get("score")
-        judgement = self._question.said(answer)
+        judgement = self._question.judgement_of(answer)
         by = ", ".join(item.get("completed_by") or ())
         why = "its review is finished without an answer that was asked for; give it one there"
         return Verdict(judgement, by, "" if judgement else why)

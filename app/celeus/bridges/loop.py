@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from celeus.bridges.questions import Question, Said, Task, question_of
+from celeus.bridges.questions import Judgement, Question, Task, question_of
 from celeus.bridges.tool import PASSING, SERVER_ERRORS, Away
 from celeus.client.blocking import Session
 from celeus.client.exchange import get, member, post
@@ -32,9 +32,9 @@ DECLINED = frozenset({409, 422})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A person's answer to a task; ``said`` is None if it is no judgement, and ``why`` says why."""
+    """A person's answer to a task; ``judgement`` is None if it is none, and ``why`` says why."""
 
-    said: Said | None
+    judgement: Judgement | None
     by: str = ""
     why: str = ""
 
@@ -126,8 +126,8 @@ class _Loop:
         self._due = 0.0
         self._held: dict[str, Task] = {}
         self._put: set[str] = set()
-        self._told: dict[int, Said] = {}
-        self._settled: dict[int, Said] = {}
+        self._sent: dict[int, Judgement] = {}
+        self._settled: dict[int, Judgement] = {}
         self._overtaken: set[int] = set()
         self._warned: set[str] = set()
 
@@ -140,7 +140,7 @@ class _Loop:
         waiting = {mark for mark, verdict in there.items() if verdict is None}
         if self.done.state in STOPPED:
             self._queue.take_back(waiting)
-            # Said meanwhile, and welcome
+            # Judgements that came in the meantime count
             self._tell(self._look())
         elif self.done.state != "paused":
             fresh = [
@@ -195,25 +195,27 @@ class _Loop:
         return there
 
     def _tell(self, there: Mapping[str, Verdict | None]) -> None:
-        """Tell the session what was said, and correct what was said otherwise before."""
-        fresh: dict[int, Said] = {}
+        """Send the session new judgements, and correct those that changed in the tool."""
+        fresh: dict[int, Judgement] = {}
         for mark, verdict in there.items():
             if verdict is None:
                 continue
             round_ = int(mark.removeprefix(self._numbers))
-            if verdict.said is None:
+            if verdict.judgement is None:
                 self._warn_once(f"{mark} in {self._queue.name}: {verdict.why}")
-            elif round_ in self._overtaken or self._settled.get(round_) == verdict.said:
+            elif round_ in self._overtaken or self._settled.get(round_) == verdict.judgement:
                 continue
-            elif round_ in self._told:
+            elif round_ in self._sent:
                 self._amend(round_, verdict)
             else:
-                fresh[round_] = verdict.said
+                fresh[round_] = verdict.judgement
         for start in range(0, len(fresh), MOST_HELD):
             part = dict(list(fresh.items())[start : start + MOST_HELD])
             self._observe(part, there)
 
-    def _observe(self, judgements: Mapping[int, Said], there: Mapping[str, Verdict | None]) -> None:
+    def _observe(
+        self, judgements: Mapping[int, Judgement], there: Mapping[str, Verdict | None]
+    ) -> None:
         body = [{"round": round_, **words} for round_, words in judgements.items()]
         try:
             answer = self._post("observe", {"observations": body, "next": self._hold})
@@ -235,13 +237,13 @@ class _Loop:
             if member(receipt, "duplicate"):
                 self._overtake(round_)
                 continue
-            self._settled[round_] = self._told[round_] = words
+            self._settled[round_] = self._sent[round_] = words
             self.done.labels += 1
             self.done.unjudgeable += "unjudgeable" in words
         self._take(answer)
 
     def _overtake(self, round_: int) -> None:
-        """Know that somebody else's judgement counts: what is said here changes nothing."""
+        """Note that somebody else's judgement counts: one given here changes nothing."""
         self._overtaken.add(round_)
         self.done.overtaken = len(self._overtaken)
 
@@ -258,8 +260,8 @@ class _Loop:
             self._warn_once(f"{mark} in {self._queue.name}: {refusal}")
 
     def _amend(self, round_: int, verdict: Verdict) -> None:
-        """Correct what was said in the tool before."""
-        judgement = verdict.said or {}
+        """Correct a judgement that changed in the tool."""
+        judgement = verdict.judgement or {}
         self._settled[round_] = judgement
         by = f" by {verdict.by}" if verdict.by else ""
         try:
@@ -269,7 +271,7 @@ class _Loop:
                 raise
             self._warn_once(f"round {round_} was {self._changed}{by}, and stays: {refusal}")
         else:
-            self._told[round_] = judgement
+            self._sent[round_] = judgement
             self.done.amended += 1
 
     @property

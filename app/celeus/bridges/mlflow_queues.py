@@ -148,7 +148,7 @@ class ReviewQueue:
         if str(item.status) == "declined":
             return Verdict({"unjudgeable": "declined"}, by)
         answers = self._answers(info)
-        judgement = self._question.said(answers[-1].feedback.value) if answers else None
+        judgement = self._question.judgement_of(answers[-1].feedback.value) if answers else None
         why = "the item is complete without an answer that was asked for; give it one there"
         return Verdict(judgement, by, "" if judgement else why)
 

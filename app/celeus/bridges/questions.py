@@ -10,11 +10,11 @@ from typing import Any
 from celeus.client.results import ShownAnswer
 from celeus.errors import InvalidValue
 
-Said = Mapping[str, Any]
+Judgement = Mapping[str, Any]
 """A judgement in the words of the interface, such as `{"loss": 0}`."""
 
 CANNOT_TELL = "Cannot tell"
-UNJUDGEABLE: Said = {"unjudgeable": "cannot tell"}
+UNJUDGEABLE: Judgement = {"unjudgeable": "cannot tell"}
 MOST_OPTIONS = 100
 _PAIRS = {
     "Only left is correct": {"losses": {"left": 0, "right": 1}},
@@ -52,7 +52,7 @@ class Question:
     may bring.
     """
 
-    options: Mapping[str, Said]
+    options: Mapping[str, Judgement]
     takes: str | None = None
     lower: float = 0.0
     upper: float = 1.0
@@ -65,7 +65,7 @@ class Question:
             return f"The loss, from {self.lower:g} (best) to {self.upper:g} (worst)"
         return "Which class is it?" if self.labels else "What is true of it?"
 
-    def options_of(self, payload: object) -> Mapping[str, Said]:
+    def options_of(self, payload: object) -> Mapping[str, Judgement]:
         """The options of an item, with its own names of the classes where it brings some."""
         members = payload if isinstance(payload, Mapping) else {}
         if self.labels:
@@ -76,7 +76,7 @@ class Question:
                 return _classes(["Left", "Right", "Tie"])
         return self.options
 
-    def said(self, answer: object, payload: object = None) -> Said | None:
+    def judgement_of(self, answer: object, payload: object = None) -> Judgement | None:
         """Return the judgement that an answer makes, None if it makes none."""
         if answer == CANNOT_TELL:
             return UNJUDGEABLE
@@ -111,7 +111,7 @@ def question_of(task: Mapping[str, Any]) -> Question:
     return Question({}, takes="loss", lower=lower, upper=upper)
 
 
-def _compared(comparison: Mapping[str, Any]) -> Mapping[str, Said]:
+def _compared(comparison: Mapping[str, Any]) -> Mapping[str, Judgement]:
     if comparison["kind"] == "zero_one":
         return _PAIRS
     if comparison["kind"] == "preference":
@@ -119,8 +119,8 @@ def _compared(comparison: Mapping[str, Any]) -> Mapping[str, Said]:
     raise _no_form("options", "a loss of each of two answers")
 
 
-def _preferences(grades: int) -> Mapping[str, Said]:
-    options: dict[str, Said] = {}
+def _preferences(grades: int) -> Mapping[str, Judgement]:
+    options: dict[str, Judgement] = {}
     for side, order in (("left", range(grades, 0, -1)), ("right", range(1, grades + 1))):
         for grade in order:
             by = "" if grades == 1 else f" by {grade}"
@@ -131,7 +131,7 @@ def _preferences(grades: int) -> Mapping[str, Said]:
     return options
 
 
-def _classes(names: list[str]) -> Mapping[str, Said]:
+def _classes(names: list[str]) -> Mapping[str, Judgement]:
     if len(set(names) - {CANNOT_TELL}) < len(names):
         names = [f"{number}: {name}" for number, name in enumerate(names)]
     return {name: {"label": number} for number, name in enumerate(names)}
