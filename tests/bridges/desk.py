@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from celeus.bridges.loop import Verdict
 from celeus.bridges.questions import Judgement, Task
-from celeus.bridges.tool import Away
+from celeus.bridges.tool import ToolUnavailable
 
 Judge = Callable[[Task], Judgement | None]
 
@@ -67,7 +67,7 @@ class Desk:
         self.calls += 1
         if self.away:
             self.away -= 1
-            raise Away("the desk is away")
+            raise ToolUnavailable("the desk is away")
         if self.cuts and self.calls >= self.cuts[0]:
             self.calls = 0
             self.cuts.pop(0)

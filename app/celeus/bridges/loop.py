@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from celeus.bridges.questions import Judgement, Question, Task, question_of
-from celeus.bridges.tool import PASSING, SERVER_ERRORS, Away
+from celeus.bridges.tool import PASSING, SERVER_ERRORS, ToolUnavailable
 from celeus.client.blocking import Session
 from celeus.client.exchange import get, member, post
 from celeus.client.label_loop import MOST_HELD, OVERTAKEN, STOPPED
@@ -40,7 +40,7 @@ class Verdict:
 
 
 class Queue(Protocol):
-    """A place in a tool where people judge. Raises `Away` where the tool does not answer now."""
+    """A place in a tool where people judge; raises `ToolUnavailable` while it does not answer."""
 
     name: str
     """Name of the tool."""
@@ -305,7 +305,7 @@ def passes(refusal: Refusal) -> bool:
         return (
             refusal.code == "busy" or refusal.status in PASSING or refusal.status >= SERVER_ERRORS
         )
-    return isinstance(refusal, Away | Unreachable)
+    return isinstance(refusal, ToolUnavailable | Unreachable)
 
 
 def _is_declined(refusal: Refusal) -> bool:

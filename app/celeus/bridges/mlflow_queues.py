@@ -7,7 +7,7 @@ from typing import Any
 
 from celeus.bridges.loop import Verdict
 from celeus.bridges.questions import CANNOT_TELL, Question, Task, members_of
-from celeus.bridges.tool import Away
+from celeus.bridges.tool import ToolUnavailable
 from celeus.client.service import plain
 from celeus.errors import InvalidValue
 
@@ -154,13 +154,13 @@ class ReviewQueue:
 
     @contextmanager
     def _met(self) -> Iterator[None]:
-        """Turn MLflow's errors into those of a bridge: `Away`, or `InvalidValue`."""
+        """Turn MLflow's errors into those of a bridge: `ToolUnavailable`, or `InvalidValue`."""
         try:
             yield
         except self._mlflow.exceptions.MlflowException as error:
             detail = plain(str(error))
             if error.get_http_status_code() >= SERVER_ERRORS:
-                raise Away(f"MLflow does not answer: {detail}") from None
+                raise ToolUnavailable(f"MLflow does not answer: {detail}") from None
             raise InvalidValue(f"MLflow declines: {detail}", field="mlflow") from None
 
 
