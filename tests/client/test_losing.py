@@ -17,7 +17,7 @@ from celeus.client.exchange import (
     TRIES,
     Answer,
     Flow,
-    Lost,
+    LostAnswer,
     Pause,
     Request,
     sent,
@@ -30,7 +30,7 @@ ASKED = Request("POST", "/v1/x")
 CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
 
-def driven(flow: Flow[Answer], *told: Answer | Lost) -> tuple[Answer, list[float]]:
+def driven(flow: Flow[Answer], *told: Answer | LostAnswer) -> tuple[Answer, list[float]]:
     """What a flow comes to that is told these answers, and how long it paused."""
     answers, pauses = iter(told), []
     step: Any = next(flow)
@@ -69,10 +69,10 @@ def test_every_first_answer_is_lost_and_nothing_is_there_twice(service: Service)
 
 @pytest.mark.parametrize(
     "first",
-    [Lost("gone"), answer(408), answer(429), answer(500), answer(503), answer(409, "busy")],
+    [LostAnswer("gone"), answer(408), answer(429), answer(500), answer(503), answer(409, "busy")],
     ids=lambda one: getattr(one, "reason", None) or str(one.status),
 )
-def test_what_may_pass_is_tried_again(first: Answer | Lost) -> None:
+def test_what_may_pass_is_tried_again(first: Answer | LostAnswer) -> None:
     done, pauses = driven(sent(ASKED), first, answer(200))
     assert done.status == 200
     assert len(pauses) == 1
@@ -95,7 +95,7 @@ def test_a_service_says_when_to_ask_again() -> None:
 
 def test_five_tries_are_made_with_longer_and_longer_pauses() -> None:
     with pytest.raises(Unreachable, match="gone"):
-        driven(sent(ASKED), *[Lost("gone")] * TRIES)
+        driven(sent(ASKED), *[LostAnswer("gone")] * TRIES)
     pauses = []
 
     def patient(flow: Flow[Answer]) -> Flow[Answer]:
@@ -115,7 +115,7 @@ def test_five_tries_are_made_with_longer_and_longer_pauses() -> None:
 
 
 def test_who_judges_outlasts_a_restart_of_the_service() -> None:
-    away: list[Answer | Lost] = [Lost("gone"), answer(502), answer(503)] * 8
+    away: list[Answer | LostAnswer] = [LostAnswer("gone"), answer(502), answer(503)] * 8
     done, pauses = driven(sent(ASKED, patient=True), *away, answer(200))
     assert done.status == 200
     assert sum(pauses) > 60, "a service that starts may take a minute"
@@ -125,11 +125,15 @@ def test_who_judges_outlasts_a_restart_of_the_service() -> None:
 
 @pytest.mark.parametrize(
     ("told", "took"),
-    [(Lost("gone"), 0.0), (Lost("no answer"), 60.0), (answer(503, retry_after="60"), 0.0)],
+    [
+        (LostAnswer("gone"), 0.0),
+        (LostAnswer("no answer"), 60.0),
+        (answer(503, retry_after="60"), 0.0),
+    ],
     ids=["refused", "swallowed", "asked to wait"],
 )
 def test_who_judges_gives_up_five_minutes_after_the_first_failure(
-    told: Answer | Lost, took: float, monkeypatch: pytest.MonkeyPatch
+    told: Answer | LostAnswer, took: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
     monkeypatch.setattr("celeus.client.exchange.monotonic", lambda: now)

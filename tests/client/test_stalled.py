@@ -21,7 +21,7 @@ import pytest
 import celeus
 from celeus import Client, Status, Turn, Unreachable
 from celeus.client import label_loop
-from celeus.client.exchange import Answer, Flow, Lost, Request
+from celeus.client.exchange import Answer, Flow, LostAnswer, Request
 from celeus.client.label_loop import workers_of
 from celeus.client.reading import read
 from celeus.client.results import Draw
@@ -123,7 +123,7 @@ def test_a_renewal_that_fails_is_not_repeated_before_the_next() -> None:
     beat = turns.beat()
     assert isinstance(next(beat), Request)
     with pytest.raises(Unreachable, match="gone"):
-        beat.send(Lost("gone"))
+        beat.send(LostAnswer("gone"))
 
 
 def test_a_judge_that_hangs_keeps_no_program_from_ending(tmp_path: Path) -> None:

@@ -19,12 +19,12 @@ import httpx2
 
 from celeus.client import calls
 from celeus.client.bundle import bundled
-from celeus.client.event_stream import Following
+from celeus.client.event_stream import EventStream
 from celeus.client.exchange import (
     KEEPS_ANSWERS,
     Answer,
     Flow,
-    Lost,
+    LostAnswer,
     Outcome,
     Pause,
     Request,
@@ -119,12 +119,12 @@ class AsyncClient:
             else:
                 outcome = await self._exchanged(step)
 
-    async def _exchanged(self, request: Request) -> Answer | Lost:
+    async def _exchanged(self, request: Request) -> Answer | LostAnswer:
         try:
             async with self.stream(request) as answer:
                 return Answer(answer.status_code, answer.headers, await answer.aread())
         except httpx2.HTTPError as error:
-            return Lost(f"{self._service.url} cannot be reached: {reason(error)}")
+            return LostAnswer(f"{self._service.url} cannot be reached: {reason(error)}")
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[httpx2.Response]:
@@ -347,21 +347,21 @@ class AsyncSession:
 
     async def follow(self) -> AsyncIterator[Status]:
         """Yield its status whenever something happens, until it is closed."""
-        following = Following(self.id)
-        while not following.closed:
-            outcome: Answer | Lost = Lost("the stream of events ended")
+        stream = EventStream(self.id)
+        while not stream.closed:
+            outcome: Answer | LostAnswer = LostAnswer("the stream of events ended")
             try:
-                async with self.client.stream(following.request()) as answer:
+                async with self.client.stream(stream.request()) as answer:
                     if answer.is_success:
-                        following.failures = 0
+                        stream.failures = 0
                         async for event in httpx2.EventSource(answer, max_event_size=None):
-                            yield following.event(event.id, event.data)
+                            yield stream.event(event.id, event.data)
                     else:
                         outcome = Answer(answer.status_code, answer.headers, await answer.aread())
             except httpx2.HTTPError as error:
-                outcome = Lost(f"the stream of events broke: {reason(error)}")
-            if not following.closed:
-                await asyncio.sleep(following.pause(outcome))
+                outcome = LostAnswer(f"the stream of events broke: {reason(error)}")
+            if not stream.closed:
+                await asyncio.sleep(stream.pause(outcome))
 
     async def trajectory(self, points: int | None = None) -> list[Point]:
         """Return the interval round by round, thinned evenly to about ``points``."""

@@ -16,12 +16,12 @@ import httpx2
 
 from celeus.client import calls
 from celeus.client.bundle import bundled
-from celeus.client.event_stream import Following
+from celeus.client.event_stream import EventStream
 from celeus.client.exchange import (
     KEEPS_ANSWERS,
     Answer,
     Flow,
-    Lost,
+    LostAnswer,
     Outcome,
     Pause,
     Request,
@@ -116,12 +116,12 @@ class Client:
             else:
                 outcome = self._exchanged(step)
 
-    def _exchanged(self, request: Request) -> Answer | Lost:
+    def _exchanged(self, request: Request) -> Answer | LostAnswer:
         try:
             with self.stream(request) as answer:
                 return Answer(answer.status_code, answer.headers, answer.read())
         except httpx2.HTTPError as error:
-            return Lost(f"{self._service.url} cannot be reached: {reason(error)}")
+            return LostAnswer(f"{self._service.url} cannot be reached: {reason(error)}")
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[httpx2.Response]:
@@ -343,21 +343,21 @@ class Session:
 
     def follow(self) -> Iterator[Status]:
         """Yield its status whenever something happens, until it is closed."""
-        following = Following(self.id)
-        while not following.closed:
-            outcome: Answer | Lost = Lost("the stream of events ended")
+        stream = EventStream(self.id)
+        while not stream.closed:
+            outcome: Answer | LostAnswer = LostAnswer("the stream of events ended")
             try:
-                with self.client.stream(following.request()) as answer:
+                with self.client.stream(stream.request()) as answer:
                     if answer.is_success:
-                        following.failures = 0
+                        stream.failures = 0
                         for event in httpx2.EventSource(answer, max_event_size=None):
-                            yield following.event(event.id, event.data)
+                            yield stream.event(event.id, event.data)
                     else:
                         outcome = Answer(answer.status_code, answer.headers, answer.read())
             except httpx2.HTTPError as error:
-                outcome = Lost(f"the stream of events broke: {reason(error)}")
-            if not following.closed:
-                time.sleep(following.pause(outcome))
+                outcome = LostAnswer(f"the stream of events broke: {reason(error)}")
+            if not stream.closed:
+                time.sleep(stream.pause(outcome))
 
     def trajectory(self, points: int | None = None) -> list[Point]:
         """Return the interval round by round, thinned evenly to about ``points``."""

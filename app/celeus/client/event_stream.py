@@ -3,12 +3,12 @@
 import json
 
 from celeus.client.calls import SESSIONS
-from celeus.client.exchange import TRIES, Answer, Lost, Request, checked, member, pause_after
+from celeus.client.exchange import TRIES, Answer, LostAnswer, Request, checked, member, pause_after
 from celeus.client.reading import read
 from celeus.client.results import Status
 
 
-class Following:
+class EventStream:
     """The place in a stream of events; it ends when the session is closed."""
 
     def __init__(self, session: str) -> None:
@@ -31,7 +31,7 @@ class Following:
         self.closed = status.state == "closed"
         return status
 
-    def pause(self, outcome: Answer | Lost) -> float:
+    def pause(self, outcome: Answer | LostAnswer) -> float:
         """Seconds until the stream is asked for again; raises an error that will not pass."""
         self.failures += 1
         wait = pause_after(outcome, self.failures)

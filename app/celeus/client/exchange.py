@@ -82,7 +82,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostAnswer:
     """Nobody answered; whether the request took effect is not known."""
 
     reason: str
@@ -95,7 +95,7 @@ class Pause:
     seconds: float
 
 
-Outcome = Answer | Lost | None
+Outcome = Answer | LostAnswer | None
 Flow = Generator[Request | Pause, Outcome, T]
 """Yields requests and pauses, is sent an answer for each request, and returns a value."""
 
