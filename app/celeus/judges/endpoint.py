@@ -67,7 +67,7 @@ class Prices:
 
 
 @dataclass(slots=True)
-class Spent:
+class Usage:
     """Counts of calls answered, retries and tokens used."""
 
     calls: int = 0
@@ -97,7 +97,7 @@ class Endpoint:
         self._key_env = key_env
         self.model = model
         self.prices = prices
-        self.spent = Spent()
+        self.spent = Usage()
         self._spared: set[str] = set()
         self._top = TOP
         self._lock = threading.Lock()
