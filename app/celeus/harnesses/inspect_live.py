@@ -128,7 +128,7 @@ class Drawn:
             self.turn.observe(self.verdicts)
 
 
-class Live:
+class LiveSession:
     """A session that draws what one task runs, or two tasks that it compares."""
 
     def __init__(
@@ -336,7 +336,7 @@ def epochs_refused() -> InvalidValue:
     return refused("an item is judged once: run the task with one epoch", "epochs")
 
 
-def _keep_alive(live: Live, turns: Turns) -> None:
+def _keep_alive(live: LiveSession, turns: Turns) -> None:
     """Renew what a run holds while its samples take long, as long as there is such a run."""
     lease, known = min(LEASE_SECONDS, live.status.lease_seconds), weakref.ref(live)
 

@@ -12,7 +12,7 @@ from celeus.client.blocking import Client, Session
 from celeus.client.results import Status
 from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import check_items, check_same, in_python, samples_of
-from celeus.harnesses.inspect_live import GOES_ON, Live, Side, epochs_refused
+from celeus.harnesses.inspect_live import GOES_ON, LiveSession, Side, epochs_refused
 from celeus.intake.formats.inspect_logs import DRAWN_BY, scorer_of
 from celeus.intake.rows import Options, refused
 
@@ -65,7 +65,7 @@ def certified(  # noqa: PLR0913 -- how a score is read, and how it is asked for,
         raise refused(f"{opened.id} compares two systems: give both to compared()", "session")
     side = _side("", task, options)
     check_items(opened, status.pool_id, side.samples)
-    live = Live(opened, status, [side], hold, worker)
+    live = LiveSession(opened, status, [side], hold, worker)
     return _driven(task, live, side, _interval(live, options))
 
 
@@ -96,7 +96,7 @@ def compared(  # noqa: PLR0913 -- as `certified`
     sides = [_side(name, task, options) for name, task in zip(SIDES, (a, b), strict=True)]
     check_same(*(side.samples for side in sides))
     check_items(opened, status.pool_id, sides[0].samples)
-    live = Live(opened, status, sides, hold, worker)
+    live = LiveSession(opened, status, sides, hold, worker)
     difference = _difference(live, options)
     return [_driven(task, live, side, difference) for task, side in zip((a, b), sides, strict=True)]
 
@@ -147,7 +147,9 @@ def _name_of(scorer: Scorer) -> str:
     return name.partition("/")[2] or name
 
 
-def _driven(task: Task, live: Live, side: Side, score: Callable[[], Mapping[str, float]]) -> Task:
+def _driven(
+    task: Task, live: LiveSession, side: Side, score: Callable[[], Mapping[str, float]]
+) -> Task:
     """The task with a session as its data set, and the session's interval as its metric."""
     source = SampleSource.from_samples(
         [],
@@ -196,7 +198,7 @@ def _metric(score: Callable[[], Mapping[str, float]]) -> Metric:
     return certified_score()
 
 
-def _interval(live: Live, options: Options) -> Callable[[], Mapping[str, float]]:
+def _interval(live: LiveSession, options: Options) -> Callable[[], Mapping[str, float]]:
     """The session's interval, as the score of the task."""
     low, high = options.scale
     better = options.higher is not False
@@ -215,7 +217,7 @@ def _interval(live: Live, options: Options) -> Callable[[], Mapping[str, float]]
     return told
 
 
-def _difference(live: Live, options: Options) -> Callable[[], Mapping[str, float]]:
+def _difference(live: LiveSession, options: Options) -> Callable[[], Mapping[str, float]]:
     """The session's interval of the difference, as that of the scores of both tasks."""
     low, high = options.scale
     size = (high - low) * (-1.0 if options.higher is not False else 1.0)
