@@ -307,7 +307,7 @@ class Connection(asyncio.BufferedProtocol):
         self._deadline = inf
         self._place: asyncio.TimerHandle | None = None
         self._place_of_project: asyncio.TimerHandle | None = None
-        self._unread = Unread(shared.patience_seconds)
+        self._unread = ReadDeadline(shared.patience_seconds)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first head."""
@@ -638,7 +638,7 @@ class _Written(asyncio.Transport):
         self._connection.pause_for_uvicorn(pauses=False)
 
 
-class Unread:
+class ReadDeadline:
     """Deadline for reading answers: a client may not stop for `patience`, nor read slowly."""
 
     def __init__(self, patience: float) -> None:
