@@ -23,7 +23,7 @@ from celeus.operations.runtime.process_cache import IssuedCertificate, Memo, New
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.webhooks.deliveries import Deliveries
 from celeus.settings import Settings
-from celeus.store.cache import Cache, Wakes
+from celeus.store.cache import Cache, Waiters
 from celeus.store.database import Database
 from celeus.store.rates import Rates
 from celeus.store.tables import DEFAULT_PROJECT
@@ -49,7 +49,7 @@ class Context:
 
     database: Database
     cache: Cache
-    wakes: Wakes
+    waiters: Waiters
     states: StateCache
     settings: Settings
     callers: CallerCache
@@ -127,11 +127,11 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     deliveries = Deliveries.of(database, settings)
     leftovers = LeftoverDeletion(database)
     try:
-        async with cache.listen() as wakes:
+        async with cache.listen() as waiters:
             context = Context(
                 database,
                 cache,
-                wakes,
+                waiters,
                 states,
                 settings,
                 CallerCache(settings.key_cache_seconds),

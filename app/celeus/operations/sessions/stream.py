@@ -45,7 +45,7 @@ async def follow(
     """
     version = latest_told = None
     reset_at, told_at = -RESET_SECONDS, 0.0
-    async with context.wakes.subscribe(session_id.hex) as woken:
+    async with context.waiters.subscribe(session_id.hex) as woken:
         while True:
             woken.clear()
             latest_news = None
