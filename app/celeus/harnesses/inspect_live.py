@@ -1,6 +1,6 @@
 """A session as the data set of tasks of Inspect: what it draws is run, and their scores observed.
 
-Inspect asks a `SampleSource` for samples when none is in work, and tells it of each that is done.
+Inspect asks a `SampleSource` for samples when none is in work, and reports each that is done.
 Every sample that is done is observed, in one request, which brings the next draws.
 """
 
@@ -162,7 +162,7 @@ class LiveSession:
         while True:
             async with self._asking:
                 idle = not side.queue and not any(self._working())
-                if idle and (self._turns.state in GOES_ON or self._untold):
+                if idle and (self._turns.state in GOES_ON or self._has_unsent):
                     await self._ask()
             if side.queue:
                 return side.drained()
@@ -196,8 +196,8 @@ class LiveSession:
         self._settle(side, drawn.number)
         async with self._asking:
             short = drawn.failed is not None and len(self._turns.held) < self._turns.size
-            # What another sample's request has taken along is told already
-            if short or self._untold:
+            # What another sample's request has taken along is sent already
+            if short or self._has_unsent:
                 await self._ask()
         return side.drained()
 
@@ -208,7 +208,7 @@ class LiveSession:
             drawn.abandoned = True
 
     @property
-    def _untold(self) -> bool:
+    def _has_unsent(self) -> bool:
         return any(turn.said is not None for turn in self._turns.held)
 
     def _working(self) -> Iterator[Drawn]:

@@ -1,4 +1,4 @@
-"""lm-eval driven by a session: what is drawn is run, kept in a file, and then told.
+"""lm-eval driven by a session: what is drawn is run, kept in a file, and then sent.
 
 An item is a document by the name a log's reader gives it. Its payload holds the hashes of document,
 prompt and target, so that the pool's digest says what was asked, and a session on items that ask

@@ -26,7 +26,7 @@ PASSING = frozenset({408, 409, 429})
 SERVER_ERRORS = 500
 DECLINED = frozenset({400, 422})
 TOP, FEWER = 20, 5
-"""Alternatives told of a token: what is asked for, and what the others give."""
+"""Alternatives to a token: what is asked for, and what the others give."""
 SPARED = {
     "logprobs": ("logprobs",),
     "response_format": ("response_format", "json_schema", "structured output"),

@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _VALUE = r'(?<!\\)"verdict"\s*:\s*"?'
 _STEM = re.compile(r'[\s"]*([^"]*)')
 _OBJECT = "\N{OBJECT REPLACEMENT CHARACTER}"
-"""Stands in the prose where a JSON object stood."""
+"""Takes the place of a JSON object in the prose."""
 MOST_BROKEN = 1000
 """Places where an object is looked for in vain, after which a text is prose."""
 _BEGIN = re.compile(r'\{(?=\s*["}])')
@@ -205,7 +205,7 @@ def _is_verdict(name: str) -> bool:
 def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], str, str]:
     """Return the members of every JSON object in a text, and the text around them and behind.
 
-    A member that stands twice in an object is there twice. A comma before a closing bracket and a
+    A member given twice in an object is there twice. A comma before a closing bracket and a
     backslash that escapes nothing, as of TeX, are taken as they were meant.
     """
     text = _COMMA.sub("", _ESCAPE.sub(lambda sign: sign[0] if sign[1] else r"\\", text))
