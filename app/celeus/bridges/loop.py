@@ -1,8 +1,8 @@
 """One loop for all tools: what a session draws goes into a queue, what people say comes back.
 
-The queue holds only what has been drawn, so that no order of the tool's own decides what is
-judged, and it is told nothing of an item but what its judge may see. All that the loop knows it can
-ask for again, of the session and of the queue: one that was killed goes on where it was.
+The queue holds only what has been drawn, so that no order of the tool's own decides what is judged,
+and it is shown nothing of an item but what its judge may see. All that the loop knows it can ask
+for again, of the session and of the queue: one that was killed goes on where it was.
 """
 
 import time
@@ -85,10 +85,10 @@ def bridge(
 ) -> BridgeResult:
     """Have people judge a session in a tool until it asks for nothing more.
 
-    At most ``hold`` items are in the queue at once, which has to be more than there are people;
-    it is looked at ``every`` so many seconds. ``warn`` is told in a line what somebody should look
-    after. Raises `celeus.Refusal` for what cannot go on, and where tool or service are away for ten
-    minutes (`passes` tells these apart); run again, it goes on.
+    At most ``hold`` items are in the queue at once, which has to be more than there are people; it
+    is looked at ``every`` so many seconds. ``warn`` is called with a line on what somebody should
+    look after. Raises `celeus.Refusal` for what cannot go on, and where tool or service are away
+    for ten minutes (`passes` distinguishes them); run again, it goes on.
     """
     if not 1 <= hold <= MOST_HELD:
         rule = f"1 to {MOST_HELD}"

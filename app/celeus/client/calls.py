@@ -263,7 +263,7 @@ def _amounts(
 
 
 def _settings_tag(given: Mapping[str, Any]) -> str:
-    """A tag that tells settings apart, whatever they are and however they are changed later."""
+    """A tag that distinguishes settings, whatever they are and however they are changed later."""
     settings = {name: value for name, value in given.items() if name != "planned_labels"}
     text = json.dumps(settings, sort_keys=True)
     return f"settings-{sha256(text.encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""One request after the other, as a generator that says what to send and is told what came.
+"""Requests one after the other, as a generator that yields each and is sent its answer.
 
 Nothing here sends anything: a client runs such a flow to its end, blocking or not, so that both
 kinds of client try again, page and judge by the same code.

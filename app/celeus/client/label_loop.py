@@ -1,4 +1,4 @@
-"""Ask and tell: what one worker holds, and the one request a label that tells and asks."""
+"""The items of a worker, and its loop: one request a label sends it and asks for the next item."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -215,7 +215,7 @@ class AnswerText(str):
 class Turn:
     """One item to judge: say `observe`, `label`, `prefer` or `unjudgeable` of it, or `pass_on`.
 
-    What is said is sent when the next item is asked for, in the same request. A ``comment`` of up
+    A judgement is sent when the next item is asked for, in the same request. A ``comment`` of up
     to 2 000 characters is for those who see the session; nothing rests on it. Answers of systems,
     ``left`` and ``right`` of two and ``answers`` of several, are their texts.
     """
@@ -279,7 +279,7 @@ class Turn:
         self.said = dict(PASSED)
 
     def keep(self) -> Any:  # noqa: ANN401 -- awaited by whoever holds it without blocking
-        """Hold it for another `lease_seconds`; false where somebody else holds it by now."""
+        """Hold it for another `lease_seconds`; false where somebody else holds it now."""
         return self._holder()
 
     def take(self, verdict: object, task: JudgeTask = NO_TASK) -> None:
@@ -448,7 +448,7 @@ class Turns:
         return fresh
 
     def finish(self) -> Flow[None]:
-        """Tell what was said and not yet sent, and take nothing more."""
+        """Send the judgements not yet sent, and take nothing more."""
         held = [turn for turn in self.held if turn.said is not None]
         self.held = []
         yield from self._submit(held, 0)

@@ -43,7 +43,7 @@ def part_of(metric: str | None, group: str | None) -> Part | None:
 def document(url: str, session: str, part: Part | None = None) -> Flow[dict[str, Any]]:
     """Return the status of a session of the service at ``url``.
 
-    Of a table, what one claim says stands in the place of what a single one would, and ``claim``
+    Of a table, one claim takes the place of the single one, and ``claim``
     names it; of others it is None. ``labels`` are those in the interval.
     """
     status = yield from get(f"{SESSIONS}/{session}")

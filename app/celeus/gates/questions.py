@@ -120,7 +120,7 @@ def settings_line(*, fixed: bool, changes: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """May ``system`` replace the other one of two? A margin of None is the session's own."""
+    """May ``system`` replace the other of two? A margin of None is the session's."""
 
     system: str
     margin: Amount | None

@@ -80,7 +80,7 @@ class MadeKey:
     """A new key; ``token`` is what its holder sends and is stored nowhere."""
 
     record: KeyRecord
-    # Never told by accident, in a log or a traceback
+    # Never shown by accident, in a log or a traceback
     token: str = field(repr=False)
 
 

@@ -70,7 +70,7 @@ def public_key(context: Context) -> bytes:
 
 
 async def current(context: Context, session_id: UUID) -> IssuedCertificate:
-    """The certificate of the session as it stands.
+    """The certificate of the session as it is now.
 
     Of a closed session it is the final one, with the seed, issued now if it was not before; of an
     open one nothing is kept. This process makes or reads it once for as long as nothing happens in
@@ -112,7 +112,7 @@ async def present_digest(context: Context, session_id: UUID) -> str | None:
 
 
 async def issue(context: Context, session_id: UUID) -> IssuedCertificate:
-    """Make the certificate of the session as it stands and keep it; the same once it is kept.
+    """Make the certificate of the session as it is now and keep it; once kept it is returned again.
 
     The final one is kept with its bytes, for ever. Of an interim one the digest is kept:
     certificates after the next correction name it as the one they supersede.

@@ -26,7 +26,7 @@ from celeus.operations.runtime.idempotency import forget
 from celeus.operations.runtime.process_cache import CertificateRecord
 
 MOST_CERTIFICATES = 100
-"""Digests that a tombstone tells, the latest ones."""
+"""Most digests that a tombstone lists, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class PolicyPlan:
     """The plan of one policy; with a ``refusal`` it cannot be opened and the rest is None.
 
     ``right`` and ``useless`` say it for a surrogate that means what it says and for one that knows
-    nothing; ``right`` is None where no surrogate tells items apart. The ``curve`` says it for all
+    nothing; ``right`` is None where no surrogate distinguishes items. The ``curve`` says it for all
     that may be true, by precision; ``expected`` is its point for what was asked, None where not
     even its first was simulated.
     """
@@ -116,7 +116,7 @@ class PolicyPlan:
 class ClaimPlan:
     """Simulated results of one claim of a table, with a surrogate that is right and one of no use.
 
-    ``right`` is None where no surrogate tells items apart.
+    ``right`` is None where no surrogate distinguishes items.
     """
 
     claim: TableClaim
@@ -142,7 +142,7 @@ class Planning:
     """The plans of all policies, and the mean loss they assume.
 
     ``precision`` is that of the one claim, as asked or, where nothing is, as ``suggested``.
-    ``fixed_sample`` is what a fixed sample that was told the variance would take, None where there
+    ``fixed_sample`` is what a fixed sample of known variance would take, None where there
     is none to compare with. Of a table ``risk`` is None, ``risks`` are those assumed by metric,
     ``claims`` those with a target. ``notes`` are remarks on the numbers, in sentences, and ``pace``
     is that of the project's latest sessions, None where none has one.

@@ -123,7 +123,7 @@ class TableJob:
 
 
 class _Course:
-    """The simulated sessions of one case so far; ``name`` tells what they are of."""
+    """The simulated sessions of one case so far; ``name`` identifies the case."""
 
     follows = True
     """It waits until those that do not follow are at their end."""

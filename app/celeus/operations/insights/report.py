@@ -89,7 +89,7 @@ class Account:
 
 
 async def report(context: Context, session_id: UUID, points: int) -> tuple[Account, PoolRecord]:
-    """The session as it stands and its pool, with its certificate where one can be had.
+    """The session as it is now and its pool, with its certificate where one can be had.
 
     Nothing is written: a certificate that was not issued is made to learn its digest, the interim
     one unless the ledger is long.
@@ -112,7 +112,7 @@ async def report(context: Context, session_id: UUID, points: int) -> tuple[Accou
 
 
 async def _look(context: Context, session_id: UUID, points: int) -> Account:
-    """The session as it stands, of a table with its claims of the same moment."""
+    """The session as it is now, a table with its claims of the same moment."""
     account = await _read(context, session_id, points)
     if account.document["table"] is None:
         return account

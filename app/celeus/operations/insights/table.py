@@ -140,8 +140,9 @@ async def add_claim(
 ) -> dict[str, Any]:
     """Add a claim at a level from the reserve of alpha; it bets on draws made from now on.
 
-    Returns it as it stands. Refuses, by name, what the core refuses: a level that the reserve has
-    not, a claim that is there, and any while a draw is out, whose item somebody may have seen.
+    Returns the claim as it is now. Refuses, by name, what the core refuses: a level that the
+    reserve has not, a claim that is there, and any while a draw is out, whose item somebody may
+    have seen.
     """
     await peek(context, once)
     async with locked(context, session_id) as (journal, db):

@@ -253,7 +253,7 @@ class Naps:
 
     A thread that computes with NumPy lets go of the interpreter's lock, and takes it again, many
     times a millisecond. Each time the event loop is woken too late, and it never waits long enough
-    to get the lock by force: without these naps it stood still for 0.2 s at 40 000 rounds.
+    to get the lock by force: without these naps it blocked for 0.2 s at 40 000 rounds.
     """
 
     EVERY_SECONDS = 0.002

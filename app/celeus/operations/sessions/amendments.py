@@ -52,7 +52,7 @@ ATTEMPTS = 3
 ROUNDS_AT_ONCE = 2_000
 """Rounds folded beside a session before it is looked at again."""
 STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
-"""Stop reasons that depend on losses: seeing one tells a blind judge about them."""
+"""Stop reasons that depend on losses: seeing one informs a blind judge about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ async def _last_round(context: Context, session_id: UUID) -> int | None:
 async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int, *, others: bool) -> None:
     """Refuse to correct another round than the key's last one, or when losses have spoken.
 
-    A blind judge is told nothing that depends on the losses but such a stop. A correction made
+    A blind judge learns nothing that depends on the losses but such a stop. A correction made
     before it cannot depend on where the session stands; one made after it could, also while the
     session is paused. What somebody else has corrected is their word, and no longer the judge's.
     """
@@ -337,7 +337,7 @@ def _correctable(session: CachedSession) -> Session[Mean]:
 
 
 def _must_be_blind(session: CachedSession, judgement: Judgement, *, blind: bool) -> None:
-    """Refuse what a blind key says of two systems by name, which it is not told."""
+    """Refuse what a blind key says of two systems by name: it is not shown their names."""
     if blind and session.pool.named is not None:
         check_blind([judgement])
 

@@ -26,7 +26,7 @@ POINTS_AT_ONCE = 500
 
 
 async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -> dict[int, Item]:
-    """Append what the operation did, ``status`` being the document after it; webhooks are told.
+    """Append what the operation did, ``status`` being the document after it; webhooks are notified.
 
     Whether there is anything to tell changes nothing about the statements sent: who only labels
     may not know what is decided, and could time one more.

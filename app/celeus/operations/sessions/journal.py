@@ -168,7 +168,7 @@ class Journal:
         return entry
 
     def _beside(self, round_: int, detail: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The detail of a judgement, with who else holds its round and is to be told of it.
+        """The detail of a judgement, with the other holders of its round, who are notified.
 
         A blind key is one person's, whatever they call their windows.
         """

@@ -148,7 +148,7 @@ async def observe(  # noqa: PLR0913 -- what a judge says and asks for, each by i
 ) -> Answer:
     """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
-    The same judgement again gets the receipt of the first, and its comment stands. Of two who held
+    The same judgement again gets the receipt of the first, and its comment is kept. Of two who held
     a draw at once the first answer counts, and the second changes nothing. Refuses rounds
     never drawn, another judgement than the first, losses outside scale or bounds, a closed or
     archived session, and to a blind key rounds that it was not handed, in one way. Where all rounds
@@ -623,7 +623,7 @@ def offer_of(
     """The draws with those of their items that there are, or why there are none by the status.
 
     They are in the order of the numbers that the caller knows their rounds by: to a blind key no
-    order tells which were drawn before others, and so which are a panel's third votes.
+    order shows which were drawn before others, and so which are a panel's third votes.
     """
     state, pool = document["state"], journal.session.pool
     draws = [

@@ -129,7 +129,7 @@ class Guard:
     async def addresses(self, url: httpx2.URL, places: CapacityLimiter | None = None) -> list[str]:
         """The addresses to connect to, in order of preference; all of them are allowed.
 
-        A look-up takes one of the ``places``, those of deliveries if not told otherwise.
+        A look-up takes one of the ``places``, by default those of deliveries.
         """
         places = places or self._lookups
         try:

@@ -35,7 +35,7 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A webhook as stored, without its secret; ``secret`` is told when it is made or rotated."""
+    """A webhook as stored, without its secret; ``secret`` is shown when it is made or rotated."""
 
     webhook_id: UUID
     session_id: UUID | None
@@ -88,7 +88,7 @@ class Delivery:
 
 
 async def create_webhook(context: Context, wanted: WebhookSettings) -> Webhook:
-    """Make a webhook; its secret is told now and never again.
+    """Make a webhook; its secret is shown now and never again.
 
     Refuses an address that leads inside or nowhere, and a session of another project.
     """

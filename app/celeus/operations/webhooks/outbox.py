@@ -27,7 +27,7 @@ EventType = Literal[
 EVENTS: tuple[EventType, ...] = get_args(EventType)
 
 Message = tuple[EventType, dict[str, Any]]
-"""The type of an event, and its data beyond what is said of the session."""
+"""The type of an event, and its data beyond those of the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ async def tell(
 ) -> None:
     """Put messages about a session into the outbox of every webhook that asks for them.
 
-    ``document`` is the session's status after what is told. Without messages nothing is asked.
+    ``document`` is the session's status after these events. Without messages nothing is asked.
     """
     if not messages:
         return

@@ -113,7 +113,7 @@ class Sender:
 
 
 class _GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to the addresses that were looked at, whatever the name means by now."""
+    """Connects to the addresses that were looked at, whatever the name resolves to now."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._addresses = addresses

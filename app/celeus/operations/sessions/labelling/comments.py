@@ -1,6 +1,6 @@
 """Comments on judgements: kept beside the ledger, so that they can be changed and erased.
 
-One of each key on a round, of a panel one of each rater of it; the last one said stands.
+One of each key on a round, of a panel one of each rater of it; the last one counts.
 """
 
 from collections.abc import Iterable

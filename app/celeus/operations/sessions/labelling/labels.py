@@ -234,7 +234,7 @@ async def _window(
 
 
 def _row(labels: Labels, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a judgement as it stands, from a row of `_LABELS`."""
+    """Return a judgement after its corrections, from a row of `_LABELS`."""
     names = ("at", "drawn_at", "last_at")
     times = {name: None if row[name] is None else moment(row[name]) for name in names}
     return label_row(labels, {**row, **times, "is_rating": row["kind"] == _RATING})
