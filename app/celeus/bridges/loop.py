@@ -136,12 +136,12 @@ class _Loop:
         if time.monotonic() >= self._due:
             self._take(self._post("next", {"count": self._hold}))
         there = self._look()
-        self._tell(there)
+        self._send(there)
         waiting = {mark for mark, verdict in there.items() if verdict is None}
         if self.done.state in STOPPED:
             self._queue.take_back(waiting)
             # Judgements that came in the meantime count
-            self._tell(self._look())
+            self._send(self._look())
         elif self.done.state != "paused":
             fresh = [
                 task for mark, task in self._held.items() if mark not in there.keys() | self._put
@@ -194,7 +194,7 @@ class _Loop:
             )
         return there
 
-    def _tell(self, there: Mapping[str, Verdict | None]) -> None:
+    def _send(self, there: Mapping[str, Verdict | None]) -> None:
         """Send the session new judgements, and correct those that changed in the tool."""
         fresh: dict[int, Judgement] = {}
         for mark, verdict in there.items():

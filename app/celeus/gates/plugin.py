@@ -118,14 +118,14 @@ def celeus_gate(
 
             found = _refused_in_one_line(outcome)
             request.node.user_properties.append(("celeus", found.line()))
-            _told(found, request.config.getoption("celeus_undecided"))
+            _show(found, request.config.getoption("celeus_undecided"))
 
         return SessionGate(ask)
 
     return gate
 
 
-def _told(found: "Outcome", undecided: str) -> None:
+def _show(found: "Outcome", undecided: str) -> None:
     __tracebackhide__ = True
     if found.answer == "yes":
         return

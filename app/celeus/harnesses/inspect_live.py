@@ -114,8 +114,8 @@ class Drawn:
     failed: tuple[str, int] | None = None
     abandoned: bool = False
 
-    def say(self, sides: int) -> None:
-        """Say of the item what its sides came to, once all have."""
+    def record(self, sides: int) -> None:
+        """Record the losses of the item once all sides have one."""
         if len(self.verdicts) < sides or self.failed is not None:
             return
         reasons = [verdict for verdict in self.verdicts.values() if isinstance(verdict, str)]
@@ -192,7 +192,7 @@ class LiveSession:
             drawn.failed = side.name, len(self._drawn)
             self._failed.append(drawn)
             self._turns.size = min(self._turns.size + 1, MOST_HELD)
-        drawn.say(len(self.sides))
+        drawn.record(len(self.sides))
         self._settle(side, drawn.number)
         async with self._asking:
             short = drawn.failed is not None and len(self._turns.held) < self._turns.size
@@ -227,7 +227,7 @@ class LiveSession:
                 drawn.failed = None
                 self._failed.remove(drawn)
                 self._turns.size = max(self._hold, self._turns.size - 1)
-                drawn.say(len(self.sides))
+                drawn.record(len(self.sides))
 
     async def _ask(self) -> None:
         """Submit the waiting judgements, and queue the new draws on every side."""

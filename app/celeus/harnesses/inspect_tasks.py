@@ -203,7 +203,7 @@ def _interval(live: LiveSession, options: Options) -> Callable[[], Mapping[str, 
     low, high = options.scale
     better = options.higher is not False
 
-    def told() -> Mapping[str, float]:
+    def interval() -> Mapping[str, float]:
         status = live.status
         if status.estimate is None or status.lower is None or status.upper is None:
             return {}
@@ -214,7 +214,7 @@ def _interval(live: LiveSession, options: Options) -> Callable[[], Mapping[str, 
         names = ("estimate", "lower", "upper")
         return dict(zip(names, scores, strict=True)) | {"labels": status.rounds.in_interval}
 
-    return told
+    return interval
 
 
 def _difference(live: LiveSession, options: Options) -> Callable[[], Mapping[str, float]]:
@@ -222,7 +222,7 @@ def _difference(live: LiveSession, options: Options) -> Callable[[], Mapping[str
     low, high = options.scale
     size = (high - low) * (-1.0 if options.higher is not False else 1.0)
 
-    def told() -> Mapping[str, float]:
+    def interval() -> Mapping[str, float]:
         status = live.status
         if status.estimate is None or status.lower is None or status.upper is None:
             return {}
@@ -234,4 +234,4 @@ def _difference(live: LiveSession, options: Options) -> Callable[[], Mapping[str
             "labels": status.rounds.in_interval,
         }
 
-    return told
+    return interval

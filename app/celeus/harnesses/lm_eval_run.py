@@ -181,16 +181,16 @@ class Work:
     def judge(self, session: Session, hold: int, worker: str) -> JudgeResult:
         """Run what the session draws, ``hold`` documents at once, until it asks for no more."""
 
-        def told(turns: Sequence[Turn]) -> list[None]:
+        def judge_turns(turns: Sequence[Turn]) -> list[None]:
             for turn in turns:
                 self._check(turn)
             items = [turn.id for turn in turns]
             losses = zip(*(self._losses(name, items) for name in self.models), strict=True)
             for turn, of in zip(turns, losses, strict=True):
-                self._say(turn, of)
+                self._record(turn, of)
             return [None] * len(turns)
 
-        return session.judge_many(told, size=hold, worker=worker)
+        return session.judge_many(judge_turns, size=hold, worker=worker)
 
     @property
     def models(self) -> dict[str, Documents]:
@@ -214,8 +214,8 @@ class Work:
         kept = self.kept.get(key_of(name, item))
         return [] if kept is None else kept["lines"]
 
-    def _say(self, turn: Turn, losses: tuple[float | None, ...]) -> None:
-        """Say the losses of an item, or that there are none."""
+    def _record(self, turn: Turn, losses: tuple[float | None, ...]) -> None:
+        """Record the losses of an item, or that there are none."""
         if None in losses:
             turn.unjudgeable(f"lm-eval has no finite {self.test.first.metric} of it")
         elif turn.left is None or turn.right is None:

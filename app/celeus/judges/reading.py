@@ -179,7 +179,7 @@ def _verdict(text: str, known: Sequence[str]) -> tuple[str, str]:
     objects, prose, behind = _objects(text)
     if _UNENDED.match(text) or _REST.search(prose) or _REFUSED.search(prose):
         return "", ""
-    if _only_said(prose):
+    if _only_quoted(prose):
         return "", ""
     values = [value for pairs in objects for name, value in pairs if _is_verdict(name)]
     reasons = [str(value or "") for pairs in objects for name, value in pairs if name == "reason"]
@@ -227,7 +227,7 @@ def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], str, str]:
     return found, _FENCE.sub("", prose + text[end:]).strip(), text[end:]
 
 
-def _only_said(prose: str) -> bool:
+def _only_quoted(prose: str) -> bool:
     """Return True if a verdict is introduced as an example or quotation, or spoken of behind."""
     lines = [line.strip() for line in prose.splitlines() if line.strip()]
     above = ""

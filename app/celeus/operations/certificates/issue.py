@@ -38,7 +38,7 @@ from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import records_of
-from celeus.operations.webhooks.outbox import Message, tell
+from celeus.operations.webhooks.outbox import Message, enqueue
 from celeus.store.database import raw_connection
 
 ATTEMPTS = 5
@@ -250,7 +250,7 @@ async def _keep(
             certificate_news = {"digest": issued.digest, "final": issued.final}
             document = await document_of(db, context.project_id, session_id)
             news: list[Message] = [("certificate.issued", {"certificate": certificate_news})]
-            await tell(db, context.project_id, session_id, news, document)
+            await enqueue(db, context.project_id, session_id, news, document)
     return issued
 
 

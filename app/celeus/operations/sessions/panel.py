@@ -130,7 +130,7 @@ async def _earlier_ratings(
     """Return the rater's first ratings of these rounds in the ledger, by round and turn."""
     keys = {journal.key_id} | (await predecessors(db, journal.key_id) if journal.blind else set())
     earlier: dict[tuple[int, int], _EarlierRating] = {}
-    for row in await said_before(db, journal, rater, [judgement.round for judgement in judgements]):
+    for row in await ratings_of(db, journal, rater, [judgement.round for judgement in judgements]):
         detail = row["detail"]
         repeatable = not journal.blind or detail.get("key") in keys
         rating = _EarlierRating(words_of(detail, row["loss"]), row["sequence"], repeatable)
@@ -227,12 +227,12 @@ def hand_out(
     return [Lease(round_, worker, until, journal.now, [journal.key]) for round_, _ in turns]
 
 
-async def said_before(
+async def ratings_of(
     db: AsyncConnection, journal: Journal, rater: str, rounds: Sequence[int]
 ) -> Sequence[RowMapping]:
     """All ratings of this rater in these rounds, in order."""
     params = {"session_id": journal.session_id, "rounds": list(rounds), "rater": rater}
-    return (await db.execute(_SAID, params)).mappings().all()
+    return (await db.execute(_RATINGS, params)).mappings().all()
 
 
 def checked_loss(journal: Journal, judgement: Judgement) -> float | None:
@@ -283,7 +283,7 @@ async def correct_rating(
     turn = judgement.turn or 1
     rows = [
         row
-        for row in await said_before(db, journal, rater, [round_])
+        for row in await ratings_of(db, journal, rater, [round_])
         if row["detail"].get("turn", 1) == turn
     ]
     if rows and _repeats(rows[-1], correction.words, judgement):
@@ -351,7 +351,7 @@ def _not_own(journal: Journal, round_: int) -> NotLastLabel:
     )
 
 
-_SAID = with_kinds(
+_RATINGS = with_kinds(
     """
     SELECT sequence, round, loss, detail FROM events
     WHERE session_id = :session_id AND kind = :rating AND round = ANY(:rounds)

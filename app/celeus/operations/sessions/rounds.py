@@ -234,7 +234,7 @@ async def _looked_at(
         return await panel.check_ratings(db, journal, ratings, judgements, rater)
     earlier_words: dict[int, Said] | None = None
     if journal.blind:
-        earlier_words = await _said_before(
+        earlier_words = await _earlier_words(
             db, journal, {judgement.round for judgement in judgements}
         )
     unshown = await _unshown(db, journal, judgements)
@@ -340,7 +340,7 @@ async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, a
     return session.beside
 
 
-async def _said_before(
+async def _earlier_words(
     db: AsyncConnection, journal: Journal, rounds: Collection[int]
 ) -> dict[int, Said]:
     """Return the words of the caller's key for those of the rounds that it judged.

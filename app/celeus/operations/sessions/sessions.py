@@ -44,7 +44,7 @@ from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal, locked, minute, must_be_open
 from celeus.operations.sessions.labelling.instructions import keep_instructions
-from celeus.operations.webhooks.outbox import ReportedState, tell
+from celeus.operations.webhooks.outbox import ReportedState, enqueue
 
 
 class Unchanged(Enum):
@@ -130,7 +130,7 @@ async def open_session(
                 await keep_instructions(db, context, opening.pool_id, session_id, markdown)
             # What is known beforehand may decide it
             news = ReportedState.of("active", state).since(ReportedState())
-            await tell(db, context.project_id, session_id, news, document)
+            await enqueue(db, context.project_id, session_id, news, document)
             if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)

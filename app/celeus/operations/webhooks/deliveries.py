@@ -24,7 +24,7 @@ from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.ledger import with_kinds
 from celeus.operations.webhooks.addresses import Guard
 from celeus.operations.webhooks.messages import body, headers, message
-from celeus.operations.webhooks.outbox import Message, tell
+from celeus.operations.webhooks.outbox import Message, enqueue
 from celeus.operations.webhooks.sending import SECONDS, Outcome, Sender
 from celeus.settings import Settings
 from celeus.store.database import Database
@@ -201,7 +201,7 @@ class Deliveries:
         async with self._database.transaction() as db:
             for row in (await db.execute(_STALLED, {"seconds": self._stalled_seconds})).all():
                 news: list[Message] = [("session.stalled", {"since": moment(row.since)})]
-                await tell(db, row.project_id, row.session_id, news, row.status)
+                await enqueue(db, row.project_id, row.session_id, news, row.status)
         if now >= self._prune_at:
             async with self._database.transaction() as db:
                 await db.execute(_PRUNE, {"days": KEPT_DAYS, "most": KEPT_OF_WEBHOOK})

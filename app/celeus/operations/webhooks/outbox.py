@@ -64,7 +64,7 @@ class ReportedState:
         return messages
 
 
-async def tell(
+async def enqueue(
     db: AsyncConnection,
     project_id: UUID,
     session_id: UUID,
