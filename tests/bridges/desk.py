@@ -45,8 +45,8 @@ class Desk:
         open_ = [mark for mark in self.tasks if mark not in self.verdicts]
         # Not in the order of the draws
         for mark in open_[: self.pace][::-1]:
-            if mark not in self.begun and (said := self.judge(self.tasks[mark])):
-                self.verdicts[mark] = Verdict(said, "ann")
+            if mark not in self.begun and (judgement := self.judge(self.tasks[mark])):
+                self.verdicts[mark] = Verdict(judgement, "ann")
         there = {mark: self.verdicts.get(mark) for mark in self.tasks}
         self._called()
         return there

@@ -74,7 +74,9 @@ def test_killed_after_any_call_it_loses_and_repeats_nothing(client: Client, cut:
     observations = ledger(session, "observation")
     assert len({entry.round for entry in observations}) == len(observations)
     assert len(observations) == len(desk.verdicts)
-    assert all(it is not None and loss == LOSSES[it] for it, loss in observed(session).items())
+    assert all(
+        item is not None and loss == LOSSES[item] for item, loss in observed(session).items()
+    )
     assert done.overtaken == 0
 
 
@@ -155,10 +157,10 @@ def test_a_key_that_only_judges_takes_back_only_its_last_label(
 ) -> None:
     warnings: list[str] = []
     session = opened(client, precision=0.05, budget=40)
-    told = iter(range(1000))
+    calls = iter(range(1000))
 
     def judge(task: Task) -> Judgement:
-        if next(told) == 20:
+        if next(calls) == 20:
             mark, old = next(iter(desk.verdicts.items()))
             desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.judgement or {})["loss"]}, "bea")
         return truly(task)
@@ -208,7 +210,7 @@ def test_what_others_have_judged_meanwhile_is_overtaken_and_leaves_the_queue(
     # Somebody at the desk has judged one; another judge judges all, when their leases have ended
     mark, task = next(iter(desk.tasks.items()))
     session.judge(lambda item: 1.0 - LOSSES[item.index], concurrency=1)
-    desk.judge = lambda it: truly(it) if it.mark == mark else None
+    desk.judge = lambda drawn: truly(drawn) if drawn.mark == mark else None
     done = bridged(session, desk)
     assert (done.state, done.labels, done.overtaken) == ("budget_spent", 0, 1)
     assert {*desk.tasks} == {mark}
@@ -233,8 +235,10 @@ def test_a_change_of_what_another_judge_said_first_corrects_nothing(client: Clie
     assert ledger(session, "amendment") == []
     (first,) = (entry for entry in ledger(session, "observation") if entry.round == 1)
     assert first.detail["worker"] == "program"
-    own = [it for it in ledger(session, "observation") if it.detail["worker"] != "program"]
-    assert (done.labels, done.unjudgeable, done.overtaken) == (len(own), 0, 1)
+    others = [
+        entry for entry in ledger(session, "observation") if entry.detail["worker"] != "program"
+    ]
+    assert (done.labels, done.unjudgeable, done.overtaken) == (len(others), 0, 1)
 
 
 def program_judges(client: Client, session: Session, until: int) -> None:
@@ -332,7 +336,8 @@ def first(desk: Desk) -> str:
 
 def test_a_comparison_shows_two_answers_and_whose_they_are_nowhere(client: Client) -> None:
     rows = [
-        {"id": f"q-{at}", "a": {"answer": "long " * at}, "b": {"answer": "x"}} for at in range(9)
+        {"id": f"q-{number}", "a": {"answer": "long " * number}, "b": {"answer": "x"}}
+        for number in range(9)
     ]
     pool = client.create_pool(
         "pair", rows, systems={"a": "one", "b": "two"}, loss={"kind": "preference"}
@@ -352,12 +357,12 @@ def test_a_comparison_shows_two_answers_and_whose_they_are_nowhere(client: Clien
     estimate = session.status().estimate
     assert estimate is not None
     assert estimate < 0
-    said = {label.preference for label in session.labels() if label.item == "q-0"}
-    assert said == {"both_bad"}
+    preferences = {label.preference for label in session.labels() if label.item == "q-0"}
+    assert preferences == {"both_bad"}
 
 
 def test_sessions_whose_judgements_have_no_such_form_are_refused(client: Client) -> None:
-    rows = [{"id": f"q-{at}"} for at in range(40)]
+    rows = [{"id": f"q-{number}"} for number in range(40)]
     pool = client.create_pool(
         "table", rows, metrics={"true": {"kind": "zero_one"}, "kind": {"kind": "zero_one"}}
     )

@@ -34,7 +34,7 @@ def test_a_loss_of_zero_or_one_is_asked_as_correct_or_wrong() -> None:
     assert question.judgement_of("Wrong") == {"loss": 1}
     assert question.judgement_of("Correct") == {"loss": 0}
     assert question.judgement_of(CANNOT_TELL) == {"unjudgeable": "cannot tell"}
-    assert [question.judgement_of(one) for one in ("wrong", 1, None, True)] == [None] * 4
+    assert [question.judgement_of(answer) for answer in ("wrong", 1, None, True)] == [None] * 4
 
 
 def test_a_loss_of_zero_or_one_is_asked_in_the_words_of_its_score() -> None:
@@ -47,7 +47,7 @@ def test_a_bounded_loss_is_a_number_on_its_scale() -> None:
     question = asked("bounded", (1, 5))
     assert question.text == "The loss, from 1 (best) to 5 (worst)"
     assert question.judgement_of(2.5) == {"loss": 2.5}
-    assert [question.judgement_of(one) for one in (0.5, 6, float("nan"), "2")] == [None] * 4
+    assert [question.judgement_of(answer) for answer in (0.5, 6, float("nan"), "2")] == [None] * 4
 
 
 def test_labels_are_classes_with_the_names_that_an_item_brings() -> None:
@@ -59,7 +59,7 @@ def test_labels_are_classes_with_the_names_that_an_item_brings() -> None:
     assert question.judgement_of("Tie", {"pair": ["a", "b"]}) == {"label": 2}
     uncounted = asked("zero_one", takes_labels=True)
     assert (uncounted.options, uncounted.judgement_of(12.0)) == ({}, {"label": 12})
-    assert [uncounted.judgement_of(one) for one in (1.5, -1)] == [None, None]
+    assert [uncounted.judgement_of(answer) for answer in (1.5, -1)] == [None, None]
 
 
 def test_two_answers_are_asked_for_side_by_side() -> None:

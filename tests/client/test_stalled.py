@@ -102,13 +102,13 @@ def test_a_function_renews_its_lease_twenty_times() -> None:
 
     def sent(flow: Flow[Any]) -> list[Any]:
         """What a flow sends, where each request gets the answer."""
-        bodies, told = [], None
+        bodies, outcome = [], None
         with suppress(StopIteration):
             while True:
-                request = flow.send(told)
+                request = flow.send(outcome)
                 assert isinstance(request, Request)
                 bodies.append(json.loads(request.body or b""))
-                told = answer
+                outcome = answer
         return bodies
 
     asks = {"worker": "ada-1", "lease_seconds": 30}
