@@ -103,13 +103,13 @@ async def test_who_finds_no_place_in_time_is_told_when_to_come_again(
             await verified(client, b"{}"),
             await client.post(path, content=b'[{"question": "a"}]', headers=JSON),
         ]
-        told = (await client.get("/metrics")).text
-    assert [one.status_code for one in answers] == [503] * 3
-    codes = [one.json()["code"] for one in answers]
+        page = (await client.get("/metrics")).text
+    assert [answer.status_code for answer in answers] == [503] * 3
+    codes = [answer.json()["code"] for answer in answers]
     assert codes == ["planning_busy", "verification_busy", "overloaded"]
-    assert {one.headers["Retry-After"] for one in answers} == {str(BACKGROUND_RETRY_SECONDS)}
-    assert "celeus_background_processes 1.0" in told
-    assert "celeus_background_queue 0.0" in told
+    assert {answer.headers["Retry-After"] for answer in answers} == {str(BACKGROUND_RETRY_SECONDS)}
+    assert "celeus_background_processes 1.0" in page
+    assert "celeus_background_queue 0.0" in page
     assert (await planned(client, NOBODY)).json()["code"] == "pool_not_found"
 
 

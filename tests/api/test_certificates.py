@@ -178,7 +178,7 @@ async def test_a_corrected_session_supersedes_what_was_certified_before(
     await _amend(client, session, 2, 1.0)
     after = json.loads(await _certificate(client, session))
     assert after["supersedes"] == digest_of(latest) != digest_of(before)
-    codes = [one["code"] for one in after["claim"]["assumptions"]]
+    codes = [assumption["code"] for assumption in after["claim"]["assumptions"]]
     assert codes == ["these_answers", "one_version", "independent_corrections"]
     await labelled(client, session, pool, 1)
     assert json.loads(await _certificate(client, session))["supersedes"] == digest_of(latest)
@@ -369,10 +369,10 @@ async def test_a_verification_says_the_sentence_of_the_session(
         assert answer.is_success, answer.text
     if state == "closed":
         await _close(client, session)
-    said = (await client.get(f"/v1/sessions/{session}")).json()["sentence"]
+    judgement = (await client.get(f"/v1/sessions/{session}")).json()["sentence"]
     body = await _certificate(client, session)
     report = (await _verified(client, content=body, headers=JSON)).json()
-    assert (report["valid"], report["sentence"]) == (True, said)
+    assert (report["valid"], report["sentence"]) == (True, judgement)
 
 
 async def test_a_forged_certificate_gets_a_report_that_says_where(
@@ -512,7 +512,7 @@ async def test_settings_fixed_at_the_opening_cannot_be_changed(client: AsyncClie
     await _close(client, session)
     claim = json.loads(await _certificate(client, session))["claim"]
     assert (claim["fixed"], claim["changes"]) == (True, 0)
-    assert [one["code"] for one in claim["assumptions"]] == ["these_answers"]
+    assert [assumption["code"] for assumption in claim["assumptions"]] == ["these_answers"]
 
 
 async def test_a_certificate_tells_of_the_other_sessions_on_its_pool(client: AsyncClient) -> None:

@@ -74,9 +74,9 @@ class Worlds:
         number = one.json()["draws"][0]["round"]
         assert two.json()["draws"][0]["round"] == number
         loss = self.rng.randrange(2)
-        said = {"round": number, "worker": "judge"}
+        judgement = {"round": number, "worker": "judge"}
         for answer in await self.same(
-            who, "/observe", said | {"loss": loss}, said | {"loss": 1 - loss}
+            who, "/observe", judgement | {"loss": loss}, judgement | {"loss": 1 - loss}
         ):
             assert answer.status_code == 200, answer.text
         shown = RoundNumbers(SEED).shown(number) if who is self.admin else number
@@ -88,9 +88,12 @@ class Worlds:
         if judged:
             shown, loss = self.rng.choice(judged), self.rng.randrange(2)
             round_ = RoundNumbers(SEED).round_of(shown)
-            said = {"round": round_, "reason": "second look"}
+            judgement = {"round": round_, "reason": "second look"}
             await self.same(
-                self.admin, "/amendments", said | {"loss": loss}, said | {"loss": 1 - loss}
+                self.admin,
+                "/amendments",
+                judgement | {"loss": loss},
+                judgement | {"loss": 1 - loss},
             )
             if shown in self.losses:
                 self.losses[shown] = loss
@@ -219,8 +222,8 @@ async def test_how_many_rounds_wait_for_the_oldest_draw_shows_in_no_statement(
         await worlds.eve.post(f"{path}/next", json={"worker": "eve"})
         statements.add(wire.statements())
         draws = (await worlds.admin.post(f"{path}/next", json={"worker": "judge"})).json()["draws"]
-        said = {"round": draws[0]["round"], "worker": "judge", "loss": 0}
-        await worlds.admin.post(f"{path}/observe", json=said)
+        judgement = {"round": draws[0]["round"], "worker": "judge", "loss": 0}
+        await worlds.admin.post(f"{path}/observe", json=judgement)
     assert len(statements) == 1, statements
 
 

@@ -80,9 +80,9 @@ class Mirror:
             return
         round_ = one.json()["draws"][0]["round"]
         self.others.append(RoundNumbers(SEED).shown(round_))
-        said = {"round": round_, "worker": "judge"}
+        judgement = {"round": round_, "worker": "judge"}
         better = self.rng.choice((("a", "b"), ("b", "a"), ("tie", "tie"), ("left", "right")))
-        bodies = tuple(said | {"preference": one} for one in better)
+        bodies = tuple(judgement | {"preference": one} for one in better)
         for answer in await self.both(self.admin, "/observe", (bodies[0], bodies[1])):
             assert answer.status_code == 200, answer.text
 
@@ -102,10 +102,10 @@ class Mirror:
         if kind == "next":
             return "POST", "/next", worker | {"count": self.rng.choice((1, 3))}
         known = [some for some in (self.held, self.others) if some] or [[1]]
-        said = {"round": self.rng.choice(self.rng.choice(known))} | self.said()
+        judgement = {"round": self.rng.choice(self.rng.choice(known))} | self.said()
         if kind == "observe":
-            return "POST", "/observe", said | worker | self.rng.choice(({}, {"next": 1}))
-        return "POST", "/amendments", said | {"reason": "slip"}
+            return "POST", "/observe", judgement | worker | self.rng.choice(({}, {"next": 1}))
+        return "POST", "/amendments", judgement | {"reason": "slip"}
 
 
 @pytest.fixture
@@ -180,8 +180,13 @@ async def test_exchanged_systems_look_the_same_but_for_left_and_right(mirror: Mi
 async def test_a_labeller_meets_no_name_on_any_route(mirror: Mirror) -> None:
     session = mirror.sessions[0]
     offer = await drawn(mirror.eve, session, 3)
-    said = {"round": offer["draws"][0]["round"], "preference": "right", "worker": "eve"}
-    for body in (said, said, said | {"preference": "left"}, said | {"preference": "a"}):
+    judgement = {"round": offer["draws"][0]["round"], "preference": "right", "worker": "eve"}
+    for body in (
+        judgement,
+        judgement,
+        judgement | {"preference": "left"},
+        judgement | {"preference": "a"},
+    ):
         assert_untold(await mirror.eve.post(f"/v1/sessions/{session}/observe", json=body))
     status = (await mirror.admin.get(f"/v1/sessions/{session}")).json()
     ids = MISSING | {"pool_id": status["pool_id"], "session_id": session}
@@ -231,9 +236,9 @@ async def test_what_a_labeller_says_of_a_side_is_turned_back(mirror: Mirror) -> 
     answer = await mirror.eve.post(f"{path}/amendments", json=correction)
     assert answer.status_code == 200, answer.text
     ledger = (await mirror.admin.get(f"{path}/certificate")).json()["ledger"]
-    left = {one["round"]: one["detail"]["left"] for one in ledger if one["kind"] == "draw"}
+    left = {entry["round"]: entry["detail"]["left"] for entry in ledger if entry["kind"] == "draw"}
     expected = {"left": -1.0, "tie": 0.0, "right": 1.0}
-    judged = [one for one in ledger if one["kind"] in {"observation", "amendment"}]
+    judged = [entry for entry in ledger if entry["kind"] in {"observation", "amendment"}]
     assert len(judged) == 5
     for one in judged:
         turned = 1.0 if left[one["round"]] == "a" else -1.0

@@ -140,9 +140,9 @@ async def test_what_is_stated_of_an_item_is_not_told_by_contradicting_it(
     token = key_in(database_url, "label")
     async with client_with(app, token) as labeller:
         [draw] = (await drawn(labeller, session))["draws"]
-        said = {"round": draw["round"], "worker": "eve"}
+        judgement = {"round": draw["round"], "worker": "eve"}
         for more in ({"label": 0}, {"loss": 0.9}):
-            answer = await labeller.post(f"/v1/sessions/{session}/observe", json=said | more)
+            answer = await labeller.post(f"/v1/sessions/{session}/observe", json=judgement | more)
             assert answer.json()["code"] == "bound_contradicted", answer.text
             assert_blind(answer, [upper, -math.log(probs[0]), 0.9])
     kept = (await client.get(f"/v1/sessions/{session}")).json()["contradictions"]

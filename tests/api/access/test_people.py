@@ -33,8 +33,8 @@ async def browser(app: FastAPI) -> AsyncIterator[AsyncClient]:
 async def invited(client: AsyncClient, **body: object) -> dict[str, Any]:
     answer = await client.post("/v1/invitations", json=body)
     assert answer.status_code == 201, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 async def open_link(browser: AsyncClient, link: str) -> Response:
@@ -50,21 +50,21 @@ async def test_a_key_is_shown_once_and_works(client: AsyncClient, app: FastAPI) 
     body = {"name": "nightly", "scopes": ["label", "manage", "label"], "expires_in_seconds": DAY}
     made = await client.post("/v1/keys", json=body)
     assert made.status_code == 201
-    told = made.json()
-    token = told.pop("key")
-    assert token.startswith(f"ce_{told['id']}_")
-    assert told["scopes"] == ["manage", "label"]
-    assert told["created_at"] < told["expires_at"]
-    assert told["person"] is False
+    document = made.json()
+    token = document.pop("key")
+    assert token.startswith(f"ce_{document['id']}_")
+    assert document["scopes"] == ["manage", "label"]
+    assert document["created_at"] < document["expires_at"]
+    assert document["person"] is False
     found = await client.get(made.headers["Location"])
-    assert found.json() == told
+    assert found.json() == document
     listed = await client.get("/v1/keys")
-    assert told in listed.json()["data"]
+    assert document in listed.json()["data"]
     assert token[20:] not in listed.text
     async with client_with(app, token) as program:
         assert (await program.get("/v1/pools")).status_code == 200
         assert (await program.get("/v1/keys")).status_code == 403
-    assert (await client.get(f"/v1/keys/{told['id']}")).json()["last_used_at"] is not None
+    assert (await client.get(f"/v1/keys/{document['id']}")).json()["last_used_at"] is not None
 
 
 async def test_a_repetition_makes_no_second_one_and_shows_no_secret(
@@ -327,7 +327,9 @@ async def test_every_act_is_logged_by_ids_and_never_with_a_secret(
     await client.patch(f"/v1/keys/{made['id']}", json={"scopes": ["label"]})
     await client.post(f"/v1/keys/{made['id']}/revoke")
     await client.post(f"/v1/invitations/{link['id']}/revoke")
-    lines = [it.getMessage() for it in caplog.records if it.name.endswith("access.people")]
+    lines = [
+        record.getMessage() for record in caplog.records if record.name.endswith("access.people")
+    ]
     assert lines == [
         f"key {made['id']} was made with read, by key {OWN}",
         f"invitation {link['id']} was made for key {link['key_id']} with label, by key {OWN}",

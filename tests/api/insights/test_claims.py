@@ -38,8 +38,8 @@ async def claims(client: AsyncClient, **query: Any) -> dict[str, Any]:  # noqa: 
 
 async def refused(client: AsyncClient, **query: Any) -> tuple[int, str, str]:  # noqa: ANN401
     answer = await client.get("/v1/claims", params=query)
-    told = answer.json()
-    return answer.status_code, told["code"], told.get("field") or ""
+    document = answer.json()
+    return answer.status_code, document["code"], document.get("field") or ""
 
 
 async def session_on(
@@ -61,9 +61,9 @@ async def test_what_holds_of_one_of_all_and_of_those_picked(client: AsyncClient)
     sessions = [await session_on(client, pool, 20, **ASKED) for pool in pools]
     told = await claims(client, session=sessions[::-1], shown=sessions[1:])
     assert (told["level"], told["opened"], told["shown"]) == (0.05, 3, 2)
-    assert [one["session"] for one in told["claims"]] == sessions[::-1]
-    assert [one["place"] for one in told["claims"]] == [3, 2, 1]
-    assert [one["shown"] is None for one in told["claims"]] == [False, False, True]
+    assert [claim["session"] for claim in told["claims"]] == sessions[::-1]
+    assert [claim["place"] for claim in told["claims"]] == [3, 2, 1]
+    assert [claim["shown"] is None for claim in told["claims"]] == [False, False, True]
     for one in told["claims"]:
         place = one["place"]
         assert one["evidence"]
@@ -84,7 +84,7 @@ async def test_no_session_is_shown_at_more_than_the_level_of_the_project(
     pool = await known_pool(client, ITEMS)
     sessions = [await session_on(client, pool, 20, **ASKED) for _ in range(3)]
     told = await claims(client, session=sessions, shown=sessions)
-    levels = [one["shown"]["level"] for one in told["claims"]]
+    levels = [claim["shown"]["level"] for claim in told["claims"]]
     assert levels == pytest.approx([0.05, 0.05 / 2, 0.05 / 4])
 
 
@@ -104,9 +104,9 @@ async def test_what_is_left_out_deleted_or_asked_nothing_changes_no_level(
     assert alone["claims"][0]["together"]["level"] == pytest.approx(0.05 / 6)
     beside = await claims(client, session=[*idle, last], shown=last)
     assert beside["shown"] == 1
-    for one in beside["claims"][:3]:
-        assert (one["place"], one["together"], one["shown"]) == (None, None, None)
-        assert one["alone"]["lower"] < one["alone"]["upper"]
+    for claim in beside["claims"][:3]:
+        assert (claim["place"], claim["together"], claim["shown"]) == (None, None, None)
+        assert claim["alone"]["lower"] < claim["alone"]["upper"]
     assert beside["claims"][3]["shown"] == alone["claims"][0]["together"]
     assert await refused(client, session=idle[0], shown=idle[0]) == (422, "invalid_value", "shown")
     assert (await claims(client, session=idle))["shown"] == 0
@@ -151,7 +151,7 @@ async def test_sessions_opened_at_once_have_places_of_their_own(client: AsyncCli
     questions = [{"side": "at_most", "threshold": 0.5}]
     sessions = await asyncio.gather(*(opened(client, pool, questions=questions) for _ in range(6)))
     told = await claims(client, session=sessions)
-    assert sorted(one["place"] for one in told["claims"]) == [1, 2, 3, 4, 5, 6]
+    assert sorted(claim["place"] for claim in told["claims"]) == [1, 2, 3, 4, 5, 6]
 
 
 async def test_the_most_that_answer_at_the_level_of_so_many_are_shown(client: AsyncClient) -> None:
@@ -177,12 +177,12 @@ async def test_a_session_for_the_population_is_shown_at_the_least_level(
     own = await session_on(client, pool, 30, 0.999, precision=0.4, target="population")
     other = await session_on(client, pool, 30, 0.999, policy="celeus", precision=0.2)
     told = await claims(client, session=[own, other], shown=[own, other])
-    for one, level in zip(told["claims"], (0.05 / 2, 0.05 / 6), strict=True):
-        assert not one["evidence"]
-        assert one["shown"] == one["together"]
-        assert one["shown"]["level"] == pytest.approx(level)
+    for claim, level in zip(told["claims"], (0.05 / 2, 0.05 / 6), strict=True):
+        assert not claim["evidence"]
+        assert claim["shown"] == claim["together"]
+        assert claim["shown"]["level"] == pytest.approx(level)
         # Not within each other to the last cell: what is bet at the start follows from the level
-        assert one["together"] != one["alone"]
+        assert claim["together"] != claim["alone"]
     assert "supposes that no loss of their pools was known" in told["promises"]["one"]
     assert "supposes" not in (await claims(client, session=other))["promises"]["one"]
 
@@ -217,7 +217,7 @@ async def test_many_rounds_are_bet_on_by_several_children(
     pool = await known_pool(client, ITEMS)
     sessions = [await session_on(client, pool, 10, **ASKED) for _ in range(2)]
     told = await claims(client, session=sessions)
-    assert [one["round"] for one in told["claims"]] == [10] * 2
+    assert [claim["round"] for claim in told["claims"]] == [10] * 2
 
 
 async def test_what_one_child_is_given_is_bounded_and_made_in_a_thread(
@@ -283,7 +283,7 @@ async def test_what_cannot_be_asked_is_refused_by_name(client: AsyncClient) -> N
     assert await refused(client, session=one, shown=other) == (422, "invalid_value", "shown")
     assert await refused(client, session=one, shown=[one, one]) == (422, "invalid_value", "shown")
     assert (await refused(client, session=one, level="0.1"))[::2] == (422, "query")
-    many = [f"ses_{at:032x}" for at in range(operations.MOST_SESSIONS + 1)]
+    many = [f"ses_{number:032x}" for number in range(operations.MOST_SESSIONS + 1)]
     assert await refused(client, session=many) == (422, "invalid_value", "session")
     assert await refused(client, session=[one, unknown]) == (404, "session_not_found", "session_id")
     assert (await refused(client, session="best"))[0] == 404

@@ -33,8 +33,8 @@ async def workers(client: AsyncClient, session: str, **query: Any) -> dict[str, 
 
 async def scores_of(client: AsyncClient, pool: KnownPool) -> list[float]:
     """The surrogates a pool was made with: its factory draws them first."""
-    told = (await client.get(f"/v1/pools/{pool.id}")).json()
-    return [float(one) for one in np.random.default_rng(0).random(told["items"])]
+    document = (await client.get(f"/v1/pools/{pool.id}")).json()
+    return [float(one) for one in np.random.default_rng(0).random(document["items"])]
 
 
 async def test_an_exhausted_pool_shows_the_true_calibration_of_its_surrogate(
@@ -117,7 +117,7 @@ async def test_any_pool_can_be_asked(client: AsyncClient, kind: str) -> None:
     loss: dict[str, Any] = {"kind": "zero_one"}
     if kind == "cross entropy":
         loss = {"kind": "cross_entropy", "upper": 5.0}
-        items = [one | {"target_probs": [0.5, 0.3, 0.2]} for one in items]
+        items = [item | {"target_probs": [0.5, 0.3, 0.2]} for item in items]
     pool = await sealed(client, items, loss=loss)
     for policy in ("sharp", "celeus"):
         session = await opened(client, pool, policy=policy)
@@ -145,9 +145,9 @@ async def test_workers_are_told_with_what_they_did_and_what_they_hold(client: As
     assert [len(one["draws"]) for one in found["data"]] == [1, 2, 0]
     assert found["data"][1]["last_label_at"] is None
     held = found["data"][1]["draws"]
-    assert [one["round"] for one in held] == [one["round"] for one in bob["draws"]]
-    assert [when(one["expires_at"]) for one in held] == [
-        when(one["expires_at"]) for one in bob["draws"]
+    assert [draw["round"] for draw in held] == [draw["round"] for draw in bob["draws"]]
+    assert [when(draw["expires_at"]) for draw in held] == [
+        when(draw["expires_at"]) for draw in bob["draws"]
     ]
     assert when(found["at"]) - when(found["since"]) == timedelta(hours=1)
 

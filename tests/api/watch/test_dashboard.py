@@ -33,9 +33,9 @@ async def test_every_query_is_of_metrics_and_labels_that_there_are(
 ) -> None:
     pool = await known_pool(client)
     await labelled(client, await opened(client, pool), pool, 2)
-    told = (await client.get("/metrics")).text
+    page = (await client.get("/metrics")).text
     labels: dict[str, set[str]] = {}
-    for name, given in SAMPLE.findall(told):
+    for name, given in SAMPLE.findall(page):
         labels.setdefault(name, set()).update(re.findall(r'(\w+)="', given or ""))
     asked = queries(dashboard)
     assert len(asked) > 20
@@ -49,17 +49,17 @@ async def test_every_query_is_of_metrics_and_labels_that_there_are(
             assert wanted <= labels[name], query
     # What a query picks out is there, too
     (route,) = {route for query in asked for route in re.findall(r'route="([^"]*)"', query)}
-    assert f'route="{route}"' in told
+    assert f'route="{route}"' in page
 
 
 @pytest.mark.own_app
 async def test_every_metric_of_ours_is_shown_and_explained(
     client: httpx.AsyncClient, dashboard: dict[str, Any]
 ) -> None:
-    told = (await client.get("/metrics")).text
+    page = (await client.get("/metrics")).text
     explained = (ROOT / "docs" / "operations.md").read_text()
     shown = " ".join(queries(dashboard))
-    families = re.findall(r"^# TYPE (celeus_\w+) (?:counter|gauge|histogram)$", told, re.MULTILINE)
+    families = re.findall(r"^# TYPE (celeus_\w+) (?:counter|gauge|histogram)$", page, re.MULTILINE)
     for name in families:
         if not name.endswith("_created"):
             assert f"`{name}`" in explained, name

@@ -52,7 +52,9 @@ class Collector:
                 self.spans += [span for scope in sent.scope_spans for span in scope.spans]
         elif path == "/v1/metrics":
             for one in ExportMetricsServiceRequest.FromString(body).resource_metrics:
-                self.metrics |= {it.name: it for scope in one.scope_metrics for it in scope.metrics}
+                self.metrics |= {
+                    metric.name: metric for scope in one.scope_metrics for metric in scope.metrics
+                }
 
     def named(self, trace: str) -> dict[str, Span]:
         """The spans of a trace by their names."""
@@ -233,9 +235,9 @@ def test_a_statement_is_named_by_what_it_does_to_which_tables(
 
 
 def test_the_statement_of_a_label_is_named_within_bounds() -> None:
-    said = summary(_APPEND)
-    assert said.startswith("INSERT events INSERT trajectory DELETE leases INSERT leases")
-    assert len(said) <= MOST_SUMMARY
+    judgement = summary(_APPEND)
+    assert judgement.startswith("INSERT events INSERT trajectory DELETE leases INSERT leases")
+    assert len(judgement) <= MOST_SUMMARY
 
 
 def test_a_database_is_named_without_who_opens_it() -> None:
