@@ -250,29 +250,29 @@ class Turn:
 
         It is a loss, of which less is better, also where the pool names a score.
         """
-        judgement: dict[str, Any]
+        said: dict[str, Any]
         if isinstance(loss, Mapping):
-            judgement = {"losses": {name: self._number(value) for name, value in loss.items()}}
+            said = {"losses": {name: self._number(value) for name, value in loss.items()}}
         elif isinstance(loss, Sequence) and not isinstance(loss, str):
-            judgement = {"losses": [self._number(value) for value in loss]}
+            said = {"losses": [self._number(value) for value in loss]}
         else:
-            judgement = {"loss": self._number(loss)}
-        self._record(comment, **judgement)
+            said = {"loss": self._number(loss)}
+        self._say(comment, **said)
 
     def label(self, label: int, comment: str | None = None) -> None:
         """The true class, from which the service computes the loss."""
-        self._record(comment, label=int(label))
+        self._say(comment, label=int(label))
 
     def prefer(self, side: str, grade: int | None = None, comment: str | None = None) -> None:
         """Say which of two answers is better: `left`, `tie` or `right`, and by how many grades.
 
         `both_bad` counts as a tie, and is kept apart from it.
         """
-        self._record(comment, preference=side, **({} if grade is None else {"grade": grade}))
+        self._say(comment, preference=side, **({} if grade is None else {"grade": grade}))
 
     def unjudgeable(self, why: str, comment: str | None = None) -> None:
         """Nobody can judge it; left out it would count as easy, so that it has to be said."""
-        self._record(comment, unjudgeable=why)
+        self._say(comment, unjudgeable=why)
 
     def pass_on(self) -> None:
         """Leave it to somebody else; it comes back if nobody else takes it, or nothing is left."""
@@ -330,7 +330,7 @@ class Turn:
         """Its round, and the turn where a panel judges it several times."""
         return {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
 
-    def _record(self, comment: str | None, **judgement: Any) -> None:  # noqa: ANN401 -- JSON
+    def _say(self, comment: str | None, **judgement: Any) -> None:  # noqa: ANN401 -- JSON
         self.said = judgement | ({} if comment is None else {"comment": comment})
 
     def _nothing(self, wanted: str, what: str = "") -> InvalidValue:

@@ -114,7 +114,7 @@ class Drawn:
     failed: tuple[str, int] | None = None
     abandoned: bool = False
 
-    def record(self, sides: int) -> None:
+    def say(self, sides: int) -> None:
         """Record the losses of the item once all sides have one."""
         if len(self.verdicts) < sides or self.failed is not None:
             return
@@ -192,7 +192,7 @@ class LiveSession:
             drawn.failed = side.name, len(self._drawn)
             self._failed.append(drawn)
             self._turns.size = min(self._turns.size + 1, MOST_HELD)
-        drawn.record(len(self.sides))
+        drawn.say(len(self.sides))
         self._settle(side, drawn.number)
         async with self._asking:
             short = drawn.failed is not None and len(self._turns.held) < self._turns.size
@@ -227,7 +227,7 @@ class LiveSession:
                 drawn.failed = None
                 self._failed.remove(drawn)
                 self._turns.size = max(self._hold, self._turns.size - 1)
-                drawn.record(len(self.sides))
+                drawn.say(len(self.sides))
 
     async def _ask(self) -> None:
         """Submit the waiting judgements, and queue the new draws on every side."""
@@ -281,9 +281,9 @@ class LiveSession:
             self._turns = Turns(self.session.id, worker, self._hold, lease=LEASE_SECONDS)
             self._asking = anyio.Lock()
             self._drawn, self._failed = {}, []
-            for task_side in self.sides:
-                task_side.queue.clear()
-                task_side.served = task_side.runner = None
+            for one in self.sides:
+                one.queue.clear()
+                one.served = one.runner = None
             _keep_alive(self, self._turns)
         side.served = self._turns
         _SERVED.set(self._turns)
@@ -310,7 +310,7 @@ class LiveSession:
         """Refuse a run that was given samples, and has not run them."""
         for drawn in self._working():
             if side.name not in drawn.verdicts and not any(
-                str(sample.id) == drawn.turn.id for sample in side.queue
+                str(one.id) == drawn.turn.id for one in side.queue
             ):
                 raise refused(
                     f"Inspect left out {drawn.turn.id}, which was drawn: run without --sample-id",

@@ -227,7 +227,7 @@ def test_a_making_of_the_cluster_that_is_killed_is_done_again(bare: Path) -> Non
     with server.postgres(folder, durable=False) as url:
         assert " " not in url
         _write(url)
-    assert sorted(entry.name for entry in folder.iterdir()) == [
+    assert sorted(one.name for one in folder.iterdir()) == [
         "postgres",
         "postgres.log",
         "serve.lock",
@@ -312,11 +312,11 @@ def test_root_is_told_which_folder_cannot_be_passed_and_no_mode_changes(bare: Pa
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_user_runs_it_as_himself(bare: Path) -> None:
-    folder = bare / "own"
-    folder.mkdir()
-    os.chown(folder, 65534, 65534)
+    own = bare / "own"
+    own.mkdir()
+    os.chown(own, 65534, 65534)
     done = subprocess.run(
-        [sys.executable, "-c", _AS_NOBODY, str(folder)], capture_output=True, text=True, check=False
+        [sys.executable, "-c", _AS_NOBODY, str(own)], capture_output=True, text=True, check=False
     )
     assert done.stdout.startswith("postgresql://"), done.stderr
-    assert (folder / "data" / "postgres").stat().st_uid == 65534
+    assert (own / "data" / "postgres").stat().st_uid == 65534

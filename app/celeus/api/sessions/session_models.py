@@ -166,7 +166,7 @@ class Parameters(BaseModel):
 
 
 class AskedQuestion(BaseModel):
-    """A question: if the risk lies on this side of a threshold, or exactly on it."""
+    """Whether the risk lies on one side of a threshold, the threshold itself included."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [QUESTION]})
 
@@ -235,7 +235,7 @@ class Verdict(BaseModel):
 
 
 class ClaimIn(BaseModel):
-    """The claim to certify."""
+    """What is to be certified."""
 
     model_config = STRICT
 
@@ -343,7 +343,7 @@ class CheckIn(BaseModel):
 
 
 class ClaimsIn(ClaimIn):
-    """The claim to certify: one mean, or a table of claims."""
+    """What is to be certified: one mean, or a table of claims."""
 
     precision: Widths | None = Field(  # type: ignore[assignment]
         None,
@@ -392,21 +392,17 @@ class ClaimsIn(ClaimIn):
 
     def claim(self) -> Claim:
         """The claim in the core's words; of a table ``table`` says precision and questions."""
-        single = not self.makes_table and not isinstance(self.precision, dict)
-        plain = self if single else self.model_copy(update={"precision": None, "questions": []})
+        one = not self.makes_table and not isinstance(self.precision, dict)
+        plain = self if one else self.model_copy(update={"precision": None, "questions": []})
         return ClaimIn.claim(plain)
 
     @property
     def makes_table(self) -> bool:
         """Something is asked that only a session with a table of claims has."""
         parts = (self.groups, self.group_precision, self.account, self.small_groups, self.check)
-        named = isinstance(self.precision, dict) or any(
-            question.metric for question in self.questions
-        )
+        named = isinstance(self.precision, dict) or any(it.metric for it in self.questions)
         levels = self.reserve, self.levels
-        return (
-            named or bool(self.group_questions) or any(part is not None for part in parts + levels)
-        )
+        return named or bool(self.group_questions) or any(it is not None for it in parts + levels)
 
     @property
     def table(self) -> TableRequest | None:
@@ -417,10 +413,8 @@ class ClaimsIn(ClaimIn):
             groups=self.groups or (),
             precision=by_metric(self.precision),
             group_precision=by_metric(self.group_precision),
-            questions=[(question.metric, question.asked) for question in self.questions],
-            group_questions=[
-                (question.metric, question.asked) for question in self.group_questions
-            ],
+            questions=[(one.metric, one.asked) for one in self.questions],
+            group_questions=[(one.metric, one.asked) for one in self.group_questions],
             account=self.account or "each",
             small_groups=self.small_groups or "merge",
             reserve=self.reserve or 0.0,
@@ -440,7 +434,7 @@ class PlannedLabels(BaseModel):
 
 
 class SessionOpening(ClaimsIn):
-    """The claim to certify, and how."""
+    """What is to be certified, and how."""
 
     model_config = ConfigDict(**STRICT, json_schema_extra={"examples": [OPENING]})
 
