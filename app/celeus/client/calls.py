@@ -113,7 +113,7 @@ def file_answers(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _texts(values: object) -> list[str]:
-    """One value, or several, as texts; those of columns by their names as `COLUMN=VALUE`."""
+    """Return one value, or several, as texts; values of columns as `COLUMN=VALUE`."""
     if isinstance(values, Mapping):
         return [f"{name}={value}" for name, value in values.items()]
     if isinstance(values, Iterable) and not isinstance(values, str):

@@ -83,7 +83,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class LostAnswer:
-    """Nobody answered; whether the request took effect is not known."""
+    """No answer came; whether the request took effect is not known."""
 
     reason: str
 

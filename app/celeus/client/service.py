@@ -33,7 +33,7 @@ class Service:
 
     @classmethod
     def of(cls, url: str | None, key: str | None) -> "Service":
-        """As given, else as CELEUS_URL and CELEUS_KEY say; refuses what is no address, no key."""
+        """Return the service as given, else of CELEUS_URL and CELEUS_KEY; refuses wrong ones."""
         url = (url or os.environ.get("CELEUS_URL") or HERE).rstrip("/")
         key = key or os.environ.get("CELEUS_KEY") or None
         check_service(url, key)

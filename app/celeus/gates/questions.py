@@ -61,7 +61,7 @@ class Outcome:
         return f"{line}, pushed: plan and losses are the word of whoever pushed it"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for a program."""
+        """The answer as JSON for a program."""
         names = ("target", "alpha", "lower", "upper", "estimate", "round", "state", "policy")
         more = ("method_version", "revision", "fixed", "changes")
         return {
@@ -120,7 +120,7 @@ def settings_line(*, fixed: bool, changes: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """May ``system`` replace the other of two? A margin of None is the session's."""
+    """Ask whether ``system`` may replace the other; a margin of None is the session's."""
 
     system: str
     margin: Amount | None

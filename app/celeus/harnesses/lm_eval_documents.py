@@ -326,7 +326,7 @@ class _Builder(LM):  # type: ignore[misc]  # it ships no types
         return str(getattr(self._model, "tokenizer_name", ""))
 
     def apply_chat_template(self, *messages: Any, **options: Any) -> str:  # noqa: ANN401
-        """As the model does."""
+        """Apply the model's template."""
         return str(self._model.apply_chat_template(*messages, **options))  # type: ignore[union-attr]
 
     def loglikelihood(self, requests: list[Any]) -> Never:

@@ -55,7 +55,7 @@ class Test:
 
     @classmethod
     def of(cls, models: Sequence[Documents], joined: JoinedItems | None) -> "Test":
-        """With the guesses that logs of other models make; refuses a model beside itself."""
+        """Return the test, with guesses from logs of other models; refuses equal models."""
         first, *others = (model.settings for model in models)
         if first in others:
             raise refused(f"{first.name} is compared with itself: name two models", "compare")

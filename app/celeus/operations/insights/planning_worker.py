@@ -85,7 +85,7 @@ _VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed")
 
 @dataclass(frozen=True, slots=True)
 class TableJob:
-    """The same for one plan of many claims; ``risks`` are the mean losses expected, by metric."""
+    """The job of one plan with many claims; ``risks`` are the mean losses expected, by metric."""
 
     plan: TablePlan
     table: Table

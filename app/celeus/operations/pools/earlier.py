@@ -224,7 +224,7 @@ async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
 
 
 def _with_judged(earlier: Earlier, rows: str) -> Earlier:
-    """With the judged rounds as the ledger ends, but for those that nobody could judge."""
+    """Add the judged rounds at the ledger's end, without those that nobody could judge."""
     basis, pool = earlier.basis, earlier.pool
     judgements = [LastJudgement(*row) for row in orjson.loads(rows)]
     side = next((side for side in SIDES if side == basis.system), None)
@@ -243,7 +243,7 @@ def _with_judged(earlier: Earlier, rows: str) -> Earlier:
 async def old_items(
     db: AsyncConnection, earlier: Earlier, rows: Sequence[object]
 ) -> Mapping[str, OldItem]:
-    """Those items of the session's pool that have the ids of these rows."""
+    """Return the items of the session's pool that have the ids of these rows."""
     ids = [row["id"] for row in rows if isinstance(row, dict) and is_text(row.get("id"))]
     session_id = UUID(earlier.basis.session.removeprefix("ses_"))
     found = await db.execute(_OLD, {"session_id": session_id, "ids": ids})
@@ -254,7 +254,7 @@ async def old_items(
 
 
 def _of_side(judgement: LastJudgement, side: Side, pool: Pool) -> LastJudgement | None:
-    """The same of one of two systems, if it says anything of its loss."""
+    """Return the judgement of one of two systems, None if it says nothing of its loss."""
     prediction = (
         int(pool.columns["prediction"][judgement.item]) if "prediction" in pool.columns else -1
     )

@@ -132,7 +132,7 @@ class GatesOfKeys:
 
     @asynccontextmanager
     async def of(self, key: str) -> AsyncIterator[None]:
-        """One of the places that there are for a key at once; refused beyond them."""
+        """Take one of the places of a key; refused if none is left."""
         gate = self._gates.setdefault(key, Gate(self._limit, self._patience, self._refusal))
         self._callers[key] += 1
         try:

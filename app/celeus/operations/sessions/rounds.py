@@ -606,7 +606,7 @@ class LeasedDraws:
 
     @classmethod
     def of(cls, journal: Journal, leases: list[Lease]) -> Self:
-        """Those of the journal's present caller."""
+        """Return the draws of the journal's present caller."""
         numbers = [journal.shown(lease.round) for lease in leases]
         indices, turns = journal.item_indices, journal.turns
         return cls(leases, numbers, indices, turns, journal.blind, journal.wait)

@@ -64,7 +64,7 @@ class DueMessage:
 
     @classmethod
     def of(cls, row: RowMapping) -> "DueMessage":
-        """That of a row."""
+        """Return the delivery in a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "keys"}
         keys = (row["secret"], row["former_secret"])
         return cls(**fields, keys=tuple(bytes(key) for key in keys if key is not None))
@@ -90,7 +90,7 @@ class Deliveries:
 
     @classmethod
     def of(cls, database: Database, settings: Settings) -> Self:
-        """Those of a process with these settings; none are sent before `begin`."""
+        """Return the deliveries of a process with these settings; none are sent before `begin`."""
         guard = Guard.of(settings.webhook_internal, plain=settings.webhook_http)
         return cls(
             database, Sender(guard), settings.address, 3_600 * settings.webhook_stalled_hours

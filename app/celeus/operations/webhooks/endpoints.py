@@ -57,7 +57,7 @@ class Webhook:
 
     @classmethod
     def of(cls, row: RowMapping, secret: bytes | None = None) -> Self:
-        """That of a row."""
+        """Return the webhook of a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "secret"}
         shown = None if secret is None else written(secret)
         return cls(**fields | {"events": tuple(row["events"]), "secret": shown})
@@ -81,7 +81,7 @@ class Delivery:
 
     @classmethod
     def of(cls, row: RowMapping, address: str) -> Self:
-        """That of a row."""
+        """Return the delivery of a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "message"}
         sent = message(row["event"], row["created_at"], row["data"], address)
         return cls(**fields, message=sent)

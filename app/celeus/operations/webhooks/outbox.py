@@ -40,7 +40,7 @@ class ReportedState:
 
     @classmethod
     def of(cls, lifecycle: str, state: AnySession) -> "ReportedState":
-        """That of a session now."""
+        """Return the state of a session now."""
         reason = state.stop_reason
         return cls(
             reason is not None or lifecycle == "closed", reason, dict(state.question.answers())

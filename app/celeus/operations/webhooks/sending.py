@@ -173,7 +173,7 @@ class _Narrow(httpcore2.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - as the base has it
     ) -> httpcore2.AsyncNetworkStream:
-        """The same within TLS."""
+        """Return the stream within TLS."""
         return _Narrow(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the base has it

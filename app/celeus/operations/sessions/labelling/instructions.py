@@ -57,7 +57,7 @@ class Instructions:
 
     @property
     def now(self) -> Version | None:
-        """Those that are shown, None for none."""
+        """The version that is shown, None for none."""
         of_session = [version for version in self.versions if version.of_session][-1:]
         of_pool = [version for version in self.versions if not version.of_session][-1:]
         return next((version for version in of_session + of_pool if version.text is not None), None)
@@ -153,7 +153,7 @@ async def session_instructions(context: Context, session_id: UUID) -> Instructio
 
 
 async def instructions_of(db: AsyncConnection, pool_id: UUID, session_id: UUID) -> Instructions:
-    """The same in a transaction; of a closed session those of when it was closed."""
+    """Return the instructions of a session in a transaction; if closed, those of its end."""
     versions = await _versions(db, pool_id, session_id)
     row = (await db.execute(_JUDGED, {"session_id": session_id})).one()
     if row.lifecycle == "closed":
