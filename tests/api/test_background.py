@@ -85,7 +85,9 @@ async def test_all_kinds_together_have_no_more_processes_than_there_are_places(
         most, waited = max(most, len(children() - known)), max(waited, background.waiting)
         # To look at all processes takes as long, and a child takes much longer
         await asyncio.sleep(0.05)
-    assert {one.status_code for one in await work} <= {200, 201}, [one.text for one in await work]
+    assert {answer.status_code for answer in await work} <= {200, 201}, [
+        answer.text for answer in await work
+    ]
     assert most == PLACES
     assert waited == len(asked) - PLACES
     assert (background.running, background.waiting) == (0, 0)
@@ -133,8 +135,8 @@ async def test_keys_files_and_labellers_leave_places_to_others(
         return str(answer.json().get("code", answer.status_code))
 
     async with AsyncExitStack() as stack:
-        own = other.split("_")[1]
-        await processes(stack, own, own, blind=False, of_file=False)
+        key_id = other.split("_")[1]
+        await processes(stack, key_id, key_id, blind=False, of_file=False)
         assert await code(other) == "planning_busy"
         assert await code(ADMIN) == "pool_not_found"
     async with AsyncExitStack() as stack:

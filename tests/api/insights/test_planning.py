@@ -45,11 +45,11 @@ async def test_a_plan_tells_labels_of_every_policy_and_what_it_assumed(client: A
     ]
     assert document["assumed_risk"] == pytest.approx(0.5, abs=0.1)
     assert (document["items"], document["budget"], document["informed"]) == (400, 400, True)
-    for one in document["policies"]:
-        assert one["refused"] is None
-        assert one["smallest_width"] == {"assumed": 0.0, "middle": 0.0}
+    for policy in document["policies"]:
+        assert policy["refused"] is None
+        assert policy["smallest_width"] == {"assumed": 0.0, "middle": 0.0}
         for scenario in ("surrogate_right", "surrogate_useless"):
-            found = one[scenario]
+            found = policy[scenario]
             assert (found["runs"], found["reached"]) == (3, 1.0)
             labels = found["labels"]
             assert 0 < labels["low"] <= labels["median"] <= labels["high"] <= 400
@@ -148,9 +148,10 @@ async def test_what_opening_refuses_planning_refuses(
 
 def partly_known(items: int, known: int, loss: float = 0.0) -> list[dict[str, Any]]:
     """Items of which the first ``known`` have a loss that nobody has to judge."""
-    told = {"known": {"loss": loss, "reason": "the answer is empty"}}
+    known_loss = {"known": {"loss": loss, "reason": "the answer is empty"}}
     return [
-        {"id": f"{number}", "surrogate": (number % 10) / 10} | (told if number < known else {})
+        {"id": f"{number}", "surrogate": (number % 10) / 10}
+        | (known_loss if number < known else {})
         for number in range(items)
     ]
 
@@ -205,7 +206,7 @@ async def test_a_verdict_on_two_systems_is_planned(client: AsyncClient) -> None:
     clear = (await planned(client, found.id, **body, risk=0.2)).json()
     assert clear["assumed_risk"] == pytest.approx(0.2, abs=0.02)
     either = [
-        it["policies"][0]["surrogate_useless"]["labels"]["median"] for it in (document, clear)
+        plan["policies"][0]["surrogate_useless"]["labels"]["median"] for plan in (document, clear)
     ]
     assert either[1] < either[0]
 
@@ -266,7 +267,7 @@ async def test_a_table_of_claims_is_planned_claim_by_claim(client: AsyncClient) 
     opened = await client.post("/v1/sessions", json={"pool_id": pool.id} | asked)
     claims = await client.get(f"/v1/sessions/{opened.json()['id']}/claims")
     names = ("metric", "column", "value", "items", "level", "precision")
-    rows = [one for one in claims.json()["data"] if one["precision"] is not None]
+    rows = [claim for claim in claims.json()["data"] if claim["precision"] is not None]
     assert [{name: claim[name] for name in names} for claim in document["claims"]] == [
         {name: row[name] for name in names} for row in rows
     ]
@@ -274,8 +275,8 @@ async def test_a_table_of_claims_is_planned_claim_by_claim(client: AsyncClient) 
         whole = policy[scenario]
         assert (whole["runs"], whole["reached"], whole["width"]) == (3, 1.0, None)
         medians = []
-        for one in document["claims"]:
-            found = one[scenario]
+        for claim in document["claims"]:
+            found = claim[scenario]
             assert (found["runs"], found["reached"], found["width"]) == (3, 1.0, None)
             medians.append(found["labels"]["median"])
         assert max(medians) <= whole["labels"]["high"] <= 240

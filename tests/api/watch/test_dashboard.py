@@ -45,7 +45,7 @@ async def test_every_query_is_of_metrics_and_labels_that_there_are(
         for name, matched in names:
             assert name in labels, query
             wanted = set(re.findall(r'(\w+)="', matched))
-            wanted |= {one.strip() for group in grouped for one in group.split(",")}
+            wanted |= {label.strip() for group in grouped for label in group.split(",")}
             assert wanted <= labels[name], query
     # What a query picks out is there, too
     (route,) = {route for query in asked for route in re.findall(r'route="([^"]*)"', query)}
@@ -74,8 +74,8 @@ def test_panels_have_titles_a_place_and_the_source_that_is_provisioned(
     for panel in dashboard["panels"]:
         assert panel["title"]
         places.add((panel["gridPos"]["x"], panel["gridPos"]["y"]))
-        for one in (panel, *panel["targets"]):
-            assert one["datasource"] == {"type": source["type"], "uid": source["uid"]}
+        for part in (panel, *panel["targets"]):
+            assert part["datasource"] == {"type": source["type"], "uid": source["uid"]}
     assert len(places) == len(dashboard["panels"])
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
 
@@ -86,7 +86,7 @@ def test_the_compose_file_brings_what_grafana_and_prometheus_read() -> None:
     mounted = {
         (DOCKER / source, target)
         for name in ("prometheus", "grafana")
-        for source, target, *_ in (one.split(":") for one in services[name]["volumes"])
+        for source, target, *_ in (mount.split(":") for mount in services[name]["volumes"])
         if source.startswith("./")
     }
     assert {path.name for path, _ in mounted} == {
