@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from celeus.api import certificates, deletion, system, webhooks
 from celeus.api.access import invitations, keys
-from celeus.api.access.auth import Door
+from celeus.api.access.auth import Authentication
 from celeus.api.insights import claims, planning, surrogate, table
 from celeus.api.pools import files, items, pools
 from celeus.api.sessions import (
@@ -163,7 +163,7 @@ def create_app(settings: Settings) -> FastAPI:
             app.state.context = context
             # Only in the service: a command has other settings and ends soon
             context.stamps.resume()
-            context.remains.ask()
+            context.leftovers.ask()
             context.deliveries.begin()
             _complete(app)
             keeping = asyncio.create_task(app.state.metrics.keep(context))
@@ -205,7 +205,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(router)
     show_refusals(app)
     app.add_middleware(BodyLimit, settings=settings)
-    app.add_middleware(Door, pages=pages_for_access(PAGES))
+    app.add_middleware(Authentication, pages=pages_for_access(PAGES))
     if settings.cors_origins:
         # Before authentication: a browser sends preflight requests without a key
         app.add_middleware(

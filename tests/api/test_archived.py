@@ -17,7 +17,7 @@ async def archive(client: AsyncClient, path: str, *, archived: bool = True) -> N
 async def listed(client: AsyncClient, noun: str, **query: str) -> list[str]:
     answer = await client.get(f"/v1/{noun}", params=query)
     assert answer.status_code == 200, answer.text
-    return [one["id"] for one in answer.json()["data"]]
+    return [document["id"] for document in answer.json()["data"]]
 
 
 async def begun(client: AsyncClient) -> tuple[KnownPool, str]:

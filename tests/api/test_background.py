@@ -85,7 +85,9 @@ async def test_all_kinds_together_have_no_more_processes_than_there_are_places(
         most, waited = max(most, len(children() - known)), max(waited, background.waiting)
         # To look at all processes takes as long, and a child takes much longer
         await asyncio.sleep(0.05)
-    assert {one.status_code for one in await work} <= {200, 201}, [one.text for one in await work]
+    assert {answer.status_code for answer in await work} <= {200, 201}, [
+        answer.text for answer in await work
+    ]
     assert most == PLACES
     assert waited == len(asked) - PLACES
     assert (background.running, background.waiting) == (0, 0)
@@ -103,13 +105,13 @@ async def test_who_finds_no_place_in_time_is_told_when_to_come_again(
             await verified(client, b"{}"),
             await client.post(path, content=b'[{"question": "a"}]', headers=JSON),
         ]
-        told = (await client.get("/metrics")).text
-    assert [one.status_code for one in answers] == [503] * 3
-    codes = [one.json()["code"] for one in answers]
+        page = (await client.get("/metrics")).text
+    assert [answer.status_code for answer in answers] == [503] * 3
+    codes = [answer.json()["code"] for answer in answers]
     assert codes == ["planning_busy", "verification_busy", "overloaded"]
-    assert {one.headers["Retry-After"] for one in answers} == {str(BACKGROUND_RETRY_SECONDS)}
-    assert "celeus_background_processes 1.0" in told
-    assert "celeus_background_queue 0.0" in told
+    assert {answer.headers["Retry-After"] for answer in answers} == {str(BACKGROUND_RETRY_SECONDS)}
+    assert "celeus_background_processes 1.0" in page
+    assert "celeus_background_queue 0.0" in page
     assert (await planned(client, NOBODY)).json()["code"] == "pool_not_found"
 
 
@@ -133,8 +135,8 @@ async def test_keys_files_and_labellers_leave_places_to_others(
         return str(answer.json().get("code", answer.status_code))
 
     async with AsyncExitStack() as stack:
-        own = other.split("_")[1]
-        await processes(stack, own, own, blind=False, of_file=False)
+        key_id = other.split("_")[1]
+        await processes(stack, key_id, key_id, blind=False, of_file=False)
         assert await code(other) == "planning_busy"
         assert await code(ADMIN) == "pool_not_found"
     async with AsyncExitStack() as stack:

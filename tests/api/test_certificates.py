@@ -94,8 +94,8 @@ async def test_a_certificate_follows_its_session_to_the_end(
     assert trusted.hex() == key["public_key"]
     with (await _columns(client, pool, tmp_path)).open("rb") as archive:
         evidence = read_archive(archive)
-    for one, missing in ((interim, {"commitment", "draws", "items"}), (final, {"items"})):
-        report = verify(one, evidence, trusted)
+    for document, missing in ((interim, {"commitment", "draws", "items"}), (final, {"items"})):
+        report = verify(document, evidence, trusted)
         assert report.valid, report.difference
         assert set(report.unchecked) == missing
 
@@ -151,14 +151,14 @@ async def test_callers_at_once_get_the_same_certificate(
         transports = [ASGITransport(app), ASGITransport(second)]
         base = "http://celeus.test"
         clients = [
-            AsyncClient(transport=one, base_url=base, headers=bearer(), timeout=60)
-            for one in transports
+            AsyncClient(transport=transport, base_url=base, headers=bearer(), timeout=60)
+            for transport in transports
         ]
         found = await asyncio.gather(
             *(_certificate(clients[count % 2], session) for count in range(8))
         )
-        for one in clients:
-            await one.aclose()
+        for client_of_process in clients:
+            await client_of_process.aclose()
     assert len(set(found)) == 1
 
 
@@ -178,7 +178,7 @@ async def test_a_corrected_session_supersedes_what_was_certified_before(
     await _amend(client, session, 2, 1.0)
     after = json.loads(await _certificate(client, session))
     assert after["supersedes"] == digest_of(latest) != digest_of(before)
-    codes = [one["code"] for one in after["claim"]["assumptions"]]
+    codes = [assumption["code"] for assumption in after["claim"]["assumptions"]]
     assert codes == ["these_answers", "one_version", "independent_corrections"]
     await labelled(client, session, pool, 1)
     assert json.loads(await _certificate(client, session))["supersedes"] == digest_of(latest)
@@ -364,15 +364,15 @@ async def test_a_verification_says_the_sentence_of_the_session(
     session = (await client.post("/v1/sessions", json=opening)).json()["id"]
     draws = await client.post(f"/v1/sessions/{session}/next", json={"worker": "ada", "count": 20})
     for draw in draws.json()["draws"]:
-        told = {"round": draw["round"], "worker": "ada"} | two.said(draw["item"]["index"])
-        answer = await client.post(f"/v1/sessions/{session}/observe", json=told)
+        observation = {"round": draw["round"], "worker": "ada"} | two.said(draw["item"]["index"])
+        answer = await client.post(f"/v1/sessions/{session}/observe", json=observation)
         assert answer.is_success, answer.text
     if state == "closed":
         await _close(client, session)
-    said = (await client.get(f"/v1/sessions/{session}")).json()["sentence"]
+    judgement = (await client.get(f"/v1/sessions/{session}")).json()["sentence"]
     body = await _certificate(client, session)
     report = (await _verified(client, content=body, headers=JSON)).json()
-    assert (report["valid"], report["sentence"]) == (True, said)
+    assert (report["valid"], report["sentence"]) == (True, judgement)
 
 
 async def test_a_forged_certificate_gets_a_report_that_says_where(
@@ -512,7 +512,7 @@ async def test_settings_fixed_at_the_opening_cannot_be_changed(client: AsyncClie
     await _close(client, session)
     claim = json.loads(await _certificate(client, session))["claim"]
     assert (claim["fixed"], claim["changes"]) == (True, 0)
-    assert [one["code"] for one in claim["assumptions"]] == ["these_answers"]
+    assert [assumption["code"] for assumption in claim["assumptions"]] == ["these_answers"]
 
 
 async def test_a_certificate_tells_of_the_other_sessions_on_its_pool(client: AsyncClient) -> None:
@@ -524,8 +524,8 @@ async def test_a_certificate_tells_of_the_other_sessions_on_its_pool(client: Asy
 
     async def counts(session: str) -> dict[str, int]:
         document = json.loads(await _certificate(client, session))
-        told: dict[str, int] = document["pool_sessions"]
-        return told
+        numbers: dict[str, int] = document["pool_sessions"]
+        return numbers
 
     expected = {"total": 4, "others_certified": 2, "others_closed_without_certificate": 0}
     assert await counts(sessions[2]) == expected | {"number": 3, "others_open": 1}

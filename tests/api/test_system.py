@@ -62,12 +62,12 @@ async def test_without_its_database_the_service_is_alive_but_not_ready() -> None
 @pytest.mark.own_app
 async def test_requests_are_counted_by_route_and_never_by_id(client: httpx.AsyncClient) -> None:
     await client.get("/v1/pools/pool_019aa3c4d5e67f8091a2b3c4d5e6f708")
-    told = (await client.get("/metrics")).text
+    page = (await client.get("/metrics")).text
     assert (
         'celeus_http_requests_total{method="GET",route="/v1/pools/{pool_id}",status="404"} 1.0'
-        in told
+        in page
     )
-    assert "019aa3c4" not in told
+    assert "019aa3c4" not in page
 
 
 ASKS = {

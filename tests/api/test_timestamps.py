@@ -69,7 +69,7 @@ async def test_an_opening_is_stamped_and_every_certificate_carries_it(
             final = await certificate(client, session)
             parts = {"certificate": final, "timestamp_roots": authority.roots.read_bytes()}
             files = {name: (name, part) for name, part in parts.items()}
-            told = (await client.post("/v1/certificates/verify", files=files)).json()
+            document = (await client.post("/v1/certificates/verify", files=files)).json()
             files["timestamp_roots"] = ("roots", b"no roots")
             refused = await client.post("/v1/certificates/verify", files=files)
     assert "celeus verify --timestamp-roots" in page
@@ -77,7 +77,7 @@ async def test_an_opening_is_stamped_and_every_certificate_carries_it(
         report = verify(data, roots=roots)
         assert (report.valid, report.difference) == (True, None)
         assert "timestamp" in report.checked
-        assert report.stamped_at == told["stamped_at"]
+        assert report.stamped_at == document["stamped_at"]
     assert (refused.status_code, refused.json()["field"]) == (422, "timestamp_roots")
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from celeus.bridges.loop import Verdict
-from celeus.bridges.questions import Said, Task
-from celeus.bridges.tool import Away
+from celeus.bridges.questions import Judgement, Task
+from celeus.bridges.tool import ToolUnavailable
 
-Judge = Callable[[Task], Said | None]
+Judge = Callable[[Task], Judgement | None]
 
 
 class PowerCut(BaseException):
@@ -45,8 +45,8 @@ class Desk:
         open_ = [mark for mark in self.tasks if mark not in self.verdicts]
         # Not in the order of the draws
         for mark in open_[: self.pace][::-1]:
-            if mark not in self.begun and (said := self.judge(self.tasks[mark])):
-                self.verdicts[mark] = Verdict(said, "ann")
+            if mark not in self.begun and (judgement := self.judge(self.tasks[mark])):
+                self.verdicts[mark] = Verdict(judgement, "ann")
         there = {mark: self.verdicts.get(mark) for mark in self.tasks}
         self._called()
         return there
@@ -67,7 +67,7 @@ class Desk:
         self.calls += 1
         if self.away:
             self.away -= 1
-            raise Away("the desk is away")
+            raise ToolUnavailable("the desk is away")
         if self.cuts and self.calls >= self.cuts[0]:
             self.calls = 0
             self.cuts.pop(0)

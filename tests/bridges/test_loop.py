@@ -13,7 +13,7 @@ import celeus
 from celeus import Client
 from celeus.bridges import loop
 from celeus.bridges.loop import BridgeResult, Verdict, asked_of, bridge
-from celeus.bridges.questions import Said, Task
+from celeus.bridges.questions import Judgement, Task
 from celeus.client.blocking import Session
 from celeus.client.exchange import post
 from celeus.errors import InvalidValue
@@ -25,7 +25,7 @@ from tests.servers import Service
 ROWS, LOSSES = exam(200)
 
 
-def truly(task: Task) -> Said:
+def truly(task: Task) -> Judgement:
     return {"loss": LOSSES[task.payload["number"]]}
 
 
@@ -75,7 +75,9 @@ def test_killed_after_any_call_it_loses_and_repeats_nothing(client: Client, cut:
     observations = ledger(session, "observation")
     assert len({entry.round for entry in observations}) == len(observations)
     assert len(observations) == len(desk.verdicts)
-    assert all(it is not None and loss == LOSSES[it] for it, loss in observed(session).items())
+    assert all(
+        item is not None and loss == LOSSES[item] for item, loss in observed(session).items()
+    )
     assert done.overtaken == 0
 
 
@@ -87,7 +89,7 @@ def test_when_the_session_stops_what_nobody_has_begun_is_taken_back(
     desk = Desk(truly, pace=1)
     judge = desk.judge
 
-    def begins(task: Task) -> Said | None:
+    def begins(task: Task) -> Judgement | None:
         if not desk.begun and len(desk.verdicts) > 20:
             desk.begun.add(task.mark)
             session.close()
@@ -102,7 +104,7 @@ def test_when_the_session_stops_what_nobody_has_begun_is_taken_back(
 
 
 def test_an_item_that_nobody_can_judge_is_unjudgeable(client: Client) -> None:
-    def doubts(task: Task) -> Said:
+    def doubts(task: Task) -> Judgement:
         return {"unjudgeable": "skipped"} if task.payload["number"] % 9 == 0 else truly(task)
 
     session, desk = opened(client), Desk(doubts)
@@ -114,11 +116,11 @@ def test_an_item_that_nobody_can_judge_is_unjudgeable(client: Client) -> None:
 def test_what_is_said_otherwise_later_becomes_an_amendment_with_its_reason(client: Client) -> None:
     session, changed = opened(client), set[str]()
 
-    def judge(task: Task) -> Said:
+    def judge(task: Task) -> Judgement:
         if len(desk.verdicts) == 9 and not changed:
             mark, old = next(iter(desk.verdicts.items()))
             changed.add(mark)
-            loss = 1.0 - (old.said or {})["loss"]
+            loss = 1.0 - (old.judgement or {})["loss"]
             desk.verdicts[mark] = type(old)({"loss": loss}, "bea")
         return truly(task)
 
@@ -140,7 +142,7 @@ def test_a_change_while_the_bridge_was_down_is_corrected_and_only_of_its_own(
     marks = list(desk.verdicts)[:2]
     for mark in marks:
         old = desk.verdicts[mark]
-        desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.said or {})["loss"]}, "bea")
+        desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.judgement or {})["loss"]}, "bea")
     theirs = int(marks[1].rpartition("/")[2])
     session.amend(theirs, "second look", unjudgeable="it was withdrawn")
     session.change(budget=len(ledger(session, "draw")))
@@ -157,12 +159,12 @@ def test_a_key_that_only_judges_takes_back_only_its_last_label(
 ) -> None:
     warnings: list[str] = []
     session = opened(client, precision=0.05, budget=40)
-    told = iter(range(1000))
+    calls = iter(range(1000))
 
-    def judge(task: Task) -> Said:
-        if next(told) == 20:
+    def judge(task: Task) -> Judgement:
+        if next(calls) == 20:
             mark, old = next(iter(desk.verdicts.items()))
-            desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.said or {})["loss"]}, "bea")
+            desk.verdicts[mark] = type(old)({"loss": 1.0 - (old.judgement or {})["loss"]}, "bea")
         return truly(task)
 
     desk = Desk(judge)
@@ -181,7 +183,7 @@ def test_leases_are_renewed_while_people_think(client: Client) -> None:
     session = opened(client, lease_seconds=1, budget=4)
     began = time.monotonic()
 
-    def slow(task: Task) -> Said | None:
+    def slow(task: Task) -> Judgement | None:
         return truly(task) if time.monotonic() - began > 2.5 else None
 
     desk = Desk(slow)
@@ -210,7 +212,7 @@ def test_what_others_have_judged_meanwhile_is_overtaken_and_leaves_the_queue(
     # Somebody at the desk has judged one; another judge judges all, when their leases have ended
     mark, task = next(iter(desk.tasks.items()))
     session.judge(lambda item: 1.0 - LOSSES[item.index], concurrency=1)
-    desk.judge = lambda it: truly(it) if it.mark == mark else None
+    desk.judge = lambda drawn: truly(drawn) if drawn.mark == mark else None
     done = bridged(session, desk)
     assert (done.state, done.labels, done.overtaken) == ("budget_spent", 0, 1)
     assert {*desk.tasks} == {mark}
@@ -220,7 +222,7 @@ def test_what_others_have_judged_meanwhile_is_overtaken_and_leaves_the_queue(
 def test_a_change_of_what_another_judge_said_first_corrects_nothing(client: Client) -> None:
     session = opened(client, precision=0.01, budget=20, lease_seconds=30)
 
-    def judge(task: Task) -> Said:
+    def judge(task: Task) -> Judgement:
         if not desk.verdicts:
             program_judges(client, session, until=1)
         elif not changed:
@@ -235,8 +237,10 @@ def test_a_change_of_what_another_judge_said_first_corrects_nothing(client: Clie
     assert ledger(session, "amendment") == []
     (first,) = (entry for entry in ledger(session, "observation") if entry.round == 1)
     assert first.detail["worker"] == "program"
-    own = [it for it in ledger(session, "observation") if it.detail["worker"] != "program"]
-    assert (done.labels, done.unjudgeable, done.overtaken) == (len(own), 0, 1)
+    others = [
+        entry for entry in ledger(session, "observation") if entry.detail["worker"] != "program"
+    ]
+    assert (done.labels, done.unjudgeable, done.overtaken) == (len(others), 0, 1)
 
 
 def program_judges(client: Client, session: Session, until: int) -> None:
@@ -309,7 +313,7 @@ def test_a_session_in_process_is_judged_in_a_tool_as_well(local: Session) -> Non
     assert all(item is not None and loss == LOSSES[item] for item, loss in losses.items())
     assert len(losses) == len(desk.verdicts) < 200
     assert mark.startswith(local.id)
-    assert old.said is not None
+    assert old.judgement is not None
 
 
 def test_a_verdict_that_is_none_is_told_and_waited_for(client: Client) -> None:
@@ -334,7 +338,8 @@ def first(desk: Desk) -> str:
 
 def test_a_comparison_shows_two_answers_and_whose_they_are_nowhere(client: Client) -> None:
     rows = [
-        {"id": f"q-{at}", "a": {"answer": "long " * at}, "b": {"answer": "x"}} for at in range(9)
+        {"id": f"q-{number}", "a": {"answer": "long " * number}, "b": {"answer": "x"}}
+        for number in range(9)
     ]
     pool = client.create_pool(
         "pair", rows, systems={"a": "one", "b": "two"}, loss={"kind": "preference"}
@@ -344,22 +349,22 @@ def test_a_comparison_shows_two_answers_and_whose_they_are_nowhere(client: Clien
     words = ["Left is better", "Equally good", "Both are bad", "Right is better"]
     assert [*question.options] == words
 
-    def prefers(task: Task) -> Said | None:
+    def prefers(task: Task) -> Judgement | None:
         left, right = (len(side.answer or "") for side in task.sides)
         name = "Left is better" if left > right else "Right is better"
-        return question.said("Both are bad" if 0 in (left, right) else name)
+        return question.judgement_of("Both are bad" if 0 in (left, right) else name)
 
     done = bridged(session, Desk(prefers))
     assert done.state in {"target_reached", "exhausted"}
     estimate = session.status().estimate
     assert estimate is not None
     assert estimate < 0
-    said = {label.preference for label in session.labels() if label.item == "q-0"}
-    assert said == {"both_bad"}
+    preferences = {label.preference for label in session.labels() if label.item == "q-0"}
+    assert preferences == {"both_bad"}
 
 
 def test_sessions_whose_judgements_have_no_such_form_are_refused(client: Client) -> None:
-    rows = [{"id": f"q-{at}"} for at in range(40)]
+    rows = [{"id": f"q-{number}"} for number in range(40)]
     pool = client.create_pool(
         "table", rows, metrics={"true": {"kind": "zero_one"}, "kind": {"kind": "zero_one"}}
     )

@@ -31,41 +31,41 @@ def asked(kind: str, scale: tuple[float, float] = (0, 1), **task: object) -> Que
 
 def test_a_loss_of_zero_or_one_is_asked_as_correct_or_wrong() -> None:
     question = asked("zero_one")
-    assert question.said("Wrong") == {"loss": 1}
-    assert question.said("Correct") == {"loss": 0}
-    assert question.said(CANNOT_TELL) == {"unjudgeable": "cannot tell"}
-    assert [question.said(one) for one in ("wrong", 1, None, True)] == [None] * 4
+    assert question.judgement_of("Wrong") == {"loss": 1}
+    assert question.judgement_of("Correct") == {"loss": 0}
+    assert question.judgement_of(CANNOT_TELL) == {"unjudgeable": "cannot tell"}
+    assert [question.judgement_of(answer) for answer in ("wrong", 1, None, True)] == [None] * 4
 
 
 def test_a_loss_of_zero_or_one_is_asked_in_the_words_of_its_score() -> None:
     question = asked("zero_one", words=["faithful", "not faithful"])
-    assert question.said("not faithful") == {"loss": 1}
-    assert question.said("Correct") is None
+    assert question.judgement_of("not faithful") == {"loss": 1}
+    assert question.judgement_of("Correct") is None
 
 
 def test_a_bounded_loss_is_a_number_on_its_scale() -> None:
     question = asked("bounded", (1, 5))
     assert question.text == "The loss, from 1 (best) to 5 (worst)"
-    assert question.said(2.5) == {"loss": 2.5}
-    assert [question.said(one) for one in (0.5, 6, float("nan"), "2")] == [None] * 4
+    assert question.judgement_of(2.5) == {"loss": 2.5}
+    assert [question.judgement_of(answer) for answer in (0.5, 6, float("nan"), "2")] == [None] * 4
 
 
 def test_labels_are_classes_with_the_names_that_an_item_brings() -> None:
     question = asked("zero_one", takes_labels=True, classes=3)
-    assert question.said("2") == {"label": 2}
+    assert question.judgement_of("2") == {"label": 2}
     named = {"choices": ["cat", {"text": "dog"}, CANNOT_TELL]}
     assert [*question.options_of(named)] == ["0: cat", "1: dog", f"2: {CANNOT_TELL}"]
-    assert question.said("yes", {"choices": ["no", "yes"]}) == {"label": 1}
-    assert question.said("Tie", {"pair": ["a", "b"]}) == {"label": 2}
+    assert question.judgement_of("yes", {"choices": ["no", "yes"]}) == {"label": 1}
+    assert question.judgement_of("Tie", {"pair": ["a", "b"]}) == {"label": 2}
     uncounted = asked("zero_one", takes_labels=True)
-    assert (uncounted.options, uncounted.said(12.0)) == ({}, {"label": 12})
-    assert [uncounted.said(one) for one in (1.5, -1)] == [None, None]
+    assert (uncounted.options, uncounted.judgement_of(12.0)) == ({}, {"label": 12})
+    assert [uncounted.judgement_of(answer) for answer in (1.5, -1)] == [None, None]
 
 
 def test_two_answers_are_asked_for_side_by_side() -> None:
     pair = {"judged_by": "losses", "kind": "zero_one", "scale": (0, 1)}
     question = asked("difference", (-1, 1), comparison=pair)
-    assert question.said("Only left is correct") == {"losses": {"left": 0, "right": 1}}
+    assert question.judgement_of("Only left is correct") == {"losses": {"left": 0, "right": 1}}
     graded = pair | {"judged_by": "preference", "kind": "preference", "scale": (0, 2)}
     assert [*asked("difference", (-2, 2), comparison=graded).options] == [
         "Left is better by 2",
@@ -75,7 +75,7 @@ def test_two_answers_are_asked_for_side_by_side() -> None:
         "Right is better by 1",
         "Right is better by 2",
     ]
-    preferred = asked("difference", (-2, 2), comparison=graded).said
+    preferred = asked("difference", (-2, 2), comparison=graded).judgement_of
     assert preferred("Both are bad") == {"preference": "both_bad"}
 
 

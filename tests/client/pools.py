@@ -27,10 +27,10 @@ def exam(size: int, seed: int = 0) -> tuple[list[dict[str, Any]], list[float]]:
     chance = np.random.default_rng(seed)
     guess = np.round(chance.random(size), 3)
     rows = [
-        {"id": f"q-{at}", "surrogate": guess[at].item(), "payload": {"number": at}}
-        for at in range(size)
+        {"id": f"q-{number}", "surrogate": guess[number].item(), "payload": {"number": number}}
+        for number in range(size)
     ]
-    return rows, [float(one) for one in chance.random(size) < guess]
+    return rows, [float(draw) for draw in chance.random(size) < guess]
 
 
 class Counting(httpx2.HTTPTransport):

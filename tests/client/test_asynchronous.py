@@ -37,15 +37,18 @@ def loss(item: Turn) -> float:
     return LOSSES[item.index]
 
 
-async def told(session: AsyncSession) -> list[float | None]:
-    return [one.loss async for one in session.ledger() if one.kind == "observation"]
+async def ledger_losses(session: AsyncSession) -> list[float | None]:
+    return [entry.loss async for entry in session.ledger() if entry.kind == "observation"]
 
 
 async def test_an_empty_name_is_no_name_and_two_tasks_judge_under_two(
     session: AsyncSession,
 ) -> None:
-    async with aclosing(session.draws(worker="")) as one, aclosing(session.draws(worker="")) as two:
-        first, second = await anext(one), await anext(two)
+    async with (
+        aclosing(session.draws(worker="")) as first_draws,
+        aclosing(session.draws(worker="")) as second_draws,
+    ):
+        first, second = await anext(first_draws), await anext(second_draws)
         assert first.round != second.round
 
 
@@ -55,7 +58,7 @@ async def test_what_was_said_before_a_break_is_sent(session: AsyncSession) -> No
             assert await item.keep()
             item.observe(loss(item))
             break
-    assert await told(session) == [loss(item)]
+    assert await ledger_losses(session) == [loss(item)]
     assert (await session.status()).rounds.pending == 0
 
 
@@ -77,7 +80,7 @@ async def test_batches_are_judged(session: AsyncSession) -> None:
         return [loss(item) for item in items]
 
     done = await session.judge_many(verdicts, size=16)
-    assert done.labels == len(await told(session)) > 16
+    assert done.labels == len(await ledger_losses(session)) > 16
 
 
 async def test_a_failure_of_the_judge_is_told_once(session: AsyncSession) -> None:
@@ -86,12 +89,12 @@ async def test_a_failure_of_the_judge_is_told_once(session: AsyncSession) -> Non
 
     with pytest.raises(RuntimeError):
         await session.judge(verdict, concurrency=3)
-    assert await told(session) == []
+    assert await ledger_losses(session) == []
 
 
 async def test_lists_and_refusals_are_the_same(client: AsyncClient, session: AsyncSession) -> None:
     pools = [pool async for pool in client.pools()]
-    assert [one.id async for one in client.sessions(pools[0])] == [session.id]
+    assert [listed.id async for listed in client.sessions(pools[0])] == [session.id]
     assert [item.id async for item in client.items(pools[0])] == [row["id"] for row in ROWS]
     with pytest.raises(Problem, match="precision"):
         await client.open_session(pools[0], precision=7)

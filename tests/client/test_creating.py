@@ -40,7 +40,11 @@ def test_an_open_pool_takes_items_in_pieces(client: Client) -> None:
     rows, _ = exam(30)
     pool = client.create_pool("pieces")
     assert not pool.sealed
-    assert [client.add_items(pool, rows[at : at + 10]) for at in (0, 10, 20)] == [10, 10, 10]
+    assert [client.add_items(pool, rows[start : start + 10]) for start in (0, 10, 20)] == [
+        10,
+        10,
+        10,
+    ]
     sealed = client.seal_pool(pool)
     assert (sealed.sealed, sealed.items) == (True, 30)
     assert sealed.digest == client.create_pool("whole", rows).digest
@@ -93,8 +97,8 @@ def test_a_file_of_any_form_is_sent_as_it_lies(
 ) -> None:
     path = tmp_path / ("Fragen.csv.gz" if packed else "Fragen.csv")
     path.write_bytes(gzip.compress(FRAGEN) if packed else FRAGEN)
-    own = {"Nr": "id", "Antwort": "text"}
-    assert shown(client, path, mapping=own) == [("7", {"text": "Ada"}), ("8", {"text": "Köln"})]
+    mapping = {"Nr": "id", "Antwort": "text"}
+    assert shown(client, path, mapping=mapping) == [("7", {"text": "Ada"}), ("8", {"text": "Köln"})]
     path.write_bytes(b"Prompt,Response\nWhy?,So.\n")
     assert shown(client, path) == [("1", {"question": "Why?", "answer": "So."})]
 
@@ -112,7 +116,7 @@ def test_a_mapping_that_fits_no_column_is_refused_by_name(client: Client) -> Non
 
 
 STARS = b"id,question,answer,stars,mood\n" + b"".join(
-    b"%d,Why?,So.,%d,%d\n" % (at // 2, 1 + at % 5, at % 2) for at in range(10)
+    b"%d,Why?,So.,%d,%d\n" % (number // 2, 1 + number % 5, number % 2) for number in range(10)
 )
 
 
@@ -125,7 +129,11 @@ def test_what_a_file_leaves_open_is_asked_and_answered_by_name(
     with pytest.raises(NeedsAnswer) as caught:
         client.create_pool("stars", path, mapping=mapping)
     assert isinstance(caught.value, Problem)
-    assert [one["name"] for one in caught.value.questions] == ["better", "scale", "repeats"]
+    assert [question["name"] for question in caught.value.questions] == [
+        "better",
+        "scale",
+        "repeats",
+    ]
     for line in ('better="higher": ', 'scale="1 to 5": ', 'repeats="first": '):
         assert line in str(caught.value)
     answers: dict[str, Any] = {"better": "higher", "scale": (1, 5), "repeats": "first"}

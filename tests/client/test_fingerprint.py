@@ -47,11 +47,11 @@ def printed(folder: Path, program: str = PROGRAM, helper: str = HELPER, seed: st
     folder.mkdir(exist_ok=True)
     (folder / "judge.py").write_text(program + PRINT)
     (folder / "helper.py").write_text(helper)
-    own = os.environ | {"PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONHASHSEED": seed, "PYTHONDONTWRITEBYTECODE": "1"}
     # `celeus serve` sets it for its own processes
-    own.pop("PYTHONSAFEPATH", None)
+    environment.pop("PYTHONSAFEPATH", None)
     command = [sys.executable, str(folder / "judge.py")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=own)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return done.stdout.strip()
 
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_read_is_named() -> None:
 
 
 def test_a_judge_may_refer_to_many_items() -> None:
-    items = [{"id": f"q{at}", "payload": {"answer": at}} for at in range(100_000)]
+    items = [{"id": f"q{number}", "payload": {"answer": number}} for number in range(100_000)]
     odd = set(range(100_000))
     assert not fingerprint(lambda item: items[item.index]).unread
     assert fingerprint(lambda item: item.index in odd).unread == ("odd",)
@@ -169,7 +169,7 @@ def read(
     folder: Path, judge: str, number: int, *, seed: str = "1", helper: str = ""
 ) -> Fingerprint:
     """The fingerprint of a judge in which ``NUMBER`` is this one, in a process of its own."""
-    judge, helper = (one.replace("NUMBER", str(number)) for one in (judge, helper))
+    judge, helper = (source.replace("NUMBER", str(number)) for source in (judge, helper))
     (folder / "deep").mkdir(parents=True, exist_ok=True)
     (folder / "deep" / "rules.py").write_text(helper)
     (folder / "middle.py").write_text("from deep import rules\nfrom deep.rules import *\n")
@@ -266,5 +266,7 @@ def test_a_function_that_an_installed_package_wraps_is_read() -> None:
 
 def test_sets_of_functions_are_read_in_one_order(tmp_path: Path) -> None:
     judge = SHARED + "ALL = {ORDER}\ndef judge(item): return any(one(item) for one in ALL)"
-    found = {str(read(tmp_path, judge.replace("ORDER", one), 3)) for one in ("a, b, c", "c, b, a")}
+    found = {
+        str(read(tmp_path, judge.replace("ORDER", order), 3)) for order in ("a, b, c", "c, b, a")
+    }
     assert len(found) == 1

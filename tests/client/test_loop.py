@@ -19,12 +19,12 @@ from tests.pairs import body_of
 from tests.servers import Service
 
 
-def told(session: celeus.Session) -> dict[int, float | None]:
+def ledger_losses(session: celeus.Session) -> dict[int, float | None]:
     """The loss of every judged item, by its place; each stands in the ledger once."""
     entries = list(session.ledger())
-    items = {one.round: one.item for one in entries if one.kind == "draw"}
-    seen = [one for one in entries if one.kind in {"observation", "unjudgeable"}]
-    losses = {items[one.round]: one.loss for one in seen}
+    items = {entry.round: entry.item for entry in entries if entry.kind == "draw"}
+    seen = [entry for entry in entries if entry.kind in {"observation", "unjudgeable"}]
+    losses = {items[entry.round]: entry.loss for entry in seen}
     assert len(losses) == len(seen)
     return {place: loss for place, loss in losses.items() if place is not None}
 
@@ -53,17 +53,17 @@ def test_threads_judge_nothing_twice(session: celeus.Session, known: Exam) -> No
     done = session.judge(verdict, concurrency=8)
     assert set(asked.values()) == {1}
     assert (done.labels, done.overtaken) == (len(asked), 0)
-    assert told(session) == {place: known.losses[place] for place in asked}
+    assert ledger_losses(session) == {place: known.losses[place] for place in asked}
 
 
 def test_the_status_is_seen_after_every_label(session: celeus.Session, known: Exam) -> None:
     seen: list[celeus.Status] = []
     done = session.judge(known, concurrency=4, seen=seen.append)
-    judged = sorted(one.rounds.judged for one in seen)
+    judged = sorted(status.rounds.judged for status in seen)
     assert len(judged) == judged[-1] == done.labels
     # Labels that came at once are committed at once: each is seen with the others
     assert all(labels >= place for place, labels in enumerate(judged, start=1))
-    assert max(seen, key=lambda one: one.sequence).state == session.status().state
+    assert max(seen, key=lambda status: status.sequence).state == session.status().state
 
 
 def test_batches_take_a_request_each(session: celeus.Session, known: Exam) -> None:
@@ -74,7 +74,7 @@ def test_batches_take_a_request_each(session: celeus.Session, known: Exam) -> No
         return [known(item) for item in items]
 
     done = session.judge_many(verdicts, size=16)
-    assert sum(sizes) == done.labels == len(told(session))
+    assert sum(sizes) == done.labels == len(ledger_losses(session))
     assert max(sizes) == 16
     assert len(sizes) <= done.labels / 16 + 2
 
@@ -83,7 +83,7 @@ def test_what_was_said_before_a_break_is_sent(session: celeus.Session, known: Ex
     for item in session.draws():
         item.observe(known(item))
         break
-    assert told(session) == {item.index: known(item)}
+    assert ledger_losses(session) == {item.index: known(item)}
     assert session.status().rounds.pending == 0
 
 
@@ -104,13 +104,13 @@ def test_a_failure_of_the_judge_ends_the_judging_and_says_nothing_of_the_item(
     session: celeus.Session, known: Exam
 ) -> None:
     def verdict(item: Turn) -> float:
-        if len(told(session)) >= 5:
+        if len(ledger_losses(session)) >= 5:
             raise RuntimeError("no such model")
         return known(item)
 
     with pytest.raises(RuntimeError, match="no such model"):
         session.judge(verdict, concurrency=4)
-    assert None not in told(session).values()
+    assert None not in ledger_losses(session).values()
 
 
 def test_batches_are_judged_in_the_callers_thread(session: celeus.Session, known: Exam) -> None:
@@ -132,7 +132,7 @@ def test_no_verdict_is_told_as_such(session: celeus.Session, known: Exam) -> Non
         return None
 
     done = session.judge(judge, concurrency=2)
-    unjudged = sum(place % 5 == 0 for place in told(session))
+    unjudged = sum(place % 5 == 0 for place in ledger_losses(session))
     assert done.unjudgeable == unjudged > 0
 
 
@@ -160,19 +160,19 @@ def test_what_may_mean_its_opposite_is_refused_before_anything_is_told(
 
     with pytest.raises(celeus.Refusal, match=says):
         judge()
-    assert told(session) == {}
+    assert ledger_losses(session) == {}
 
 
 def test_a_pool_that_names_a_score_is_judged_by_it(client: Client) -> None:
     score = {"name": "quality", "better": "higher"}
-    rows = [{"id": f"s-{at}"} for at in range(40)]
+    rows = [{"id": f"s-{number}"} for number in range(40)]
     loss = {"kind": "bounded", "lower": 1, "upper": 5}
     pool = client.create_pool("stars", rows, loss=loss, score=score)
     session = client.open_session(pool, precision=0.01)
     with pytest.raises(celeus.Refusal, match=r"the quality of 's-.*' must be 1 to 5, and is 0.9"):
         session.judge(lambda _: 0.9)
     session.judge(lambda item: 4.6 if item.index % 2 else 5)
-    assert set(told(session).values()) == {1.4, 1.0}
+    assert set(ledger_losses(session).values()) == {1.4, 1.0}
     reported = session.status().score
     assert reported is not None
     assert reported.estimate == pytest.approx(4.8, abs=0.01)
@@ -184,7 +184,9 @@ def test_metrics_are_judged_by_the_scores_they_name(client: Client) -> None:
         "faithful": {"kind": "zero_one", "score": score},
         "length": {"kind": "bounded", "lower": 0, "upper": 9},
     }
-    pool = client.create_pool("sheet", [{"id": f"m-{at}"} for at in range(20)], metrics=metrics)
+    pool = client.create_pool(
+        "sheet", [{"id": f"m-{number}"} for number in range(20)], metrics=metrics
+    )
     session = client.open_session(pool, precision={"faithful": 0.3, "length": None})
     session.judge(lambda _: {"faithful": True, "length": 2.0})
     losses = [label.losses for label in session.labels()]
@@ -232,8 +234,8 @@ def test_what_one_passes_on_another_judges(session: celeus.Session, known: Exam)
     second.observe(known(second), comment="hard to read")
     ada.close()
     bob.close()
-    assert told(session) == {one.index: known(one) for one in (first, second)}
-    assert [one.comment for one in session.comments()] == ["hard to read"]
+    assert ledger_losses(session) == {item.index: known(item) for item in (first, second)}
+    assert [comment.comment for comment in session.comments()] == ["hard to read"]
 
 
 def test_a_session_that_is_closed_or_paused_ends_the_loop(
@@ -242,12 +244,12 @@ def test_a_session_that_is_closed_or_paused_ends_the_loop(
     for item in session.draws():
         item.observe(known(item))
         session.change(state="paused")
-    assert len(told(session)) == 1
+    assert len(ledger_losses(session)) == 1
     session.change(state="active")
     for item in session.draws():
         item.observe(known(item))
         session.close()
-    assert len(told(session)) == 1
+    assert len(ledger_losses(session)) == 1
 
 
 def test_a_lease_is_renewed_while_a_judge_thinks(
@@ -298,8 +300,8 @@ def test_two_systems_are_compared(client: Client, judged: str) -> None:
         assert item.left is not None
         row = pair.items[item.index]
         on_left = "a" if row["a"]["answer"] == item.left.answer else "b"
-        said = pair.said(item.index, on_left)
-        item.take(said.get("losses") or said.get("preference"))
+        judgement = pair.said(item.index, on_left)
+        item.take(judgement.get("losses") or judgement.get("preference"))
     verdict = session.status().verdict
     assert verdict is not None
     assert verdict.answer != "undecided"
@@ -319,7 +321,9 @@ def test_a_panel_is_asked_again_until_it_agrees(client: Client, known: Exam) -> 
         return turns
 
     with ThreadPoolExecutor(len(panel)) as threads:
-        assert [sorted(map(str, one)) for one in threads.map(rate, panel)] == [list("111222")] * 2
+        assert [sorted(map(str, ratings)) for ratings in threads.map(rate, panel)] == [
+            list("111222")
+        ] * 2
     status = session.status()
     assert (status.rounds.judged, status.raters and status.raters["judgements"]) == (3, 12)
 
@@ -339,11 +343,13 @@ def test_as_many_judges_as_a_client_serves(session: celeus.Session, known: Exam)
 
 
 def test_what_is_added_to_a_judgement_is_read_again(session: celeus.Session, known: Exam) -> None:
-    said = []
+    comments = []
     for item in session.draws():
-        said.append((item.round, item.id, f"about {item.id}"))
-        if len(said) == 2:
-            item.unjudgeable("cut off", comment=said[-1][2])
+        comments.append((item.round, item.id, f"about {item.id}"))
+        if len(comments) == 2:
+            item.unjudgeable("cut off", comment=comments[-1][2])
             break
-        item.observe(known(item), comment=said[-1][2])
-    assert [(one.round, one.item, one.comment) for one in session.comments()] == said
+        item.observe(known(item), comment=comments[-1][2])
+    assert [
+        (comment.round, comment.item, comment.comment) for comment in session.comments()
+    ] == comments

@@ -17,7 +17,7 @@ from celeus.client.exchange import (
     TRIES,
     Answer,
     Flow,
-    Lost,
+    LostAnswer,
     Pause,
     Request,
     sent,
@@ -30,9 +30,9 @@ ASKED = Request("POST", "/v1/x")
 CONTRACT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
 
-def driven(flow: Flow[Answer], *told: Answer | Lost) -> tuple[Answer, list[float]]:
-    """What a flow comes to that is told these answers, and how long it paused."""
-    answers, pauses = iter(told), []
+def driven(flow: Flow[Answer], *outcomes: Answer | LostAnswer) -> tuple[Answer, list[float]]:
+    """Return the value of a flow that is sent these answers, and its pauses."""
+    answers, pauses = iter(outcomes), []
     step: Any = next(flow)
     while True:
         try:
@@ -60,19 +60,19 @@ def test_every_first_answer_is_lost_and_nothing_is_there_twice(service: Service)
         session = client.open_session(known.pool, budget=12)
         session.judge(known, concurrency=2)
         assert [pool.id for pool in client.pools()] == [known.pool.id]
-        assert [one.id for one in client.sessions()] == [session.id]
+        assert [listed.id for listed in client.sessions()] == [session.id]
         entries = list(session.ledger())
-        judged = [one.round for one in entries if one.kind == "observation"]
+        judged = [entry.round for entry in entries if entry.kind == "observation"]
         assert len(judged) == len(set(judged)) == 12
-        assert sum(one.kind == "draw" for one in entries) == 12
+        assert sum(entry.kind == "draw" for entry in entries) == 12
 
 
 @pytest.mark.parametrize(
     "first",
-    [Lost("gone"), answer(408), answer(429), answer(500), answer(503), answer(409, "busy")],
-    ids=lambda one: getattr(one, "reason", None) or str(one.status),
+    [LostAnswer("gone"), answer(408), answer(429), answer(500), answer(503), answer(409, "busy")],
+    ids=lambda outcome: getattr(outcome, "reason", None) or str(outcome.status),
 )
-def test_what_may_pass_is_tried_again(first: Answer | Lost) -> None:
+def test_what_may_pass_is_tried_again(first: Answer | LostAnswer) -> None:
     done, pauses = driven(sent(ASKED), first, answer(200))
     assert done.status == 200
     assert len(pauses) == 1
@@ -81,9 +81,9 @@ def test_what_may_pass_is_tried_again(first: Answer | Lost) -> None:
 
 @pytest.mark.parametrize("code", ["observation_conflict", "session_closed", "round_not_held"])
 def test_a_conflict_is_an_answer(code: str) -> None:
-    with pytest.raises(Problem) as told:
+    with pytest.raises(Problem) as refused:
         driven(sent(ASKED), answer(409, code))
-    assert (told.value.status, told.value.code) == (409, code)
+    assert (refused.value.status, refused.value.code) == (409, code)
 
 
 def test_a_service_says_when_to_ask_again() -> None:
@@ -95,27 +95,29 @@ def test_a_service_says_when_to_ask_again() -> None:
 
 def test_five_tries_are_made_with_longer_and_longer_pauses() -> None:
     with pytest.raises(Unreachable, match="gone"):
-        driven(sent(ASKED), *[Lost("gone")] * TRIES)
+        driven(sent(ASKED), *[LostAnswer("gone")] * TRIES)
     pauses = []
 
     def patient(flow: Flow[Answer]) -> Flow[Answer]:
-        told: Any = None
+        outcome: Any = None
         while True:
-            step = flow.send(told)
-            told = answer(500)
+            step = flow.send(outcome)
+            outcome = answer(500)
             if isinstance(step, Pause):
                 pauses.append(step.seconds)
-                told = None
+                outcome = None
             yield step
 
     with pytest.raises(Problem):
         list(patient(sent(ASKED)))
     assert len(pauses) == TRIES - 1
-    assert all(0.25 * 2**at <= one <= 0.5 * 2**at for at, one in enumerate(pauses))
+    assert all(
+        0.25 * 2**attempt <= pause <= 0.5 * 2**attempt for attempt, pause in enumerate(pauses)
+    )
 
 
 def test_who_judges_outlasts_a_restart_of_the_service() -> None:
-    away: list[Answer | Lost] = [Lost("gone"), answer(502), answer(503)] * 8
+    away: list[Answer | LostAnswer] = [LostAnswer("gone"), answer(502), answer(503)] * 8
     done, pauses = driven(sent(ASKED, patient=True), *away, answer(200))
     assert done.status == 200
     assert sum(pauses) > 60, "a service that starts may take a minute"
@@ -125,11 +127,15 @@ def test_who_judges_outlasts_a_restart_of_the_service() -> None:
 
 @pytest.mark.parametrize(
     ("told", "took"),
-    [(Lost("gone"), 0.0), (Lost("no answer"), 60.0), (answer(503, retry_after="60"), 0.0)],
+    [
+        (LostAnswer("gone"), 0.0),
+        (LostAnswer("no answer"), 60.0),
+        (answer(503, retry_after="60"), 0.0),
+    ],
     ids=["refused", "swallowed", "asked to wait"],
 )
 def test_who_judges_gives_up_five_minutes_after_the_first_failure(
-    told: Answer | Lost, took: float, monkeypatch: pytest.MonkeyPatch
+    told: Answer | LostAnswer, took: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
     monkeypatch.setattr("celeus.client.exchange.monotonic", lambda: now)
@@ -170,10 +176,10 @@ def answering(
 )
 def test_another_service_is_told_in_one_line(found: httpx2.Response, said: str) -> None:
     for client in answering(lambda _: found):
-        with pytest.raises(Unreachable) as told:
+        with pytest.raises(Unreachable) as refused:
             list(client.pools())
-        assert said in str(told.value)
-        assert "\n" not in str(told.value)
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
 
 
 def test_nobody_there_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,17 +221,17 @@ def test_address_and_key_come_from_the_environment(
 def test_a_key_that_does_not_work_is_told_what_to_do(service: Service) -> None:
     with (
         Client(service.url, ADMIN[:-1] + "x") as client,
-        pytest.raises(Problem, match="in CELEUS_KEY") as told,
+        pytest.raises(Problem, match="in CELEUS_KEY") as refused,
     ):
         client.pool("pool_0")
-    assert (told.value.status, told.value.code) == (401, "unauthenticated")
+    assert (refused.value.status, refused.value.code) == (401, "unauthenticated")
 
 
 def test_a_problem_names_field_rule_and_rows(client: Client, known: Exam) -> None:
-    with pytest.raises(Problem) as told:
+    with pytest.raises(Problem) as refused:
         client.open_session(known.pool, precision=7)
-    assert (told.value.code, told.value.field) == ("invalid_value", "precision")
-    assert told.value.rule is not None
+    assert (refused.value.code, refused.value.field) == ("invalid_value", "precision")
+    assert refused.value.rule is not None
     with pytest.raises(Problem, match="line 2: surrogate must be") as rows:
         client.create_pool("bad", [{"id": "a", "surrogate": 0.1}, {"id": "b", "surrogate": 7}])
     assert rows.value.code == "bad_rows"
@@ -242,9 +248,9 @@ async def test_without_retry_a_request_is_sent_once_by_either_client() -> None:
     transport = httpx2.MockTransport(handler)
     with httpx2.Client(transport=transport) as http:
         client = Client("http://celeus.test", ADMIN, http=http, retry=False)
-        with pytest.raises(Problem, match="not now") as told:
+        with pytest.raises(Problem, match="not now") as refused:
             list(client.pools())
-    assert (told.value.retry_after, told.value.passing) == (50.0, True)
+    assert (refused.value.retry_after, refused.value.passing) == (50.0, True)
     async with httpx2.AsyncClient(transport=transport) as unblocked:
         other = AsyncClient("http://celeus.test", ADMIN, http=unblocked, retry=False)
         with pytest.raises(Problem, match="not now"):
@@ -271,7 +277,7 @@ def test_a_request_has_a_key_where_its_answer_is_kept() -> None:
         for path in routes:
             client.request("POST", path, {})
     assert kept == {
-        path: any(one.get("name") == "Idempotency-Key" for one in parameters)
+        path: any(parameter.get("name") == "Idempotency-Key" for parameter in parameters)
         for path, parameters in routes.items()
     }
 
@@ -279,6 +285,6 @@ def test_a_request_has_a_key_where_its_answer_is_kept() -> None:
 @pytest.mark.parametrize("more", ["?key=secret", "#secret"])
 def test_an_address_that_may_hold_a_secret_is_refused_and_not_shown(more: str) -> None:
     for url in (f"http://celeus.test/{more}", "http://ann:secret@celeus.test"):
-        with pytest.raises(Refusal, match="url must be an address") as told:
+        with pytest.raises(Refusal, match="url must be an address") as refused:
             Client(url, ADMIN)
-        assert "secret" not in told.value.line
+        assert "secret" not in refused.value.line

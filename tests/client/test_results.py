@@ -19,7 +19,7 @@ CONTRACT = json.loads(PATH.read_text())["components"]["schemas"]
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_has_the_members_of_its_schema(name: str) -> None:
     kind = getattr(results, name)
-    named = {one.name for one in fields(kind)} - {"raw"}
+    named = {field.name for field in fields(kind)} - {"raw"}
     promised = {member for schema in RESULTS[name] for member in CONTRACT[schema]["properties"]}
     assert named == promised
 
@@ -34,11 +34,13 @@ def test_the_contract_s_examples_are_read_whole(name: str) -> None:
 def as_plain(value: object) -> object:
     """A result, or the JSON it was read from, without members that are null or empty."""
     if is_dataclass(value):
-        value = {one.name: getattr(value, one.name) for one in fields(value) if one.name != "raw"}
+        value = {
+            field.name: getattr(value, field.name) for field in fields(value) if field.name != "raw"
+        }
     if isinstance(value, dict):
-        plain = {name: as_plain(one) for name, one in value.items()}
-        return {name: one for name, one in plain.items() if one not in (None, [], {})}
-    return [as_plain(one) for one in value] if isinstance(value, tuple | list) else value
+        plain = {name: as_plain(member) for name, member in value.items()}
+        return {name: member for name, member in plain.items() if member not in (None, [], {})}
+    return [as_plain(element) for element in value] if isinstance(value, tuple | list) else value
 
 
 def test_generated_files_are_up_to_date() -> None:
@@ -74,7 +76,10 @@ def test_what_is_no_result_is_told(found: object) -> None:
 
 
 def test_the_picture_shows_the_interval_and_runs_nothing() -> None:
-    points = [Point(one, one, 0.3, 0.3 - 0.2 / one, 0.3 + 0.2 / one) for one in range(1, 201)]
+    points = [
+        Point(number, number, 0.3, 0.3 - 0.2 / number, 0.3 + 0.2 / number)
+        for number in range(1, 201)
+    ]
     html = picture(status(sentence="a <b> & c"), points)._repr_html_()
     assert "a &lt;b&gt; &amp; c" in html
     assert "<svg" in html

@@ -16,14 +16,14 @@ ASSIGNED: dict[str, Any] = {"raters": "assigned", "protocol": "consensus", "pane
 
 def table(client: Client) -> celeus.Pool:
     """A pool of two metrics and a column of groups."""
-    rows = [{"id": str(at), "groups": {"topic": "ab"[at % 2]}} for at in range(40)]
+    rows = [{"id": str(number), "groups": {"topic": "ab"[number % 2]}} for number in range(40)]
     return client.create_pool("sheet", rows, metrics=METRICS)
 
 
 def lineup(client: Client) -> celeus.Pool:
     """A pool of three systems."""
     answers = {name: {"answer": name} for name in ("one", "two", "three")}
-    rows = [{"id": str(at), "answers": answers} for at in range(40)]
+    rows = [{"id": str(number), "answers": answers} for number in range(40)]
     return client.create_pool("lineup", rows, systems=list(answers))
 
 
@@ -64,7 +64,7 @@ def test_percent_and_points_are_read_on_the_scale_of_the_pool(client: Client, kn
     assert first.change(precision="10pt").precision == 0.1
     stars = {"kind": "bounded", "lower": 1, "upper": 5}
     metrics: dict[str, Any] = {"faithful": {"kind": "zero_one"}, "stars": stars}
-    rows = [{"id": str(at)} for at in range(40)]
+    rows = [{"id": str(number)} for number in range(40)]
     graded = client.create_pool("grades", rows, metrics=metrics)
     opened = client.open_session(graded.id, precision={"faithful": "30%", "stars": 1.5})
     assert [claim.precision for claim in opened.claims()] == [0.3, 1.5]

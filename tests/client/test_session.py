@@ -56,14 +56,14 @@ def test_a_broken_stream_goes_on_where_it_was(
         statuses = list(seen.session(session.id).follow())
         judging.join()
     assert statuses[-1].state == "closed"
-    sequences = [one.sequence for one in statuses]
+    sequences = [status.sequence for status in statuses]
     assert sequences == sorted(sequences)
 
 
 def test_a_stream_that_is_refused_says_why(client: Client) -> None:
-    with pytest.raises(Problem) as told:
+    with pytest.raises(Problem) as refused:
         next(client.session(f"ses_{'0' * 32}").follow())
-    assert told.value.code == "session_not_found"
+    assert refused.value.code == "session_not_found"
 
 
 def test_a_session_is_read_changed_and_corrected(session: celeus.Session, known: Exam) -> None:
@@ -76,12 +76,14 @@ def test_a_session_is_read_changed_and_corrected(session: celeus.Session, known:
     assert session.change(precision=0.15).precision == 0.15
     session.judge(known, concurrency=2)
     points = session.trajectory()
-    assert [one.round for one in points] == list(range(1, len(points) + 1))
+    assert [point.round for point in points] == list(range(1, len(points) + 1))
     assert len(session.trajectory(10)) <= 12
     assert "<svg" in session._repr_html_()
     assert session.close().state == "closed"
     assert "<html" in session.report()
-    assert [one.id for one in session.client.sessions(known.pool, state="closed")] == [session.id]
+    assert [listed.id for listed in session.client.sessions(known.pool, state="closed")] == [
+        session.id
+    ]
 
 
 def test_an_id_that_is_none_is_refused_before_it_is_asked(client: Client) -> None:
@@ -92,12 +94,12 @@ def test_an_id_that_is_none_is_refused_before_it_is_asked(client: Client) -> Non
 def test_labels_are_read_page_by_page_with_filters(session: celeus.Session, known: Exam) -> None:
     session.judge(known, concurrency=1, worker="ada")
     labels = list(session.labels())
-    assert [one.round for one in labels] == list(range(1, session.status().rounds.judged + 1))
-    assert {one.loss for one in labels} == {0, 1}
-    assert all(one.loss == known.losses[one.index] for one in labels)
-    assert all(0 < one.probability <= 1 for one in labels)
-    wrong = [one.round for one in labels if one.loss == 1]
-    assert [one.round for one in session.labels(above=0, limit=7)] == wrong
+    assert [label.round for label in labels] == list(range(1, session.status().rounds.judged + 1))
+    assert {label.loss for label in labels} == {0, 1}
+    assert all(label.loss == known.losses[label.index] for label in labels)
+    assert all(0 < label.probability <= 1 for label in labels)
+    wrong = [label.round for label in labels if label.loss == 1]
+    assert [label.round for label in session.labels(above=0, limit=7)] == wrong
     first = next(session.labels(payload=True, order="newest"))
     assert (first.round, first.payload) == (labels[-1].round, {"number": first.index})
 

@@ -21,7 +21,7 @@ import pytest
 import celeus
 from celeus import Client, Status, Turn, Unreachable
 from celeus.client import label_loop
-from celeus.client.exchange import Answer, Flow, Lost, Request
+from celeus.client.exchange import Answer, Flow, LostAnswer, Request
 from celeus.client.label_loop import workers_of
 from celeus.client.reading import read
 from celeus.client.results import Draw
@@ -102,13 +102,13 @@ def test_a_function_renews_its_lease_twenty_times() -> None:
 
     def sent(flow: Flow[Any]) -> list[Any]:
         """What a flow sends, where each request gets the answer."""
-        bodies, told = [], None
+        bodies, outcome = [], None
         with suppress(StopIteration):
             while True:
-                request = flow.send(told)
+                request = flow.send(outcome)
                 assert isinstance(request, Request)
                 bodies.append(json.loads(request.body or b""))
-                told = answer
+                outcome = answer
         return bodies
 
     asks = {"worker": "ada-1", "lease_seconds": 30}
@@ -123,7 +123,7 @@ def test_a_renewal_that_fails_is_not_repeated_before_the_next() -> None:
     beat = turns.beat()
     assert isinstance(next(beat), Request)
     with pytest.raises(Unreachable, match="gone"):
-        beat.send(Lost("gone"))
+        beat.send(LostAnswer("gone"))
 
 
 def test_a_judge_that_hangs_keeps_no_program_from_ending(tmp_path: Path) -> None:

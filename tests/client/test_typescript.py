@@ -65,12 +65,12 @@ def test_a_program_of_the_contract_s_types_finishes_a_session_and_a_misspelt_one
     command = [str(TOOLS / "tsc")]
     compiled = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert compiled.returncode != 0
-    told = compiled.stdout
-    assert {line.partition("(")[0] for line in told.splitlines() if line[0] != " "} == {
+    output = compiled.stdout
+    assert {line.partition("(")[0] for line in output.splitlines() if line[0] != " "} == {
         "misspelt.ts"
     }
-    assert [word for word, _ in WRONG if f"'{word}'" not in told] == []
-    told = run(tmp_path, "node", "session.js", service.url, ADMIN, str(LABELS))
-    state, labels, lower, upper = told.split()
+    assert [word for word, _ in WRONG if f"'{word}'" not in output] == []
+    output = run(tmp_path, "node", "session.js", service.url, ADMIN, str(LABELS))
+    state, labels, lower, upper = output.split()
     assert (state, int(labels)) == ("budget_spent", LABELS)
     assert 0 <= float(lower) < float(upper) <= 1

@@ -32,10 +32,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_two_judges_at_once_have_two_names() -> None:
-    one, two = WorkerName(SESSION), WorkerName(SESSION)
-    assert one.text != two.text
-    first = one.text
-    del one
+    name, other = WorkerName(SESSION), WorkerName(SESSION)
+    assert name.text != other.text
+    first = name.text
+    del name
     assert WorkerName(SESSION).text == first
 
 
@@ -59,8 +59,8 @@ def test_a_forked_process_has_a_name_of_its_own() -> None:
         os.write(writes, name.text.encode())
         os._exit(0)
     os.close(writes)
-    with os.fdopen(reads) as told:
-        childs = told.read()
+    with os.fdopen(reads) as pipe:
+        childs = pipe.read()
     os.waitpid(child, 0)
     assert childs.startswith("py-")
     assert childs != before == name.text
@@ -115,8 +115,8 @@ def test_without_locks_a_name_is_made_up_and_nothing_stays_open(
 
     monkeypatch.setattr(fcntl, "flock", none_left)
     before = len([*Path("/proc/self/fd").iterdir()])
-    one, two = WorkerName(SESSION), WorkerName(SESSION)
-    assert one.text != two.text
+    name, other = WorkerName(SESSION), WorkerName(SESSION)
+    assert name.text != other.text
     assert len([*Path("/proc/self/fd").iterdir()]) == before
 
 

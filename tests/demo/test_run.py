@@ -31,7 +31,7 @@ def scratch() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def told() -> io.StringIO:
+def printed() -> io.StringIO:
     return io.StringIO()
 
 
@@ -46,11 +46,11 @@ def temporary() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def summary(
-    told: io.StringIO, temporary: Path, tmp_path_factory: pytest.TempPathFactory
+    printed: io.StringIO, temporary: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Summary:
     assert temporary.is_dir()
     out = tmp_path_factory.mktemp("demo") / "made by the demo"
-    return run_demo(Options(out=out), Console(file=told, width=100))
+    return run_demo(Options(out=out), Console(file=printed, width=100))
 
 
 def test_the_summary_is_true(summary: Summary) -> None:
@@ -74,11 +74,11 @@ def test_the_summary_is_true(summary: Summary) -> None:
 
 def test_it_stands_beside_two_other_policies(summary: Summary) -> None:
     """Their seeds are fixed, and with them what they find."""
-    assert [one.policy for one in summary.compared] == ["celeus", "evalue"]
-    for one in summary.compared:
-        assert one.always_held(summary.risk)
-        assert one.upper - one.lower <= 0.05
-        assert one.labels == one.sufficed == len(one.course) == one.course[-1].round
+    assert [policy.policy for policy in summary.compared] == ["celeus", "evalue"]
+    for policy in summary.compared:
+        assert policy.always_held(summary.risk)
+        assert policy.upper - policy.lower <= 0.05
+        assert policy.labels == policy.sufficed == len(policy.course) == policy.course[-1].round
 
 
 def test_a_session_needs_fewer_labels_than_either(summary: Summary) -> None:
@@ -93,13 +93,13 @@ def test_the_picture_is_a_png(summary: Summary) -> None:
     assert summary.figure.read_bytes().startswith(PNG)
 
 
-def test_the_story_tells_the_figures(summary: Summary, told: io.StringIO) -> None:
-    text = " ".join(told.getvalue().split())
+def test_the_story_tells_the_figures(summary: Summary, printed: io.StringIO) -> None:
+    text = " ".join(printed.getvalue().split())
     assert re.search(r"\b1\d\d of 1 737 labels: \d+\.\d % to \d+\.\d %", text)
     assert f"labels used {summary.certified.labels} of 1 737" in text
     assert f"true error rate {100 * summary.risk:.1f} %" in text
-    for one in summary.compared:
-        assert f"policy {one.policy} {count(one.labels)} labels" in text
+    for policy in summary.compared:
+        assert f"policy {policy.policy} {count(policy.labels)} labels" in text
     held = summary.certified.always_held(summary.risk)
     assert ("It lay inside all" in text) == held
     assert ("It left the interval on the way" in text) == (not held)

@@ -94,26 +94,26 @@ def test_yes_passes_no_fails_and_undecided_does_as_it_is_told(
     junit = ("--junit-xml=told.xml", f"--celeus-url={service.url}")
     program = PROGRAM.format(session=session, estimate=estimate)
     for word, outcome in (("skip", "skipped"), ("xfail", "xfailed")):
-        told = run(pytester, program, *junit, f"--celeus-undecided={word}")
-        told.assert_outcomes(**{"passed": 2, "failed": 1, outcome: 1})
-    told = run(pytester, program, *junit)
-    told.assert_outcomes(passed=2, failed=2)
-    words = [line for line in told.outlines if line.startswith(f"{session}: error rate ")]
+        result = run(pytester, program, *junit, f"--celeus-undecided={word}")
+        result.assert_outcomes(**{"passed": 2, "failed": 1, outcome: 1})
+    result = run(pytester, program, *junit)
+    result.assert_outcomes(passed=2, failed=2)
+    words = [line for line in result.outlines if line.startswith(f"{session}: error rate ")]
     assert any("; at most 0.1: no" in line for line in words)
-    assert not [line for line in told.outlines if "plugin.py" in line and "SKIP" not in line]
-    assert f"at least {estimate:g}: undecided" in str(told.stdout)
+    assert not [line for line in result.outlines if "plugin.py" in line and "SKIP" not in line]
+    assert f"at least {estimate:g}: undecided" in str(result.stdout)
     written = (pytester.path / "told.xml").read_text()
     assert f'<property name="celeus" value="{session}: error rate' in written
-    assert ADMIN not in str(told.stdout) + str(told.stderr) + written
+    assert ADMIN not in str(result.stdout) + str(result.stderr) + written
 
 
 def test_a_test_waits_for_labels(pytester: pytest.Pytester, service: Service) -> None:
     session = asyncio.run(judged(service, 1))
     program = f'def test_it(celeus_gate):\n    celeus_gate("{session}").passes()\n'
-    told = run(pytester, program, f"--celeus-url={service.url}", "--celeus-wait=1")
-    told.assert_outcomes(failed=1)
-    assert told.duration > 1.0
-    assert "at most 0.9: undecided" in str(told.stdout)
+    result = run(pytester, program, f"--celeus-url={service.url}", "--celeus-wait=1")
+    result.assert_outcomes(failed=1)
+    assert result.duration > 1.0
+    assert "at most 0.9: undecided" in str(result.stdout)
 
 
 def test_two_systems_are_compared(pytester: pytest.Pytester, service: Service) -> None:
@@ -124,21 +124,24 @@ def test_two_systems_are_compared(pytester: pytest.Pytester, service: Service) -
             made = (await client.post("/v1/sessions", json=opening)).json()
             path, ada = f"/v1/sessions/{made['id']}", {"worker": "a"}
             while draws := (await client.post(f"{path}/next", json=ada)).json()["draws"]:
-                said = ada | {"round": draws[0]["round"]}
-                said |= two.said(draws[0]["item"]["index"])
-                (await client.post(f"{path}/observe", json=said)).raise_for_status()
+                judgement = ada | {"round": draws[0]["round"]}
+                judgement |= two.said(draws[0]["item"]["index"])
+                (await client.post(f"{path}/observe", json=judgement)).raise_for_status()
             return str(made["id"])
 
     program = PAIR.format(session=asyncio.run(made()), better=B, worse=A)
-    told = run(pytester, program, f"--celeus-url={service.url}")
-    told.assert_outcomes(passed=1, failed=1)
-    assert f"{A} at least as good within 5 points: no, b_at_least_as_good (" in str(told.stdout)
+    result = run(pytester, program, f"--celeus-url={service.url}")
+    result.assert_outcomes(passed=1, failed=1)
+    assert f"{A} at least as good within 5 points: no, b_at_least_as_good (" in str(result.stdout)
 
 
 def test_a_claim_is_asked_by_metric_and_group(
     pytester: pytest.Pytester, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [{"id": str(at), "groups": {"topic": "law" if at % 2 else "art"}} for at in range(120)]
+    rows = [
+        {"id": str(number), "groups": {"topic": "law" if number % 2 else "art"}}
+        for number in range(120)
+    ]
     score = {"name": "accuracy", "better": "higher"}
     with Client(service.url, ADMIN) as client:
         metrics = {"correct": {"kind": "zero_one", "score": score}}
@@ -149,9 +152,9 @@ def test_a_claim_is_asked_by_metric_and_group(
         for draw in session.draws():
             draw.observe({"correct": 0.0})
     monkeypatch.setenv("CELEUS_URL", service.url)
-    told = run(pytester, CLAIMS.format(session=session.id))
-    told.assert_outcomes(passed=1, failed=1)
-    assert "accuracy at most 0.2: no" in str(told.stdout)
+    result = run(pytester, CLAIMS.format(session=session.id))
+    result.assert_outcomes(passed=1, failed=1)
+    assert "accuracy at most 0.2: no" in str(result.stdout)
 
 
 def test_what_cannot_be_asked_is_one_line(pytester: pytest.Pytester, service: Service) -> None:
@@ -175,9 +178,9 @@ def test_what_cannot_be_asked_is_one_line(pytester: pytest.Pytester, service: Se
         f'def test_{number}(celeus_gate):\n    celeus_gate("{session}"{call}\n'
         for number, (session, call, _) in enumerate(refused)
     )
-    told = run(pytester, program, f"--celeus-url={service.url}", "--tb=long")
-    told.assert_outcomes(failed=len(refused))
-    body = told.outlines[told.outlines.index(_head(told, "FAILURES")) + 1 :]
+    result = run(pytester, program, f"--celeus-url={service.url}", "--tb=long")
+    result.assert_outcomes(failed=len(refused))
+    body = result.outlines[result.outlines.index(_head(result, "FAILURES")) + 1 :]
     for number, (_, _, words) in enumerate(refused):
         # The heading of a failure, its one line, and the next heading
         heading, line, after = body[2 * number : 2 * number + 3]
@@ -187,8 +190,8 @@ def test_what_cannot_be_asked_is_one_line(pytester: pytest.Pytester, service: Se
         assert after.startswith(("_", "="))
 
 
-def _head(told: pytest.RunResult, word: str) -> str:
-    return next(line for line in told.outlines if line.strip("= ") == word)
+def _head(result: pytest.RunResult, word: str) -> str:
+    return next(line for line in result.outlines if line.strip("= ") == word)
 
 
 def test_a_key_of_another_scope_says_how_to_make_one(
@@ -200,9 +203,9 @@ def test_a_key_of_another_scope_says_how_to_make_one(
     monkeypatch.setenv("CELEUS_KEY", key_in(database_url, "label"))
     session = asyncio.run(judged(service, 1))
     program = REFUSED.format(session=session, call=").passes()")
-    told = run(pytester, program, f"--celeus-url={service.url}")
-    told.assert_outcomes(failed=1)
-    assert "`celeus keys create --name me --scope read` makes one" in str(told.stdout)
+    result = run(pytester, program, f"--celeus-url={service.url}")
+    result.assert_outcomes(failed=1)
+    assert "`celeus keys create --name me --scope read` makes one" in str(result.stdout)
 
 
 @pytest.mark.parametrize(
@@ -215,9 +218,9 @@ def test_a_key_of_another_scope_says_how_to_make_one(
 def test_a_service_that_is_away_is_an_error_of_one_line(
     pytester: pytest.Pytester, url: str, words: str
 ) -> None:
-    told = run(pytester, PROGRAM.format(session=NOBODY, estimate=0.5), f"--celeus-url={url}")
-    told.assert_outcomes(errors=4)
-    body = told.outlines[told.outlines.index(_head(told, "ERRORS")) + 2 :]
+    result = run(pytester, PROGRAM.format(session=NOBODY, estimate=0.5), f"--celeus-url={url}")
+    result.assert_outcomes(errors=4)
+    body = result.outlines[result.outlines.index(_head(result, "ERRORS")) + 2 :]
     assert body[0].startswith(f"celeus: {words}")
     assert body[1].startswith("_")
 
@@ -226,19 +229,19 @@ def test_without_a_key_is_an_error(
     pytester: pytest.Pytester, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CELEUS_KEY")
-    told = run(
+    result = run(
         pytester, PROGRAM.format(session=NOBODY, estimate=0.5), f"--celeus-url={service.url}"
     )
-    told.assert_outcomes(errors=4)
-    assert "celeus: there is no key: give one as `key`, or in CELEUS_KEY" in told.outlines
+    result.assert_outcomes(errors=4)
+    assert "celeus: there is no key: give one as `key`, or in CELEUS_KEY" in result.outlines
 
 
 def test_who_does_not_use_it_imports_next_to_nothing(pytester: pytest.Pytester) -> None:
     program = "import pytest, sys; before = set(sys.modules); import celeus.gates.plugin;"
     program += "print(*set(sys.modules) - before)"
     command = [sys.executable, "-c", program]
-    told = subprocess.run(command, check=True, capture_output=True, text=True, cwd=pytester.path)
-    assert set(told.stdout.split()) <= {"celeus", "celeus.gates", "celeus.gates.plugin"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=pytester.path)
+    assert set(done.stdout.split()) <= {"celeus", "celeus.gates", "celeus.gates.plugin"}
 
 
 def test_the_command_brings_no_pytest() -> None:

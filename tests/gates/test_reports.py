@@ -49,18 +49,18 @@ class Step:
 
     def outputs(self) -> dict[str, str]:
         """As the runner reads them: a name with a mark, and its value up to the mark."""
-        told: dict[str, str] = {}
+        found: dict[str, str] = {}
         lines = iter(self.output.read_text().splitlines())
         for line in lines:
             name, heredoc, mark = line.partition("<<")
             if not heredoc:
-                name, _, told[name] = line.partition("=")
+                name, _, found[name] = line.partition("=")
                 continue
             value = []
             while (part := next(lines)) != mark:
                 value.append(part)
-            told[name] = "\n".join(value)
-        return told
+            found[name] = "\n".join(value)
+        return found
 
 
 @pytest.fixture
@@ -121,11 +121,11 @@ def test_a_step_is_told_the_answer(
 ) -> None:
     level, answer = shown.split()
     Odd.replies = [(200, {}, document(decisions=decisions))]
-    told = gate("--github")
-    assert (told.status, told.err) == (status, "")
-    assert told.out.startswith(f"::{level} title=Celeus gate%3A {answer}::{NOBODY}: ")
-    assert told.out.count("\n") == 1
-    assert f"at most 0.3: {decisions[0]['answer']} (round 12)" in told.out
+    gated = gate("--github")
+    assert (gated.status, gated.err) == (status, "")
+    assert gated.out.startswith(f"::{level} title=Celeus gate%3A {answer}::{NOBODY}: ")
+    assert gated.out.count("\n") == 1
+    assert f"at most 0.3: {decisions[0]['answer']} (round 12)" in gated.out
     values = {"estimate": "0.15", "lower": "0.1", "upper": "0.2", "labels": "40", "state": "active"}
     assert step.outputs() == {"before": "1", "answer": answer, **values}
     summary = step.summary.read_text()
@@ -140,8 +140,8 @@ def test_a_session_that_was_pushed_says_so_wherever_its_answer_is_told(
     gate: Callable[..., Answer], step: Step, tmp_path: Path, *, fixed: bool
 ) -> None:
     origin = {"kind": "pushed", "at": "2026-11-23T09:00:00.000000Z"}
-    told = document(decisions=[DECISION], state="closed", fixed=fixed, origin=origin)
-    Odd.replies = [(200, {}, told)]
+    session = document(decisions=[DECISION], state="closed", fixed=fixed, origin=origin)
+    Odd.replies = [(200, {}, session)]
     file = tmp_path / "gate.xml"
     answer = gate("--github", "--junit", file)
     for text in (answer.out, step.summary.read_text(), file.read_text()):
@@ -153,20 +153,24 @@ def test_a_file_has_a_case_for_each_question(gate: Callable[..., Answer], tmp_pa
     no = DECISION | {"answer": "no", "threshold": 0.05}
     Odd.replies = [(200, {}, document(decisions=[DECISION, no, OPEN], fixed=True))]
     file, page = tmp_path / "gate.xml", tmp_path / "gate.md"
-    told = gate("--junit", file, "--markdown", page)
-    assert told.status == 2
-    assert told.out.startswith(f"{NOBODY}: ")
+    gated = gate("--junit", file, "--markdown", page)
+    assert gated.status == 2
+    assert gated.out.startswith(f"{NOBODY}: ")
     suite = checked(file)
     cases = suite.findall("testcase")
     assert {case.attrib["classname"] for case in cases} == {f"celeus.{NOBODY}"}
     failures = [(case.attrib["name"], case.find("failure")) for case in cases]
-    found = [(name, None if it is None else it.attrib["message"]) for name, it in failures]
+    found = [
+        (name, None if failure is None else failure.attrib["message"]) for name, failure in failures
+    ]
     assert found == [
         ("risk at most 0.3", None),
         ("risk at most 0.05", "no (round 12)"),
         ("risk at least 0.15", "undecided"),
     ]
-    properties = {one.attrib["name"]: one.attrib["value"] for one in suite.iter("property")}
+    properties = {
+        member.attrib["name"]: member.attrib["value"] for member in suite.iter("property")
+    }
     assert properties["labels"] == "40"
     assert properties["settings"] == "fixed"
     assert page.read_text().startswith("### Celeus gate: no\n")
@@ -177,10 +181,10 @@ def test_no_name_of_a_session_is_a_command_or_markup(
 ) -> None:
     Odd.replies = [(200, {}, document(score=ACCURACY, sentence=f"{EVIL} 85 %."))]
     file = tmp_path / "gate.xml"
-    told = gate("--github", "--junit", file, "--score-at-least", 0.7)
-    assert told.status == 0
+    gated = gate("--github", "--junit", file, "--score-at-least", 0.7)
+    assert gated.status == 0
     # The runner takes a line for a command that begins with `::`, and stops at the first
-    (line,) = told.out.splitlines()
+    (line,) = gated.out.splitlines()
     assert line.startswith("::notice title=Celeus gate%3A yes::ses_")
     assert "%250A::set-output" in line
     assert set(step.outputs()) == {
@@ -199,9 +203,11 @@ def test_two_systems_are_told_by_name(gate: Callable[..., Answer], step: Step) -
     verdict = {"margin": 0.02, "answer": "equivalent", "round": 9}
     systems = {"a": "old", "b": "a|b\n::error::"}
     Odd.replies = [(200, {}, document(systems=systems, verdict=verdict, decisions=[]))]
-    told = gate("--github", "--compare", "b")
-    assert told.status == 0
-    assert "a|b ::error:: at least as good within 2 points: yes, equivalent (round 9)\n" in told.out
+    gated = gate("--github", "--compare", "b")
+    assert gated.status == 0
+    assert (
+        "a|b ::error:: at least as good within 2 points: yes, equivalent (round 9)\n" in gated.out
+    )
     summary = step.summary.read_text()
     assert "| a\\|b ::error:: at least as good within 2 points | yes | 9 |" in summary
 
@@ -228,11 +234,11 @@ def test_what_nobody_can_tell_is_told_as_an_error(
 ) -> None:
     Odd.replies = [reply]
     file = step.summary.with_name("gate.xml")
-    told = gate("--github", "--junit", file, *options)
-    assert (told.status, told.err) == (1, "")
-    assert told.out.startswith("::error title=Celeus gate%3A error::")
-    assert told.out.count("\n") == 1
-    assert words in told.out
+    gated = gate("--github", "--junit", file, *options)
+    assert (gated.status, gated.err) == (1, "")
+    assert gated.out.startswith("::error title=Celeus gate%3A error::")
+    assert gated.out.count("\n") == 1
+    assert words in gated.out
     assert step.outputs() == {"before": "1"}
     assert step.summary.read_text().startswith("### Celeus gate: error\n\n")
     (case,) = checked(file).findall("testcase")
@@ -242,9 +248,9 @@ def test_what_nobody_can_tell_is_told_as_an_error(
 
 
 def test_wrong_usage_is_an_annotation_too(gate: Callable[..., Answer], step: Step) -> None:
-    told = gate("--github", "--wait", "soon")
-    assert (told.status, told.err) == (1, "")
-    assert told.out.startswith("::error title=Celeus gate%3A error::Invalid value for '--wait'")
+    gated = gate("--github", "--wait", "soon")
+    assert (gated.status, gated.err) == (1, "")
+    assert gated.out.startswith("::error title=Celeus gate%3A error::Invalid value for '--wait'")
     assert not step.summary.exists()
 
 
@@ -261,10 +267,10 @@ def test_what_cannot_be_written_is_known_before_the_wait(
         (("--junit", tmp_path / "no" / "gate.xml"), "must be a file in a folder that is there"),
         (("--markdown", tmp_path), "must be a file in a folder that is there"),
     ):
-        told = gate(*options)
-        assert (told.status, told.out) == (1, "")
-        assert words in told.err
-        assert told.err.count("\n") == 1
+        gated = gate(*options)
+        assert (gated.status, gated.out) == (1, "")
+        assert words in gated.err
+        assert gated.err.count("\n") == 1
     assert Odd.seen == []
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
@@ -296,8 +302,8 @@ def test_the_key_is_in_no_log_and_no_file_whatever_a_server_answers(
     Odd.replies = [reply]
     files = ("--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md")
     for options in (("--github", "--score-at-least", 0.7), ("--score-at-least", 0.7), ()):
-        told = gate(*options, *files)
-        assert CANARY not in told.out + told.err
+        gated = gate(*options, *files)
+        assert CANARY not in gated.out + gated.err
     assert gate("--json").err.count(CANARY) == 0
     written = [file.read_text() for file in tmp_path.iterdir()]
     assert len(written) == 4
@@ -326,8 +332,8 @@ def test_a_key_in_the_wrong_place_is_not_shown(
 ) -> None:
     Odd.replies = [(200, {}, document(systems={"a": "x", "b": "y"}))]
     for github in ((), ("--github",)):
-        told = gate(*github, *options, "--junit", tmp_path / "gate.xml")
-        assert told.status == 1
-        assert CANARY not in told.out + told.err
-    assert [one for one in tmp_path.iterdir() if CANARY in one.read_text()] == []
+        gated = gate(*github, *options, "--junit", tmp_path / "gate.xml")
+        assert gated.status == 1
+        assert CANARY not in gated.out + gated.err
+    assert [path for path in tmp_path.iterdir() if CANARY in path.read_text()] == []
     assert step.outputs() == {"before": "1"}

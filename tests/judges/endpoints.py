@@ -39,11 +39,11 @@ def wrong(number: int) -> float:
 
 def token(text: str, alternatives: dict[str, float] | None = None) -> dict[str, Any]:
     """A token as it is told with its alternatives and their probabilities."""
-    told = [
-        {"token": one, "logprob": math.log(share), "bytes": None}
-        for one, share in (alternatives or {text: 1.0}).items()
+    tokens = [
+        {"token": alternative, "logprob": math.log(share), "bytes": None}
+        for alternative, share in (alternatives or {text: 1.0}).items()
     ]
-    return {"token": text, "logprob": told[0]["logprob"], "bytes": None, "top_logprobs": told}
+    return {"token": text, "logprob": tokens[0]["logprob"], "bytes": None, "top_logprobs": tokens}
 
 
 def item(number: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401 -- members of an item
@@ -53,9 +53,9 @@ def item(number: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401 -- members
 
 def choice(text: str, tokens: list[dict[str, Any]] | None = None) -> Choice:
     """What a model says, with the tokens that it is made of."""
-    told = {"content": tokens, "refusal": None} if tokens is not None else None
+    logprobs = {"content": tokens, "refusal": None} if tokens is not None else None
     message = {"role": "assistant", "content": text, "refusal": None}
-    return {"index": 0, "finish_reason": "stop", "message": message, "logprobs": told}
+    return {"index": 0, "finish_reason": "stop", "message": message, "logprobs": logprobs}
 
 
 def spoken(verdict: str, alternatives: dict[str, float], why: str = "so it is") -> Choice:
@@ -132,11 +132,11 @@ class _Handler(BaseHTTPRequestHandler):
         with running.lock:
             running.bodies.append(body)
             running.seen[text] = seen = running.seen.get(text, 0) + 1
-        status, told, headers = self._answer(running, body, text, seen)
+        status, content, headers = self._answer(running, body, text, seen)
         if status == 200:
             with running.lock:
                 running.answered += 1
-        self._send(status, told, headers)
+        self._send(status, content, headers)
 
     def _answer(
         self, running: Running, body: dict[str, Any], text: str, seen: int
@@ -145,8 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers["Authorization"] != f"Bearer {KEY}":
             return _error(401, f"Incorrect API key provided: {self.headers['Authorization']}")
         if how.always is not None:
-            status, told, headers = how.always
-            return status, json.dumps(told).encode(), headers
+            status, content, headers = how.always
+            return status, json.dumps(content).encode(), headers
         if seen == 1 and unit("busy", text) < how.busy:
             return _error(429, "slow down", {"retry-after-ms": "20"})
         lacking = next((name for name in how.lacks if name in body), None)
@@ -158,13 +158,13 @@ class _Handler(BaseHTTPRequestHandler):
         whole = json.dumps(_completion(how, body, text)).encode()
         return 200, whole[:-5] if seen == 1 and unit("torn", text) < how.torn else whole, {}
 
-    def _send(self, status: int, told: bytes, headers: dict[str, str]) -> None:
+    def _send(self, status: int, content: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", **headers}.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(told)))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(content)
 
 
 def _error(
@@ -175,11 +175,11 @@ def _error(
 
 
 def _completion(how: Behaviour, body: dict[str, Any], text: str) -> dict[str, Any]:
-    said = how.judge(body)
+    answer = how.judge(body)
     if unit("broken", text) < how.broken:
-        said["message"]["content"] = said["message"]["content"][:-9]
+        answer["message"]["content"] = answer["message"]["content"][:-9]
     if not body.get("logprobs"):
-        said["logprobs"] = None
+        answer["logprobs"] = None
     usage = {
         "prompt_tokens": TOKENS_IN,
         "completion_tokens": TOKENS_OUT,
@@ -190,6 +190,6 @@ def _completion(how: Behaviour, body: dict[str, Any], text: str) -> dict[str, An
         "object": "chat.completion",
         "created": 1,
         "model": body["model"],
-        "choices": [said],
+        "choices": [answer],
         **({"usage": usage} if how.usage else {}),
     }

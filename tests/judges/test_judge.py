@@ -43,9 +43,9 @@ def exam(client: Client, count: int = 60, **opening: Any) -> Session:  # noqa: A
     return client.open_session(pool, **{"precision": 0.001, **opening})
 
 
-def judged(run: Run, session: Session, at: Running, *options: object) -> Answer:
+def judged(run: Run, session: Session, server: Running, *options: object) -> Answer:
     return run(
-        *("judge", "--session", session.id, "--model", "judge-1", "--base-url", at.url),
+        *("judge", "--session", session.id, "--model", "judge-1", "--base-url", server.url),
         *("--rubric", "rubric.toml", *options),
     )
 
@@ -53,8 +53,8 @@ def judged(run: Run, session: Session, at: Running, *options: object) -> Answer:
 @pytest.mark.usefixtures("rubric")
 def test_the_verdicts_of_a_model_are_the_truth_of_the_certificate(client: Client, run: Run) -> None:
     session = exam(client)
-    with endpoint(busy=0.1) as at:
-        answer = judged(run, session, at, "--price-in", 1)
+    with endpoint(busy=0.1) as server:
+        answer = judged(run, session, server, "--price-in", 1)
     assert (answer.status, answer.err.count("\n")) == (0, 5)
     assert f"{session.id}: judge-1 is the truth here; 60 labels now, 0 of them" in answer.out
     assert "(target_reached)" in answer.out
@@ -77,8 +77,8 @@ def test_rubbish_and_doubt_are_unjudgeable_with_the_reason(client: Client, run: 
             return choice("well")
         return spoken("cannot_tell", {"cannot": 1.0}) if number == 4 else usual(body)
 
-    with endpoint(judge=judge) as at:
-        answer = judged(run, session, at)
+    with endpoint(judge=judge) as server:
+        answer = judged(run, session, server)
     assert "12 labels now, 2 of them unjudgeable" in answer.out
     text = json.dumps([entry.raw for entry in session.ledger()])
     assert "the judge gave no verdict, but 'well'" in text
@@ -89,15 +89,15 @@ def test_rubbish_and_doubt_are_unjudgeable_with_the_reason(client: Client, run: 
 def test_a_run_that_is_out_of_money_is_continued_by_the_next(client: Client, run: Run) -> None:
     session = exam(client, 30, lease_seconds=10)
     price = ("--price-in", 1000, "--concurrency", 2, "--worker", "w")
-    with endpoint() as at:
-        answer = judged(run, session, at, *price, "--max-cost", 1)
+    with endpoint() as server:
+        answer = judged(run, session, server, *price, "--max-cost", 1)
         assert answer.status == 3
         assert "--max-cost is spent" in answer.err
-        first = at.answered
+        first = server.answered
         assert first < 30
-        answer = judged(run, session, at, *price)
+        answer = judged(run, session, server, *price)
     assert "(target_reached)" in answer.out
-    assert at.answered == 30
+    assert server.answered == 30
 
 
 @pytest.mark.usefixtures("rubric")
@@ -106,16 +106,16 @@ def test_what_goes_wrong_is_told_as_it_is_and_no_item_is_judged(
 ) -> None:
     session = exam(client, 20)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong")
-    with endpoint() as at:
-        answer = judged(run, session, at)
+    with endpoint() as server:
+        answer = judged(run, session, server)
     assert answer.status == 1
     assert "refuses the key (401)" in answer.err
     assert answer.err.count("\n") == 1
     assert session.status().rounds.judged == 0
     monkeypatch.setenv("CELEUS_KEY", "ce_wrong")
-    with endpoint() as at:
-        answer = judged(run, session, at)
-    assert (answer.status, at.bodies) == (1, [])
+    with endpoint() as server:
+        answer = judged(run, session, server)
+    assert (answer.status, server.bodies) == (1, [])
 
 
 @pytest.mark.usefixtures("rubric")
@@ -124,8 +124,8 @@ def test_a_key_that_may_only_judge_judges_and_is_told_no_more(
 ) -> None:
     session = exam(client, 10)
     monkeypatch.setenv("CELEUS_KEY", key_in(database_url, "label"))
-    with endpoint() as at:
-        answer = judged(run, session, at)
+    with endpoint() as server:
+        answer = judged(run, session, server)
     assert answer.status == 0, answer.err
     assert "10 labels now" in answer.out
     assert "error rate" not in answer.out
@@ -148,8 +148,8 @@ def pairs(count: int = 24) -> list[dict[str, Any]]:
     """Two answers each, by number."""
     made = []
     for number in range(count):
-        one, other = (int(10 * unit(side, number)) for side in "ab")
-        answers = {"a": {"answer": f"A {one} "}, "b": {"answer": f"A {other}  "}}
+        left, right = (int(10 * unit(side, number)) for side in "ab")
+        answers = {"a": {"answer": f"A {left} "}, "b": {"answer": f"A {right}  "}}
         made.append({"id": f"p-{number}", "payload": {"question": f"? {number}"}, **answers})
     return made
 
@@ -166,11 +166,11 @@ def test_pairs_are_judged_in_both_orders(
     lines = pairs()
     pool = client.create_pool("pair", lines, loss={"kind": "preference"}, systems=SYSTEMS)
     session = client.open_session(pool, precision=0.001)
-    with endpoint(judge=weighed) as at:
-        answer = judged(run, session, at, "--rubric", pair_rubric)
+    with endpoint(judge=weighed) as server:
+        answer = judged(run, session, server, "--rubric", pair_rubric)
     assert answer.status == 0, answer.err
-    assert at.answered == 48
-    close = sum(abs(one - other) < 3 for one, other in map(numbers, lines))
+    assert server.answered == 48
+    close = sum(abs(left - right) < 3 for left, right in map(numbers, lines))
     assert 3 < close < 20
     unjudgeable = close if disagreement == "unjudgeable" else 0
     assert f"24 labels now, {unjudgeable} of them unjudgeable" in answer.out
@@ -185,16 +185,25 @@ def test_guesses_of_pairs_are_of_the_difference_and_in_both_orders(
 ) -> None:
     lines = pairs()
     Path("pool.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with endpoint(judge=weighed) as at:
+    with endpoint(judge=weighed) as server:
         answer = run(
-            *("guess", "pool.jsonl", "--out", "out.jsonl", "--model", "m", "--base-url", at.url),
+            *(
+                "guess",
+                "pool.jsonl",
+                "--out",
+                "out.jsonl",
+                "--model",
+                "m",
+                "--base-url",
+                server.url,
+            ),
             *("--rubric", pair_rubric),
         )
     assert "24 soft" in answer.out, answer.err
     for line in map(json.loads, Path("out.jsonl").read_text().splitlines()):
-        one, other = numbers(line)
+        left, right = numbers(line)
         # Left is a: below 0 it is better; both orders are a mean
-        expected = 0.0 if abs(one - other) < 3 else -0.7 if one > other else 0.7
+        expected = 0.0 if abs(left - right) < 3 else -0.7 if left > right else 0.7
         assert line["surrogate"] == pytest.approx(expected, abs=1e-9)
     client.create_pool("p", "out.jsonl", loss={"kind": "preference"}, systems=SYSTEMS)
 
@@ -202,14 +211,14 @@ def test_guesses_of_pairs_are_of_the_difference_and_in_both_orders(
 @pytest.mark.usefixtures("rubric")
 def test_a_scale_judges_both_answers_of_a_pair(client: Client, run: Run) -> None:
     lines = [
-        {"id": f"p-{at}", "payload": {"question": "?"}}
-        | {side: {"answer": f"Q {at + by}"} for side, by in (("a", 0), ("b", 100))}
-        for at in range(20)
+        {"id": f"p-{number}", "payload": {"question": "?"}}
+        | {side: {"answer": f"Q {number + by}"} for side, by in (("a", 0), ("b", 100))}
+        for number in range(20)
     ]
     pool = client.create_pool("pair", lines, systems=SYSTEMS)
     session = client.open_session(pool, precision=0.001)
-    with endpoint() as at:
-        answer = judged(run, session, at)
+    with endpoint() as server:
+        answer = judged(run, session, server)
     assert answer.status == 0, answer.err
     right = [wrong(number) > 0.5 for number in range(120)]
     estimate = (sum(right[:20]) - sum(right[100:])) / 20
@@ -220,11 +229,11 @@ def test_a_rubric_of_the_wrong_kind_is_refused_before_anything_is_paid(
     client: Client, run: Run, pair_rubric: Path
 ) -> None:
     session = exam(client, 5)
-    with endpoint() as at:
-        answer = judged(run, session, at, "--rubric", pair_rubric)
+    with endpoint() as server:
+        answer = judged(run, session, server, "--rubric", pair_rubric)
     assert answer.status == 1
     assert "the rubric compares two answers" in answer.err
-    assert at.bodies == []
+    assert server.bodies == []
 
 
 PROGRAM = """
@@ -300,15 +309,15 @@ def test_a_mended_program_is_refused_until_its_judgements_are_kept(
 @pytest.mark.usefixtures("rubric")
 def test_a_mended_rubric_is_refused_until_its_judgements_are_kept(client: Client, run: Run) -> None:
     session = exam(client, 40, budget=9)
-    with endpoint() as at:
-        assert "9 labels now" in judged(run, session, at).out
+    with endpoint() as server:
+        assert "9 labels now" in judged(run, session, server).out
         session.change(budget=20)
         rubric = Path("rubric.toml")
         rubric.write_text(rubric.read_text().replace("is right", "is quite right"))
-        assert "the judge changed since the earlier judgements" in judged(run, session, at).err
-        assert "11 labels now" in judged(run, session, at, "--keep").out
+        assert "the judge changed since the earlier judgements" in judged(run, session, server).err
+        assert "11 labels now" in judged(run, session, server, "--keep").out
         session.change(budget=21)
-        answer = judged(run, session, at, "--model", "judge-2")
+        answer = judged(run, session, server, "--model", "judge-2")
         assert (answer.status, "the judge changed" in answer.err) == (1, True)
 
 

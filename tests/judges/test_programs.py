@@ -50,7 +50,7 @@ def test_losses_and_preferences_become_guesses(
     assert answer.status == 0, answer.err
     line = json.loads(Path("out.jsonl").read_text())
     found = (line, line["a"], line["b"])
-    assert tuple(one.get("surrogate") for one in found) == expected
+    assert tuple(line.get("surrogate") for line in found) == expected
 
 
 @pytest.mark.parametrize(

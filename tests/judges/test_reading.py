@@ -11,34 +11,34 @@ from tests.judges.endpoints import choice, spoken, token
 SCALE = {"correct": 0.0, "wrong": 1.0}
 
 
-def soft(said: dict[str, Any], scale: dict[str, float] = SCALE) -> float | None:
-    return read(said, [*scale]).soft(scale)
+def soft(answer: dict[str, Any], scale: dict[str, float] = SCALE) -> float | None:
+    return read(answer, [*scale]).soft(scale)
 
 
 @pytest.mark.parametrize("share", [1e-6, 0.2, 0.5, 0.999])
 def test_of_two_tokens_the_score_is_the_probability_of_wrong(share: float) -> None:
-    said = spoken("correct", {"correct": 1 - share, "wrong": share})
-    assert soft(said) == pytest.approx(share, abs=1e-9)
+    answer = spoken("correct", {"correct": 1 - share, "wrong": share})
+    assert soft(answer) == pytest.approx(share, abs=1e-9)
 
 
 def test_only_what_begins_exactly_one_verdict_counts() -> None:
     scale = {"incorrect": 1.0, "partly": 0.5, "correct": 0.0}
     shares = {"inc": 0.2, "in": 0.1, "part": 0.3, " Cor": 0.1, '"': 0.1, "x": 0.1, "correct,": 0.1}
     tokens = [token('{"reason":"","verdict":"'), token("inc", shares), token('orrect"}')]
-    said = choice('{"reason":"","verdict":"incorrect"}', tokens)
-    assert soft(said, scale) == pytest.approx((0.3 + 0.3 * 0.5) / 0.7, abs=1e-9)
+    answer = choice('{"reason":"","verdict":"incorrect"}', tokens)
+    assert soft(answer, scale) == pytest.approx((0.3 + 0.3 * 0.5) / 0.7, abs=1e-9)
 
 
 def test_the_value_is_found_behind_a_reason_that_speaks_of_verdicts() -> None:
     why = 'the \\"verdict\\": \\"wrong\\" is not it, correct'
-    said = spoken("wrong", {"wrong": 0.9, "correct": 0.1}, why)
-    assert soft(said) == pytest.approx(0.9, abs=1e-9)
+    answer = spoken("wrong", {"wrong": 0.9, "correct": 0.1}, why)
+    assert soft(answer) == pytest.approx(0.9, abs=1e-9)
 
 
 def test_a_token_that_begins_before_the_value_is_cut() -> None:
     tokens = [token('{"reason":"","verdict'), token('":"wro', {'":"wro': 0.7, '":"cor': 0.3})]
-    said = choice('{"reason":"","verdict":"wrong"}', [*tokens, token('ng"}')])
-    assert soft(said) == pytest.approx(0.7, abs=1e-9)
+    answer = choice('{"reason":"","verdict":"wrong"}', [*tokens, token('ng"}')])
+    assert soft(answer) == pytest.approx(0.7, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_a_token_that_begins_before_the_value_is_cut() -> None:
     [None, {}, {"content": None}, {"content": [{}]}, {"content": []}, {"tokens": ["wrong"]}, 3],
 )
 def test_probabilities_of_another_form_are_none(logprobs: object) -> None:
-    said = spoken("wrong", {"wrong": 1.0}) | {"logprobs": logprobs}
-    reading = read(said, [*SCALE])
+    answer = spoken("wrong", {"wrong": 1.0}) | {"logprobs": logprobs}
+    reading = read(answer, [*SCALE])
     assert (reading.loss(SCALE), reading.soft(SCALE)) == (1.0, None)
 
 
 def test_a_refusal_is_the_reason() -> None:
-    said = {"message": {"content": None, "refusal": "I will not"}}
-    assert read(said, [*SCALE]).reason == "I will not"
+    answer = {"message": {"content": None, "refusal": "I will not"}}
+    assert read(answer, [*SCALE]).reason == "I will not"
 
 
 TEN = [str(number) for number in range(1, 11)]
@@ -165,8 +165,8 @@ def test_a_verdict_is_read_from_json_a_line_or_alone(
 
 
 def test_an_answer_that_was_cut_holds_no_verdict() -> None:
-    said = choice("Verdict: correct") | {"finish_reason": "length"}
-    reading = read(said, [*SCALE])
+    answer = choice("Verdict: correct") | {"finish_reason": "length"}
+    reading = read(answer, [*SCALE])
     assert reading.said == UNREADABLE
     assert "cut off: 'Verdict: correct'" in reading.reason
 
@@ -181,7 +181,7 @@ def test_the_probabilities_of_a_verdict_without_json_are_found(before: str, behi
 
 
 def test_no_verdict_has_no_loss_and_no_score() -> None:
-    said = spoken("cannot_tell", {"cannot": 0.6, "wrong": 0.4})
-    reading = read(said, [*SCALE])
+    answer = spoken("cannot_tell", {"cannot": 0.6, "wrong": 0.4})
+    reading = read(answer, [*SCALE])
     assert (reading.said, reading.loss(SCALE), reading.soft(SCALE)) == ("cannot_tell", None, None)
     assert json.loads(json.dumps(reading.to_dict()))["said"] == "cannot_tell"

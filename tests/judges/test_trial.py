@@ -37,9 +37,9 @@ def exam(client: Client, items: int = 60) -> Session:
     return client.open_session(pool, precision=0.001)
 
 
-def judged(run: Run, session: Session, at: Running, *options: object) -> Answer:
+def judged(run: Run, session: Session, server: Running, *options: object) -> Answer:
     return run(
-        *("judge", "--session", session.id, "--model", "m", "--base-url", at.url),
+        *("judge", "--session", session.id, "--model", "m", "--base-url", server.url),
         *("--rubric", "rubric.toml", *options),
     )
 
@@ -73,11 +73,11 @@ def test_a_judge_that_declines_the_schema_is_read_at_one_call_an_item(
 ) -> None:
     session = exam(client, 40)
     lacks = ("response_format", "logprobs", "seed")
-    with endpoint(judge=writes(lambda _, said: form.format(said)), lacks=lacks) as at:
-        answer = judged(run, session, at, "--concurrency", concurrency)
+    with endpoint(judge=writes(lambda _, verdict: form.format(verdict)), lacks=lacks) as server:
+        answer = judged(run, session, server, "--concurrency", concurrency)
     assert answer.status == 0, answer.err
     assert mean(session) == pytest.approx(0.25, abs=1e-9)
-    assert at.answered == 40
+    assert server.answered == 40
     shown = answer.err.splitlines()
     assert len(shown) == 5
     assert all(" is read as " in line and line.startswith("'q-") for line in shown)
@@ -90,8 +90,8 @@ def test_ten_texts_without_a_verdict_end_the_run_before_anything_is_recorded(
 ) -> None:
     session = exam(client)
     judge = writes(lambda *_: REFUSAL)
-    with endpoint(judge=judge, lacks=("seed",)) as at:
-        answer = judged(run, session, at, "--concurrency", concurrency)
+    with endpoint(judge=judge, lacks=("seed",)) as server:
+        answer = judged(run, session, server, "--concurrency", concurrency)
     assert answer.status == 1
     assert "10 answers in a row of the judge hold no verdict" in answer.err
     assert (
@@ -99,13 +99,13 @@ def test_ten_texts_without_a_verdict_end_the_run_before_anything_is_recorded(
     )
     shown = answer.err.splitlines()[:5]
     assert all(line.endswith("be correct.' holds no verdict") for line in shown), shown
-    assert at.answered <= 10 + concurrency
+    assert server.answered <= 10 + concurrency
     assert session.status().rounds.judged == 0
     # A mended endpoint is asked again
-    with endpoint(judge=writes(lambda _, said: said)) as at:
-        assert judged(run, session, at).status == 0
+    with endpoint(judge=writes(lambda _, verdict: verdict)) as server:
+        assert judged(run, session, server).status == 0
     assert mean(session) == pytest.approx(0.25, abs=1e-9)
-    assert at.answered == 60
+    assert server.answered == 60
 
 
 @pytest.mark.usefixtures("rubric")
@@ -115,8 +115,8 @@ def test_half_of_the_first_thirty_end_the_run_and_none_of_them_is_recorded(
     session = exam(client)
     turn = count()
     judge = writes(lambda *_: REFUSAL if next(turn) % 3 else "correct")
-    with endpoint(judge=judge, lacks=("seed",)) as at:
-        answer = judged(run, session, at, "--concurrency", 4)
+    with endpoint(judge=judge, lacks=("seed",)) as server:
+        answer = judged(run, session, server, "--concurrency", 4)
     assert answer.status == 1
     assert "15 of the first" in answer.err
     labels = list(session.labels())
@@ -130,13 +130,13 @@ def test_a_few_texts_without_a_verdict_are_unjudgeable_in_the_end(
     client: Client, run: Run, concurrency: int
 ) -> None:
     session = exam(client)
-    judge = writes(lambda number, said: REFUSAL if number % 5 == 0 else said)
-    with endpoint(judge=judge) as at:
-        answer = judged(run, session, at, "--concurrency", concurrency)
+    judge = writes(lambda number, verdict: REFUSAL if number % 5 == 0 else verdict)
+    with endpoint(judge=judge) as server:
+        answer = judged(run, session, server, "--concurrency", concurrency)
     assert answer.status == 0, answer.err
     assert "60 labels now, 12 of them unjudgeable" in answer.out
     # Those are asked twice, with another seed
-    assert at.answered == 72
+    assert server.answered == 72
 
 
 @pytest.mark.usefixtures("rubric")
@@ -144,10 +144,10 @@ def test_a_short_session_is_recorded_at_its_end_if_anything_could_be_read(
     client: Client, run: Run
 ) -> None:
     short, unread = exam(client, 3), exam(client, 8)
-    with endpoint(judge=writes(lambda number, said: said if number else REFUSAL)) as at:
-        assert "3 labels now, 1 of them" in judged(run, short, at).out
-    with endpoint(judge=writes(lambda *_: REFUSAL)) as at:
-        answer = judged(run, unread, at)
+    with endpoint(judge=writes(lambda number, verdict: verdict if number else REFUSAL)) as server:
+        assert "3 labels now, 1 of them" in judged(run, short, server).out
+    with endpoint(judge=writes(lambda *_: REFUSAL)) as server:
+        answer = judged(run, unread, server)
     assert (answer.status, "all 8 answers of the judge" in answer.err) == (1, True)
     assert unread.status().rounds.judged == 0
 
@@ -160,8 +160,8 @@ def test_of_fewer_than_five_items_none_is_recorded_where_none_could_be_read(
     client: Client, run: Run, items: int, which: str
 ) -> None:
     session = exam(client, items)
-    with endpoint(judge=writes(lambda *_: REFUSAL)) as at:
-        answer = judged(run, session, at)
+    with endpoint(judge=writes(lambda *_: REFUSAL)) as server:
+        answer = judged(run, session, server)
     assert answer.status == 1
     assert which in answer.err
     assert (
@@ -178,30 +178,30 @@ def test_a_scale_from_one_to_ten_is_read_by_number(client: Client, run: Run) -> 
     lines = [item(number) for number in range(20)]
     pool = client.create_pool("grades", lines, loss={"kind": "bounded", "lower": 0, "upper": 1})
     session = client.open_session(pool, precision=0.001)
-    with endpoint(judge=writes(lambda number, _: f"Verdict: {1 + number % 10}/10")) as at:
-        answer = judged(run, session, at)
+    with endpoint(judge=writes(lambda number, _: f"Verdict: {1 + number % 10}/10")) as server:
+        answer = judged(run, session, server)
         assert answer.status == 0, answer.err
         Path("pool.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         guess = run(
             *("guess", "pool.jsonl", "--out", "out.jsonl", "--rubric", "rubric.toml"),
-            *("--model", "m", "--base-url", at.url),
+            *("--model", "m", "--base-url", server.url),
         )
     assert mean(session) == pytest.approx(0.5, abs=1e-9)
-    assert (guess.status, at.answered) == (1, 20)
+    assert (guess.status, server.answered) == (1, 20)
     assert "'1' and '10' may share their first token" in guess.err
 
 
 def test_guesses_end_early_where_nothing_can_be_read(run: Run, rubric: Path) -> None:
     lines = [item(number) for number in range(200)]
     Path("pool.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with endpoint(judge=writes(lambda *_: REFUSAL), lacks=("seed",)) as at:
+    with endpoint(judge=writes(lambda *_: REFUSAL), lacks=("seed",)) as server:
         answer = run(
             *("guess", "pool.jsonl", "--out", "out.jsonl", "--rubric", rubric),
-            *("--model", "m", "--base-url", at.url, "--concurrency", 4),
+            *("--model", "m", "--base-url", server.url, "--concurrency", 4),
         )
     assert answer.status == 1
     assert "10 answers in a row of the judge hold no verdict" in answer.err
-    assert at.answered < 30
+    assert server.answered < 30
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,8 @@ async def assert_whole(database: Database, found: Kept) -> Session[Mean]:
         state.question.interval.lower,
         state.question.interval.upper,
     )
-    assert [(one["answer"], one["round"]) for one in served["decisions"]] == [
-        (one.answer, one.round) for one in state.question.decisions
+    assert [(decision["answer"], decision["round"]) for decision in served["decisions"]] == [
+        (decision.answer, decision.round) for decision in state.question.decisions
     ]
     assert served["rounds"] == {
         "drawn": state.drawn,

@@ -45,7 +45,7 @@ async def test_a_small_project_is_listed_without_reading_a_large_one(context: Co
             await list_sessions(caller, Filter(limit=3, state="closed", order="name"))
             await pools.list_pools(caller, 3, None)
             await list_tasks(caller, 3)
-    assert [one["id"] for one in found] == [session["id"]]
+    assert [listed["id"] for listed in found] == [session["id"]]
     async with context.transaction() as db:
         prepared = (await db.execute(_PREPARED)).scalars().all()
     assert not prepared

@@ -26,7 +26,10 @@ def lines() -> list[dict[str, Any]]:
     facts = PoolFacts("f" * 64, ITEMS, 0.0, 1.0, whole_losses=True)
     steps = widths(PRECISION, Interval(0.0, 1.0))
     ladders = [
-        [make_plan(Claim("pool", 0.05, one), facts, policy_named(name), "0" * 64) for one in steps]
+        [
+            make_plan(Claim("pool", 0.05, width), facts, policy_named(name), "0" * 64)
+            for width in steps
+        ]
         for name in ("sharp", "uniform")
     ]
     job = Job(
@@ -68,7 +71,7 @@ def test_a_fast_machine_and_a_slow_one_make_the_same_plan(
 
 
 def test_every_part_has_had_some_of_the_rounds(found: list[dict[str, Any]]) -> None:
-    sessions = Counter((one["plan"], one.get("scenario")) for one in found if "outcome" in one)
+    sessions = Counter((line["plan"], line.get("scenario")) for line in found if "outcome" in line)
     assert set(sessions) == {
         *((0, None), (0, "right"), (0, "useless")),
         *((1, None), (1, "useless")),

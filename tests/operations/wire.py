@@ -83,7 +83,7 @@ async def quiet(app: FastAPI) -> AsyncIterator[Context]:
     async with app.router.lifespan_context(app):
         context: Context = app.state.context
         await context.deliveries.close()
-        await context.remains.close()
+        await context.leftovers.close()
         yield context
 
 

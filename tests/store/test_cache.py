@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from celeus.store import cache as cache_module
-from celeus.store.cache import Cache, Wakes
+from celeus.store.cache import Cache, Waiters
 from tests.servers import free_port, running_redis
 
 SESSION = "ses_0190000000007000800000000000000a"
@@ -129,9 +129,9 @@ async def test_a_put_wakes_the_waiters_of_its_session_in_every_process(
     cache: Cache, elsewhere: Cache
 ) -> None:
     async with (
-        cache.listen() as wakes,
-        wakes.subscribe(SESSION) as mine,
-        wakes.subscribe(OTHER) as other,
+        cache.listen() as waiters,
+        waiters.subscribe(SESSION) as mine,
+        waiters.subscribe(OTHER) as other,
     ):
         await _listening(mine)
         await _listening(other)
@@ -151,15 +151,15 @@ async def test_a_process_hears_only_of_sessions_that_somebody_waits_for_there(
             assert isinstance(count, int)
             return count
 
-        async with cache.listen() as wakes:
-            async with wakes.subscribe(OTHER) as other:
+        async with cache.listen() as waiters:
+            async with waiters.subscribe(OTHER) as other:
                 await _listening(other)
                 assert (heard(SESSION), heard(OTHER)) == (0, 1)
-                async with wakes.subscribe(SESSION) as mine, wakes.subscribe(SESSION) as again:
+                async with waiters.subscribe(SESSION) as mine, waiters.subscribe(SESSION) as again:
                     await _listening(mine)
                     await _listening(again)
                     assert (heard(SESSION), heard(OTHER)) == (1, 1)
-            async with wakes.subscribe(SESSION) as mine:
+            async with waiters.subscribe(SESSION) as mine:
                 await _listening(mine)
                 async with asyncio.timeout(5):
                     while heard(OTHER):  # noqa: ASYNC110 - nobody tells that somebody has left
@@ -169,7 +169,7 @@ async def test_a_process_hears_only_of_sessions_that_somebody_waits_for_there(
 
 @pytest.mark.usefixtures("patient")
 async def test_putting_the_same_again_wakes_nobody(cache: Cache, elsewhere: Cache) -> None:
-    async with cache.listen() as wakes, wakes.subscribe(SESSION) as mine:
+    async with cache.listen() as waiters, waiters.subscribe(SESSION) as mine:
         await _listening(mine)
         await elsewhere.put_status(SESSION, 2, "v", b"two")
         await asyncio.wait_for(mine.wait(), 5)
@@ -182,7 +182,7 @@ async def test_putting_the_same_again_wakes_nobody(cache: Cache, elsewhere: Cach
 
 async def test_without_redis_the_cache_misses_and_wakes_its_own_process() -> None:
     cache = Cache.connect(None)
-    async with cache.listen() as wakes, wakes.subscribe(SESSION) as mine:
+    async with cache.listen() as waiters, waiters.subscribe(SESSION) as mine:
         await cache.put_status(SESSION, 1, "v", b"one")
         assert mine.is_set()
     assert await cache.get_status(SESSION) is None
@@ -190,11 +190,11 @@ async def test_without_redis_the_cache_misses_and_wakes_its_own_process() -> Non
 
 
 async def test_waiters_that_leave_are_forgotten() -> None:
-    wakes = Wakes()
-    async with wakes.subscribe(SESSION), wakes.subscribe(SESSION):
+    waiters = Waiters()
+    async with waiters.subscribe(SESSION), waiters.subscribe(SESSION):
         pass
-    wakes.wake(SESSION)
-    assert wakes._waiting == {}
+    waiters.wake(SESSION)
+    assert waiters._waiting == {}
 
 
 @pytest.mark.parametrize("answers", [False, True], ids=["silent", "closing"])
@@ -240,7 +240,7 @@ async def test_a_redis_that_dies_is_found_again(monkeypatch: pytest.MonkeyPatch)
 async def test_waiters_are_woken_when_a_lost_redis_is_back() -> None:
     port = free_port()
     cache = Cache.connect(f"redis://127.0.0.1:{port}/0")
-    async with cache.listen() as wakes, wakes.subscribe(SESSION) as mine:
+    async with cache.listen() as waiters, waiters.subscribe(SESSION) as mine:
         await asyncio.sleep(0.1)
         assert not mine.is_set()
         with running_redis(port):

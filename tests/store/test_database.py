@@ -99,8 +99,8 @@ async def test_one_statement_costs_begin_statement_commit(
 async def test_the_connection_says_who_it_is_and_gives_up_in_time(impatient: Database) -> None:
     names = ["application_name", "lock_timeout", "statement_timeout", "TimeZone"]
     async with impatient.transaction() as db:
-        said = [await db.scalar(text(f"SHOW {name}")) for name in names]
-    assert said == ["celeus", "100ms", "400ms", "UTC"]
+        settings = [await db.scalar(text(f"SHOW {name}")) for name in names]
+    assert settings == ["celeus", "100ms", "400ms", "UTC"]
 
 
 async def test_what_the_address_asks_for_wins(database_url: str) -> None:
@@ -158,8 +158,8 @@ async def test_a_pooler_finds_nothing_left_on_a_connection(database_url: str) ->
         for _ in range(10):
             async with database.transaction() as db:
                 await db.execute(kind)
-                said = [await db.scalar(text(f"SHOW {name}")) for name in names]
-            assert said == ["300ms", "1min", "UTC"]
+                settings = [await db.scalar(text(f"SHOW {name}")) for name in names]
+            assert settings == ["300ms", "1min", "UTC"]
         async with database.transaction() as db:
             raw = (await db.get_raw_connection()).driver_connection
             assert isinstance(raw, psycopg.AsyncConnection)
@@ -298,8 +298,8 @@ async def test_a_connection_at_work_when_all_are_closed_is_closed_after_it(
 class _Cancelled:
     """A coroutine whose task is cancelled where it waits for the ``at``-th time."""
 
-    def __init__(self, coroutine: Coroutine[Any, Any, None], at: int) -> None:
-        self._coroutine, self._left = coroutine, at
+    def __init__(self, coroutine: Coroutine[Any, Any, None], steps: int) -> None:
+        self._coroutine, self._left = coroutine, steps
 
     @property
     def done(self) -> bool:
@@ -335,25 +335,25 @@ async def test_wherever_a_transaction_is_cancelled_no_connection_is_lost_to_othe
             await _ask(db, "SELECT 1", raw=raw)
             await _ask(db, "SELECT pg_sleep(0.001)", raw=raw)
 
-    async def wait_for(one: _Cancelled) -> None:
-        await one
+    async def wait_for(task: _Cancelled) -> None:
+        await task
 
-    for at in range(40):
+    for steps in range(40):
         await impatient.close()
         if before != "none":
             async with impatient.transaction() as db, impatient.transaction():
                 backend = raw_connection(db).info.backend_pid
             if before == "terminated":
                 await asyncio.to_thread(_terminate, impatient, backend)
-        one = _Cancelled(work(), at)
+        task = _Cancelled(work(), steps)
         with suppress(asyncio.CancelledError):
-            await asyncio.create_task(wait_for(one))
+            await asyncio.create_task(wait_for(task))
         async with impatient.transaction(), impatient.transaction():
             pass
-        if one.done:
+        if task.done:
             break
-    assert one.done
-    assert at > 2
+    assert task.done
+    assert steps > 2
 
 
 async def test_a_database_that_is_gone_is_unavailable_and_comes_back() -> None:

@@ -74,17 +74,17 @@ def test_what_grows_refers_to_its_own_part_or_to_what_is_everywhere(name: str) -
     for key in _foreign(metadata.tables[name]):
         other = key.referred_table.name
         if other not in EVERYWHERE:
-            pairs = {(one.parent.name, one.column.name) for one in key.elements}
+            pairs = {(pair.parent.name, pair.column.name) for pair in key.elements}
             assert CUT_BY[other] == CUT_BY[name]
             assert (CUT_BY[name], CUT_BY[other]) in pairs, (name, other)
 
 
 def test_what_is_everywhere_refers_to_what_grows_where_the_docs_say_so() -> None:
     found = {
-        (name, one.parent.name)
+        (name, pair.parent.name)
         for name in EVERYWHERE
         for key in _foreign(metadata.tables[name])
-        for one in key.elements
+        for pair in key.elements
         if key.referred_table.name in CUT_BY
     }
     assert found == FROM_EVERYWHERE

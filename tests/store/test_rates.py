@@ -43,8 +43,8 @@ async def test_processes_with_one_redis_count_together(redis_url: str) -> None:
     two = [Rates.connect(redis_url) for _ in range(2)]
     found = await asyncio.gather(*(two[i % 2].count("n", 20) for i in range(50)))
     assert sum(wait is None for wait in found) == 20
-    for one in two:
-        await one.close()
+    for process in two:
+        await process.close()
 
 
 async def test_without_its_redis_each_process_counts_for_itself() -> None:

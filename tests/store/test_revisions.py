@@ -34,7 +34,7 @@ def test_the_revisions_are_alembics() -> None:
     """They are read without it, as it takes long to import."""
     scripts = ScriptDirectory.from_config(revisions.configuration())
     assert revisions.head() == scripts.get_current_head()
-    assert revisions.revisions() == {one.revision for one in scripts.walk_revisions()}
+    assert revisions.revisions() == {script.revision for script in scripts.walk_revisions()}
 
 
 def test_upgrading_an_empty_database_makes_every_table_and_twice_changes_nothing(
@@ -49,7 +49,7 @@ def test_two_upgrades_at_once_both_succeed(empty_url: str) -> None:
     with ThreadPoolExecutor(2) as pool:
         # Alembic's context is one per process, so the second must be a process of its own
         both = [pool.submit(_upgrade_elsewhere, empty_url) for _ in range(2)]
-        assert [one.result() for one in both] == [0, 0]
+        assert [upgrade.result() for upgrade in both] == [0, 0]
 
 
 def _upgrade_elsewhere(url: str) -> int:

@@ -127,7 +127,7 @@ class Certificate(BaseModel):
 
 
 class PublicKey(BaseModel):
-    """What certificates of this service are signed with."""
+    """The key that checks the signatures of this service's certificates."""
 
     algorithm: Literal["Ed25519"] = Field(
         ALGORITHM, description="What kind of signature it checks."
@@ -145,7 +145,7 @@ class Difference(BaseModel):
 
 
 class Signature(BaseModel):
-    """Who signed; ``trusted`` is null when no key to be trusted was given."""
+    """The signer; ``trusted`` is null when no key to be trusted was given."""
 
     public_key: str | None = Field(
         description="32 bytes in hexadecimal; null where the certificate names none."
@@ -157,7 +157,7 @@ class Signature(BaseModel):
 
 
 class Report(BaseModel):
-    """What a verification found, and what it could not check."""
+    """The findings of a verification, and what it could not check."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [REPORT]})
 
@@ -258,7 +258,7 @@ async def get_certificate(
     the session they stay the same; those of the final certificate stay for ever. Reading keeps
     nothing but the final certificate, which is issued then if it was not before.
     """
-    digest = None if known is None else await issue.digest_standing(context, session_id)
+    digest = None if known is None else await issue.present_digest(context, session_id)
     if digest is not None and still_holds(known, f'"{digest}"'):
         return Response(status_code=304, headers=_headers(session_id, digest))
     certificate = await issue.current(context, session_id)
@@ -342,7 +342,7 @@ async def verify_certificate(
         str | None, Query(pattern=r"^[0-9a-f]{64}$", description="The public key you trust.")
     ] = None,
 ) -> Response:
-    """Of this service or any other: nothing is looked up, all is computed from what you send.
+    """It may come from any service: nothing is looked up, all is computed from what you send.
 
     The body is the certificate's bytes, or a form with `certificate`, and with `pool` (the answer
     of `columns.npz`), `items` (lines of JSON with `id` and `payload`), `timestamp_roots` (PEM) and

@@ -5,13 +5,13 @@ from itertools import count
 from typing import Any
 
 from celeus.bridges.loop import Verdict
-from celeus.bridges.questions import CANNOT_TELL, Question, Said, Task, text_of
+from celeus.bridges.questions import CANNOT_TELL, Judgement, Question, Task, text_of
 from celeus.bridges.tool import Tool
 from celeus.errors import InvalidValue
 
 API = "/api/v1"
 FIELD, VERDICT, NUMBER = "item", "verdict", "number"
-DISCARDED: Said = {"unjudgeable": "discarded"}
+DISCARDED: Judgement = {"unjudgeable": "discarded"}
 PAGE = 100
 
 
@@ -38,7 +38,7 @@ class Dataset:
 
     def put(self, tasks: Sequence[Task]) -> None:
         """Add a record for each task, with its mark as the external id and without a suggestion."""
-        items = [{"external_id": it.mark, "fields": {FIELD: text_of(it)}} for it in tasks]
+        items = [{"external_id": task.mark, "fields": {FIELD: text_of(task)}} for task in tasks]
         self._tool.ask("PUT", f"{self._path}/records/bulk", {"items": items})
 
     def done(self) -> Mapping[str, Verdict | None]:
@@ -62,7 +62,10 @@ class Dataset:
 
     def _workspace(self, name: str | None) -> str:
         """The id of a workspace; of the only one where none is named."""
-        known = {it["name"]: it["id"] for it in self._tool.get(f"{API}/me/workspaces")["items"]}
+        known = {
+            workspace["name"]: workspace["id"]
+            for workspace in self._tool.get(f"{API}/me/workspaces")["items"]
+        }
         if name is None and len(known) == 1:
             name = next(iter(known))
         if name not in known:
@@ -75,9 +78,9 @@ class Dataset:
     def _opened(self, name: str, workspace: str) -> str:
         """The published dataset; one that a killed bridge left half made is finished."""
         found = [
-            one
-            for one in self._tool.get(f"{API}/me/datasets")["items"]
-            if (one["name"], one["workspace_id"]) == (name, workspace)
+            dataset
+            for dataset in self._tool.get(f"{API}/me/datasets")["items"]
+            if (dataset["name"], dataset["workspace_id"]) == (name, workspace)
         ]
         form = {
             "name": name,
@@ -108,11 +111,11 @@ class Dataset:
 
     def _records(self) -> Iterator[dict[str, Any]]:
         for page in count():
-            told = self._tool.get(
+            answer = self._tool.get(
                 f"{self._path}/records", include="responses", limit=PAGE, offset=page * PAGE
             )
-            yield from told["items"]
-            if len(told["items"]) < PAGE:
+            yield from answer["items"]
+            if len(answer["items"]) < PAGE:
                 return
 
     def _verdict(self, record: Mapping[str, Any]) -> Verdict | None:
@@ -121,9 +124,9 @@ class Dataset:
             by_status.setdefault(response["status"], response)
         if (given := by_status.get("submitted")) is not None:
             values = given["values"] or {}
-            said = self._question.said(_answer(values))
+            judgement = self._question.judgement_of(_answer(values))
             why = "the response holds no answer that was asked for; mend it there"
-            return Verdict(said, f"user {given['user_id']}", "" if said else why)
+            return Verdict(judgement, f"user {given['user_id']}", "" if judgement else why)
         if (given := by_status.get("discarded")) is not None:
             return Verdict(DISCARDED, f"user {given['user_id']}")
         return None

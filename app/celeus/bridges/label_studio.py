@@ -135,7 +135,7 @@ class LabelStudio:
         query = json.dumps({"filters": {"conjunction": "and", "items": items}})
         found: list[dict[str, Any]] = []
         for page in count(1):
-            told = self._tool.get(
+            answer = self._tool.get(
                 "/api/tasks",
                 project=self.project,
                 fields="all",
@@ -143,8 +143,8 @@ class LabelStudio:
                 page_size=PAGE,
                 query=query,
             )
-            found += told["tasks"]
-            if len(found) >= told["total"] or not told["tasks"]:
+            found += answer["tasks"]
+            if len(found) >= answer["total"] or not answer["tasks"]:
                 break
         return found
 
@@ -152,13 +152,13 @@ class LabelStudio:
         """The first annotation of a task, as it stands now."""
         if not task["annotations"]:
             return None
-        first = min(task["annotations"], key=lambda one: one["id"])
+        first = min(task["annotations"], key=lambda annotation: annotation["id"])
         by = f"annotator {first['completed_by']}"
         if first["was_cancelled"]:
             return Verdict({"unjudgeable": SKIPPED}, by)
-        said = self._question.said(_answer(first["result"]), task["data"])
+        judgement = self._question.judgement_of(_answer(first["result"]), task["data"])
         why = "the annotation holds no verdict that was asked for; mend it there"
-        return Verdict(said, by, "" if said else why)
+        return Verdict(judgement, by, "" if judgement else why)
 
 
 def _answer(result: Sequence[Mapping[str, Any]]) -> object:

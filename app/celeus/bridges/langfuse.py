@@ -72,7 +72,7 @@ class AnnotationQueue:
             if queue["name"] == name:
                 return str(queue["id"])
         options = [*self._question.options, CANNOT_TELL]
-        categories = [{"label": it, "value": at} for at, it in enumerate(options)]
+        categories = [{"label": option, "value": number} for number, option in enumerate(options)]
         forms: list[dict[str, Any]] = [
             {"name": self._choice, "dataType": "CATEGORICAL", "categories": categories}
         ]
@@ -80,7 +80,7 @@ class AnnotationQueue:
             form = {"name": self._number, "dataType": "NUMERIC", "minValue": self._question.lower}
             upper = {"maxValue": self._question.upper} if self._question.takes == "loss" else {}
             forms.append(form | upper)
-        known = {one["name"]: one["id"] for one in self._pages(CONFIGS)}
+        known = {config["name"]: config["id"] for config in self._pages(CONFIGS)}
         configs = [
             known.get(form["name"])
             or self._tool.ask("POST", CONFIGS, form | {"description": self._question.text})["id"]
@@ -91,9 +91,9 @@ class AnnotationQueue:
 
     def _pages(self, path: str) -> Iterator[dict[str, Any]]:
         for page in count(1):
-            told = self._tool.get(path, page=page, limit=PAGE)
-            yield from told["data"]
-            if page >= told["meta"]["totalPages"]:
+            answer = self._tool.get(path, page=page, limit=PAGE)
+            yield from answer["data"]
+            if page >= answer["meta"]["totalPages"]:
                 return
 
     def _items(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -103,14 +103,14 @@ class AnnotationQueue:
             for item in self._pages(f"{QUEUES}/{self.id}/items")
             if (mark := mark_of(self._session, item["objectId"])) is not None
         ]
-        return iter(sorted(found, key=lambda one: one[1]["status"] == "COMPLETED"))
+        return iter(sorted(found, key=lambda entry: entry[1]["status"] == "COMPLETED"))
 
     def _scores(self) -> dict[str, dict[str, Any]]:
         """Return the scores people gave in this queue: by trace, the last score of each name."""
         found: list[dict[str, Any]] = []
         cursor = None
         while True:
-            told = self._tool.get(
+            answer = self._tool.get(
                 "/api/public/v3/scores",
                 queueId=self.id,
                 source="ANNOTATION",
@@ -118,12 +118,12 @@ class AnnotationQueue:
                 limit=PAGE,
                 cursor=cursor,
             )
-            found += told["data"]
-            cursor = told["meta"].get("cursor")
+            found += answer["data"]
+            cursor = answer["meta"].get("cursor")
             if not cursor:
                 break
         scores: dict[str, dict[str, Any]] = {}
-        for score in sorted(found, key=lambda one: str(one["updatedAt"])):
+        for score in sorted(found, key=lambda score: str(score["updatedAt"])):
             subject = score.get("subject") or {}
             scores.setdefault(subject.get("id", ""), {})[score["name"]] = score
         return scores
@@ -134,9 +134,9 @@ class AnnotationQueue:
         if item["status"] != "COMPLETED":
             return None
         score = scores.get(self._choice) or scores.get(self._number) or {}
-        said = self._question.said(score.get("value"))
+        judgement = self._question.judgement_of(score.get("value"))
         why = "the item is completed without a score that was asked for; give it one there"
-        return Verdict(said, score.get("authorUserId") or "", "" if said else why)
+        return Verdict(judgement, score.get("authorUserId") or "", "" if judgement else why)
 
 
 def _span(task: Task) -> dict[str, Any]:
@@ -152,5 +152,7 @@ def _span(task: Task) -> dict[str, Any]:
         "kind": 1,
         "startTimeUnixNano": now,
         "endTimeUnixNano": now,
-        "attributes": [{"key": key, "value": {"stringValue": it}} for key, it in values.items()],
+        "attributes": [
+            {"key": key, "value": {"stringValue": value}} for key, value in values.items()
+        ],
     }

@@ -102,7 +102,9 @@ class AnnotationQueue:
         for queue in self._tool.get(QUEUES, name=name, limit=PAGE):
             if queue["name"] == name:
                 return str(queue["id"])
-        categories = [{"label": it, "value": at} for at, it in enumerate(self._options)]
+        categories = [
+            {"label": option, "value": number} for number, option in enumerate(self._options)
+        ]
         forms: dict[str, dict[str, Any]] = {
             self._choice: {"type": "categorical", "categories": categories}
         }
@@ -110,7 +112,9 @@ class AnnotationQueue:
             upper = {"max": self._question.upper} if self._question.takes == "loss" else {}
             number = {"type": "continuous", "min": self._question.lower}
             forms[self._number] = number | upper
-        known = {one["feedback_key"] for one in self._tool.get(CONFIGS, key=[*forms], limit=PAGE)}
+        known = {
+            config["feedback_key"] for config in self._tool.get(CONFIGS, key=[*forms], limit=PAGE)
+        }
         for key, form in forms.items():
             if key not in known:
                 config = {"feedback_key": key, "feedback_config": form}
@@ -131,11 +135,11 @@ class AnnotationQueue:
     def _items(self, status: str) -> Iterator[tuple[str, dict[str, Any]]]:
         cursor = None
         while True:
-            told = self._tool.get(self._items_path, status=status, page_size=PAGE, cursor=cursor)
-            for item in told["items"] or ():
+            answer = self._tool.get(self._items_path, status=status, page_size=PAGE, cursor=cursor)
+            for item in answer["items"] or ():
                 if (mark := mark_of(self._session, item.get("run_id") or "")) is not None:
                     yield mark, item
-            cursor = told.get("next_cursor")
+            cursor = answer.get("next_cursor")
             if not cursor:
                 return
 
@@ -144,19 +148,19 @@ class AnnotationQueue:
         found: list[dict[str, Any]] = []
         for start in range(0, len(runs), RUNS_AT_ONCE):
             for page in count():
-                told = self._tool.get(
+                entries = self._tool.get(
                     FEEDBACK,
                     run=[*runs[start : start + RUNS_AT_ONCE]],
                     key=[self._choice, self._number],
                     limit=PAGE,
                     offset=page * PAGE,
                 )
-                found += told
-                if len(told) < PAGE:
+                found += entries
+                if len(entries) < PAGE:
                     break
         by_run: dict[str, dict[str, dict[str, Any]]] = {}
-        for one in sorted(found, key=lambda it: str(it["modified_at"])):
-            by_run.setdefault(one["run_id"], {})[one["key"]] = one
+        for entry in sorted(found, key=lambda entry: str(entry["modified_at"])):
+            by_run.setdefault(entry["run_id"], {})[entry["key"]] = entry
         return by_run
 
     def _verdict(self, item: Mapping[str, Any], feedback: Mapping[str, dict[str, Any]]) -> Verdict:
@@ -169,7 +173,7 @@ class AnnotationQueue:
                 answer = numbered.get(int(place)) if float(place).is_integer() else None
         elif number := feedback.get(self._number):
             answer = number.get("score")
-        said = self._question.said(answer)
+        judgement = self._question.judgement_of(answer)
         by = ", ".join(item.get("completed_by") or ())
         why = "its review is finished without an answer that was asked for; give it one there"
-        return Verdict(said, by, "" if said else why)
+        return Verdict(judgement, by, "" if judgement else why)

@@ -1,8 +1,8 @@
 """One loop for all tools: what a session draws goes into a queue, what people say comes back.
 
-The queue holds only what has been drawn, so that no order of the tool's own decides what is
-judged, and it is told nothing of an item but what its judge may see. All that the loop knows it can
-ask for again, of the session and of the queue: one that was killed goes on where it was.
+The queue holds only what has been drawn, so that no order of the tool's own decides what is judged,
+and it is shown nothing of an item but what its judge may see. All that the loop knows it can ask
+for again, of the session and of the queue: one that was killed goes on where it was.
 """
 
 import time
@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from celeus.bridges.questions import Question, Said, Task, question_of
-from celeus.bridges.tool import PASSING, SERVER_ERRORS, Away
+from celeus.bridges.questions import Judgement, Question, Task, question_of
+from celeus.bridges.tool import PASSING, SERVER_ERRORS, ToolUnavailable
 from celeus.client.blocking import Session
 from celeus.client.exchange import get, member, post
 from celeus.client.label_loop import MOST_HELD, OVERTAKEN, STOPPED
@@ -32,15 +32,15 @@ DECLINED = frozenset({409, 422})
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A person's answer to a task; ``said`` is None if it is no judgement, and ``why`` says why."""
+    """A person's answer to a task; ``judgement`` is None if it is none, and ``why`` says why."""
 
-    said: Said | None
+    judgement: Judgement | None
     by: str = ""
     why: str = ""
 
 
 class Queue(Protocol):
-    """A place in a tool where people judge. Raises `Away` where the tool does not answer now."""
+    """A place in a tool where people judge; raises `ToolUnavailable` while it does not answer."""
 
     name: str
     """Name of the tool."""
@@ -85,10 +85,10 @@ def bridge(
 ) -> BridgeResult:
     """Have people judge a session in a tool until it asks for nothing more.
 
-    At most ``hold`` items are in the queue at once, which has to be more than there are people;
-    it is looked at ``every`` so many seconds. ``warn`` is told in a line what somebody should look
-    after. Raises `celeus.Refusal` for what cannot go on, and where tool or service are away for ten
-    minutes (`passes` tells these apart); run again, it goes on.
+    At most ``hold`` items are in the queue at once, which has to be more than there are people; it
+    is looked at ``every`` so many seconds. ``warn`` is called with a line on what somebody should
+    look after. Raises `celeus.Refusal` for what cannot go on, and where tool or service are away
+    for ten minutes (`passes` distinguishes them); run again, it goes on.
     """
     if not 1 <= hold <= MOST_HELD:
         rule = f"1 to {MOST_HELD}"
@@ -126,8 +126,8 @@ class _Loop:
         self._due = 0.0
         self._held: dict[str, Task] = {}
         self._put: set[str] = set()
-        self._told: dict[int, Said] = {}
-        self._settled: dict[int, Said] = {}
+        self._sent: dict[int, Judgement] = {}
+        self._settled: dict[int, Judgement] = {}
         self._overtaken: set[int] = set()
         self._warned: set[str] = set()
 
@@ -136,14 +136,16 @@ class _Loop:
         if time.monotonic() >= self._due:
             self._take(self._post("next", {"count": self._hold}))
         there = self._look()
-        self._tell(there)
+        self._send(there)
         waiting = {mark for mark, verdict in there.items() if verdict is None}
         if self.done.state in STOPPED:
             self._queue.take_back(waiting)
-            # Said meanwhile, and welcome
-            self._tell(self._look())
+            # Judgements that came in the meantime count
+            self._send(self._look())
         elif self.done.state != "paused":
-            fresh = [it for mark, it in self._held.items() if mark not in there.keys() | self._put]
+            fresh = [
+                task for mark, task in self._held.items() if mark not in there.keys() | self._put
+            ]
             if fresh:
                 self._queue.put(fresh)
                 self._put |= {task.mark for task in fresh}
@@ -164,10 +166,10 @@ class _Loop:
         form = {"worker": self._worker, **body}
         return self._session.client.run(post(f"{self._path}/{what}", form))
 
-    def _take(self, told: Mapping[str, Any]) -> None:
+    def _take(self, answer: Mapping[str, Any]) -> None:
         """Know what is held by an answer to who holds it."""
-        self.done.state = member(told, "state")
-        draws = [read(Draw, one) for one in member(told, "draws")]
+        self.done.state = member(answer, "state")
+        draws = [read(Draw, draw) for draw in member(answer, "draws")]
         self._held = {task.mark: task for task in map(self._task, draws)}
         self._due = time.monotonic() + (self._renewed_in if draws else 0.0)
 
@@ -178,8 +180,10 @@ class _Loop:
 
     def _look(self) -> Mapping[str, Verdict | None]:
         """Return this session's items in the queue, with their verdicts."""
-        own = f"{self._session.id}/"
-        there = {mark: it for mark, it in self._queue.done().items() if mark.startswith(own)}
+        mine = f"{self._session.id}/"
+        there = {
+            mark: verdict for mark, verdict in self._queue.done().items() if mark.startswith(mine)
+        }
         self._put -= there.keys()
         if not all(mark.removeprefix(self._numbers).isdecimal() for mark in there):
             raise InvalidValue(
@@ -190,52 +194,56 @@ class _Loop:
             )
         return there
 
-    def _tell(self, there: Mapping[str, Verdict | None]) -> None:
-        """Tell the session what was said, and correct what was said otherwise before."""
-        fresh: dict[int, Said] = {}
+    def _send(self, there: Mapping[str, Verdict | None]) -> None:
+        """Send the session new judgements, and correct those that changed in the tool."""
+        fresh: dict[int, Judgement] = {}
         for mark, verdict in there.items():
             if verdict is None:
                 continue
             round_ = int(mark.removeprefix(self._numbers))
-            if verdict.said is None:
+            if verdict.judgement is None:
                 self._warn_once(f"{mark} in {self._queue.name}: {verdict.why}")
-            elif round_ in self._overtaken or self._settled.get(round_) == verdict.said:
+            elif round_ in self._overtaken or self._settled.get(round_) == verdict.judgement:
                 continue
-            elif round_ in self._told:
+            elif round_ in self._sent:
                 self._amend(round_, verdict)
             else:
-                fresh[round_] = verdict.said
+                fresh[round_] = verdict.judgement
         for start in range(0, len(fresh), MOST_HELD):
             part = dict(list(fresh.items())[start : start + MOST_HELD])
             self._observe(part, there)
 
-    def _observe(self, said: Mapping[int, Said], there: Mapping[str, Verdict | None]) -> None:
-        body = [{"round": round_, **words} for round_, words in said.items()]
+    def _observe(
+        self, judgements: Mapping[int, Judgement], there: Mapping[str, Verdict | None]
+    ) -> None:
+        body = [{"round": round_, **words} for round_, words in judgements.items()]
         try:
-            told = self._post("observe", {"observations": body, "next": self._hold})
+            answer = self._post("observe", {"observations": body, "next": self._hold})
         except Refusal as refusal:
             if not _is_declined(refusal):
                 raise
             # All or none: which of them it is, shows one after the other
-            for round_ in said if len(said) > 1 else ():
-                self._observe({round_: said[round_]}, there)
-            if len(said) == 1:
-                ((round_, words),) = said.items()
+            for round_ in judgements if len(judgements) > 1 else ():
+                self._observe({round_: judgements[round_]}, there)
+            if len(judgements) == 1:
+                ((round_, words),) = judgements.items()
                 self._settled[round_] = words
                 verdict = there[f"{self._numbers}{round_}"] or Verdict(words)
                 self._declined(round_, verdict, refusal)
             return
-        for (round_, words), receipt in zip(said.items(), member(told, "receipts"), strict=True):
+        for (round_, words), receipt in zip(
+            judgements.items(), member(answer, "receipts"), strict=True
+        ):
             if member(receipt, "duplicate"):
                 self._overtake(round_)
                 continue
-            self._settled[round_] = self._told[round_] = words
+            self._settled[round_] = self._sent[round_] = words
             self.done.labels += 1
             self.done.unjudgeable += "unjudgeable" in words
-        self._take(told)
+        self._take(answer)
 
     def _overtake(self, round_: int) -> None:
-        """Know that somebody else's judgement counts: what is said here changes nothing."""
+        """Note that somebody else's judgement counts: one given here changes nothing."""
         self._overtaken.add(round_)
         self.done.overtaken = len(self._overtaken)
 
@@ -252,18 +260,18 @@ class _Loop:
             self._warn_once(f"{mark} in {self._queue.name}: {refusal}")
 
     def _amend(self, round_: int, verdict: Verdict) -> None:
-        """Correct what was said in the tool before."""
-        said = verdict.said or {}
-        self._settled[round_] = said
+        """Correct a judgement that changed in the tool."""
+        judgement = verdict.judgement or {}
+        self._settled[round_] = judgement
         by = f" by {verdict.by}" if verdict.by else ""
         try:
-            self._session.amend(round_, f"{self._changed}{by}", **said)
+            self._session.amend(round_, f"{self._changed}{by}", **judgement)
         except Refusal as refusal:
             if not _is_declined(refusal) and refusal.code != "scope_missing":
                 raise
             self._warn_once(f"round {round_} was {self._changed}{by}, and stays: {refusal}")
         else:
-            self._told[round_] = said
+            self._sent[round_] = judgement
             self.done.amended += 1
 
     @property
@@ -297,7 +305,7 @@ def passes(refusal: Refusal) -> bool:
         return (
             refusal.code == "busy" or refusal.status in PASSING or refusal.status >= SERVER_ERRORS
         )
-    return isinstance(refusal, Away | Unreachable)
+    return isinstance(refusal, ToolUnavailable | Unreachable)
 
 
 def _is_declined(refusal: Refusal) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from celeus.bridges.loop import Verdict
 from celeus.bridges.questions import CANNOT_TELL, Question, Task, members_of
-from celeus.bridges.tool import Away
+from celeus.bridges.tool import ToolUnavailable
 from celeus.client.service import plain
 from celeus.errors import InvalidValue
 
@@ -57,15 +57,15 @@ class ReviewQueue:
         """Return every item of the queue by mark, a complete one with its last answer."""
         with self._met():
             known = self._traces()
-            told: dict[str, Verdict | None] = {}
+            verdicts: dict[str, Verdict | None] = {}
             for item in self._items():
                 if item.item_id not in known:
                     continue
                 mark = known[item.item_id].tags[TAG]
                 # Where an answer was lost two items may bear a mark: the first verdict counts
-                if told.get(mark) is None:
-                    told[mark] = self._verdict(item, known[item.item_id])
-            return told
+                if verdicts.get(mark) is None:
+                    verdicts[mark] = self._verdict(item, known[item.item_id])
+            return verdicts
 
     def take_back(self, marks: Collection[str]) -> None:
         """Remove the pending items without an answer."""
@@ -89,7 +89,7 @@ class ReviewQueue:
         for queue in self._queues.list_review_queues(experiment_id=experiment):
             if queue.name == name:
                 return experiment, queue.queue_id
-        known = {it.name: it for it in self._schemas.list_label_schemas(experiment)}
+        known = {schema.name: schema for schema in self._schemas.list_label_schemas(experiment)}
         schema = known.get(SCHEMA) or self._schemas.create_label_schema(
             name=SCHEMA,
             type="feedback",
@@ -126,16 +126,20 @@ class ReviewQueue:
                 page_token=token,
             )
         )
-        return {one.info.trace_id: one.info for one in traces if TAG in one.info.tags}
+        return {trace.info.trace_id: trace.info for trace in traces if TAG in trace.info.tags}
 
     def _answers(self, info: Any) -> list[Any]:  # noqa: ANN401 -- of MLflow
         """Return people's answers to the question, oldest first."""
         answers = [
-            one
-            for one in info.assessments
-            if one.name == SCHEMA and one.source.source_type == "HUMAN" and one.valid is not False
+            assessment
+            for assessment in info.assessments
+            if assessment.name == SCHEMA
+            and assessment.source.source_type == "HUMAN"
+            and assessment.valid is not False
         ]
-        return sorted(answers, key=lambda one: (one.last_update_time_ms, one.create_time_ms))
+        return sorted(
+            answers, key=lambda answer: (answer.last_update_time_ms, answer.create_time_ms)
+        )
 
     def _verdict(self, item: Any, info: Any) -> Verdict | None:  # noqa: ANN401 -- of MLflow
         if str(item.status) == "pending":
@@ -144,19 +148,19 @@ class ReviewQueue:
         if str(item.status) == "declined":
             return Verdict({"unjudgeable": "declined"}, by)
         answers = self._answers(info)
-        said = self._question.said(answers[-1].feedback.value) if answers else None
+        judgement = self._question.judgement_of(answers[-1].feedback.value) if answers else None
         why = "the item is complete without an answer that was asked for; give it one there"
-        return Verdict(said, by, "" if said else why)
+        return Verdict(judgement, by, "" if judgement else why)
 
     @contextmanager
     def _met(self) -> Iterator[None]:
-        """Turn MLflow's errors into those of a bridge: `Away`, or `InvalidValue`."""
+        """Turn MLflow's errors into those of a bridge: `ToolUnavailable`, or `InvalidValue`."""
         try:
             yield
         except self._mlflow.exceptions.MlflowException as error:
             detail = plain(str(error))
             if error.get_http_status_code() >= SERVER_ERRORS:
-                raise Away(f"MLflow does not answer: {detail}") from None
+                raise ToolUnavailable(f"MLflow does not answer: {detail}") from None
             raise InvalidValue(f"MLflow declines: {detail}", field="mlflow") from None
 
 

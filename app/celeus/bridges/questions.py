@@ -10,11 +10,11 @@ from typing import Any
 from celeus.client.results import ShownAnswer
 from celeus.errors import InvalidValue
 
-Said = Mapping[str, Any]
+Judgement = Mapping[str, Any]
 """A judgement in the words of the interface, such as `{"loss": 0}`."""
 
 CANNOT_TELL = "Cannot tell"
-UNJUDGEABLE: Said = {"unjudgeable": "cannot tell"}
+UNJUDGEABLE: Judgement = {"unjudgeable": "cannot tell"}
 MOST_OPTIONS = 100
 _PAIRS = {
     "Only left is correct": {"losses": {"left": 0, "right": 1}},
@@ -52,7 +52,7 @@ class Question:
     may bring.
     """
 
-    options: Mapping[str, Said]
+    options: Mapping[str, Judgement]
     takes: str | None = None
     lower: float = 0.0
     upper: float = 1.0
@@ -65,18 +65,18 @@ class Question:
             return f"The loss, from {self.lower:g} (best) to {self.upper:g} (worst)"
         return "Which class is it?" if self.labels else "What is true of it?"
 
-    def options_of(self, payload: object) -> Mapping[str, Said]:
+    def options_of(self, payload: object) -> Mapping[str, Judgement]:
         """The options of an item, with its own names of the classes where it brings some."""
-        told = payload if isinstance(payload, Mapping) else {}
+        members = payload if isinstance(payload, Mapping) else {}
         if self.labels:
-            names = told.get("choices")
+            names = members.get("choices")
             if isinstance(names, list | tuple) and names:
                 return _classes([words(name) for name in names])
-            if isinstance(told.get("pair"), list | tuple):
+            if isinstance(members.get("pair"), list | tuple):
                 return _classes(["Left", "Right", "Tie"])
         return self.options
 
-    def said(self, answer: object, payload: object = None) -> Said | None:
+    def judgement_of(self, answer: object, payload: object = None) -> Judgement | None:
         """Return the judgement that an answer makes, None if it makes none."""
         if answer == CANNOT_TELL:
             return UNJUDGEABLE
@@ -103,7 +103,7 @@ def question_of(task: Mapping[str, Any]) -> Question:
     if task["takes_labels"]:
         classes = task.get("classes")
         if classes is not None and classes <= MOST_OPTIONS:
-            return Question(_classes([str(at) for at in range(classes)]), labels=True)
+            return Question(_classes([str(number) for number in range(classes)]), labels=True)
         return Question({}, takes="label", labels=True)
     if comparison is not None:
         return Question(_compared(comparison))
@@ -113,7 +113,7 @@ def question_of(task: Mapping[str, Any]) -> Question:
     return Question({}, takes="loss", lower=lower, upper=upper)
 
 
-def _compared(comparison: Mapping[str, Any]) -> Mapping[str, Said]:
+def _compared(comparison: Mapping[str, Any]) -> Mapping[str, Judgement]:
     if comparison["kind"] == "zero_one":
         return _PAIRS
     if comparison["kind"] == "preference":
@@ -121,8 +121,8 @@ def _compared(comparison: Mapping[str, Any]) -> Mapping[str, Said]:
     raise _no_form("options", "a loss of each of two answers")
 
 
-def _preferences(grades: int) -> Mapping[str, Said]:
-    options: dict[str, Said] = {}
+def _preferences(grades: int) -> Mapping[str, Judgement]:
+    options: dict[str, Judgement] = {}
     for side, order in (("left", range(grades, 0, -1)), ("right", range(1, grades + 1))):
         for grade in order:
             by = "" if grades == 1 else f" by {grade}"
@@ -133,10 +133,10 @@ def _preferences(grades: int) -> Mapping[str, Said]:
     return options
 
 
-def _classes(names: list[str]) -> Mapping[str, Said]:
+def _classes(names: list[str]) -> Mapping[str, Judgement]:
     if len(set(names) - {CANNOT_TELL}) < len(names):
-        names = [f"{at}: {name}" for at, name in enumerate(names)]
-    return {name: {"label": at} for at, name in enumerate(names)}
+        names = [f"{number}: {name}" for number, name in enumerate(names)]
+    return {name: {"label": number} for number, name in enumerate(names)}
 
 
 def _no_form(rule: str, found: str) -> InvalidValue:
@@ -170,8 +170,8 @@ def _members(payload: object) -> list[tuple[str, Any]]:
         return []
     if not isinstance(payload, Mapping):
         return [("item", payload)]
-    order = {name: at for at, name in enumerate(_SHOWN)} | dict.fromkeys(_LAST, len(_SHOWN))
-    return sorted(payload.items(), key=lambda one: order.get(one[0], len(order)))
+    order = {name: place for place, name in enumerate(_SHOWN)} | dict.fromkeys(_LAST, len(_SHOWN))
+    return sorted(payload.items(), key=lambda member: order.get(member[0], len(order)))
 
 
 def members_of(task: Task) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _block(title: str, value: object) -> str:
 
 def _lines(title: str, value: object) -> str:
     if title == "choices" and isinstance(value, list | tuple):
-        return "\n".join(f"{at}: {words(one)}" for at, one in enumerate(value))
+        return "\n".join(f"{number}: {words(choice)}" for number, choice in enumerate(value))
     if title == "pair" and isinstance(value, list | tuple) and len(value) == 2:
         left, right = map(words, value)
         return f"left: {left}\n\nright: {right}"
@@ -214,10 +214,10 @@ def _lines(title: str, value: object) -> str:
 
 
 def _pictures(value: object, media_hosts: Collection[str]) -> str:
-    each: Callable[[object], str] = lambda one: (  # noqa: E731
-        _picture(one.get("src"), one.get("alt", ""), media_hosts)
-        if isinstance(one, Mapping)
-        else _picture(one, "", media_hosts)
+    each: Callable[[object], str] = lambda picture: (  # noqa: E731
+        _picture(picture.get("src"), picture.get("alt", ""), media_hosts)
+        if isinstance(picture, Mapping)
+        else _picture(picture, "", media_hosts)
     )
     return "".join(map(each, value if isinstance(value, list | tuple) else [value]))
 

@@ -16,7 +16,7 @@ REFUSED = frozenset({401, 403})
 Headers = Mapping[str, str]
 
 
-class Away(Unavailable):
+class ToolUnavailable(Unavailable):
     """Raised when a tool does not answer now; whether the request took effect is not known."""
 
 
@@ -24,7 +24,7 @@ class Tool:
     """A tool at ``url``. ``name`` is what messages call it, ``hint`` where its secret comes from.
 
     ``sign`` gives the headers that let a request in; it is asked again when the tool refuses them.
-    Raises `Away`, `celeus.Refusal`.
+    Raises `ToolUnavailable`, `celeus.Refusal`.
     """
 
     def __init__(self, name: str, url: str, sign: Callable[["Tool"], Headers], hint: str) -> None:
@@ -74,19 +74,21 @@ class Tool:
         query: Mapping[str, Any] | None = None,
         headers: Headers | None = None,
     ) -> httpx2.Response:
-        """Send a request and return its answer, of any status; raises `Away` if none comes."""
+        """Send a request, return its answer of any status; raises `ToolUnavailable` for none."""
         try:
             return self._http.request(
                 method, self.url + path, params=query, headers=headers, json=body
             )
         except httpx2.HTTPError as error:
-            raise Away(f"{self.name} cannot be reached at {self.url}: {reason(error)}") from None
+            raise ToolUnavailable(
+                f"{self.name} cannot be reached at {self.url}: {reason(error)}"
+            ) from None
 
     def read(self, answer: httpx2.Response) -> Any:  # noqa: ANN401 -- JSON
         """Return the JSON of an answer; raises for every status that is not a success."""
         status = answer.status_code
         if status in PASSING or status >= SERVER_ERRORS:
-            raise Away(f"{self.name} at {self.url} answers {status}")
+            raise ToolUnavailable(f"{self.name} at {self.url} answers {status}")
         if status in REFUSED:
             raise Unauthenticated(f"{self.name} at {self.url} refuses ({status}): {self._hint}")
         if not answer.is_success:

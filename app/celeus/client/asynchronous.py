@@ -19,15 +19,15 @@ import httpx2
 
 from celeus.client import calls
 from celeus.client.bundle import bundled
-from celeus.client.event_stream import Following
+from celeus.client.event_stream import EventStream
 from celeus.client.exchange import (
     KEEPS_ANSWERS,
     Answer,
     Flow,
-    Lost,
+    LostAnswer,
+    Outcome,
     Pause,
     Request,
-    Told,
     checked,
     created,
     get,
@@ -104,27 +104,27 @@ class AsyncClient:
         return await self._run(flow)
 
     async def _run(self, flow: Flow[T]) -> T:
-        told: Told = None
+        outcome: Outcome = None
         while True:
             try:
-                step = flow.send(told)
+                step = flow.send(outcome)
             except StopIteration as ended:
                 value: T = ended.value
                 return value
             if isinstance(step, Pause):
                 if not self._retry:
-                    checked(told)
+                    checked(outcome)
                 await asyncio.sleep(step.seconds)
-                told = None
+                outcome = None
             else:
-                told = await self._exchanged(step)
+                outcome = await self._exchanged(step)
 
-    async def _exchanged(self, request: Request) -> Answer | Lost:
+    async def _exchanged(self, request: Request) -> Answer | LostAnswer:
         try:
             async with self.stream(request) as answer:
                 return Answer(answer.status_code, answer.headers, await answer.aread())
         except httpx2.HTTPError as error:
-            return Lost(f"{self._service.url} cannot be reached: {reason(error)}")
+            return LostAnswer(f"{self._service.url} cannot be reached: {reason(error)}")
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[httpx2.Response]:
@@ -347,21 +347,21 @@ class AsyncSession:
 
     async def follow(self) -> AsyncIterator[Status]:
         """Yield its status whenever something happens, until it is closed."""
-        following = Following(self.id)
-        while not following.closed:
-            told: Answer | Lost = Lost("the stream of events ended")
+        stream = EventStream(self.id)
+        while not stream.closed:
+            outcome: Answer | LostAnswer = LostAnswer("the stream of events ended")
             try:
-                async with self.client.stream(following.request()) as answer:
+                async with self.client.stream(stream.request()) as answer:
                     if answer.is_success:
-                        following.failures = 0
+                        stream.failures = 0
                         async for event in httpx2.EventSource(answer, max_event_size=None):
-                            yield following.event(event.id, event.data)
+                            yield stream.event(event.id, event.data)
                     else:
-                        told = Answer(answer.status_code, answer.headers, await answer.aread())
+                        outcome = Answer(answer.status_code, answer.headers, await answer.aread())
             except httpx2.HTTPError as error:
-                told = Lost(f"the stream of events broke: {reason(error)}")
-            if not following.closed:
-                await asyncio.sleep(following.pause(told))
+                outcome = LostAnswer(f"the stream of events broke: {reason(error)}")
+            if not stream.closed:
+                await asyncio.sleep(stream.pause(outcome))
 
     async def trajectory(self, points: int | None = None) -> list[Point]:
         """Return the interval round by round, thinned evenly to about ``points``."""
@@ -395,8 +395,8 @@ class AsyncSession:
 
         ``wanted`` are `sort`, `metric` and `column` of docs/api.md.
         """
-        told = await self.client.run(get(f"{self._path}/claims", **wanted))
-        return [read(Claim, claim) for claim in member(told, "data")]
+        document = await self.client.run(get(f"{self._path}/claims", **wanted))
+        return [read(Claim, claim) for claim in member(document, "data")]
 
     def comments(self) -> AsyncIterator[Comment]:
         """Yield what judges added to their judgements, in the order of rounds."""
@@ -406,15 +406,15 @@ class AsyncSession:
         self,
         round: int,  # noqa: A002 -- the contract's word
         reason: str,
-        **said: Any,  # noqa: ANN401 -- members of the contract
+        **judgement: Any,  # noqa: ANN401 -- members of the contract
     ) -> Status | None:
         """Correct a judged round by ``loss``, ``label``, ``losses`` or the like.
 
         None to a key that may not see where the session stands.
         """
-        form = {"round": round, "reason": reason, **said}
-        told = await self.client.run(post(f"{self._path}/amendments", form))
-        status = member(told, "session")
+        form = {"round": round, "reason": reason, **judgement}
+        document = await self.client.run(post(f"{self._path}/amendments", form))
+        status = member(document, "session")
         return read(Status, status) if "estimate" in status else None
 
     async def certificate(self) -> bytes:

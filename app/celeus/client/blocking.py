@@ -16,15 +16,15 @@ import httpx2
 
 from celeus.client import calls
 from celeus.client.bundle import bundled
-from celeus.client.event_stream import Following
+from celeus.client.event_stream import EventStream
 from celeus.client.exchange import (
     KEEPS_ANSWERS,
     Answer,
     Flow,
-    Lost,
+    LostAnswer,
+    Outcome,
     Pause,
     Request,
-    Told,
     checked,
     created,
     get,
@@ -101,27 +101,27 @@ class Client:
         return self._run(flow)
 
     def _run(self, flow: Flow[T]) -> T:
-        told: Told = None
+        outcome: Outcome = None
         while True:
             try:
-                step = flow.send(told)
+                step = flow.send(outcome)
             except StopIteration as ended:
                 value: T = ended.value
                 return value
             if isinstance(step, Pause):
                 if not self._retry:
-                    checked(told)
+                    checked(outcome)
                 time.sleep(step.seconds)
-                told = None
+                outcome = None
             else:
-                told = self._exchanged(step)
+                outcome = self._exchanged(step)
 
-    def _exchanged(self, request: Request) -> Answer | Lost:
+    def _exchanged(self, request: Request) -> Answer | LostAnswer:
         try:
             with self.stream(request) as answer:
                 return Answer(answer.status_code, answer.headers, answer.read())
         except httpx2.HTTPError as error:
-            return Lost(f"{self._service.url} cannot be reached: {reason(error)}")
+            return LostAnswer(f"{self._service.url} cannot be reached: {reason(error)}")
 
     @contextmanager
     def stream(self, request: Request) -> Iterator[httpx2.Response]:
@@ -343,21 +343,21 @@ class Session:
 
     def follow(self) -> Iterator[Status]:
         """Yield its status whenever something happens, until it is closed."""
-        following = Following(self.id)
-        while not following.closed:
-            told: Answer | Lost = Lost("the stream of events ended")
+        stream = EventStream(self.id)
+        while not stream.closed:
+            outcome: Answer | LostAnswer = LostAnswer("the stream of events ended")
             try:
-                with self.client.stream(following.request()) as answer:
+                with self.client.stream(stream.request()) as answer:
                     if answer.is_success:
-                        following.failures = 0
+                        stream.failures = 0
                         for event in httpx2.EventSource(answer, max_event_size=None):
-                            yield following.event(event.id, event.data)
+                            yield stream.event(event.id, event.data)
                     else:
-                        told = Answer(answer.status_code, answer.headers, answer.read())
+                        outcome = Answer(answer.status_code, answer.headers, answer.read())
             except httpx2.HTTPError as error:
-                told = Lost(f"the stream of events broke: {reason(error)}")
-            if not following.closed:
-                time.sleep(following.pause(told))
+                outcome = LostAnswer(f"the stream of events broke: {reason(error)}")
+            if not stream.closed:
+                time.sleep(stream.pause(outcome))
 
     def trajectory(self, points: int | None = None) -> list[Point]:
         """Return the interval round by round, thinned evenly to about ``points``."""
@@ -391,8 +391,8 @@ class Session:
 
         ``wanted`` are `sort`, `metric` and `column` of docs/api.md.
         """
-        told = self.client.run(get(f"{self._path}/claims", **wanted))
-        return [read(Claim, claim) for claim in member(told, "data")]
+        document = self.client.run(get(f"{self._path}/claims", **wanted))
+        return [read(Claim, claim) for claim in member(document, "data")]
 
     def comments(self) -> Iterator[Comment]:
         """Yield what judges added to their judgements, in the order of rounds."""
@@ -402,15 +402,15 @@ class Session:
         self,
         round: int,  # noqa: A002 -- the contract's word
         reason: str,
-        **said: Any,  # noqa: ANN401 -- members of the contract
+        **judgement: Any,  # noqa: ANN401 -- members of the contract
     ) -> Status | None:
         """Correct a judged round by ``loss``, ``label``, ``losses`` or the like.
 
         None to a key that may not see where the session stands.
         """
-        form = {"round": round, "reason": reason, **said}
-        told = self.client.run(post(f"{self._path}/amendments", form))
-        status = member(told, "session")
+        form = {"round": round, "reason": reason, **judgement}
+        document = self.client.run(post(f"{self._path}/amendments", form))
+        status = member(document, "session")
         return read(Status, status) if "estimate" in status else None
 
     def certificate(self) -> bytes:

@@ -49,19 +49,19 @@ FILE_MEMBERS = {
         "system": "earlier_system",
     },
 }
-"""What members of a new pool are called beside a file."""
+"""Names of a new pool's members where they travel beside a file."""
 LOSS_MEMBERS = ("kind", "lower", "upper")
 ANSWERS = ("metric", "filter", "answer", "better", "scale", "missing", "repeats", "rows")
 """Members that answer a question about a file by its name."""
 
 
-def pool_form(name: str, **said: Any) -> dict[str, Any]:  # noqa: ANN401 -- members of the contract
+def pool_form(name: str, **members: Any) -> dict[str, Any]:  # noqa: ANN401 -- members of the contract
     """The members of a new pool; a loss may be its kind alone, several systems their names.
 
     A loss may be the two ends of a bounded one, and a score its name and direction, as for runs in
     process.
     """
-    form: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    form: dict[str, Any] = {name: value for name, value in members.items() if value is not None}
     if isinstance(form.get("loss"), str):
         form["loss"] = {"kind": form["loss"]}
     for member_name, parts in (("loss", ("lower", "upper")), ("score", ("name", "better"))):
@@ -82,10 +82,11 @@ def create_filled_pool(form: Mapping[str, Any], items: object) -> Flow[Pool]:
 
     Instructions, which are no part of what is sealed, follow in another one: they may be long.
     """
-    told = yield from _sent_items("/v1/pool-files", _beside_file(form), items)
+    document = yield from _sent_items("/v1/pool-files", _beside_file(form), items)
     if "instructions" not in form:
-        return read(Pool, member(told, "pool"))
-    path, change = f"{POOLS}/{member(told, 'pool')['id']}", {"instructions": form["instructions"]}
+        return read(Pool, member(document, "pool"))
+    path = f"{POOLS}/{member(document, 'pool')['id']}"
+    change = {"instructions": form["instructions"]}
     return read(Pool, (yield from post(path, change, "PATCH")))
 
 
@@ -112,7 +113,7 @@ def file_answers(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _texts(values: object) -> list[str]:
-    """One value, or several, as texts; those of columns by their names as `COLUMN=VALUE`."""
+    """Return one value, or several, as texts; values of columns as `COLUMN=VALUE`."""
     if isinstance(values, Mapping):
         return [f"{name}={value}" for name, value in values.items()]
     if isinstance(values, Iterable) and not isinstance(values, str):
@@ -143,9 +144,9 @@ def _members(form: Mapping[str, Any], name: str, *known: str) -> Mapping[str, An
 
 
 def add_items(pool: str, items: object) -> Flow[int]:
-    """How many items an open pool has got by these, all of them or none."""
-    told = yield from _sent_items(f"{POOLS}/{pool}/items", {}, items)
-    added: int = member(told, "added")
+    """Add items to an open pool, all of them or none; return their number."""
+    document = yield from _sent_items(f"{POOLS}/{pool}/items", {}, items)
+    added: int = member(document, "added")
     return added
 
 
@@ -161,20 +162,20 @@ def get_pool(pool: str) -> Flow[Pool]:
 
 
 def delete_session(session: str, purge: str | None) -> Flow[Tombstone]:
-    """What is left of a session; the same when it was deleted already."""
+    """Return the tombstone of a session; the same when it was deleted already."""
     query = {} if purge is None else {"purge": purge}
     try:
-        told = (yield from sent(Request("DELETE", f"{SESSIONS}/{session}", query))).document()
+        document = (yield from sent(Request("DELETE", f"{SESSIONS}/{session}", query))).document()
     except Problem as problem:
         if problem.code != "session_not_found":
             raise
         # By a request whose answer was lost, perhaps
-        told = yield from get(f"{TOMBSTONES}/{session}")
-    return read(Tombstone, told)
+        document = yield from get(f"{TOMBSTONES}/{session}")
+    return read(Tombstone, document)
 
 
 def plan(pool: Pool | str, asked: Mapping[str, Any]) -> Flow[Plan]:
-    """How many labels a session would take."""
+    """Return the labels that a session would take."""
     path, headers = f"{POOLS}/{id_of(pool)}/planning", {"Content-Type": "application/json"}
     body = encoded((yield from _in_numbers(pool, asked)), "the plan")
     request = Request("POST", path, headers=headers, body=body, seconds=PLAN_SECONDS)
@@ -227,7 +228,7 @@ def _in_numbers(pool: Pool | str, given: Mapping[str, Any]) -> Flow[Mapping[str,
     if not found:
         return given
     known = pool if isinstance(pool, Pool) else (yield from get_pool(id_of(pool)))
-    scales = {name: (one.lower, one.upper) for name, one in known.metrics.items()}
+    scales = {name: (metric.lower, metric.upper) for name, metric in known.metrics.items()}
     loss = known.loss
     every = [*scales.values()] if loss is None else [(loss.lower, loss.upper)]
     # One text for all metrics is refused where it means nothing to one of them
@@ -253,16 +254,16 @@ def _amounts(
     """
     if isinstance(given, Mapping):
         if field in AMOUNTS:
-            return {name: _amounts(one, number, field, name) for name, one in given.items()}
+            return {name: _amounts(value, number, field, name) for name, value in given.items()}
         metric = given.get("metric")
-        return {name: _amounts(one, number, name, metric) for name, one in given.items()}
+        return {name: _amounts(value, number, name, metric) for name, value in given.items()}
     if isinstance(given, list | tuple):
-        return [_amounts(one, number, field, metric) for one in given]
+        return [_amounts(value, number, field, metric) for value in given]
     return number(given, field, metric) if isinstance(given, str) and field in AMOUNTS else given
 
 
 def _settings_tag(given: Mapping[str, Any]) -> str:
-    """A tag that tells settings apart, whatever they are and however they are changed later."""
+    """A tag that distinguishes settings, whatever they are and however they are changed later."""
     settings = {name: value for name, value in given.items() if name != "planned_labels"}
     text = json.dumps(settings, sort_keys=True)
     return f"settings-{sha256(text.encode()).hexdigest()[:16]}"
@@ -305,12 +306,12 @@ def push(file: str | os.PathLike[str]) -> Flow[Status]:
 
 
 def get_session(session: str) -> Flow[Status]:
-    """Where a session stands."""
+    """Return the status of a session."""
     return read(Status, (yield from get(f"{SESSIONS}/{session}")))
 
 
 def change_session(session: str, settings: Mapping[str, Any]) -> Flow[Status]:
-    """Where a session stands with new settings."""
+    """Return the status of a session with its new settings."""
     precision = settings.get("precision")
     if isinstance(precision, str):
         scale = (yield from get_session(session)).scale
@@ -331,8 +332,8 @@ def body_at(path: str, method: str = "GET") -> Flow[bytes]:
 
 def page(kind: type[T], path: str, query: Mapping[str, Any]) -> Flow[tuple[list[T], Any]]:
     """Some results, and what to send as `after` for those behind them; None: that was all."""
-    told = yield from get(path, **query)
-    return [read(kind, one) for one in member(told, "data")], member(told, "next")
+    document = yield from get(path, **query)
+    return [read(kind, entry) for entry in member(document, "data")], member(document, "next")
 
 
 def id_of(thing: object) -> str:

@@ -3,12 +3,12 @@
 import json
 
 from celeus.client.calls import SESSIONS
-from celeus.client.exchange import TRIES, Answer, Lost, Request, checked, member, pause_after
+from celeus.client.exchange import TRIES, Answer, LostAnswer, Request, checked, member, pause_after
 from celeus.client.reading import read
 from celeus.client.results import Status
 
 
-class Following:
+class EventStream:
     """The place in a stream of events; it ends when the session is closed."""
 
     def __init__(self, session: str) -> None:
@@ -18,23 +18,23 @@ class Following:
         self.closed = False
 
     def request(self) -> Request:
-        """What to send for the events behind those that came."""
+        """Return the request for the events after those that came."""
         headers = {"Accept": "text/event-stream"}
         if self.position is not None:
             headers["Last-Event-ID"] = self.position
         return Request("GET", self.path, headers=headers)
 
     def event(self, position: str, data: str) -> Status:
-        """Where the session stands by an event."""
+        """Return the session's status from an event."""
         self.position = position or self.position
         status = read(Status, member(json.loads(data), "session"))
         self.closed = status.state == "closed"
         return status
 
-    def pause(self, told: Answer | Lost) -> float:
-        """Seconds until the stream is asked for again; raises what makes that useless."""
+    def pause(self, outcome: Answer | LostAnswer) -> float:
+        """Seconds until the stream is asked for again; raises an error that will not pass."""
         self.failures += 1
-        wait = pause_after(told, self.failures)
+        wait = pause_after(outcome, self.failures)
         if wait is None or self.failures == TRIES:
-            checked(told)
+            checked(outcome)
         return wait or 0.0

@@ -1,4 +1,4 @@
-"""One request after the other, as a generator that says what to send and is told what came.
+"""Requests one after the other, as a generator that yields each and is sent its answer.
 
 Nothing here sends anything: a client runs such a flow to its end, blocking or not, so that both
 kinds of client try again, page and judge by the same code.
@@ -19,13 +19,13 @@ from celeus.errors import InvalidValue
 
 TRIES = 5
 PATIENCE_SECONDS = 300.0
-"""After the first failure, for which those who judge wait until a service is back."""
+"""Seconds after the first failure for which judges wait until a service is back."""
 AWAY = frozenset({502, 503, 504})
-"""What is answered, by itself or in its place, while a service starts or stops."""
+"""Statuses of a service, or of a proxy before it, while it starts or stops."""
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 LONGEST_WAIT = 60.0
-"""Who asks to be left alone for longer is not asked again."""
+"""Longest `Retry-After`, in seconds, after which a request is sent again."""
 KEEPS_ANSWERS = re.compile(
     r"/v1/(pools|pool-files|sessions|keys|invitations|pools/[^/?]+/items|sessions/[^/?]+/claims)(\?.*)?"
 )
@@ -36,10 +36,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to send; ``path`` begins behind the address.
+    """A request; ``path`` begins after the address.
 
-    The body is ``body``, or what ``parts`` gives anew each time it is sent. ``seconds`` is how long
-    an answer may take that takes longer than others.
+    The body is ``body``, or the ``parts`` read anew each time it is sent. ``seconds`` is how long
+    the answer may take where it takes longer than others.
     """
 
     method: str
@@ -53,7 +53,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came."""
+    """The answer of a service: its status, headers and body."""
 
     status: int
     headers: Mapping[str, str]
@@ -61,7 +61,7 @@ class Answer:
 
     @property
     def success(self) -> bool:
-        """Whether it is what was asked for."""
+        """True if the request was carried out."""
         return 200 <= self.status < 300
 
     def document(self) -> Any:  # noqa: ANN401 -- JSON
@@ -82,8 +82,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Nobody answered; whether the request took effect is not known."""
+class LostAnswer:
+    """No answer came; whether the request took effect is not known."""
 
     reason: str
 
@@ -95,50 +95,50 @@ class Pause:
     seconds: float
 
 
-Told = Answer | Lost | None
-Flow = Generator[Request | Pause, Told, T]
-"""Sends requests and pauses, is told an answer for each request, and comes to a value."""
+Outcome = Answer | LostAnswer | None
+Flow = Generator[Request | Pause, Outcome, T]
+"""Yields requests and pauses, is sent an answer for each request, and returns a value."""
 
 
 def sent(request: Request, *, patient: bool = False, tries: int = TRIES) -> Flow[Answer]:
     """The answer to a request, which is sent several times; raises Problem, Unreachable.
 
-    Who is ``patient`` outlasts a restart of the service, in more ``tries``.
+    With ``patient`` it is sent more often than ``tries``, to outlast a restart of the service.
     """
     attempt = 1
-    told = yield request
+    outcome = yield request
     until = monotonic() + PATIENCE_SECONDS
-    while (wait := pause_after(told, attempt)) is not None:
-        away = patient and (not isinstance(told, Answer) or told.status in AWAY)
+    while (wait := pause_after(outcome, attempt)) is not None:
+        away = patient and (not isinstance(outcome, Answer) or outcome.status in AWAY)
         if monotonic() + wait > until if away else attempt >= tries:
             break
         yield Pause(wait)
         attempt += 1
-        told = yield request
-    return checked(told)
+        outcome = yield request
+    return checked(outcome)
 
 
-def checked(told: Told) -> Answer:
-    """An answer to what was asked; raises Problem for a refusal and Unreachable for none."""
-    if not isinstance(told, Answer):
-        raise Unanswered("nobody answers" if told is None else told.reason)
-    if not told.success:
-        raise told.problem()
-    return told
+def checked(outcome: Outcome) -> Answer:
+    """Return the answer to a request; raises Problem for a refusal and Unreachable for none."""
+    if not isinstance(outcome, Answer):
+        raise Unanswered("nobody answers" if outcome is None else outcome.reason)
+    if not outcome.success:
+        raise outcome.problem()
+    return outcome
 
 
-def pause_after(told: Told, attempt: int) -> float | None:
-    """Seconds until it is worth another try, None where it is not."""
+def pause_after(outcome: Outcome, attempt: int) -> float | None:
+    """Seconds until another try, None where none is worth it."""
     asked = 0.0
-    if isinstance(told, Answer):
-        problem = None if told.success else told.problem()
+    if isinstance(outcome, Answer):
+        problem = None if outcome.success else outcome.problem()
         if problem is None or not problem.passing:
             return None
         asked = problem.retry_after
-    own = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
+    pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (attempt - 1))
     if asked > LONGEST_WAIT:
         return None
-    return max(asked, own * random.uniform(0.5, 1.0))  # noqa: S311 -- spreads clients in time
+    return max(asked, pause * random.uniform(0.5, 1.0))  # noqa: S311 -- spreads clients in time
 
 
 def get(path: str, **query: object) -> Flow[Any]:
@@ -193,11 +193,11 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not in JSON")
 
 
-def member(told: Any, name: str) -> Any:  # noqa: ANN401 -- JSON
+def member(document: Any, name: str) -> Any:  # noqa: ANN401 -- JSON
     """A member of an answer; raises Unreachable where there is none."""
-    if not isinstance(told, dict) or name not in told:
+    if not isinstance(document, dict) or name not in document:
         raise Unreachable(f"the answer has no {name}: this is no Celeus service")
-    return told[name]
+    return document[name]
 
 
 def once() -> dict[str, str]:
@@ -208,20 +208,20 @@ def once() -> dict[str, str]:
 def greeted(url: str) -> Flow[None]:
     """Refuse an address at which another program answers, or a service of another series."""
     try:
-        told = yield from get("/version")
+        version = yield from get("/version")
     except Problem as problem:
         if problem.passing:
             raise
         raise Unreachable(f"{url} is no Celeus service: {problem.detail}") from None
-    if not isinstance(told, dict) or told.get("service") != "celeus":
+    if not isinstance(version, dict) or version.get("service") != "celeus":
         raise Unreachable(f"{url} is no Celeus service")
-    theirs, ours = str(told.get("version")), own_version()
+    theirs, ours = str(version.get("version")), own_version()
     if "0" not in (theirs, ours) and series(theirs) != series(ours):
         pip = f"pip install 'celeus=={series(theirs)}.*'"
         raise Unreachable(f"{url} runs celeus {theirs}, and this client is {ours}: {pip}")
 
 
 def series(number: str) -> str:
-    """What versions have to share to understand each other: the first number that is not 0."""
+    """Return the part that compatible versions share: up to the first number that is not 0."""
     first, _, rest = number.partition(".")
     return first if first != "0" else f"0.{rest.partition('.')[0]}"

@@ -387,9 +387,9 @@ def _imports(code: CodeType, package: str) -> Iterator[str]:
     """Yield the names of what code in a package imports, each of which may be a module."""
     for part in _nested(code):
         steps = [step for step in dis.get_instructions(part) if step.opname != "EXTENDED_ARG"]
-        for at, step in enumerate(steps):
+        for index, step in enumerate(steps):
             if step.opname == "IMPORT_NAME":
-                level, members = steps[at - 2].argval, steps[at - 1].argval
+                level, members = steps[index - 2].argval, steps[index - 1].argval
                 name = step.argval
                 if level:
                     with suppress(ImportError):

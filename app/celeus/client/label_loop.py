@@ -1,4 +1,4 @@
-"""Ask and tell: what one worker holds, and the one request a label that tells and asks."""
+"""The items of a worker, and its loop: one request a label sends it and asks for the next item."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -26,25 +26,25 @@ first of their leases ends, which may be long after the last of them has judged.
 LONGER = 2.0
 """A call that lasts so many times as long as the longest before it is taken for one that hangs."""
 MOST_BEATS = 20
-"""Renewals in a row in which nothing is told: a judge that hangs keeps its items no longer."""
+"""Renewals in a row without a judgement: a judge that hangs keeps its items no longer."""
 STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "closed"})
 """States in which no label is needed."""
 NONE_LEFT = frozenset({"all_leased", "waiting"})
 """States in which others have yet to judge what they hold."""
 PREFERENCES = {word: word for word in ("left", "tie", "right")}
-"""What a function says of two answers as it saw them: by `a` one may mean a system or a place."""
+"""Preferences between two answers by the side they were shown on; `a` could be a system."""
 PREFERENCES |= dict.fromkeys(("both bad", "bothbad", "tie (bothbad)", "tie (both bad)"), "both_bad")
 PASSED = {"pass": True}
-"""What is said of an item that somebody else is to judge."""
+"""The record of an item that is left to somebody else."""
 OVERTAKEN = frozenset({"observation_conflict", "round_not_held"})
 """Somebody else judged the item meanwhile: an answer, and no fault of anybody."""
 
 LEASE_SECONDS = 30
-"""For how long a function holds what it judges; while it thinks that is renewed."""
+"""Seconds for which a function holds its items; renewed while it thinks."""
 HEARTBEATS = 3
-"""How often in its time a lease is renewed while a judge thinks."""
+"""Renewals of a lease in its time while a judge thinks."""
 LAST_SECONDS = 5.0
-"""For how long calls under way are waited for when a session has stopped, or judging has failed."""
+"""Seconds that calls under way may still take when a session has stopped or judging failed."""
 
 A_LOSS = "a loss as a number"
 A_PREFERENCE = "left, tie or right"
@@ -167,9 +167,9 @@ class Holder(Protocol):
 
 
 class CallTimes:
-    """How long the calls of a judge last, and how long those under way are worth waiting for.
+    """The durations of a judge's calls, and how long those under way are worth waiting for.
 
-    A call is known by what it is for, such as its worker.
+    The key of a call is what it is for, such as its worker.
     """
 
     def __init__(self) -> None:
@@ -231,7 +231,7 @@ class AnswerText(str):
 class Turn:
     """One item to judge: say `observe`, `label`, `prefer` or `unjudgeable` of it, or `pass_on`.
 
-    What is said is sent when the next item is asked for, in the same request. A ``comment`` of up
+    A judgement is sent when the next item is asked for, in the same request. A ``comment`` of up
     to 2 000 characters is for those who see the session; nothing rests on it. Answers of systems,
     ``left`` and ``right`` of two and ``answers`` of several, are their texts.
     """
@@ -276,9 +276,9 @@ class Turn:
         """
         said: dict[str, Any]
         if isinstance(loss, Mapping):
-            said = {"losses": {name: self._number(one) for name, one in loss.items()}}
+            said = {"losses": {name: self._number(value) for name, value in loss.items()}}
         elif isinstance(loss, Sequence) and not isinstance(loss, str):
-            said = {"losses": [self._number(one) for one in loss]}
+            said = {"losses": [self._number(value) for value in loss]}
         else:
             said = {"loss": self._number(loss)}
         if runs is not None:
@@ -290,7 +290,7 @@ class Turn:
         self._say(comment, label=int(label))
 
     def prefer(self, side: str, grade: int | None = None, comment: str | None = None) -> None:
-        """Which of two answers is better: `left`, `tie` or `right`, and by how many grades.
+        """Say which of two answers is better: `left`, `tie` or `right`, and by how many grades.
 
         `both_bad` counts as a tie, and is kept apart from it.
         """
@@ -305,13 +305,13 @@ class Turn:
         self.said = dict(PASSED)
 
     def keep(self) -> Any:  # noqa: ANN401 -- awaited by whoever holds it without blocking
-        """Hold it for another `lease_seconds`; false where somebody else holds it by now."""
+        """Hold it for another `lease_seconds`; false where somebody else holds it now."""
         return self._holder()
 
     def take(self, verdict: object, task: JudgeTask = NO_TASK) -> None:
-        """What a function returned for it: a loss, losses or a preference; or scores, if named.
+        """Take a function's verdict on it: a loss, losses or a preference; or scores, if named.
 
-        None is taken only where the function has said it itself, as by `label`. Refuses what may
+        None is taken only where the function has judged it itself, as by `label`. Refuses what may
         mean one thing or its opposite.
         """
         if verdict is None:
@@ -366,11 +366,11 @@ class Turn:
 
     @property
     def place(self) -> dict[str, int]:
-        """Of which round it is, and for which time where a panel judges it several times."""
+        """Its round, and the turn where a panel judges it several times."""
         return {"round": self.round} | ({} if self.turn is None else {"turn": self.turn})
 
-    def _say(self, comment: str | None, **said: Any) -> None:  # noqa: ANN401 -- JSON
-        self.said = said | ({} if comment is None else {"comment": comment})
+    def _say(self, comment: str | None, **judgement: Any) -> None:  # noqa: ANN401 -- JSON
+        self.said = judgement | ({} if comment is None else {"comment": comment})
 
     def _nothing(self, wanted: str, what: str = "") -> InvalidValue:
         rule = f"return {wanted}, or {UNTOLD}"
@@ -397,12 +397,12 @@ class Turn:
 
 
 class Turns:
-    """What one worker of a session holds: up to ``size`` items at once, without it one.
+    """The items that one worker of a session holds: up to ``size`` at once, by default one.
 
-    They are told together by `step`, or each as it is judged by `roll`. Set ``leaving`` and it
-    waits for no items that others hold. ``lease`` are the seconds that a program asks to hold them
-    for, which renews that; None leaves it to the session. ``seen`` is told where the session stands
-    after each answer that says so.
+    Judgements are sent together by `step`, or each when it is made by `roll`. With ``leaving`` set
+    it waits for no items that others hold. ``lease`` is the time in seconds that a program asks to
+    hold them, and renews; None leaves it to the session. ``seen`` is called with the session's
+    status after each answer that has it.
     """
 
     def __init__(  # noqa: PLR0913 -- how a worker judges, each by its name
@@ -437,60 +437,60 @@ class Turns:
         self.labels = self.unjudgeable = self.overtaken = 0
 
     def step(self, holder: Holder) -> Flow[list[Turn]]:
-        """Tell what was said, and hold the next items; none when there is nothing more to judge."""
+        """Send the judgements and hold the next items; none when there is nothing more to judge."""
         for turn in self.held:
             if turn.said is None:
                 message = f"{turn.id} was taken, and nothing was said of it"
                 rule = "observe, label, prefer, unjudgeable or pass_on"
                 raise InvalidValue(message, field="item", rule=rule)
         held, self.held = self.held, []
-        told = yield from self._told(held, self.size)
+        reply = yield from self._submit(held, self.size)
         self.beats = 0
         while True:
-            if told is None:
+            if reply is None:
                 if self.state == "closed":
                     return []
-                told = yield from self._next(self.size)
-            self.state = member(told, "state")
-            self.held = [Turn(read(Draw, one), holder) for one in member(told, "draws")]
+                reply = yield from self._next(self.size)
+            self.state = member(reply, "state")
+            self.held = [Turn(read(Draw, draw), holder) for draw in member(reply, "draws")]
             if self.held and self.passed.issuperset(turn.round for turn in self.held):
                 # Nothing else is left: others may come for it, so it is not passed to and fro
                 yield Pause(LONGEST_LOOK)
             if self.held or not self._waits():
                 return list(self.held)
-            yield Pause(min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK))
-            told = None
+            yield Pause(min(reply.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK))
+            reply = None
 
     def roll(self, holder: Holder) -> Flow[list[Turn]]:
-        """Tell what was said of some, and hold up to ``size``; the items that are new.
+        """Send the judgements there are, hold up to ``size`` items, and return the new ones.
 
         Others stay in work meanwhile. Where none come, ``state`` says why: `all_leased` and
-        `waiting` are worth asking again after ``rest`` seconds. ``status`` is where the session
-        stood last.
+        `waiting` are worth asking again after ``rest`` seconds. ``status`` is the session's
+        latest.
         """
-        said = [turn for turn in self.held if turn.said is not None]
+        judged = [turn for turn in self.held if turn.said is not None]
         working = [turn for turn in self.held if turn.said is None]
-        told = yield from self._told(said, self.size)
+        reply = yield from self._submit(judged, self.size)
         self.held = working
         self.beats = 0
-        if told is None and self.state != "closed":
-            told = yield from self._next(self.size)
-        if told is None:
+        if reply is None and self.state != "closed":
+            reply = yield from self._next(self.size)
+        if reply is None:
             return []
-        self.state = member(told, "state")
-        self.rest = min(told.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK)
-        self.status = told.get("session", self.status)
+        self.state = member(reply, "state")
+        self.rest = min(reply.get("retry_after") or LONGEST_LOOK, LONGEST_LOOK)
+        self.status = reply.get("session", self.status)
         known = {turn.round for turn in working}
-        draws = [read(Draw, one) for one in member(told, "draws")]
+        draws = [read(Draw, draw) for draw in member(reply, "draws")]
         fresh = [Turn(draw, holder) for draw in draws if draw.round not in known]
         self.held = [*working, *fresh]
         return fresh
 
     def finish(self) -> Flow[None]:
-        """Tell what was said and not yet sent, and take nothing more."""
+        """Send the judgements not yet sent, and take nothing more."""
         held = [turn for turn in self.held if turn.said is not None]
         self.held = []
-        yield from self._told(held, 0)
+        yield from self._submit(held, 0)
 
     def abandon(self) -> None:
         """Let go of what is held: what the judge says of it is not sent."""
@@ -516,12 +516,12 @@ class Turns:
         return self.task.tries == 1 or all(turn.settled(self.task) for turn in held)
 
     def keep(self, *, patient: bool = True) -> Flow[bool]:
-        """Renew the leases of what is held; whether all of it is still held."""
+        """Renew the leases of all items held; return whether all are still held."""
         if not self.held:
             return False
-        told = yield from self._next(0, patient=patient)
-        self.state = member(told, "state")
-        rounds = {draw["round"] for draw in member(told, "draws")}
+        reply = yield from self._next(0, patient=patient)
+        self.state = member(reply, "state")
+        rounds = {draw["round"] for draw in member(reply, "draws")}
         return rounds >= {turn.round for turn in self.held}
 
     def beat(self) -> Flow[bool]:
@@ -543,8 +543,8 @@ class Turns:
             return False
         return self.state in NONE_LEFT or (self.state == "paused" and self.wait_paused)
 
-    def _told(self, held: list[Turn], following: int) -> Flow[dict[str, Any] | None]:
-        """The answer to what was said; None where it has to be asked for the next items apart."""
+    def _submit(self, held: list[Turn], following: int) -> Flow[dict[str, Any] | None]:
+        """Send judgements and return the answer; None where the next items are asked for apart."""
         passed = [turn.round for turn in held if turn.said == PASSED]
         if passed:
             given = {"worker": self.worker, "rounds": passed, **PASSED}
@@ -553,32 +553,32 @@ class Turns:
             held = [turn for turn in held if turn.said != PASSED]
         if not held:
             return None
-        said = [{**turn.place, **(turn.said or {})} for turn in held]
+        judgements = [{**turn.place, **(turn.said or {})} for turn in held]
         body: dict[str, Any] = self._asked | {"next": following}
-        body |= said[0] if len(said) == 1 else {"observations": said}
+        body |= judgements[0] if len(judgements) == 1 else {"observations": judgements}
         try:
             path = f"{self.path}/observe"
-            told: dict[str, Any] = yield from post(path, body, patient=True)
+            reply: dict[str, Any] = yield from post(path, body, patient=True)
         except Problem as problem:
             if problem.code in OVERTAKEN and len(held) > 1:
-                # All or none: which of them it is, shows one after the other
+                # All or none: sent singly, they show which of them it is
                 for turn in held:
-                    yield from self._told([turn], 0)
+                    yield from self._submit([turn], 0)
                 return None
             self._declined(problem)
             return None
-        receipts = told.get("receipts") or [member(told, "receipt")]
+        receipts = reply.get("receipts") or [member(reply, "receipt")]
         kept = [
-            one
-            for one, receipt in zip(said, receipts, strict=True)
+            judgement
+            for judgement, receipt in zip(judgements, receipts, strict=True)
             if not receipt.get("duplicate", False)
         ]
-        self.overtaken += len(said) - len(kept)
+        self.overtaken += len(judgements) - len(kept)
         self.labels += len(kept)
-        self.unjudgeable += sum("unjudgeable" in one for one in kept)
-        if self.seen is not None and "estimate" in (session := member(told, "session")):
+        self.unjudgeable += sum("unjudgeable" in judgement for judgement in kept)
+        if self.seen is not None and "estimate" in (session := member(reply, "session")):
             self.seen(read(Status, session))
-        return told
+        return reply
 
     def _declined(self, problem: Problem) -> None:
         if problem.code in OVERTAKEN:
@@ -610,13 +610,13 @@ def check_concurrency(concurrency: int) -> None:
 
 
 def total(workers: Sequence[Turns]) -> JudgeResult:
-    """What several workers did together."""
-    states = [one.state for one in workers]
+    """Return the sum of what several workers did."""
+    states = [worker.state for worker in workers]
     return JudgeResult(
         state=next((state for state in states if state in STOPPED), states[-1]),
-        labels=sum(one.labels for one in workers),
-        unjudgeable=sum(one.unjudgeable for one in workers),
-        overtaken=sum(one.overtaken for one in workers),
+        labels=sum(worker.labels for worker in workers),
+        unjudgeable=sum(worker.unjudgeable for worker in workers),
+        overtaken=sum(worker.overtaken for worker in workers),
     )
 
 
@@ -629,8 +629,8 @@ def finite(value: object, what: str, field: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         rule = "a finite number"
-        said = f"{what} must be {rule}, and is {shortened(given)}"
-        raise InvalidValue(said, field=field, rule=rule, value=given)
+        message = f"{what} must be {rule}, and is {shortened(given)}"
+        raise InvalidValue(message, field=field, rule=rule, value=given)
     return number
 
 

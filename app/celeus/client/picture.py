@@ -23,25 +23,25 @@ class Picture:
 
 def picture(status: Status, points: Sequence[Point]) -> Picture:
     """The interval by labels, and the session's own sentence below it."""
-    said = escape(status.sentence or f"{status.id}: {status.state}")
+    caption = escape(status.sentence or f"{status.id}: {status.state}")
     drawn = "" if not points or status.scale is None else _drawing(points)
     return Picture(
-        f"<figure>{drawn}<figcaption>{said} ({escape(status.state)})</figcaption></figure>"
+        f"<figure>{drawn}<figcaption>{caption} ({escape(status.state)})</figcaption></figure>"
     )
 
 
 def _drawing(points: Sequence[Point]) -> str:
     last = points[-1]
-    low, high = min(one.lower for one in points), max(one.upper for one in points)
+    low, high = min(point.lower for point in points), max(point.upper for point in points)
     rise = (HEIGHT - 2 * MARGIN) / ((high - low) or 1.0)
 
-    def place(one: Point, value: float) -> str:
-        across = MARGIN + (WIDTH - 2 * MARGIN) * one.round / last.round
+    def place(point: Point, value: float) -> str:
+        across = MARGIN + (WIDTH - 2 * MARGIN) * point.round / last.round
         return f"{across:.1f},{HEIGHT - MARGIN - rise * (value - low):.1f}"
 
-    upper = [place(one, one.upper) for one in points]
-    lower = [place(one, one.lower) for one in reversed(points)]
-    middle = [place(one, one.estimate) for one in points]
+    upper = [place(point, point.upper) for point in points]
+    lower = [place(point, point.lower) for point in reversed(points)]
+    middle = [place(point, point.estimate) for point in points]
     name = (
         f"interval of the mean loss after {last.round} labels: {last.lower:.3g} to {last.upper:.3g}"
     )
@@ -50,7 +50,7 @@ def _drawing(points: Sequence[Point]) -> str:
         (0, HEIGHT - MARGIN + 16, "start", f"{low:.3g}"),
         (WIDTH, HEIGHT - MARGIN + 16, "end", f"{last.round} labels"),
     ]
-    said = "".join(
+    labels = "".join(
         f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(text)}</text>'
         for x, y, anchor, text in texts
     )
@@ -59,5 +59,5 @@ def _drawing(points: Sequence[Point]) -> str:
         f' aria-label="{escape(name)}" font-size="11" fill="currentColor">'
         f'<polygon points="{" ".join(upper + lower)}" fill="#4a90c4" opacity="0.35"/>'
         f'<polyline points="{" ".join(middle)}" fill="none" stroke="#1f77b4" stroke-width="1.5"/>'
-        f"{said}</svg>"
+        f"{labels}</svg>"
     )

@@ -25,9 +25,9 @@ def read(kind: type[T], raw: object) -> T:
 def _reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- any annotation of a field
     """Return the function that reads a member of this type."""
     if is_dataclass(kind):
-        readers = {one.name: _reader(one.type) for one in fields(kind) if one.name != "raw"}
+        readers = {field.name: _reader(field.type) for field in fields(kind) if field.name != "raw"}
         build: Any = kind
-        whole = {"raw"} & {one.name for one in fields(kind)}
+        whole = {"raw"} & {field.name for field in fields(kind)}
 
         def made(raw: Mapping[str, Any]) -> Any:  # noqa: ANN401
             known = {name: reader(raw.get(name)) for name, reader in readers.items()}
@@ -36,7 +36,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:  # noqa: ANN401 -- any annotatio
         return made
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
-        (inner,) = (one for one in parts if one is not type(None))
+        (inner,) = (part for part in parts if part is not type(None))
         return _unless_none(_reader(inner))
     if origin is tuple:
         reader = _reader(parts[0])

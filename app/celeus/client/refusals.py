@@ -1,4 +1,4 @@
-"""What goes wrong between a client and a service; `celeus.Refusal` catches all of it."""
+"""The errors between a client and a service; `celeus.Refusal` catches all of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,9 +16,9 @@ SERVER_ERRORS = 500
 class Problem(Refusal):
     """The service answered, and declined: its status, and the stable code of docs/api.md.
 
-    ``field``, ``rule`` and ``value`` say what is to blame where a single value is; ``errors`` holds
-    all faults that were told, of the rows of an upload for instance. ``retry_after`` is how many
-    seconds the service asks to be left alone.
+    ``field``, ``rule`` and ``value`` name what is wrong where a single value is; ``errors`` holds
+    all faults listed, of the rows of an upload for instance. ``retry_after`` is how many seconds
+    the service asks to wait.
     """
 
     def __init__(self, status: int, body: Mapping[str, Any], *, retry_after: float = 0.0) -> None:
@@ -27,7 +27,7 @@ class Problem(Refusal):
         self.code = str(body.get("code") or status)
         self.errors: list[dict[str, Any]] = body.get("errors") or []
         super().__init__(
-            f"{self._said(body)}{faults(self.errors)} ({self._numbered()})",
+            f"{self._sentence(body)}{faults(self.errors)} ({self._numbered()})",
             field=body.get("field"),
             rule=body.get("rule"),
             value=body.get("value"),
@@ -35,7 +35,7 @@ class Problem(Refusal):
 
     @property
     def passing(self) -> bool:
-        """Whether another try may succeed: a conflict is an answer, but for `busy`."""
+        """True if another try may succeed: a conflict is an answer, but for `busy`."""
         if self.status in {REQUEST_TIMEOUT, TOO_MANY} or self.code == "busy":
             return True
         return self.status >= SERVER_ERRORS
@@ -43,7 +43,7 @@ class Problem(Refusal):
     def _numbered(self) -> str:
         return " ".join(dict.fromkeys((str(self.status), self.code)))
 
-    def _said(self, body: Mapping[str, Any]) -> str:
+    def _sentence(self, body: Mapping[str, Any]) -> str:
         text = plain(str(body.get("detail") or body.get("title") or "The service declines."))
         if self.code == "unauthenticated":
             return f"{text.rstrip('.')}; give a key that works as `key`, or in CELEUS_KEY"
@@ -69,7 +69,7 @@ class UnansweredFile(Problem, NeedsAnswer):
         super().__init__(status, body, retry_after=retry_after)
         self.more["questions"] = body.get("questions") or []
 
-    def _said(self, body: Mapping[str, Any]) -> str:
+    def _sentence(self, body: Mapping[str, Any]) -> str:
         lines = in_python(body.get("questions") or [])
         return "\n".join(["The file leaves questions open.", *map(_plain_line, lines)])
 
@@ -94,10 +94,10 @@ class Unanswered(Unreachable):
 
 
 def faults(errors: Sequence[Mapping[str, Any]]) -> str:
-    """The first faults by line, where lines were told."""
-    told = [
-        f"line {one['line']}: {one.get('field')} must be {one.get('rule')}"
-        for one in errors[:SHOWN_FAULTS]
-        if one.get("line") is not None
+    """The first faults by line, where lines are known."""
+    lines = [
+        f"line {error['line']}: {error.get('field')} must be {error.get('rule')}"
+        for error in errors[:SHOWN_FAULTS]
+        if error.get("line") is not None
     ]
-    return "" if not told else f" {plain('; '.join(told))}"
+    return "" if not lines else f" {plain('; '.join(lines))}"

@@ -1,4 +1,4 @@
-"""What is said of work that is taken up, and which judge may go on with it."""
+"""The messages about work that is resumed, and the check of the judge that resumes it."""
 
 import logging
 

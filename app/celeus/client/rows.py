@@ -35,7 +35,7 @@ class Upload:
 
 @contextmanager
 def upload_of(items: object) -> Iterator[Upload]:
-    """What to send for a table or the path of a file; raises InvalidValue for what is neither."""
+    """Yield the body for a table or the path of a file; raises InvalidValue for anything else."""
     if isinstance(items, str | os.PathLike):
         media, file = _file(Path(items))
         with file:
@@ -56,7 +56,7 @@ def lines_of(rows: Iterable[object]) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def run_file(path: str | os.PathLike[str]) -> Iterator[Upload]:
-    """What to send of a run: its file as it lies there."""
+    """Yield the body for a run: its file unchanged."""
     with _opened(Path(path), "file") as file:
         yield Upload(LINES, lambda: _parts(file))
 

@@ -1,4 +1,4 @@
-"""Where a service is, with which key it is asked, and what its answers say beside their bodies."""
+"""The address of a service, the key for it, and the headers of its answers."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from celeus.errors import InvalidValue
 from celeus.shorten import printable
 
 HERE = "http://127.0.0.1:8000"
-"""Where `celeus serve` listens unless it is told otherwise."""
+"""Address at which `celeus serve` listens by default."""
 REQUEST_SECONDS = 60.0
 MOST_CONNECTIONS = 100
 LIMITS = httpx2.Limits(max_connections=MOST_CONNECTIONS, max_keepalive_connections=MOST_CONNECTIONS)
@@ -33,7 +33,7 @@ class Service:
 
     @classmethod
     def of(cls, url: str | None, key: str | None) -> "Service":
-        """As given, else as CELEUS_URL and CELEUS_KEY say; refuses what is no address, no key."""
+        """Return the service as given, else of CELEUS_URL and CELEUS_KEY; refuses wrong ones."""
         url = (url or os.environ.get("CELEUS_URL") or HERE).rstrip("/")
         key = key or os.environ.get("CELEUS_KEY") or None
         check_service(url, key)

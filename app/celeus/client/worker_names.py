@@ -68,9 +68,9 @@ def _free_secret(held: ExitStack) -> str | None:
 
 
 def _secret_in(file: int) -> str | None:
-    """The secret in a file of one's own, locked; an empty one gets one. None if it is not free."""
-    told = os.fstat(file)
-    if not stat.S_ISREG(told.st_mode) or told.st_uid != os.geteuid():
+    """Return the secret in a locked file of this user, made if empty; None if in use."""
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
         return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

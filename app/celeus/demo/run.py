@@ -144,7 +144,7 @@ def _certified(final: Session, course: Sequence[Point]) -> SessionEnd:
 def _introduce(console: Console, material: Digits, options: Options) -> None:
     items = count(len(material.items))
     sure = f"{100 * (1 - options.alpha):g} %"
-    _tell(
+    _print(
         console,
         f"A classifier, trained on {TRAINING_IMAGES} handwritten digits, has read {items} others."
         " What share of them did it read wrongly? Usually a person would check them all.",
@@ -185,7 +185,7 @@ def _conclude(console: Console, summary: Summary, options: Options) -> None:
     for name, value in rows.items():
         console.print(Text.assemble(f"  {name:<16}", (value, "bold" if name == "interval" else "")))
     console.print()
-    _tell(
+    _print(
         console,
         truth,
         "The other policies were asked for the same width on the same images, by the service's own"
@@ -198,7 +198,7 @@ def _hours(labels: int) -> str:
     return f"{labels * SECONDS_PER_LABEL / 3600:.1f} h"
 
 
-def _tell(console: Console, *paragraphs: str) -> None:
+def _print(console: Console, *paragraphs: str) -> None:
     for paragraph in paragraphs:
         console.print(Text(paragraph), width=min(console.width, 88))
         console.print()

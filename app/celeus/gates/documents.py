@@ -43,17 +43,17 @@ def part_of(metric: str | None, group: str | None) -> Part | None:
 def document(url: str, session: str, part: Part | None = None) -> Flow[dict[str, Any]]:
     """Return the status of a session of the service at ``url``.
 
-    Of a table, what one claim says stands in the place of what a single one would, and ``claim``
+    Of a table, one claim takes the place of the single one, and ``claim``
     names it; of others it is None. ``labels`` are those in the interval.
     """
-    told = yield from get(f"{SESSIONS}/{session}")
+    status = yield from get(f"{SESSIONS}/{session}")
     # The claim is read later, so that it is final where the session was
-    claim = None if part is None else (yield from _claim(told, session, part))
-    return _checked(told if claim is None else claim, url, session)
+    claim = None if part is None else (yield from _claim(status, session, part))
+    return _checked(status if claim is None else claim, url, session)
 
 
-def _claim(told: object, session: str, part: Part) -> Flow[dict[str, Any]]:
-    if not isinstance(told, dict) or not isinstance(told.get("table"), dict):
+def _claim(status: object, session: str, part: Part) -> Flow[dict[str, Any]]:
+    if not isinstance(status, dict) or not isinstance(status.get("table"), dict):
         message = f"{session} makes one claim, which has no --metric"
         raise InvalidValue(message, field="--metric", rule="left out")
     path = f"{SESSIONS}/{session}/claims"
@@ -61,25 +61,29 @@ def _claim(told: object, session: str, part: Part) -> Flow[dict[str, Any]]:
     rows = found.get("data") if isinstance(found, dict) else None
     for row in rows if isinstance(rows, list) else []:
         if isinstance(row, dict) and row.get("value") == part.value:
-            own = {name: row.get(name) for name in ("lower", "upper", "estimate", "score", "scale")}
-            said = {"decisions": row.get("answers"), "sentence": row.get("sentence")}
-            level = told.get("alpha") if row.get("level") is None else row["level"]
+            numbers = {
+                name: row.get(name) for name in ("lower", "upper", "estimate", "score", "scale")
+            }
+            words = {"decisions": row.get("answers"), "sentence": row.get("sentence")}
+            level = status.get("alpha") if row.get("level") is None else row["level"]
             names = {"metric": part.metric, "column": part.column or None, "value": part.value}
             more = {"alpha": level, "claim": names, "policy": SHARP, "table": None}
             rounds = row.get("rounds")
             labels = rounds.get("in_interval") if isinstance(rounds, dict) else None
-            return told | own | said | more | {"labels": labels}
+            return status | numbers | words | more | {"labels": labels}
     message = f"{session} has no group {part.value} in {part.column}"
     raise InvalidValue(message, field="--group", rule="COLUMN=VALUE of the session")
 
 
-def _checked(told: object, url: str, asked: str) -> dict[str, Any]:
-    session = {"claim": None, "labels": told.get("round")} | told if isinstance(told, dict) else {}
+def _checked(answer: object, url: str, asked: str) -> dict[str, Any]:
+    session = (
+        {"claim": None, "labels": answer.get("round")} | answer if isinstance(answer, dict) else {}
+    )
     several = {
         "best": "seeks the best of several systems",
         "table": "makes a table of claims (name one by --metric)",
     }
-    kind = next((it for it in several if isinstance(session.get(it), dict)), None)
+    kind = next((member for member in several if isinstance(session.get(member), dict)), None)
     if kind is not None and session.get("id") == asked:
         message = f"{asked} {several[kind]}: there is no single interval to ask"
         raise InvalidValue(message, field="session", rule="a session on one system, or on two")
@@ -153,4 +157,4 @@ SESSION: dict[str, object] = {
     "sentence": str,
     "origin": object,
 }
-"""What is read of a session, and what it may be."""
+"""The members read of a session, with their types."""

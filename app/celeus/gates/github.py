@@ -37,11 +37,11 @@ def check_step() -> None:
 
 def outputs(values: Mapping[str, str]) -> str:
     """The outputs as the runner reads them: no value can end itself and begin another."""
-    told = ""
+    text = ""
     for name, value in values.items():
         mark = f"celeus_{secrets.token_hex(16)}"
-        told += f"{name}<<{mark}\n{value}\n{mark}\n"
-    return told
+        text += f"{name}<<{mark}\n{value}\n{mark}\n"
+    return text
 
 
 def _file(name: str) -> Path:

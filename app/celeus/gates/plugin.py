@@ -118,14 +118,14 @@ def celeus_gate(
 
             found = _refused_in_one_line(outcome)
             request.node.user_properties.append(("celeus", found.line()))
-            _told(found, request.config.getoption("celeus_undecided"))
+            _show(found, request.config.getoption("celeus_undecided"))
 
         return SessionGate(ask)
 
     return gate
 
 
-def _told(found: "Outcome", undecided: str) -> None:
+def _show(found: "Outcome", undecided: str) -> None:
     __tracebackhide__ = True
     if found.answer == "yes":
         return
@@ -145,7 +145,7 @@ def _refused_in_one_line(work: Callable[[], T]) -> T:
         return _apart(work)
     except InvalidValue as refusal:
         # The command's options are names of methods and arguments here
-        line = _OPTION.sub(lambda one: one[1].replace("-", "_"), refusal.line)
+        line = _OPTION.sub(lambda option: option[1].replace("-", "_"), refusal.line)
     except Refusal as refusal:
         line = refusal.line
     return _fail(one_line(f"celeus: {line}"))

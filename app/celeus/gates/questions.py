@@ -25,7 +25,7 @@ class Outcome:
     @property
     def answer(self) -> str:
         """No when one answer is no, yes when all are, else undecided."""
-        given = {one["answer"] for one in self.answers}
+        given = {answer["answer"] for answer in self.answers}
         if "no" in given:
             return "no"
         return "yes" if given == {"yes"} else "undecided"
@@ -40,12 +40,12 @@ class Outcome:
         known = self.session
         # Beside a score that is better the higher it is, a threshold of the risk needs its name
         risk = "risk " if (known["score"] or {}).get("better") == "higher" else ""
-        answers = ", ".join(
-            f"{'' if 'score' in one or 'verdict' in one else risk}{asked(one)}: {answered(one)}"
-            for one in self.answers
-        )
+        lines = []
+        for answer in self.answers:
+            named = "score" in answer or "verdict" in answer
+            lines.append(f"{'' if named else risk}{asked(answer)}: {answered(answer)}")
         where = f"{known['state']}, settings {self.settings}"
-        return f"{known['id']}: {self.sentence} ({where}); {answers}"
+        return f"{known['id']}: {self.sentence} ({where}); {', '.join(lines)}"
 
     @property
     def sentence(self) -> str:
@@ -55,13 +55,13 @@ class Outcome:
     @property
     def settings(self) -> str:
         """Say if the settings are fixed or how often they changed, and who vouches for that."""
-        told = settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
+        line = settings_line(fixed=self.session["fixed"], changes=self.session["changes"])
         if self.session["origin"] is None:
-            return told
-        return f"{told}, pushed: plan and losses are the word of whoever pushed it"
+            return line
+        return f"{line}, pushed: plan and losses are the word of whoever pushed it"
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for a program."""
+        """The answer as JSON for a program."""
         names = ("target", "alpha", "lower", "upper", "estimate", "round", "state", "policy")
         more = ("method_version", "revision", "fixed", "changes")
         return {
@@ -79,28 +79,28 @@ class Outcome:
         }
 
 
-def asked(one: dict[str, Any]) -> str:
+def asked(answer: dict[str, Any]) -> str:
     """The question of an answer."""
-    if "verdict" in one:
-        within = f" within {_margin(one)}" if one["margin"] else ""
-        return f"{one['system']} at least as good{within}"
-    name = f"{one['score']} " if "score" in one else ""
-    return f"{name}{one['side'].replace('_', ' ')} {one['threshold']:g}"
+    if "verdict" in answer:
+        within = f" within {_margin(answer)}" if answer["margin"] else ""
+        return f"{answer['system']} at least as good{within}"
+    name = f"{answer['score']} " if "score" in answer else ""
+    return f"{name}{answer['side'].replace('_', ' ')} {answer['threshold']:g}"
 
 
-def answered(one: dict[str, Any]) -> str:
+def answered(answer: dict[str, Any]) -> str:
     """The answer itself, the verdict it follows from, and the round that gave it."""
-    where = "" if one["round"] is None else f" (round {one['round']})"
-    verdict = one.get("verdict")
+    where = "" if answer["round"] is None else f" (round {answer['round']})"
+    verdict = answer.get("verdict")
     more = "" if verdict in (None, "undecided") else f", {verdict}"
-    return f"{one['answer']}{more}{where}"
+    return f"{answer['answer']}{more}{where}"
 
 
-def _margin(one: dict[str, Any]) -> str:
+def _margin(answer: dict[str, Any]) -> str:
     """The margin as the session's sentence has it: of a share in points."""
-    if one["unit"] == "share":
-        return f"{100 * one['margin']:.10g} points"
-    return f"{one['margin']:.10g}"
+    if answer["unit"] == "share":
+        return f"{100 * answer['margin']:.10g} points"
+    return f"{answer['margin']:.10g}"
 
 
 def named(session: dict[str, Any]) -> dict[str, str]:
@@ -120,7 +120,7 @@ def settings_line(*, fixed: bool, changes: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """May ``system`` replace the other one of two? A margin of None is the session's own."""
+    """Ask whether ``system`` may replace the other; a margin of None is the session's."""
 
     system: str
     margin: Amount | None
@@ -151,25 +151,25 @@ class Replacement:
     def _side(self, *names: dict[str, str]) -> str | None:
         """The side so called, by the first kind of name that one is: a system may be named "b"."""
         for of in (*names, dict(zip(SIDES, SIDES, strict=True))):
-            sides = [one for one in SIDES if of.get(one) == self.system]
+            sides = [side for side in SIDES if of.get(side) == self.system]
             if sides:
                 return sides[0] if len(sides) == 1 else None
         return None
 
     def _decided(self, session: dict[str, Any], side: str) -> dict[str, Any]:
         """The session's own verdict: its first one, which stays."""
-        own: dict[str, Any] | None = session["verdict"]
-        if own is None:
+        verdict: dict[str, Any] | None = session["verdict"]
+        if verdict is None:
             message = f"{session['id']} asks for no verdict; name a --margin, 0 for none"
             raise InvalidValue(message, field="--margin")
-        yes = own["answer"] in (f"{side}_at_least_as_good", "equivalent")
-        no = "undecided" if own["answer"] == "undecided" else "no"
+        yes = verdict["answer"] in (f"{side}_at_least_as_good", "equivalent")
+        no = "undecided" if verdict["answer"] == "undecided" else "no"
         answer = "yes" if yes else no
         return {
-            "margin": own["margin"],
-            "verdict": own["answer"],
+            "margin": verdict["margin"],
+            "verdict": verdict["answer"],
             "answer": answer,
-            "round": own["round"],
+            "round": verdict["round"],
         }
 
     def _seen(self, session: dict[str, Any], side: str, margin: float) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def question_of(
 
     Numbers may be text, such as "10%" or "2pt"; they meet their scale when the session is read.
     """
-    given = {name: one for name, one in thresholds.items() if one is not None}
+    given = {name: threshold for name, threshold in thresholds.items() if threshold is not None}
     if len(given) + (compare is not None) > 1:
         rule = f"one of {', '.join(thresholds)} and --compare"
         raise InvalidValue(f"give only {rule}", field="at_most", rule=rule)

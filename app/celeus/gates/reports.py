@@ -21,7 +21,7 @@ class Case:
 
     name: str
     answer: str
-    said: str
+    detail: str
     round: int | None = None
 
 
@@ -55,11 +55,11 @@ class Report:
         claim = self.found.session["claim"]
         group = claim and claim["column"] and f", {claim['column']} {claim['value']}"
         of = f"{claim['metric']}{group or ''}: " if claim else ""
-        for one in self.found.answers:
+        for answer in self.found.answers:
             # A threshold without a name is one of the mean loss
-            risk = "" if "score" in one or "verdict" in one else "risk "
-            name = f"{of}{risk}{asked(one)}"
-            yield Case(plain(name), one["answer"], answered(one), one["round"])
+            risk = "" if "score" in answer or "verdict" in answer else "risk "
+            name = f"{of}{risk}{asked(answer)}"
+            yield Case(plain(name), answer["answer"], answered(answer), answer["round"])
 
     def markdown(self) -> str:
         """A heading, the session's sentence, and a row for each question."""
@@ -67,7 +67,8 @@ class Report:
         if isinstance(self.found, str):
             return f"{head}{literal(self.found)}\n"
         rows = [
-            f"| {literal(one.name)} | {one.answer} | {one.round or '–'} |" for one in self.cases()
+            f"| {literal(case.name)} | {case.answer} | {case.round or '–'} |"
+            for case in self.cases()
         ]
         table = "\n".join(["| question | answer | round |", "|---|---|--:|", *rows])
         known = self.found.session
@@ -81,23 +82,31 @@ class Report:
         seconds = f"{self.seconds:.3f}"
         counts = {
             "tests": len(cases),
-            "failures": sum(one.answer in {"no", "undecided"} for one in cases),
-            "errors": sum(one.answer == "error" for one in cases),
+            "failures": sum(case.answer in {"no", "undecided"} for case in cases),
+            "errors": sum(case.answer == "error" for case in cases),
             "skipped": 0,
         }
         suites = ET.Element("testsuites")
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
         about = {"name": where, "package": "celeus", "id": "0", "hostname": "localhost"}
-        told = {"timestamp": now, "time": seconds, **{name: str(it) for name, it in counts.items()}}
-        suite = ET.SubElement(suites, "testsuite", about | told)
+        measured = {
+            "timestamp": now,
+            "time": seconds,
+            **{name: str(count) for name, count in counts.items()},
+        }
+        suite = ET.SubElement(suites, "testsuite", about | measured)
         properties = ET.SubElement(suite, "properties")
         for name, value in self._properties().items():
             ET.SubElement(properties, "property", name=name, value=value)
-        for one in cases:
-            case = ET.SubElement(suite, "testcase", name=one.name, classname=where, time=seconds)
-            if one.answer != "yes":
-                kind = "error" if one.answer == "error" else "failure"
-                ET.SubElement(case, kind, type=one.answer, message=one.said).text = self.line
+        for question in cases:
+            case = ET.SubElement(
+                suite, "testcase", name=question.name, classname=where, time=seconds
+            )
+            if question.answer != "yes":
+                kind = "error" if question.answer == "error" else "failure"
+                ET.SubElement(
+                    case, kind, type=question.answer, message=question.detail
+                ).text = self.line
         ET.SubElement(suite, "system-out").text = self.line
         ET.SubElement(suite, "system-err")
         written: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)

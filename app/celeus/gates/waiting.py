@@ -111,7 +111,7 @@ def without(key: str | None, value: Any) -> Any:  # noqa: ANN401 -- JSON
     if isinstance(value, str):
         return value.replace(key, "…")
     if isinstance(value, list):
-        return [without(key, one) for one in value]
+        return [without(key, entry) for entry in value]
     if isinstance(value, dict):
-        return {without(key, name): without(key, one) for name, one in value.items()}
+        return {without(key, name): without(key, entry) for name, entry in value.items()}
     return value

@@ -41,7 +41,9 @@ def items(task: Task, logs: Logs = (), *, options: Options | None = None) -> lis
     paths = [logs] if isinstance(logs, str | os.PathLike) else [*logs]
     found = []
     if paths:
-        whole = [it for it in sources("inspect", [*map(Path, paths)]) if not is_drawn(it)]
+        whole = [
+            source for source in sources("inspect", [*map(Path, paths)]) if not is_drawn(source)
+        ]
         if not whole:
             what = "all samples in these logs were drawn by sessions"
             raise refused(f"{what}: give whole logs of other models, or none", "logs")
@@ -89,13 +91,13 @@ def check_items(session: Session, pool: str, found: Samples) -> None:
                 raise refused(f"{name} has another {member} than in the pool: {why}", member)
 
 
-def check_same(one: Samples, other: Samples) -> None:
+def check_same(first: Samples, second: Samples) -> None:
     """Refuse two tasks that ask different things."""
-    names = dict.fromkeys([*one, *other])
+    names = dict.fromkeys([*first, *second])
     differing = [
         name
         for name in names
-        if name not in one or name not in other or one[name][1].check != other[name][1].check
+        if name not in first or name not in second or first[name][1].check != second[name][1].check
     ]
     if differing:
         how = "two tasks are compared on one data set"
@@ -105,6 +107,6 @@ def check_same(one: Samples, other: Samples) -> None:
 def in_python(refusal: InvalidValue) -> InvalidValue:
     """The refusal of a score, with what to say in place of an option of `celeus import`."""
     detail = refusal.detail
-    for option, said in WORDS.items():
-        detail = detail.replace(option, said)
+    for option, words in WORDS.items():
+        detail = detail.replace(option, words)
     return refused(detail, refusal.field)

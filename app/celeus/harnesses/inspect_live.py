@@ -1,6 +1,6 @@
 """A session as the data set of tasks of Inspect: what it draws is run, and their scores observed.
 
-Inspect asks a `SampleSource` for samples when none is in work, and tells it of each that is done.
+Inspect asks a `SampleSource` for samples when none is in work, and reports each that is done.
 Every sample that is done is observed, in one request, which brings the next draws.
 """
 
@@ -126,10 +126,10 @@ class Drawn:
     abandoned: bool = False
 
     def say(self, sides: int) -> None:
-        """Say of the item what its sides came to, once all have."""
+        """Record the losses of the item once all sides have one."""
         if len(self.verdicts) < sides or self.failed is not None:
             return
-        reasons = [one for one in self.verdicts.values() if isinstance(one, str)]
+        reasons = [verdict for verdict in self.verdicts.values() if isinstance(verdict, str)]
         if reasons:
             self.turn.unjudgeable(reasons[0])
         elif sides == 1:
@@ -139,7 +139,7 @@ class Drawn:
             self.turn.observe(self.verdicts)
 
 
-class Live:
+class LiveSession:
     """A session that draws what one task runs, or two tasks that it compares."""
 
     def __init__(
@@ -165,8 +165,8 @@ class Live:
     @property
     def status(self) -> Status:
         """The session's status as last received."""
-        told = self._turns.status
-        return read(Status, told) if told else self._opened
+        status = self._turns.status
+        return read(Status, status) if status else self._opened
 
     async def next_samples(self, side: Side) -> list[Sample] | None:
         """Return the samples an idle task runs next; None when there are no more."""
@@ -178,12 +178,12 @@ class Live:
         while True:
             async with self._asking:
                 idle = not side.queue and not any(self._working())
-                if idle and (self._turns.state in GOES_ON or self._untold):
+                if idle and (self._turns.state in GOES_ON or self._has_unsent):
                     await self._ask()
             if side.queue:
                 return side.drained()
             working = any(self._working())
-            called_off = any(one.abandoned for one in self._drawn.values())
+            called_off = any(drawn.abandoned for drawn in self._drawn.values())
             if not working and (self._turns.state not in NONE_LEFT or called_off):
                 return None
             rest = LOOK if working else self._turns.rest
@@ -214,8 +214,8 @@ class Live:
         self._settle(side, drawn.number)
         async with self._asking:
             short = drawn.failed is not None and len(self._turns.held) < self._turns.size
-            # What another sample's request has taken along is told already
-            if short or self._untold:
+            # What another sample's request has taken along is sent already
+            if short or self._has_unsent:
                 await self._ask()
         return side.drained()
 
@@ -226,7 +226,7 @@ class Live:
             drawn.abandoned = True
 
     @property
-    def _untold(self) -> bool:
+    def _has_unsent(self) -> bool:
         return any(turn.said is not None for turn in self._turns.held)
 
     def _working(self) -> Iterator[Drawn]:
@@ -313,7 +313,7 @@ class Live:
             self._begun = True
             if self._opened.target == "pool":
                 _log.warning(THESE_ANSWERS)
-            models = [one.model or str(get_model()) for one in self.sides]
+            models = [task_side.model or str(get_model()) for task_side in self.sides]
             worker = _named(f"{self._worker}{OF}{' and '.join(models)}")
             self._opened = self.status
             self._turns = Turns(self.session.id, worker, self._hold, lease=LEASE_SECONDS)
@@ -388,7 +388,7 @@ def epochs_refused() -> InvalidValue:
     return refused("an item is judged once: run the task with one epoch", "epochs")
 
 
-def _keep_alive(live: Live, turns: Turns) -> None:
+def _keep_alive(live: LiveSession, turns: Turns) -> None:
     """Renew what a run holds while its samples take long, as long as there is such a run."""
     lease, known = min(LEASE_SECONDS, live.status.lease_seconds), weakref.ref(live)
 

@@ -59,7 +59,7 @@ def certified_task(  # noqa: PLR0913 -- the options of the command line
     try:
         found = load_tasks([task], arguments)
         if len(found) != 1:
-            names = ", ".join(one.name for one in found) or "none"
+            names = ", ".join(task.name for task in found) or "none"
             raise refused(f"{task} has not one task but {names}: name it, as exam.py@exam", "task")
         (inner,) = found
         options = options_of(score, scale, higher=higher)

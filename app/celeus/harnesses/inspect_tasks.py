@@ -12,7 +12,7 @@ from celeus.client.blocking import Client, Session
 from celeus.client.results import Status
 from celeus.errors import InvalidValue, Refusal
 from celeus.harnesses.inspect_items import check_items, check_same, in_python, samples_of
-from celeus.harnesses.inspect_live import GOES_ON, Live, Side, epochs_refused
+from celeus.harnesses.inspect_live import GOES_ON, LiveSession, Side, epochs_refused
 from celeus.intake.formats.inspect_logs import DRAWN_BY, scorer_of
 from celeus.intake.rows import Options, refused
 
@@ -65,7 +65,7 @@ def certified(  # noqa: PLR0913 -- how a score is read, and how it is asked for,
         raise refused(f"{opened.id} compares two systems: give both to compared()", "session")
     side = _side("", task, options)
     check_items(opened, status.pool_id, side.samples)
-    live = Live(opened, status, [side], hold, worker)
+    live = LiveSession(opened, status, [side], hold, worker)
     return _driven(task, live, side, _interval(live, options))
 
 
@@ -96,9 +96,9 @@ def compared(  # noqa: PLR0913 -- as `certified`
     sides = [_side(name, task, options) for name, task in zip(SIDES, (a, b), strict=True)]
     check_same(*(side.samples for side in sides))
     check_items(opened, status.pool_id, sides[0].samples)
-    live = Live(opened, status, sides, hold, worker)
-    told = _difference(live, options)
-    return [_driven(task, live, side, told) for task, side in zip((a, b), sides, strict=True)]
+    live = LiveSession(opened, status, sides, hold, worker)
+    difference = _difference(live, options)
+    return [_driven(task, live, side, difference) for task, side in zip((a, b), sides, strict=True)]
 
 
 def _opened(session: Session | str) -> tuple[Session, Status]:
@@ -130,7 +130,7 @@ def _side(name: str, task: Task, options: Options) -> Side:
         raise epochs_refused()
     if task.early_stopping is not None:
         raise refused("a session stops the task: leave out its early_stopping", "early_stopping")
-    scorers = [_name_of(one) for one in task.scorer or ()]
+    scorers = [_name_of(scorer) for scorer in task.scorer or ()]
     try:
         scorer, part = scorer_of(scorers, options, f"the task {task.name}")
     except InvalidValue as error:
@@ -147,7 +147,9 @@ def _name_of(scorer: Scorer) -> str:
     return name.partition("/")[2] or name
 
 
-def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, float]]) -> Task:
+def _driven(
+    task: Task, live: LiveSession, side: Side, score: Callable[[], Mapping[str, float]]
+) -> Task:
     """The task with a session as its data set, and the session's interval as its metric."""
     source = SampleSource.from_samples(
         [],
@@ -156,10 +158,10 @@ def _driven(task: Task, live: Live, side: Side, told: Callable[[], Mapping[str, 
         sample_abandoned=lambda sample, _: live.sample_abandoned(sample),
     )
     for scorer in task.scorer or ():
-        own = _name_of(scorer) == side.scorer
+        is_scored = _name_of(scorer) == side.scorer
         # A mean of samples that were drawn unevenly estimates nothing. Task, and not task_with,
         # takes new metrics to heart
-        Task(scorer=scorer, metrics=[_metric(told)] if own else [])
+        Task(scorer=scorer, metrics=[_metric(score)] if is_scored else [])
     status = live.status
     what = f"the session {live.session.id}, with a confidence of {100 * (1 - status.alpha):g} %"
     words = (
@@ -184,24 +186,24 @@ async def _in_one_line(work: Awaitable[T]) -> T:
         raise PrerequisiteError(f"celeus: {refusal}") from refusal
 
 
-def _metric(told: Callable[[], Mapping[str, float]]) -> Metric:
+def _metric(score: Callable[[], Mapping[str, float]]) -> Metric:
     @metric(name="certified")  # type: ignore[untyped-decorator]
     def certified_score() -> Metric:
         def compute(scores: Sequence[object]) -> Mapping[str, float]:
             del scores
-            return told()
+            return score()
 
         return compute
 
     return certified_score()
 
 
-def _interval(live: Live, options: Options) -> Callable[[], Mapping[str, float]]:
+def _interval(live: LiveSession, options: Options) -> Callable[[], Mapping[str, float]]:
     """The session's interval, as the score of the task."""
     low, high = options.scale
     better = options.higher is not False
 
-    def told() -> Mapping[str, float]:
+    def interval() -> Mapping[str, float]:
         status = live.status
         if status.estimate is None or status.lower is None or status.upper is None:
             return {}
@@ -212,15 +214,15 @@ def _interval(live: Live, options: Options) -> Callable[[], Mapping[str, float]]
         names = ("estimate", "lower", "upper")
         return dict(zip(names, scores, strict=True)) | {"labels": status.rounds.in_interval}
 
-    return told
+    return interval
 
 
-def _difference(live: Live, options: Options) -> Callable[[], Mapping[str, float]]:
+def _difference(live: LiveSession, options: Options) -> Callable[[], Mapping[str, float]]:
     """The session's interval of the difference, as that of the scores of both tasks."""
     low, high = options.scale
     size = (high - low) * (-1.0 if options.higher is not False else 1.0)
 
-    def told() -> Mapping[str, float]:
+    def interval() -> Mapping[str, float]:
         status = live.status
         if status.estimate is None or status.lower is None or status.upper is None:
             return {}
@@ -232,4 +234,4 @@ def _difference(live: Live, options: Options) -> Callable[[], Mapping[str, float
             "labels": status.rounds.in_interval,
         }
 
-    return told
+    return interval

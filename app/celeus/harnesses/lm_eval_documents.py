@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
+from itertools import chain
 from typing import Any, Never
 
 from lm_eval import simple_evaluate
@@ -96,8 +97,8 @@ class Documents:
         self.options = replace(options, tasks=tuple(self._tasks))
         self._readings = {}
         for name, task in self._tasks.items():
-            said = task.higher_is_better().get(self.metric)
-            self.higher = self.options.direction(name, self.metric, said=said)
+            higher_is_better = task.higher_is_better().get(self.metric)
+            self.higher = self.options.direction(name, self.metric, said=higher_is_better)
             self._readings[name] = Reading(
                 f"the run of {name}",
                 name,
@@ -106,7 +107,7 @@ class Documents:
                 self.options,
                 several(self.options),
             )
-        if len({one.score for one in self._readings.values()}) > 1:
+        if len({reading.score for reading in self._readings.values()}) > 1:
             how = "say --higher-is-better or --lower-is-better"
             raise refused(f"tasks differ in which {self.metric} is better: {how}", "metric")
 
@@ -164,15 +165,15 @@ class Documents:
                 requests[instance.doc_id].append(instance)
             limit = get_sample_size(task, self.settings.limit)
             for number, document in task.doc_iterator(rank=0, limit=limit, world_size=1):
-                own = sorted(requests[number], key=lambda one: one.idx)
-                sample = _Sample(name, task, number, document, own)
+                requests_of = sorted(requests[number], key=lambda instance: instance.idx)
+                sample = _Sample(name, task, number, document, requests_of)
                 found[self._readings[name].row(sample.line()).id] = sample
         return found
 
     @cached_property
     def rows(self) -> list[Row]:
         """Return all documents as unanswered rows."""
-        return [self._readings[one.name].row(one.line()) for one in self._samples.values()]
+        return [self._readings[sample.name].row(sample.line()) for sample in self._samples.values()]
 
     def has(self, name: str) -> bool:
         """Return True if there is a document of this id."""
@@ -184,7 +185,7 @@ class Documents:
 
     @cached_property
     def _hashes(self) -> dict[str, dict[str, str]]:
-        lines = ((name, one.line()) for name, one in self._samples.items())
+        lines = ((name, sample.line()) for name, sample in self._samples.items())
         return {name: {member: line[member] for member in HASHES} for name, line in lines}
 
     def run(self, names: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
@@ -199,15 +200,16 @@ class Documents:
             answers = getattr(self._model, kind)(requests)
             for request, answer in zip(requests, answers, strict=True):
                 request.resps.append(answer)
-        for task in {id(one.task): one.task for one in samples}.values():
+        for task in {id(sample.task): sample.task for sample in samples}.values():
             # What the task's filters are applied to
-            task._instances = [it for one in samples if one.task is task for it in one.requests]  # noqa: SLF001
+            requests = [sample.requests for sample in samples if sample.task is task]
+            task._instances = [*chain.from_iterable(requests)]  # noqa: SLF001
             task.apply_filters()
-        return {name: one.lines() for name, one in zip(names, samples, strict=True)}
+        return {name: sample.lines() for name, sample in zip(names, samples, strict=True)}
 
     def loss(self, name: str, lines: Sequence[dict[str, Any]]) -> float | None:
         """The loss that the lines of a document say; None where there is no score."""
-        (line,) = (one for one in lines if one["filter"] == self.filter)
+        (line,) = (line for line in lines if line["filter"] == self.filter)
         return self._readings[self._samples[name].name].row(line).loss
 
     def task_of(self, name: str) -> str:
@@ -251,10 +253,10 @@ class Documents:
         name, *more = self.settings.tasks
         group = None if more else self._groups.get(name)
         listed = (group and group.aggregate_metric_list) or ()
-        own = [one for one in listed if one.metric == self.metric]
-        if not own:
+        metrics = [metric for metric in listed if metric.metric == self.metric]
+        if not metrics:
             return f"lm-eval reports no {self.metric} of all these tasks together"
-        if all(one.weight_by_size for one in own):
+        if all(metric.weight_by_size for metric in metrics):
             return f"the average that lm-eval reports of {name}, which weighs tasks by their size"
         return f"not the average that lm-eval reports of {name}, in which all tasks weigh the same"
 
@@ -279,8 +281,10 @@ class _Sample:
             "doc": self.document,
             "target": str(target),
             "arguments": {
-                f"gen_args_{at}": {f"arg_{part}": it for part, it in enumerate(request.args)}
-                for at, request in enumerate(self.requests)
+                f"gen_args_{index}": {
+                    f"arg_{part}": argument for part, argument in enumerate(request.args)
+                }
+                for index, request in enumerate(self.requests)
             },
             "doc_hash": hash_string(text),
             "prompt_hash": hash_string(first.arguments[0]),
@@ -322,7 +326,7 @@ class _Builder(LM):  # type: ignore[misc]  # it ships no types
         return str(getattr(self._model, "tokenizer_name", ""))
 
     def apply_chat_template(self, *messages: Any, **options: Any) -> str:  # noqa: ANN401
-        """As the model does."""
+        """Apply the model's template."""
         return str(self._model.apply_chat_template(*messages, **options))  # type: ignore[union-attr]
 
     def loglikelihood(self, requests: list[Any]) -> Never:
@@ -335,10 +339,10 @@ class _Builder(LM):  # type: ignore[misc]  # it ships no types
 class _Manager(TaskManager):  # type: ignore[misc]  # it ships no types
     """Loads tasks once, whoever asks again."""
 
-    def __init__(self, settings: Settings, *, own: bool) -> None:
+    def __init__(self, settings: Settings, *, from_path_only: bool) -> None:
         metadata = simple_parse_args_string(settings.model_args)
         path = settings.include_path
-        super().__init__(include_path=path, include_defaults=not own, metadata=metadata)
+        super().__init__(include_path=path, include_defaults=not from_path_only, metadata=metadata)
         self._loaded = super().load([*settings.tasks])
 
     def load(self, _: object) -> dict[str, Any]:
@@ -351,8 +355,8 @@ def _loaded(settings: Settings) -> _Manager:
     """The tasks, of one's own folder where all are in it: to index lm-eval's takes seconds."""
     if settings.include_path is not None:
         with suppress(KeyError, ValueError):
-            return _Manager(settings, own=True)
-    return _Manager(settings, own=False)
+            return _Manager(settings, from_path_only=True)
+    return _Manager(settings, from_path_only=False)
 
 
 def _complete(tasks: Mapping[str, Any], options: Options) -> Options:
@@ -360,7 +364,7 @@ def _complete(tasks: Mapping[str, Any], options: Options) -> Options:
     for name, task in tasks.items():
         aggregations = task.aggregation()
         metric = chosen([*aggregations], options.metric, name, "metric")
-        filter_ = chosen([one.name for one in task._filters], options.filter, name, "filter")  # noqa: SLF001
+        filter_ = chosen([part.name for part in task._filters], options.filter, name, "filter")  # noqa: SLF001
         if not _is_mean(aggregations[metric]):
             what = getattr(aggregations[metric], "__name__", "a function of its own")
             how = "choose a metric whose value is the mean of a number for each document"
@@ -390,5 +394,5 @@ def _declined(what: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise refused(f"{what} needs more than is installed here: {error}") from error
     except _DECLINES as error:
-        said = error.args[0] if isinstance(error, KeyError) and error.args else error
-        raise refused(f"lm-eval declines {what}: {said}") from error
+        message = error.args[0] if isinstance(error, KeyError) and error.args else error
+        raise refused(f"lm-eval declines {what}: {message}") from error

@@ -1,4 +1,4 @@
-"""lm-eval driven by a session: what is drawn is run, kept in a file, and then told.
+"""lm-eval driven by a session: what is drawn is run, kept in a file, and then sent.
 
 An item is a document by the name a log's reader gives it. Its payload holds the hashes of document,
 prompt and target, so that the pool's digest says what was asked, and a session on items that ask
@@ -55,8 +55,8 @@ class Test:
 
     @classmethod
     def of(cls, models: Sequence[Documents], joined: JoinedItems | None) -> "Test":
-        """With the guesses that logs of other models make; refuses a model beside itself."""
-        first, *others = (one.settings for one in models)
+        """Return the test, with guesses from logs of other models; refuses equal models."""
+        first, *others = (model.settings for model in models)
         if first in others:
             raise refused(f"{first.name} is compared with itself: name two models", "compare")
         items = [] if joined is None else joined.items
@@ -70,11 +70,11 @@ class Test:
     @property
     def names(self) -> tuple[str, ...]:
         """The models, with all their arguments where the shorter names are the same."""
-        settings = [one.settings for one in self.models]
-        short = tuple(one.name for one in settings)
+        settings = [model.settings for model in self.models]
+        short = tuple(setting.name for setting in settings)
         if len({*short}) == len(short):
             return short
-        return tuple(f"{one.model}({one.model_args})" for one in settings)
+        return tuple(f"{setting.model}({setting.model_args})" for setting in settings)
 
     @property
     def two(self) -> bool:
@@ -85,25 +85,29 @@ class Test:
         """The pool as it is uploaded."""
         rows = []
         for row in self.first.rows:
-            told: dict[str, Any] = {"id": row.id, "payload": self.hashes(row.id)}
+            entry: dict[str, Any] = {"id": row.id, "payload": self.hashes(row.id)}
             guess = self.guesses.get(row.id)
             guessed = {} if guess is None else {"surrogate": guess}
             if self.two:
                 sides = zip(SIDES, self.names, strict=True)
-                told |= {side: {"answer": name} | guessed for side, name in sides}
+                entry |= {side: {"answer": name} | guessed for side, name in sides}
             else:
-                told |= guessed | ({} if row.group is None else {"group": row.group})
-            rows.append(told)
+                entry |= guessed | ({} if row.group is None else {"group": row.group})
+            rows.append(entry)
         return rows
 
     def hashes(self, item: str) -> dict[str, str]:
         """Return the hashes of a document that all models share."""
-        first, *others = (one.hashes(item) for one in self.models)
-        return {name: it for name, it in first.items() if all(one[name] == it for one in others)}
+        first, *others = (model.hashes(item) for model in self.models)
+        return {
+            name: value
+            for name, value in first.items()
+            if all(hashes[name] == value for hashes in others)
+        }
 
     def digest(self, of: object) -> str:
         """A name for what is asked ``of`` a session, and all that its losses depend on."""
-        settings = [asdict(one.settings) for one in self.models]
+        settings = [asdict(model.settings) for model in self.models]
         return key_of(settings, asdict(self.first.options), self.rows(), of)[:16]
 
     def open(self, goal: Goal, file: Path) -> Session:
@@ -111,7 +115,7 @@ class Test:
         rows, first = self.rows(), self.first
         if self.two:
             a, b = (
-                [{"id": it["id"], "payload": it["payload"], **it[side]} for it in rows]
+                [{"id": row["id"], "payload": row["payload"], **row[side]} for row in rows]
                 for side in SIDES
             )
             return compare(
@@ -151,8 +155,8 @@ class Test:
         ends = (-1.0, 1.0) if self.two else LOSS
         scale = status.scale
         if scale is not None and not all(
-            math.isclose(one, end)
-            for one, end in zip((scale.lower, scale.upper), ends, strict=True)
+            math.isclose(bound, end)
+            for bound, end in zip((scale.lower, scale.upper), ends, strict=True)
         ):
             way = "its pool is to take losses from 0 to 1, as a bounded loss"
             raise refused(f"{status.id} has losses from {scale.lower:g} to {scale.upper:g}: {way}")
@@ -166,7 +170,7 @@ class Test:
         # Of two models the loss is the first's less the second's
         factor = (high - low) * (1 if self.two == higher else -1)
         start = 0.0 if self.two else high if higher else low
-        ends = [start + factor * one for one in (status.lower, status.upper)]
+        ends = [start + factor * bound for bound in (status.lower, status.upper)]
         return start + factor * status.estimate, min(ends), max(ends)
 
 
@@ -180,16 +184,16 @@ class Work:
     def judge(self, session: Session, hold: int, worker: str) -> JudgeResult:
         """Run what the session draws, ``hold`` documents at once, until it asks for no more."""
 
-        def told(turns: Sequence[Turn]) -> list[None]:
+        def judge_turns(turns: Sequence[Turn]) -> list[None]:
             for turn in turns:
                 self._check(turn)
             items = [turn.id for turn in turns]
             losses = zip(*(self._losses(name, items) for name in self.models), strict=True)
             for turn, of in zip(turns, losses, strict=True):
-                self._say(turn, of)
+                self._record(turn, of)
             return [None] * len(turns)
 
-        return session.judge_many(told, size=hold, worker=worker)
+        return session.judge_many(judge_turns, size=hold, worker=worker)
 
     @property
     def models(self) -> dict[str, Documents]:
@@ -210,11 +214,11 @@ class Work:
 
     def _lines(self, name: str, item: str) -> list[dict[str, Any]]:
         """Return the log's lines of a document, none if it has not been run."""
-        said = self.kept.get(key_of(name, item))
-        return [] if said is None else said["lines"]
+        kept = self.kept.get(key_of(name, item))
+        return [] if kept is None else kept["lines"]
 
-    def _say(self, turn: Turn, losses: tuple[float | None, ...]) -> None:
-        """Say the losses of an item, or that there are none."""
+    def _record(self, turn: Turn, losses: tuple[float | None, ...]) -> None:
+        """Record the losses of an item, or that there are none."""
         if None in losses:
             turn.unjudgeable(f"lm-eval has no finite {self.test.first.metric} of it")
         elif turn.left is None or turn.right is None:
@@ -227,23 +231,23 @@ class Work:
         """Refuse an item that is none of the documents."""
         if not self.test.first.has(turn.id):
             raise refused(f"the session draws {turn.id!r}, which is no document here", "session")
-        shown = {None if one is None else one.answer for one in (turn.left, turn.right)}
+        shown = {None if answer is None else answer.answer for answer in (turn.left, turn.right)}
         if shown != ({*self.test.names} if self.test.two else {None}):
             way = "open it on the pool that --write-pool writes with the same options"
             what = " and ".join(self.test.names)
             raise refused(f"the session is not one of {what}: {way}", "session")
-        own = self.test.hashes(turn.id)
+        expected = self.test.hashes(turn.id)
         given = turn.payload if isinstance(turn.payload, dict) else {}
         for member in HASHES:
-            if member in given and given[member] != own.get(member):
+            if member in given and given[member] != expected.get(member):
                 what = {"doc_hash": "document"}.get(member, member.removesuffix("_hash"))
                 why = f"its {what} is another one in the pool: take the same settings and versions"
                 raise refused(f"item {turn.id} is not the same here: {why}", "session")
 
     def files(self, status: Status, folder: Path) -> dict[Path, bytes]:
         """Samples and results of each model, as lm-eval names and writes them."""
-        at = datetime.fromisoformat(status.created_at)
-        date = at.replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
+        created = datetime.fromisoformat(status.created_at)
+        date = created.replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
         files: dict[Path, bytes] = {}
         for name, model in self.models.items():
             place = folder / sanitize_model_name(name)
@@ -254,9 +258,9 @@ class Work:
                     samples.setdefault(model.task_of(row.id), []).extend(lines)
             for task, lines in samples.items():
                 drawn = [line | {DRAWN_BY: status.id} for line in lines]
-                text = "".join(json.dumps(it, ensure_ascii=False) + "\n" for it in drawn)
+                text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in drawn)
                 files[place / f"samples_{task}_{date}.jsonl"] = text.encode()
-            run = {task: len({it["doc_id"] for it in lines}) for task, lines in samples.items()}
+            run = {task: len({line["doc_id"] for line in lines}) for task, lines in samples.items()}
             counts = {
                 task: {"original": all_, "effective": run.get(task, 0)}
                 for task, all_ in totals.items()
@@ -265,7 +269,7 @@ class Work:
                 **self._found(status),
                 **model.results,
                 "n-samples": counts,
-                "date": at.timestamp(),
+                "date": created.timestamp(),
             }
             text = json.dumps(results, indent=2, default=str)
             files[place / f"results_{date}.json"] = text.encode()
@@ -291,6 +295,6 @@ class Work:
             "samples": UNEQUAL,
         }
         ends = zip(("", "_lower", "_upper"), self.test.score(status), strict=True)
-        scores: dict[str, Any] = {f"{metric}{end},{first.filter}": it for end, it in ends}
+        scores: dict[str, Any] = {f"{metric}{end},{first.filter}": value for end, value in ends}
         scores[f"{metric}_stderr,{first.filter}"] = "N/A"
         return {"results": {tasks: {"alias": tasks, **scores}}, "celeus": what}

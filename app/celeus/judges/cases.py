@@ -41,8 +41,8 @@ class Opinion:
     A ``loss`` of an item of one system; ``losses`` of all answers; or a ``preference`` (`left`,
     `tie`, `right`) of two. None of them where it cannot tell, and ``reason`` says why. ``guesses``
     are of the loss, of all losses, or of the difference left less right: expected losses where the
-    judge tells how likely its verdicts are, as ``soft`` says of each; None where nothing is known.
-    ``readings`` are what the judge wrote, and how it was read.
+    judge gives the probability of its verdicts, as ``soft`` says of each; None where nothing is
+    known. ``readings`` are what the judge wrote, and how it was read.
     """
 
     loss: float | None = None
@@ -58,11 +58,6 @@ class Opinion:
         """True if something the judge wrote holds no verdict."""
         return any(reading.said == UNREADABLE for reading in self.readings)
 
-    @property
-    def told(self) -> bool:
-        """True if the judge gave a loss, losses or a preference."""
-        return self.loss is not None or bool(self.losses) or self.preference is not None
-
 
 Judge = Callable[[Case], Opinion]
 
@@ -76,8 +71,8 @@ class Model:
         self._verdicts = verdicts
         self._unreadable: dict[str, Reading] = {}
         asked = endpoint.request(rubric.template.template, rubric.schema())
-        told = [rubric.instructions, dict(rubric.scale), rubric.disagreement]
-        self.fingerprint = fingerprint([asked, told])
+        parts = [rubric.instructions, dict(rubric.scale), rubric.disagreement]
+        self.fingerprint = fingerprint([asked, parts])
 
     def __call__(self, case: Case) -> Opinion:
         """Judge a case; refuses one that lacks a field the rubric shows."""

@@ -26,7 +26,7 @@ PASSING = frozenset({408, 409, 429})
 SERVER_ERRORS = 500
 DECLINED = frozenset({400, 422})
 TOP, FEWER = 20, 5
-"""Alternatives told of a token: what is asked for, and what the others give."""
+"""Alternatives to a token: what is asked for, and what the others give."""
 SPARED = {
     "logprobs": ("logprobs",),
     "response_format": ("response_format", "json_schema", "structured output"),
@@ -67,7 +67,7 @@ class Prices:
 
 
 @dataclass(slots=True)
-class Spent:
+class Usage:
     """Counts of calls answered, retries and tokens used."""
 
     calls: int = 0
@@ -97,7 +97,7 @@ class Endpoint:
         self._key_env = key_env
         self.model = model
         self.prices = prices
-        self.spent = Spent()
+        self.spent = Usage()
         self._spared: set[str] = set()
         self._top = TOP
         self._lock = threading.Lock()

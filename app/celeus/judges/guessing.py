@@ -1,8 +1,8 @@
 """Guesses of the losses of a whole pool by a judge, of which people are the truth.
 
-A guess is an expected loss where the judge tells how likely its verdicts are. A bare verdict says
-of every item that it is certain, which it is not: its guess is the mean of the verdict and the mean
-guess of the pool. That mean is the guess where the judge cannot tell.
+A guess is an expected loss where the judge gives the probability of its verdicts. A bare verdict
+says of every item that it is certain, which it is not: its guess is the mean of the verdict and the
+mean guess of the pool. That mean is the guess where the judge cannot tell.
 """
 
 import json

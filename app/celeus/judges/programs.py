@@ -1,6 +1,6 @@
 """Any executable as a judge: a line of JSON in, a line of JSON out.
 
-It is told `{"id": …, "payload": …}`, of two systems with `left` and `right`, of several with
+It is sent `{"id": …, "payload": …}`, of two systems with `left` and `right`, of several with
 `answers`, each `{"answer": …, "payload": …}`. It says `{"loss": 0}`, `{"losses": {"left": 0,
 "right": 1}}`, `{"losses": [0, 1, 0]}`, `{"preference": "left"}` or `{"unjudgeable": "why"}`.
 """
@@ -70,7 +70,7 @@ class Program:
 
     def __call__(self, case: Case) -> Opinion:
         """Judge a case; refuses an answer of the program that is no judgement of it."""
-        request = _told(case)
+        request = _request_of(case)
         key = key_of("program", self.fingerprint.code, request)
         kept = self._verdicts.get(key)
         if kept is None:
@@ -80,8 +80,10 @@ class Program:
             _opinion(self._name, answer, case)
             kept = self._verdicts.keep(key, answer)
         text = json.dumps(kept, ensure_ascii=False)
-        said = ", ".join(f"{name} {value}" for name, value in kept.items() if name in JUDGEMENTS)
-        return replace(_opinion(self._name, kept, case), readings=(Reading(said, text=text),))
+        judgement = ", ".join(
+            f"{name} {value}" for name, value in kept.items() if name in JUDGEMENTS
+        )
+        return replace(_opinion(self._name, kept, case), readings=(Reading(judgement, text=text),))
 
     @property
     def _name(self) -> str:
@@ -155,7 +157,7 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
     return pipe
 
 
-def _told(case: Case) -> dict[str, Any]:
+def _request_of(case: Case) -> dict[str, Any]:
     shown = [{"answer": answer.answer, "payload": answer.payload} for answer in case.answers]
     request = {"id": case.id, "payload": case.payload}
     if len(shown) == 2:

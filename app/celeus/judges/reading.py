@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _VALUE = r'(?<!\\)"verdict"\s*:\s*"?'
 _STEM = re.compile(r'[\s"]*([^"]*)')
 _OBJECT = "\N{OBJECT REPLACEMENT CHARACTER}"
-"""Stands in the prose where a JSON object stood."""
+"""Takes the place of a JSON object in the prose."""
 MOST_BROKEN = 1000
 """Places where an object is looked for in vain, after which a text is prose."""
 _BEGIN = re.compile(r'\{(?=\s*["}])')
@@ -179,7 +179,7 @@ def _verdict(text: str, known: Sequence[str]) -> tuple[str, str]:
     objects, prose, behind = _objects(text)
     if _UNENDED.match(text) or _REST.search(prose) or _REFUSED.search(prose):
         return "", ""
-    if _only_said(prose):
+    if _only_quoted(prose):
         return "", ""
     values = [value for pairs in objects for name, value in pairs if _is_verdict(name)]
     reasons = [str(value or "") for pairs in objects for name, value in pairs if name == "reason"]
@@ -205,7 +205,7 @@ def _is_verdict(name: str) -> bool:
 def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], str, str]:
     """Return the members of every JSON object in a text, and the text around them and behind.
 
-    A member that stands twice in an object is there twice. A comma before a closing bracket and a
+    A member given twice in an object is there twice. A comma before a closing bracket and a
     backslash that escapes nothing, as of TeX, are taken as they were meant.
     """
     text = _COMMA.sub("", _ESCAPE.sub(lambda sign: sign[0] if sign[1] else r"\\", text))
@@ -227,7 +227,7 @@ def _objects(text: str) -> tuple[list[list[tuple[str, Any]]], str, str]:
     return found, _FENCE.sub("", prose + text[end:]).strip(), text[end:]
 
 
-def _only_said(prose: str) -> bool:
+def _only_quoted(prose: str) -> bool:
     """Return True if a verdict is introduced as an example or quotation, or spoken of behind."""
     lines = [line.strip() for line in prose.splitlines() if line.strip()]
     above = ""
@@ -268,8 +268,8 @@ def _lines(prose: str, known: Sequence[str]) -> list[str]:
     for form in _LAST:
         found = [form.fullmatch(line) for line in lines]
         if found and found[-1] is not None:
-            said = [match[1] for match in found if match is not None]
-            values += [one for one in said if any(_names(one, word) for word in known)]
+            stated = [match[1] for match in found if match is not None]
+            values += [value for value in stated if any(_names(value, word) for word in known)]
     return [value for value in values if spelled(value) != _OBJECT]
 
 
@@ -305,15 +305,15 @@ def _named(value: object, known: Sequence[str]) -> str:
     """Return the verdict that a value is, an empty text for none; 8/10 is 8 of a scale to 10."""
     text = value if isinstance(value, str) else json.dumps(value)
     bare = text.strip(_MARKS)
-    said = "" if _BOUND.search(text) else spelled(bare)
+    word = "" if _BOUND.search(text) else spelled(bare)
     names = {spelled(verdict): verdict for verdict in known}
-    part = _PART.fullmatch(said)
+    part = _PART.fullmatch(word)
     if part is not None and spelled(part[2]) == _highest(names):
-        said = spelled(part[1])
+        word = spelled(part[1])
     marks = set(text) - set(bare)
-    if (said in _BAD and marks & {*_GOOD_MARKS}) or (said in _GOOD and marks & {*_BAD_MARKS}):
+    if (word in _BAD and marks & {*_GOOD_MARKS}) or (word in _GOOD and marks & {*_BAD_MARKS}):
         return ""
-    return names.get(said, "")
+    return names.get(word, "")
 
 
 def _highest(names: Mapping[str, str]) -> str:

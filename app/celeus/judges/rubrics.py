@@ -1,4 +1,4 @@
-"""Rubrics: what a model is told to judge by, and what its verdicts cost.
+"""Rubrics: the criteria a model judges by, and the losses of its verdicts.
 
 A rubric is a TOML file. One for single answers states what each verdict costs; one for pairs says
 what becomes of an item whose verdict changes with the order of the answers:

@@ -104,7 +104,7 @@ class Trial:
     def _give_on(self, may: Callable[[Opinion], bool]) -> None:
         for turn, opinion in self.held:
             if may(opinion):
-                say(turn, opinion)
+                record(turn, opinion)
         self.held = [held for held in self.held if not may(held[1])]
 
 
@@ -242,8 +242,8 @@ def case_of(turn: Turn) -> Case:
     return Case(turn.id, turn.payload, answers)
 
 
-def say(turn: Turn, opinion: Opinion) -> None:
-    """Say of a turn what a judge says, never what it only guesses."""
+def record(turn: Turn, opinion: Opinion) -> None:
+    """Record what a judge says of a turn, never what it only guesses."""
     if opinion.loss is not None:
         turn.observe(opinion.loss)
     elif opinion.preference is not None:

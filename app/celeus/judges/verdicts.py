@@ -50,7 +50,7 @@ class Verdicts:
 
     @property
     def taken_up(self) -> int:
-        """How many verdicts of earlier runs were asked for."""
+        """The number of verdicts taken from earlier runs."""
         return len(self._used)
 
     def get(self, key: str) -> dict[str, Any] | None:
@@ -101,6 +101,6 @@ class Verdicts:
 
 
 def key_of(*parts: object) -> str:
-    """The key of what is asked: a hash of who is asked, and of all that is said to them."""
+    """The key of what is asked: a hash of the judge, and of all that it is sent."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

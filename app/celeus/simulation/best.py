@@ -25,9 +25,9 @@ TIE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class BestRun:
-    """One session: labels, why it stopped, who stood then, and the round at which each left or 0.
+    """One session: labels, why it stopped, who was left then, and the round each left at or 0.
 
-    ``wrong``: none of the best systems stood at some round. ``seconds`` are the processor's.
+    ``wrong``: none of the best systems was left at some round. ``seconds`` are the processor's.
     """
 
     labels: int
@@ -55,7 +55,7 @@ def seek(  # noqa: PLR0913 -- a session, and how it is judged
     budget: int | None = None,
     ahead: int = 1,
 ) -> BestRun:
-    """Judge items until one system stands, or nothing is left to tell them, or to spend."""
+    """Judge items until one system is left, the pool is exhausted or the budget spent."""
     began = time.process_time()
     plan = plan_for(candidates, alpha, beta=beta, budget=budget)
     session = Session.of(Best(plan, candidates, seed), seed)
@@ -118,7 +118,7 @@ class BestReport:
     def risks(self) -> list[float]:
         """Mean loss of every system."""
         unit: list[float] = self.losses.mean(axis=0).tolist()
-        return [self.lower + (self.upper - self.lower) * one for one in unit]
+        return [self.lower + (self.upper - self.lower) * risk for risk in unit]
 
     @property
     def labels(self) -> dict[str, float]:
@@ -132,9 +132,9 @@ class BestReport:
 
     @property
     def standing(self) -> list[int]:
-        """In how many sessions each system stood at the end."""
+        """The number of sessions in which each system was left at the end."""
         systems = range(self.candidates.count)
-        return [sum(one in run.standing for run in self.runs) for one in systems]
+        return [sum(system in run.standing for run in self.runs) for system in systems]
 
     @property
     def wrong(self) -> int:

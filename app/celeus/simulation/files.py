@@ -89,8 +89,8 @@ def read_truth(path: Path, lower: float = 0.0, upper: float = 1.0) -> Truth:
     data = arrays(path, REQUIRED, USED)
     items = _items(path, data)
     columns = {"loss": _numbers(path, "loss", data["loss"], scale)}
-    for at, column in enumerate(_surrogates(path, "surrogate", data, items, scale)):
-        columns[f"surrogate.{at}"] = column
+    for index, column in enumerate(_surrogates(path, "surrogate", data, items, scale)):
+        columns[f"surrogate.{index}"] = column
     if "known" in data:
         known = data["known"]
         _check_known(path, "known", known, items)
@@ -137,9 +137,11 @@ def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Ca
             raise refused(path, "answer", "whole numbers or texts", data["answer"].dtype)
         codes = np.unique(data["answer"], return_inverse=True)[1]
         answer = narrow(codes.reshape(shape))
-        for system, own in enumerate(unit["loss"].T):
+        for system, losses in enumerate(unit["loss"].T):
             first = (answer == answer[:, [system]]).argmax(axis=1)
-            apart = np.flatnonzero(np.take_along_axis(unit["loss"], first[:, None], 1)[:, 0] != own)
+            apart = np.flatnonzero(
+                np.take_along_axis(unit["loss"], first[:, None], 1)[:, 0] != losses
+            )
             if apart.size:
                 rule = "the same for systems with the same answer"
                 raise refused(path, "loss", rule, f"others at item {int(apart[0])}")
@@ -148,7 +150,9 @@ def read_contest(path: Path, lower: float = 0.0, upper: float = 1.0) -> tuple[Ca
 
 def _columns(path: Path, name: str, values: NDArray[Any], scale: LossScale) -> Floats:
     columns = enumerate(values.T)
-    return np.stack([_numbers(path, f"{name}[:, {at}]", one, scale) for at, one in columns], axis=1)
+    return np.stack(
+        [_numbers(path, f"{name}[:, {index}]", column, scale) for index, column in columns], axis=1
+    )
 
 
 def _is_pair(path: Path) -> bool:
@@ -162,9 +166,9 @@ def _pair(path: Path, data: Arrays, scale: LossScale) -> Truth:
     for name in (*PAIR, "answer_a", "answer_b"):
         if name in data:
             _check_shape(path, name, data[name], items)
-    for one, other in (("answer_a", "answer_b"), ("surrogate_a", "surrogate_b")):
-        if (one in data) != (other in data):
-            missing, given = (one, other) if other in data else (other, one)
+    for first, second in (("answer_a", "answer_b"), ("surrogate_a", "surrogate_b")):
+        if (first in data) != (second in data):
+            missing, given = (first, second) if second in data else (second, first)
             raise refused(path, missing, f"an array beside {given}", "none")
     losses = [_numbers(path, name, data[name], scale) for name in PAIR]
     loss = losses[0] - losses[1]
@@ -176,11 +180,11 @@ def _pair(path: Path, data: Arrays, scale: LossScale) -> Truth:
             rule = "the same as loss_a where the answers are the same"
             raise refused(path, "loss_b", rule, f"a difference at item {int(apart[0])}")
     if "surrogate_a" in data:
-        one, other = (
+        first, second = (
             np.mean(_surrogates(path, name, data, items, scale), axis=0)
             for name in ("surrogate_a", "surrogate_b")
         )
-        guesses = one, other
+        guesses = first, second
     whole = bool(np.isin(losses, (scale.lower, scale.upper)).all())
     exclusive = whole and "answer_a" in data
     more = _weight(path, data, items)
@@ -203,12 +207,12 @@ def _weight(path: Path, data: Arrays, items: int) -> dict[str, Floats]:
 
 def _same(path: Path, data: Arrays) -> NDArray[np.bool_]:
     """A mask of the items with two equal answers; refuses answers of different kinds."""
-    one, other = data["answer_a"], data["answer_b"]
-    kinds = ["text" if array.dtype.kind == "U" else "number" for array in (one, other)]
-    if kinds[0] != kinds[1] or any(array.dtype.kind not in "biuU" for array in (one, other)):
+    first, second = data["answer_a"], data["answer_b"]
+    kinds = ["text" if array.dtype.kind == "U" else "number" for array in (first, second)]
+    if kinds[0] != kinds[1] or any(array.dtype.kind not in "biuU" for array in (first, second)):
         rule = "whole numbers or texts, as in the other"
-        raise refused(path, "answer_b", rule, f"{one.dtype} and {other.dtype}")
-    return np.asarray(one == other)
+        raise refused(path, "answer_b", rule, f"{first.dtype} and {second.dtype}")
+    return np.asarray(first == second)
 
 
 def _surrogates(
@@ -219,8 +223,8 @@ def _surrogates(
     if surrogate.shape[:1] != (items,) or surrogate.ndim > 2 or 0 in surrogate.shape:
         raise refused(path, name, f"[{items}] or [{items}, M] numbers", surrogate.shape)
     return [
-        _numbers(path, name if surrogate.ndim == 1 else f"{name}[:, {at}]", column, scale)
-        for at, column in enumerate(surrogate.reshape(items, -1).T)
+        _numbers(path, name if surrogate.ndim == 1 else f"{name}[:, {index}]", column, scale)
+        for index, column in enumerate(surrogate.reshape(items, -1).T)
     ]
 
 
@@ -287,7 +291,7 @@ def members(path: Path) -> list[str]:
     """The names of the arrays of a file, as it holds them; empty for one that is no archive."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return [one.filename.removesuffix(".npy") for one in archive.infolist()]
+            return [entry.filename.removesuffix(".npy") for entry in archive.infolist()]
     except _UNREADABLE:
         return []
 
@@ -311,7 +315,7 @@ def arrays(path: Path, required: Sequence[str], optional: Sequence[str] = ()) ->
         raise refused(path, "the file", "an .npz archive", kind)
     try:
         with zipfile.ZipFile(path) as archive:
-            members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
+            members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             for name in required:
                 if name not in members:
                     present = ", ".join(members) or "no array at all"
@@ -366,8 +370,8 @@ def _numbers(
     # A NaN is neither above nor below.
     off = np.flatnonzero(~((numbers >= scale.lower) & (numbers <= scale.upper)))
     if off.size:
-        at = int(off[0])
-        raise refused(path, name, rule, f"{float(numbers[at])!r} at item {at}")
+        index = int(off[0])
+        raise refused(path, name, rule, f"{float(numbers[index])!r} at item {index}")
     return numbers
 
 

@@ -94,20 +94,23 @@ class Report:
     @property
     def verdicts(self) -> dict[str, int]:
         """The number of sessions by verdict on two systems."""
-        return {one: sum(run.verdict == one for run in self.runs) for one in get_args(Comparison)}
+        return {
+            verdict: sum(run.verdict == verdict for run in self.runs)
+            for verdict in get_args(Comparison)
+        }
 
     @property
     def wrong(self) -> int:
         """Sessions that gave any answer which is not so."""
         risk, slack = self.risk, 1e-12 * (self.truth.upper - self.truth.lower)
-        at = Interval(risk, risk)
+        risk_interval = Interval(risk, risk)
         count = 0
         for run in self.runs:
-            right = [question.answer(at, slack) for question in self.claim.questions]
+            right = [question.answer(risk_interval, slack) for question in self.claim.questions]
             answers = zip(run.answers, right, strict=True)
-            lost = any(one not in {"undecided", other} for one, other in answers)
+            lost = any(given not in {"undecided", correct} for given, correct in answers)
             if run.verdict is not None and self.claim.decide is not None:
-                lost |= Verdict(self.claim.decide, run.verdict).contradicted(at, slack)
+                lost |= Verdict(self.claim.decide, run.verdict).contradicted(risk_interval, slack)
             count += lost
         return count
 
@@ -124,11 +127,11 @@ class Report:
                 "side": question.side,
                 "threshold": question.threshold,
                 **{
-                    answer: sum(run.answers[at] == answer for run in self.runs)
+                    answer: sum(run.answers[index] == answer for run in self.runs)
                     for answer in ("yes", "no", "undecided")
                 },
             }
-            for at, question in enumerate(self.claim.questions)
+            for index, question in enumerate(self.claim.questions)
         ]
 
     @property
@@ -186,10 +189,10 @@ class Report:
         ]
         if width is not None:
             rows.append(("sessions that reached it", f"{self.reached} of {len(self.runs)}"))
-        for one in self.questions:
-            question = f"{one['side'].replace('_', ' ')} {one['threshold']:g}"
-            counts = ", ".join(f"{one[name]} {name}" for name in ("yes", "no", "undecided"))
-            rows.append((f"answers to {question}", counts))
+        for question in self.questions:
+            line = f"{question['side'].replace('_', ' ')} {question['threshold']:g}"
+            counts = ", ".join(f"{question[name]} {name}" for name in ("yes", "no", "undecided"))
+            rows.append((f"answers to {line}", counts))
         if self.claim.decide is not None:
             counts = ", ".join(
                 f"{number} {name.replace('_', ' ')}" for name, number in self.verdicts.items()

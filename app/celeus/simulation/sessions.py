@@ -192,7 +192,7 @@ def simulate(  # noqa: PLR0913 -- a session, and how it is judged
         upper=interval.upper,
         estimate=state.question.estimate,
         seconds=seconds,
-        answers=tuple(one.answer for one in state.question.decisions),
+        answers=tuple(decision.answer for decision in state.question.decisions),
         verdict=None if state.question.verdict is None else state.question.verdict.answer,
     )
     return run, state

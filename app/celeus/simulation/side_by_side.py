@@ -25,7 +25,7 @@ RIGHT = {
     (1.0, 0.0): "only_b",
     (1.0, 1.0): "neither",
 }
-"""Who was right, by the losses of both."""
+"""The losses of both systems by who was right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +81,12 @@ class Paired:
         return lines
 
     def may_replace(self, margin: float) -> Answer:
-        """Whether b is worse than a by at most ``margin`` in the population."""
+        """True if b is worse than a by at most ``margin`` in the population."""
         lower, upper = self.ends or DIFFERENCES
         return "yes" if lower >= -margin else "no" if upper < -margin else "undecided"
 
     def equivalent(self, margin: float) -> Answer:
-        """Whether neither is better by more than ``margin`` in the population."""
+        """True if neither is better by more than ``margin`` in the population."""
         lower, upper = self.ends or DIFFERENCES
         if -margin <= lower and upper <= margin:
             return "yes"

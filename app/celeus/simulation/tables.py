@@ -23,14 +23,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ClaimRun:
-    """One claim of a session: labels of the stream until it had what it wanted, and its own.
+    """One claim of a session: labels until it had what it wanted, and ``rounds`` in its interval.
 
     ``labels`` is None for a claim that never had it, or wanted nothing. ``missed``: its interval
     lost the true risk at some round.
     """
 
     labels: int | None
-    own: int
+    rounds: int
     estimate: float
     lower: float
     upper: float
@@ -94,14 +94,14 @@ def judge_table(  # noqa: PLR0913 -- a session, and how it is judged
     seconds = time.process_time() - began
     claims = tuple(
         ClaimRun(
-            labels=session.question.met_at.get(at),
-            own=claim.fold.rounds,
+            labels=session.question.met_at.get(index),
+            rounds=claim.fold.rounds,
             estimate=claim.estimate,
             lower=claim.interval.lower,
             upper=claim.interval.upper,
             missed=ever_lost(claim, risk),
         )
-        for at, (claim, risk) in enumerate(
+        for index, (claim, risk) in enumerate(
             zip(session.question.means, risks(plan, table, losses), strict=True)
         )
     )
@@ -139,11 +139,11 @@ class TableReport:
     def claims(self) -> list[dict[str, Any]]:
         """For every claim its plan, risk, labels where it reached its aim, and misses."""
         plan, rows = self.plan, []
-        for at, (claim, risk) in enumerate(
+        for index, (claim, risk) in enumerate(
             zip(plan.claims, risks(plan, self.table, self.losses), strict=True)
         ):
-            own = [run.claims[at] for run in self.runs]
-            reached = [one.labels for one in own if one.labels is not None]
+            runs = [run.claims[index] for run in self.runs]
+            reached = [run.labels for run in runs if run.labels is not None]
             rows.append(
                 {
                     "name": claim.name,
@@ -158,9 +158,9 @@ class TableReport:
                     "risk": risk,
                     "reached": len(reached),
                     "labels": labels_of(reached) if reached else None,
-                    "own_labels": labels_of([one.own for one in own]),
-                    "width": float(np.median([one.upper - one.lower for one in own])),
-                    "missed": sum(one.missed for one in own),
+                    "own_labels": labels_of([run.rounds for run in runs]),
+                    "width": float(np.median([run.upper - run.lower for run in runs])),
+                    "missed": sum(run.missed for run in runs),
                 }
             )
         return rows
@@ -207,18 +207,18 @@ class TableReport:
             "missed",
         ):
             printed.add_column(name, justify="left" if name == "claim" else "right")
-        for one in self.claims:
-            asked = "whole" if one["whole"] else "as it comes"
-            if one["precision"] is not None:
-                asked = f"{one['precision']:g} at {one['level']:.3g}"
+        for claim in self.claims:
+            asked = "whole" if claim["whole"] else "as it comes"
+            if claim["precision"] is not None:
+                asked = f"{claim['precision']:g} at {claim['level']:.3g}"
             printed.add_row(
-                one["name"],
-                f"{one['items']:,}",
-                f"{one['risk']:.4f}",
+                claim["name"],
+                f"{claim['items']:,}",
+                f"{claim['risk']:.4f}",
                 asked,
-                "" if one["labels"] is None else f"{one['labels']['median']:,.0f}",
-                f"{one['own_labels']['median']:,.0f}",
-                f"{one['width']:.4f}",
-                f"{one['missed']} of {runs}",
+                "" if claim["labels"] is None else f"{claim['labels']['median']:,.0f}",
+                f"{claim['own_labels']['median']:,.0f}",
+                f"{claim['width']:.4f}",
+                f"{claim['missed']} of {runs}",
             )
         return printed

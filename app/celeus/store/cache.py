@@ -57,7 +57,7 @@ _T = TypeVar("_T")
 _logger = logging.getLogger(__name__)
 
 
-class Wakes:
+class Waiters:
     """Waiters of this process, by session."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class Cache:
 
     def __init__(self, url: str | None, *, status_ttl_seconds: int) -> None:
         """Hold the address; callers use `connect`."""
-        self.wakes = Wakes()
+        self.waiters = Waiters()
         self._ttl = status_ttl_seconds
         self._redis = None
         self._listener = None
@@ -158,7 +158,7 @@ class Cache:
         """
         key = _status_key(session_id)
         if self._put is None or not self._may_ask():
-            self.wakes.wake(session_id)
+            self.waiters.wake(session_id)
             self._forget_later(key)
             return
         reply = await self._ask(
@@ -167,7 +167,7 @@ class Cache:
         if reply is not None:
             self._outdated.discard(key)
         else:
-            self.wakes.wake(session_id)
+            self.waiters.wake(session_id)
             self._forget_later(key)
 
     async def drop_status(self, session_id: str) -> None:
@@ -198,17 +198,17 @@ class Cache:
                 self._outdated.difference_update(keys)
 
     @asynccontextmanager
-    async def listen(self) -> AsyncIterator[Wakes]:
+    async def listen(self) -> AsyncIterator[Waiters]:
         """Pass on the wakes of every process, over one connection, while the block runs.
 
         Without Redis only the wakes of this process are passed on.
         """
         if self._listener is None:
-            yield self.wakes
+            yield self.waiters
             return
         task = asyncio.create_task(self._pass_on(self._listener), name="celeus-wakes")
         try:
-            yield self.wakes
+            yield self.waiters
         finally:
             # The client may take a cancellation that meets its connecting for a failure to connect
             while not task.done():
@@ -232,7 +232,7 @@ class Cache:
         """Subscribe to the sessions that callers of this process wait for, and to no others."""
         heard: set[str] = set()
         while True:
-            wanted = self.wakes.sessions
+            wanted = self.waiters.sessions
             if more := wanted - heard:
                 await channels.subscribe(*(_CHANNEL + session for session in more))
             if less := heard - wanted:
@@ -241,7 +241,7 @@ class Cache:
             # Python 3.11's `wait_for`, by which the client sends, may swallow a cancellation
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise asyncio.CancelledError
-            await self.wakes.other_sessions()
+            await self.waiters.other_sessions()
 
     async def _dispatch_all(self, channels: "PubSub") -> None:
         async for message in channels.listen():
@@ -252,7 +252,7 @@ class Cache:
         channel = message["channel"]
         # Whatever was said while nobody listened is no less news
         if message["type"] in {"subscribe", "message"} and isinstance(channel, bytes):
-            self.wakes.wake(channel.decode().removeprefix(_CHANNEL))
+            self.waiters.wake(channel.decode().removeprefix(_CHANNEL))
 
     def _may_ask(self) -> bool:
         """Return True if Redis may be asked now; after a failure, one caller in each pause may."""

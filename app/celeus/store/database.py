@@ -274,8 +274,8 @@ class _TimedCursor(psycopg.AsyncCursor[Any]):
 class _ImpatientConnection(psycopg.AsyncConnection[Any]):
     """A connection that counts as lost when the server says nothing for too long.
 
-    A server that is stopped, or a network that swallows what it is given, tells nobody: without a
-    limit of our own a request would wait for ever.
+    A server that is stopped, or a network that swallows what it is given, notifies nobody: without
+    a limit of our own a request would wait for ever.
 
     A COMMIT that waits for a standby is over at once when it is cancelled: committed, and perhaps
     nowhere else. So nothing is ever cancelled from here, and where somebody else does it the

@@ -54,7 +54,7 @@ def _project() -> Column[UUID]:
 
 
 def _many_rows_project() -> Column[UUID]:
-    """The same without its foreign key: checking it for each of a million rows is what costs."""
+    """Return the project's column without its foreign key: checks of a million rows cost time."""
     return Column(
         "project_id", Uuid, nullable=False, server_default=text(f"'{DEFAULT_PROJECT}'::uuid")
     )

@@ -68,15 +68,15 @@ class Worlds:
     async def others_go_on(self) -> None:
         """Somebody else draws and judges: opposite losses in the two sessions."""
         who = self.rng.choice((self.admin, self.bob))
-        one, two = await self.same(who, "/next", {"worker": "judge"})
-        if not one.json()["draws"]:
+        first, second = await self.same(who, "/next", {"worker": "judge"})
+        if not first.json()["draws"]:
             return
-        number = one.json()["draws"][0]["round"]
-        assert two.json()["draws"][0]["round"] == number
+        number = first.json()["draws"][0]["round"]
+        assert second.json()["draws"][0]["round"] == number
         loss = self.rng.randrange(2)
-        said = {"round": number, "worker": "judge"}
+        judgement = {"round": number, "worker": "judge"}
         for answer in await self.same(
-            who, "/observe", said | {"loss": loss}, said | {"loss": 1 - loss}
+            who, "/observe", judgement | {"loss": loss}, judgement | {"loss": 1 - loss}
         ):
             assert answer.status_code == 200, answer.text
         shown = RoundNumbers(SEED).shown(number) if who is self.admin else number
@@ -88,9 +88,12 @@ class Worlds:
         if judged:
             shown, loss = self.rng.choice(judged), self.rng.randrange(2)
             round_ = RoundNumbers(SEED).round_of(shown)
-            said = {"round": round_, "reason": "second look"}
+            judgement = {"round": round_, "reason": "second look"}
             await self.same(
-                self.admin, "/amendments", said | {"loss": loss}, said | {"loss": 1 - loss}
+                self.admin,
+                "/amendments",
+                judgement | {"loss": loss},
+                judgement | {"loss": 1 - loss},
             )
             if shown in self.losses:
                 self.losses[shown] = loss
@@ -121,8 +124,8 @@ class Worlds:
         return {"round": rng.choice(rng.choices(known, (4, 4, 1, 1)[-len(known) :])[0])}
 
     def _said(self) -> dict[str, Any]:
-        said = ({"loss": 0}, {"loss": 1}, {"loss": 0.5}, {"label": 0}, {"label": 1})
-        return dict(self.rng.choice((*said, {"unjudgeable": "dark"})))
+        judgements = ({"loss": 0}, {"loss": 1}, {"loss": 0.5}, {"label": 0}, {"label": 1})
+        return dict(self.rng.choice((*judgements, {"unjudgeable": "dark"})))
 
     def note(self, path: str, body: dict[str, Any] | None, answer: Response) -> None:
         """What Eve learns of her own rounds."""
@@ -198,13 +201,13 @@ async def _tried(worlds: Worlds, wire: Wire, times: tuple[list[float], list[floa
         if hidden is not None:
             times[hidden ^ which].append(time.perf_counter() - begun)
         statements.append(wire.statements())
-    one, two = [_bytes(found[which], worlds.sessions[which]) for which in (0, 1)]
-    assert one == two, (method, path, body)
+    shape, other = [_bytes(found[which], worlds.sessions[which]) for which in (0, 1)]
+    assert shape == other, (method, path, body)
     assert statements[0] == statements[1] > 0, (method, path, body)
-    assert one[0] < 500
+    assert shape[0] < 500
     worlds.note(path, body, found[0])
-    told = one[0] == 200 or method == "HEAD"
-    return f"{path} {one[0] if told else found[0].json()['code']}"
+    by_status = shape[0] == 200 or method == "HEAD"
+    return f"{path} {shape[0] if by_status else found[0].json()['code']}"
 
 
 async def test_how_many_rounds_wait_for_the_oldest_draw_shows_in_no_statement(
@@ -219,8 +222,8 @@ async def test_how_many_rounds_wait_for_the_oldest_draw_shows_in_no_statement(
         await worlds.eve.post(f"{path}/next", json={"worker": "eve"})
         statements.add(wire.statements())
         draws = (await worlds.admin.post(f"{path}/next", json={"worker": "judge"})).json()["draws"]
-        said = {"round": draws[0]["round"], "worker": "judge", "loss": 0}
-        await worlds.admin.post(f"{path}/observe", json=said)
+        judgement = {"round": draws[0]["round"], "worker": "judge", "loss": 0}
+        await worlds.admin.post(f"{path}/observe", json=judgement)
     assert len(statements) == 1, statements
 
 
@@ -245,10 +248,10 @@ async def test_a_label_keys_answers_depend_on_nothing_that_is_hidden_from_it(
     TRIES["requests of a blind labeller, in two sessions each"] += REQUESTS
     await _look_back(worlds, met)
     shown = np.mean(np.subtract.outer(*times) > 0)
-    told = (
+    measured = (
         f"a blind labeller tells two losses by {2 * len(times[0])} times, chance 0.5: {shown:.3f}"
     )
-    record_property("measured", told)
+    record_property("measured", measured)
     if NIGHTLY:
         assert abs(shown - 0.5) < 0.05
 
@@ -265,21 +268,21 @@ async def _look_back(worlds: Worlds, met: Counter[str]) -> None:
         "/amendments not_last_label",
         "/ledger scope_missing",
     } <= met.keys(), met
-    one, two = await worlds.same(worlds.admin, "", method="GET")
-    assert one.json()["estimate"] != two.json()["estimate"]
+    first, second = await worlds.same(worlds.admin, "", method="GET")
+    assert first.json()["estimate"] != second.json()["estimate"]
     eve = worlds.eve.headers["Authorization"].split("_")[1]
     for session in worlds.sessions:
-        after, own = 0, set()
+        after, numbers = 0, set()
         while page := (
             await worlds.admin.get(
                 f"/v1/sessions/{session}/ledger", params={"after": after, "limit": 1000}
             )
         ).json()["data"]:
-            own |= {
-                RoundNumbers(SEED).shown(it["round"])
-                for it in page
-                if it["kind"] != "draw" and it["detail"].get("key") == eve
+            numbers |= {
+                RoundNumbers(SEED).shown(entry["round"])
+                for entry in page
+                if entry["kind"] != "draw" and entry["detail"].get("key") == eve
             }
             after = page[-1]["sequence"]
-        assert own
-        assert own <= worlds.held.keys()
+        assert numbers
+        assert numbers <= worlds.held.keys()

@@ -75,20 +75,22 @@ class Mirror:
 
     async def others_go_on(self) -> None:
         """Somebody else judges: the same system is better in both."""
-        one, _ = await self.both(self.admin, "/next", ({"worker": "judge"},) * 2)
-        if not one.json()["draws"]:
+        answer, _ = await self.both(self.admin, "/next", ({"worker": "judge"},) * 2)
+        if not answer.json()["draws"]:
             return
-        round_ = one.json()["draws"][0]["round"]
+        round_ = answer.json()["draws"][0]["round"]
         self.others.append(RoundNumbers(SEED).shown(round_))
-        said = {"round": round_, "worker": "judge"}
+        judgement = {"round": round_, "worker": "judge"}
         better = self.rng.choice((("a", "b"), ("b", "a"), ("tie", "tie"), ("left", "right")))
-        bodies = tuple(said | {"preference": one} for one in better)
+        bodies = tuple(judgement | {"preference": preference} for preference in better)
         for answer in await self.both(self.admin, "/observe", (bodies[0], bodies[1])):
             assert answer.status_code == 200, answer.text
 
     def said(self) -> dict[str, Any]:
-        words: list[dict[str, Any]] = [{"preference": one} for one in ("left", "tie", "right")] * 2
-        words += [{"preference": one} for one in ("a", "b")]
+        words: list[dict[str, Any]] = [
+            {"preference": preference} for preference in ("left", "tie", "right")
+        ] * 2
+        words += [{"preference": preference} for preference in ("a", "b")]
         words += [{"losses": {"left": 0, "right": 1}}, {"losses": {"a": 0, "b": 1}}]
         words += [{"preference": "left", "grade": 2}, {"label": 1}, {"loss": -1}]
         return dict(self.rng.choice([*words, {"unjudgeable": "blank"}]))
@@ -102,10 +104,10 @@ class Mirror:
         if kind == "next":
             return "POST", "/next", worker | {"count": self.rng.choice((1, 3))}
         known = [some for some in (self.held, self.others) if some] or [[1]]
-        said = {"round": self.rng.choice(self.rng.choice(known))} | self.said()
+        judgement = {"round": self.rng.choice(self.rng.choice(known))} | self.said()
         if kind == "observe":
-            return "POST", "/observe", said | worker | self.rng.choice(({}, {"next": 1}))
-        return "POST", "/amendments", said | {"reason": "slip"}
+            return "POST", "/observe", judgement | worker | self.rng.choice(({}, {"next": 1}))
+        return "POST", "/amendments", judgement | {"reason": "slip"}
 
 
 @pytest.fixture
@@ -114,8 +116,8 @@ async def mirror(
 ) -> AsyncIterator[Mirror]:
     body = plain(body_of("preference", 80)[0])
     sessions = []
-    for one in (body, exchanged(body)):
-        pool = (await client.post("/v1/pools", json=one)).json()["id"]
+    for form in (body, exchanged(body)):
+        pool = (await client.post("/v1/pools", json=form)).json()["id"]
         with monkeypatch.context() as patch:
             patch.setattr("celeus.seeds.new_seed", lambda: SEED)
             opening = {"pool_id": pool, "name": f"is {A.upper()} better?"}
@@ -156,20 +158,20 @@ async def test_exchanged_systems_look_the_same_but_for_left_and_right(mirror: Mi
         if mirror.rng.random() < 0.3:
             await mirror.others_go_on()
         method, path, body = mirror.request()
-        one, two = await mirror.both(mirror.eve, path, (body, mirrored(body)), method)
-        status, headers, first = seen(one, mirror.sessions[0])
+        answer, mirror_answer = await mirror.both(mirror.eve, path, (body, mirrored(body)), method)
+        status, headers, first = seen(answer, mirror.sessions[0])
         assert (status, headers, first) == (
-            two.status_code,
-            seen(two, mirror.sessions[1])[1],
-            mirrored(seen(two, mirror.sessions[1])[2]),
+            mirror_answer.status_code,
+            seen(mirror_answer, mirror.sessions[1])[1],
+            mirrored(seen(mirror_answer, mirror.sessions[1])[2]),
         )
-        assert_untold(one)
-        assert_untold(two)
-        met.add(f"{path} {one.status_code} {first.get('code', '')}")
-        if one.status_code == 200 and path != "/task":
+        assert_untold(answer)
+        assert_untold(mirror_answer)
+        met.add(f"{path} {answer.status_code} {first.get('code', '')}")
+        if answer.status_code == 200 and path != "/task":
             for draw in first["draws"]:
                 order = ["round", "item", "left", "right", "expires_at"]
-                assert list(one.json()["draws"][0]) == order
+                assert list(answer.json()["draws"][0]) == order
                 if draw["round"] not in mirror.held:
                     mirror.held.append(draw["round"])
     assert {"/next 200 ", "/observe 200 ", "/task 200 ", "/observe 409 observation_conflict"} <= met
@@ -180,8 +182,13 @@ async def test_exchanged_systems_look_the_same_but_for_left_and_right(mirror: Mi
 async def test_a_labeller_meets_no_name_on_any_route(mirror: Mirror) -> None:
     session = mirror.sessions[0]
     offer = await drawn(mirror.eve, session, 3)
-    said = {"round": offer["draws"][0]["round"], "preference": "right", "worker": "eve"}
-    for body in (said, said, said | {"preference": "left"}, said | {"preference": "a"}):
+    judgement = {"round": offer["draws"][0]["round"], "preference": "right", "worker": "eve"}
+    for body in (
+        judgement,
+        judgement,
+        judgement | {"preference": "left"},
+        judgement | {"preference": "a"},
+    ):
         assert_untold(await mirror.eve.post(f"/v1/sessions/{session}/observe", json=body))
     status = (await mirror.admin.get(f"/v1/sessions/{session}")).json()
     ids = MISSING | {"pool_id": status["pool_id"], "session_id": session}
@@ -210,11 +217,11 @@ async def test_a_labeller_speaks_of_left_and_right_only(mirror: Mirror) -> None:
     session = mirror.sessions[0]
     draw = (await drawn(mirror.eve, session))["draws"][0]
     path = f"/v1/sessions/{session}"
-    for said, field_ in (
+    for judgement, field_ in (
         ({"preference": "a"}, "preference"),
         ({"losses": {"a": 0, "b": 1}}, "losses"),
     ):
-        body = {"round": draw["round"], "worker": "eve"} | said
+        body = {"round": draw["round"], "worker": "eve"} | judgement
         answer = await mirror.eve.post(f"{path}/observe", json=body)
         assert (answer.status_code, answer.json()["field"]) == (422, field_)
         assert "left and right" in answer.json()["rule"]
@@ -231,13 +238,13 @@ async def test_what_a_labeller_says_of_a_side_is_turned_back(mirror: Mirror) -> 
     answer = await mirror.eve.post(f"{path}/amendments", json=correction)
     assert answer.status_code == 200, answer.text
     ledger = (await mirror.admin.get(f"{path}/certificate")).json()["ledger"]
-    left = {one["round"]: one["detail"]["left"] for one in ledger if one["kind"] == "draw"}
+    left = {entry["round"]: entry["detail"]["left"] for entry in ledger if entry["kind"] == "draw"}
     expected = {"left": -1.0, "tie": 0.0, "right": 1.0}
-    judged = [one for one in ledger if one["kind"] in {"observation", "amendment"}]
+    judged = [entry for entry in ledger if entry["kind"] in {"observation", "amendment"}]
     assert len(judged) == 5
-    for one in judged:
-        turned = 1.0 if left[one["round"]] == "a" else -1.0
-        assert one["loss"] == expected[one["detail"]["preference"]] * turned
+    for entry in judged:
+        turned = 1.0 if left[entry["round"]] == "a" else -1.0
+        assert entry["loss"] == expected[entry["detail"]["preference"]] * turned
 
 
 async def test_everybody_who_is_asked_a_round_sees_the_same(

@@ -72,8 +72,8 @@ async def test_a_labeller_reads_no_interval_by_any_route(
     for route in ROUTES:
         answers = [await route.ask(ann, ids)]
         if "{session_id}" in route.path:
-            told = {"params": {"limit": 5}, "headers": {"If-None-Match": "*"}}
-            answers.append(await route.ask(ann, ids, **told))
+            options = {"params": {"limit": 5}, "headers": {"If-None-Match": "*"}}
+            answers.append(await route.ask(ann, ids, **options))
         allowed = route.opens_to({"label"})
         assert (answers[0].status_code == 403) == (not allowed), route.path
         # A parameter that the route does not have is refused before the scope is looked at
@@ -117,11 +117,11 @@ async def test_a_labeller_sees_that_it_is_over_and_not_how(
         {"round": draw["round"], "loss": pool.losses[draw["item"]["index"]]}
         for draw in answer["draws"]
     ]
-    told = {"observations": listed, "worker": "ada", "next": 1}
-    last = await ann.post(f"/v1/sessions/{session}/observe", json=told)
+    body = {"observations": listed, "worker": "ada", "next": 1}
+    last = await ann.post(f"/v1/sessions/{session}/observe", json=body)
     assert last.json()["session"] == {"id": session, "state": "budget_spent"}
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-    refused = await ann.post(f"/v1/sessions/{session}/observe", json=told)
+    refused = await ann.post(f"/v1/sessions/{session}/observe", json=body)
     assert refused.json()["session"] == {"id": session, "state": "closed"}
     late = {"round": listed[0]["round"], "loss": 1 - listed[0]["loss"], "worker": "ada"}
     conflict = await ann.post(f"/v1/sessions/{session}/observe", json=late)
@@ -140,11 +140,13 @@ async def test_what_is_stated_of_an_item_is_not_told_by_contradicting_it(
     token = key_in(database_url, "label")
     async with client_with(app, token) as labeller:
         [draw] = (await drawn(labeller, session))["draws"]
-        said = {"round": draw["round"], "worker": "eve"}
+        judgement = {"round": draw["round"], "worker": "eve"}
         for more in ({"label": 0}, {"loss": 0.9}):
-            answer = await labeller.post(f"/v1/sessions/{session}/observe", json=said | more)
+            answer = await labeller.post(f"/v1/sessions/{session}/observe", json=judgement | more)
             assert answer.json()["code"] == "bound_contradicted", answer.text
             assert_blind(answer, [upper, -math.log(probs[0]), 0.9])
     kept = (await client.get(f"/v1/sessions/{session}")).json()["contradictions"]
-    assert [round(one["loss"], 3) for one in kept] == [1.062, 0.9]
-    assert {(one["key"], one["author"]) for one in kept} == {(token.split("_")[1], "of a test")}
+    assert [round(contradiction["loss"], 3) for contradiction in kept] == [1.062, 0.9]
+    assert {(contradiction["key"], contradiction["author"]) for contradiction in kept} == {
+        (token.split("_")[1], "of a test")
+    }

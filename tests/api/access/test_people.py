@@ -33,8 +33,8 @@ async def browser(app: FastAPI) -> AsyncIterator[AsyncClient]:
 async def invited(client: AsyncClient, **body: object) -> dict[str, Any]:
     answer = await client.post("/v1/invitations", json=body)
     assert answer.status_code == 201, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    document: dict[str, Any] = answer.json()
+    return document
 
 
 async def open_link(browser: AsyncClient, link: str) -> Response:
@@ -50,21 +50,21 @@ async def test_a_key_is_shown_once_and_works(client: AsyncClient, app: FastAPI) 
     body = {"name": "nightly", "scopes": ["label", "manage", "label"], "expires_in_seconds": DAY}
     made = await client.post("/v1/keys", json=body)
     assert made.status_code == 201
-    told = made.json()
-    token = told.pop("key")
-    assert token.startswith(f"ce_{told['id']}_")
-    assert told["scopes"] == ["manage", "label"]
-    assert told["created_at"] < told["expires_at"]
-    assert told["person"] is False
+    document = made.json()
+    token = document.pop("key")
+    assert token.startswith(f"ce_{document['id']}_")
+    assert document["scopes"] == ["manage", "label"]
+    assert document["created_at"] < document["expires_at"]
+    assert document["person"] is False
     found = await client.get(made.headers["Location"])
-    assert found.json() == told
+    assert found.json() == document
     listed = await client.get("/v1/keys")
-    assert told in listed.json()["data"]
+    assert document in listed.json()["data"]
     assert token[20:] not in listed.text
     async with client_with(app, token) as program:
         assert (await program.get("/v1/pools")).status_code == 200
         assert (await program.get("/v1/keys")).status_code == 403
-    assert (await client.get(f"/v1/keys/{told['id']}")).json()["last_used_at"] is not None
+    assert (await client.get(f"/v1/keys/{document['id']}")).json()["last_used_at"] is not None
 
 
 async def test_a_repetition_makes_no_second_one_and_shows_no_secret(
@@ -101,7 +101,7 @@ async def test_lists_are_paged_from_the_newest_on(client: AsyncClient) -> None:
         while True:
             page = (await client.get(f"{path}&limit=2{after}")).json()
             assert len(page["data"]) <= 2
-            found += [one["name"] for one in page["data"]]
+            found += [key["name"] for key in page["data"]]
             if page["next"] is None:
                 break
             after = f"&after={page['next']}"
@@ -117,7 +117,7 @@ async def test_who_has_not_come_yet_is_pending(
     anna, otto = await invited(client, name="Anna"), await invited(client, name="Otto")
 
     async def names(query: str) -> list[str]:
-        return [one["name"] for one in (await client.get(f"/v1/keys?{query}")).json()["data"]]
+        return [key["name"] for key in (await client.get(f"/v1/keys?{query}")).json()["data"]]
 
     assert await names("person=true&pending=true") == ["Otto", "Anna"]
     assert await names("pending=false") == ["of a test"]
@@ -144,7 +144,9 @@ async def test_somebody_invited_labels_and_is_a_member(
     assert (answer.status_code, answer.headers["Location"]) == (303, made["path"])
     assert (await browser.get(made["path"])).status_code == 200
     after = (await client.get(f"/v1/invitations/{made['id']}")).json()
-    assert after == {name: it for name, it in made.items() if name != "link"} | {"state": "used"}
+    assert after == {name: value for name, value in made.items() if name != "link"} | {
+        "state": "used"
+    }
     [member] = (await client.get("/v1/keys?person=true")).json()["data"]
     assert (member["id"], member["name"]) == (made["key_id"], "Anna")
     assert member["last_used_at"] is not None
@@ -194,9 +196,9 @@ async def test_a_withdrawn_link_says_so_and_takes_its_unused_key_along(
     for _ in range(2):
         ended = await client.post(f"/v1/invitations/{made['id']}/revoke")
         assert ended.json().get("state") == "withdrawn", ended.text
-    told = await open_link(browser, made["link"])
-    assert told.status_code == 401
-    assert "it was withdrawn; whoever sent it can send you a new one" in told.text
+    page = await open_link(browser, made["link"])
+    assert page.status_code == 401
+    assert "it was withdrawn; whoever sent it can send you a new one" in page.text
     assert (await client.get(f"/v1/keys/{made['key_id']}")).json()["revoked_at"] is not None
     assert (await client.get("/v1/keys?usable=true&person=true")).json()["data"] == []
 
@@ -228,7 +230,9 @@ async def test_a_link_that_is_used_or_over_says_so(
     late = await invited(client, name="Otto")
     run(database_url, "UPDATE invitations SET expires_at = now() WHERE used_at IS NULL")
     assert "it has expired" in (await open_link(browser, late["link"])).text
-    states = [one["state"] for one in (await client.get("/v1/invitations")).json()["data"]]
+    states = [
+        invitation["state"] for invitation in (await client.get("/v1/invitations")).json()["data"]
+    ]
     assert states == ["expired", "used"]
 
 
@@ -253,8 +257,8 @@ async def test_nobody_locks_the_project_out(client: AsyncClient, browser: AsyncC
         await client.patch(f"/v1/keys/{OWN}", json={"scopes": ["manage", "label"]}),
     ):
         assert (answer.status_code, answer.json()["code"]) == (409, "last_admin")
-    own = (await client.get(f"/v1/keys/{OWN}")).json()
-    assert (own["scopes"], own["revoked_at"]) == (["admin"], None)
+    key = (await client.get(f"/v1/keys/{OWN}")).json()
+    assert (key["scopes"], key["revoked_at"]) == (["admin"], None)
     await open_link(browser, made["link"])
     assert (await client.post(f"/v1/keys/{OWN}/revoke")).status_code == 200
     assert (await client.get("/v1/keys")).status_code == 401
@@ -272,11 +276,11 @@ async def test_of_two_admins_who_remove_each_other_at_once_one_stays(
         run(database_url, "DELETE FROM keys")
         tokens = [key_in(database_url) for _ in range(2)]
         ids = [token.split("_")[1] for token in tokens]
-        async with client_with(app, tokens[0]) as one, client_with(app, tokens[1]) as other:
-            for client in (one, other):
+        async with client_with(app, tokens[0]) as first, client_with(app, tokens[1]) as second:
+            for client in (first, second):
                 assert (await client.get("/v1/keys")).status_code == 200, "known to the cache"
             answers = await asyncio.gather(
-                one.post(f"/v1/keys/{ids[1]}/revoke"), other.post(f"/v1/keys/{ids[0]}/revoke")
+                first.post(f"/v1/keys/{ids[1]}/revoke"), second.post(f"/v1/keys/{ids[0]}/revoke")
             )
             assert sorted(answer.status_code for answer in answers) == [200, 401]
         left = execute("SELECT count(*) FROM keys WHERE revoked_at IS NULL").fetchone()
@@ -327,7 +331,9 @@ async def test_every_act_is_logged_by_ids_and_never_with_a_secret(
     await client.patch(f"/v1/keys/{made['id']}", json={"scopes": ["label"]})
     await client.post(f"/v1/keys/{made['id']}/revoke")
     await client.post(f"/v1/invitations/{link['id']}/revoke")
-    lines = [it.getMessage() for it in caplog.records if it.name.endswith("access.people")]
+    lines = [
+        record.getMessage() for record in caplog.records if record.name.endswith("access.people")
+    ]
     assert lines == [
         f"key {made['id']} was made with read, by key {OWN}",
         f"invitation {link['id']} was made for key {link['key_id']} with label, by key {OWN}",

@@ -65,10 +65,10 @@ async def assert_as_missing(route: Route, client: AsyncClient, theirs: Theirs) -
         await route.ask(client, ids, params=params) for ids in (theirs.ids, MISSING)
     ]
     assert foreign.status_code == 404
-    told = foreign.text
+    foreign_text = foreign.text
     for name, value in theirs.ids.items():
-        told = told.replace(value, MISSING[name])
-    assert told == missing.text
+        foreign_text = foreign_text.replace(value, MISSING[name])
+    assert foreign_text == missing.text
 
 
 async def _everything(theirs: Theirs) -> list[Any]:
@@ -104,7 +104,7 @@ async def test_lists_hold_nothing_of_another_project_whatever_they_are_asked(
         assert all(pool["id"] == mine.id for pool in found)
     for query in ("limit=200", f"after={theirs.session}", "state=active"):
         found = (await client.get(f"/v1/sessions?{query}")).json()["data"]
-        assert all(one["id"] == session for one in found)
+        assert all(document["id"] == session for document in found)
     assert (await client.get(f"/v1/sessions?pool_id={theirs.pool.id}")).json()["data"] == []
 
 

@@ -38,8 +38,8 @@ async def claims(client: AsyncClient, **query: Any) -> dict[str, Any]:  # noqa: 
 
 async def refused(client: AsyncClient, **query: Any) -> tuple[int, str, str]:  # noqa: ANN401
     answer = await client.get("/v1/claims", params=query)
-    told = answer.json()
-    return answer.status_code, told["code"], told.get("field") or ""
+    document = answer.json()
+    return answer.status_code, document["code"], document.get("field") or ""
 
 
 async def session_on(
@@ -59,23 +59,23 @@ async def session_on(
 async def test_what_holds_of_one_of_all_and_of_those_picked(client: AsyncClient) -> None:
     pools = [await known_pool(client, ITEMS, seed) for seed in range(3)]
     sessions = [await session_on(client, pool, 20, **ASKED) for pool in pools]
-    told = await claims(client, session=sessions[::-1], shown=sessions[1:])
-    assert (told["level"], told["opened"], told["shown"]) == (0.05, 3, 2)
-    assert [one["session"] for one in told["claims"]] == sessions[::-1]
-    assert [one["place"] for one in told["claims"]] == [3, 2, 1]
-    assert [one["shown"] is None for one in told["claims"]] == [False, False, True]
-    for one in told["claims"]:
-        place = one["place"]
-        assert one["evidence"]
-        assert one["together"]["level"] == pytest.approx(0.05 / (place * (place + 1)))
-        if one["shown"] is not None:
-            assert one["shown"]["level"] == pytest.approx(0.05 * 2 / (place * (place + 1)))
-        parts = [one[name] for name in ("together", "shown", "alone") if one[name] is not None]
+    page = await claims(client, session=sessions[::-1], shown=sessions[1:])
+    assert (page["level"], page["opened"], page["shown"]) == (0.05, 3, 2)
+    assert [claim["session"] for claim in page["claims"]] == sessions[::-1]
+    assert [claim["place"] for claim in page["claims"]] == [3, 2, 1]
+    assert [claim["shown"] is None for claim in page["claims"]] == [False, False, True]
+    for claim in page["claims"]:
+        place = claim["place"]
+        assert claim["evidence"]
+        assert claim["together"]["level"] == pytest.approx(0.05 / (place * (place + 1)))
+        if claim["shown"] is not None:
+            assert claim["shown"]["level"] == pytest.approx(0.05 * 2 / (place * (place + 1)))
+        parts = [claim[name] for name in ("together", "shown", "alone") if claim[name] is not None]
         widths = [part["upper"] - part["lower"] for part in parts]
         # The less alpha there is, the wider; the last holds at every moment, and not at this one
         assert widths == sorted(widths, reverse=True)
-    assert set(told["promises"]) == {"one", "all", "picked"}
-    assert told["promises"]["picked"].startswith("2 shown, ")
+    assert set(page["promises"]) == {"one", "all", "picked"}
+    assert page["promises"]["picked"].startswith("2 shown, ")
 
 
 async def test_no_session_is_shown_at_more_than_the_level_of_the_project(
@@ -83,8 +83,8 @@ async def test_no_session_is_shown_at_more_than_the_level_of_the_project(
 ) -> None:
     pool = await known_pool(client, ITEMS)
     sessions = [await session_on(client, pool, 20, **ASKED) for _ in range(3)]
-    told = await claims(client, session=sessions, shown=sessions)
-    levels = [one["shown"]["level"] for one in told["claims"]]
+    page = await claims(client, session=sessions, shown=sessions)
+    levels = [claim["shown"]["level"] for claim in page["claims"]]
     assert levels == pytest.approx([0.05, 0.05 / 2, 0.05 / 4])
 
 
@@ -104,9 +104,9 @@ async def test_what_is_left_out_deleted_or_asked_nothing_changes_no_level(
     assert alone["claims"][0]["together"]["level"] == pytest.approx(0.05 / 6)
     beside = await claims(client, session=[*idle, last], shown=last)
     assert beside["shown"] == 1
-    for one in beside["claims"][:3]:
-        assert (one["place"], one["together"], one["shown"]) == (None, None, None)
-        assert one["alone"]["lower"] < one["alone"]["upper"]
+    for claim in beside["claims"][:3]:
+        assert (claim["place"], claim["together"], claim["shown"]) == (None, None, None)
+        assert claim["alone"]["lower"] < claim["alone"]["upper"]
     assert beside["claims"][3]["shown"] == alone["claims"][0]["together"]
     assert await refused(client, session=idle[0], shown=idle[0]) == (422, "invalid_value", "shown")
     assert (await claims(client, session=idle))["shown"] == 0
@@ -140,8 +140,8 @@ async def test_the_level_is_that_with_which_the_project_was_made(
         made = await create_key(context, new)
     async with client_with(app, made.token) as bold:
         session = await session_on(bold, await known_pool(bold, ITEMS), 20, **ASKED)
-        told = await claims(bold, session=session)
-        assert (told["level"], told["claims"][0]["together"]["level"]) == (0.1, 0.05)
+        page = await claims(bold, session=session)
+        assert (page["level"], page["claims"][0]["together"]["level"]) == (0.1, 0.05)
         answer = await bold.get("/v1/claims", params={"session": session, "level": 0.2})
         assert answer.status_code == 422
 
@@ -150,8 +150,8 @@ async def test_sessions_opened_at_once_have_places_of_their_own(client: AsyncCli
     pool = await known_pool(client, ITEMS)
     questions = [{"side": "at_most", "threshold": 0.5}]
     sessions = await asyncio.gather(*(opened(client, pool, questions=questions) for _ in range(6)))
-    told = await claims(client, session=sessions)
-    assert sorted(one["place"] for one in told["claims"]) == [1, 2, 3, 4, 5, 6]
+    page = await claims(client, session=sessions)
+    assert sorted(claim["place"] for claim in page["claims"]) == [1, 2, 3, 4, 5, 6]
 
 
 async def test_the_most_that_answer_at_the_level_of_so_many_are_shown(client: AsyncClient) -> None:
@@ -159,10 +159,10 @@ async def test_the_most_that_answer_at_the_level_of_so_many_are_shown(client: As
     clear = await session_on(client, pool, 60, at_most=0.95)
     # Few labels: nothing is known of so near a threshold, whatever the seed
     open_ = await session_on(client, pool, 12, at_most=pool.risk - 0.001)
-    told = await claims(client, session=[open_, clear])
-    assert told["shown"] == 1
-    assert told["claims"][0]["shown"] is None
-    assert told["claims"][1]["shown"]["answers"] == [
+    page = await claims(client, session=[open_, clear])
+    assert page["shown"] == 1
+    assert page["claims"][0]["shown"] is None
+    assert page["claims"][1]["shown"]["answers"] == [
         {"side": "at_most", "threshold": 0.95, "answer": "yes"}
     ]
     none = await claims(client, session=open_)
@@ -174,16 +174,16 @@ async def test_a_session_for_the_population_is_shown_at_the_least_level(
     client: AsyncClient,
 ) -> None:
     pool = await known_pool(client, ITEMS)
-    own = await session_on(client, pool, 30, 0.999, precision=0.4, target="population")
+    for_population = await session_on(client, pool, 30, 0.999, precision=0.4, target="population")
     other = await session_on(client, pool, 30, 0.999, policy="celeus", precision=0.2)
-    told = await claims(client, session=[own, other], shown=[own, other])
-    for one, level in zip(told["claims"], (0.05 / 2, 0.05 / 6), strict=True):
-        assert not one["evidence"]
-        assert one["shown"] == one["together"]
-        assert one["shown"]["level"] == pytest.approx(level)
+    page = await claims(client, session=[for_population, other], shown=[for_population, other])
+    for claim, level in zip(page["claims"], (0.05 / 2, 0.05 / 6), strict=True):
+        assert not claim["evidence"]
+        assert claim["shown"] == claim["together"]
+        assert claim["shown"]["level"] == pytest.approx(level)
         # Not within each other to the last cell: what is bet at the start follows from the level
-        assert one["together"] != one["alone"]
-    assert "supposes that no loss of their pools was known" in told["promises"]["one"]
+        assert claim["together"] != claim["alone"]
+    assert "supposes that no loss of their pools was known" in page["promises"]["one"]
     assert "supposes" not in (await claims(client, session=other))["promises"]["one"]
 
 
@@ -192,9 +192,9 @@ async def test_of_sessions_over_all_runs_it_is_said_that_their_runs_are_their_ow
 ) -> None:
     pool = await known_pool(client, ITEMS)
     session = await session_on(client, pool, 10, target="runs", **ASKED)
-    told = await claims(client, session=session)
-    assert "their runs were made after they were opened" in told["promises"]["one"]
-    assert "population" not in told["promises"]["one"]
+    page = await claims(client, session=session)
+    assert "their runs were made after they were opened" in page["promises"]["one"]
+    assert "population" not in page["promises"]["one"]
 
 
 async def test_a_session_that_stands_where_it_stood_is_not_bet_on_again(
@@ -216,8 +216,8 @@ async def test_many_rounds_are_bet_on_by_several_children(
     monkeypatch.setattr(operations, "MOST_ROUNDS", 15)
     pool = await known_pool(client, ITEMS)
     sessions = [await session_on(client, pool, 10, **ASKED) for _ in range(2)]
-    told = await claims(client, session=sessions)
-    assert [one["round"] for one in told["claims"]] == [10] * 2
+    page = await claims(client, session=sessions)
+    assert [claim["round"] for claim in page["claims"]] == [10] * 2
 
 
 async def test_what_one_child_is_given_is_bounded_and_made_in_a_thread(
@@ -263,29 +263,38 @@ async def test_a_key_that_asks_for_ever_other_sessions_leaves_a_place_to_others(
     monkeypatch.setattr(operations, "_bet_again", waiting)
     async with client_with(app, key_in(database_url, "read")) as other, asyncio.timeout(60):
         asked = [
-            asyncio.create_task(client.get("/v1/claims", params={"session": one})) for one in more
+            asyncio.create_task(client.get("/v1/claims", params={"session": session}))
+            for session in more
         ]
         await began.wait()
         assert (await claims(other, session=session))["level"] == 0.05
         assert 1 <= len(under_way) <= 2
         go_on.set()
-        told = [(await one).status_code for one in asked]
-        assert told[0] == 200
-        assert {200, 503}.issuperset(told), "the rest of the key's wait for it, or are refused"
+        statuses = [(await request).status_code for request in asked]
+        assert statuses[0] == 200
+        assert {200, 503}.issuperset(statuses), "the rest of the key's wait for it, or are refused"
 
 
 async def test_what_cannot_be_asked_is_refused_by_name(client: AsyncClient) -> None:
     pool = await known_pool(client, ITEMS)
-    one, other = [await opened(client, pool) for _ in range(2)]
+    first, second = [await opened(client, pool) for _ in range(2)]
     unknown = "ses_" + 32 * "0"
     assert await refused(client) == (422, "invalid_value", "session")
-    assert await refused(client, session=[one, one]) == (422, "invalid_value", "session")
-    assert await refused(client, session=one, shown=other) == (422, "invalid_value", "shown")
-    assert await refused(client, session=one, shown=[one, one]) == (422, "invalid_value", "shown")
-    assert (await refused(client, session=one, level="0.1"))[::2] == (422, "query")
-    many = [f"ses_{at:032x}" for at in range(operations.MOST_SESSIONS + 1)]
+    assert await refused(client, session=[first, first]) == (422, "invalid_value", "session")
+    assert await refused(client, session=first, shown=second) == (422, "invalid_value", "shown")
+    assert await refused(client, session=first, shown=[first, first]) == (
+        422,
+        "invalid_value",
+        "shown",
+    )
+    assert (await refused(client, session=first, level="0.1"))[::2] == (422, "query")
+    many = [f"ses_{number:032x}" for number in range(operations.MOST_SESSIONS + 1)]
     assert await refused(client, session=many) == (422, "invalid_value", "session")
-    assert await refused(client, session=[one, unknown]) == (404, "session_not_found", "session_id")
+    assert await refused(client, session=[first, unknown]) == (
+        404,
+        "session_not_found",
+        "session_id",
+    )
     assert (await refused(client, session="best"))[0] == 404
 
 

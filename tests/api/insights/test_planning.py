@@ -39,36 +39,36 @@ async def test_a_plan_tells_labels_of_every_policy_and_what_it_assumed(client: A
     body = {"precision": 0.3, "runs": 3}
     answer = await client.post(f"/v1/pools/{pool.id}/planning", json=body)
     assert answer.status_code == 200, answer.text
-    told = answer.json()
-    assert [one["policy"] for one in told["policies"]] == [
+    document = answer.json()
+    assert [policy["policy"] for policy in document["policies"]] == [
         *("sharp", "uniform", "celeus", "no_surrogate", "evalue")
     ]
-    assert told["assumed_risk"] == pytest.approx(0.5, abs=0.1)
-    assert (told["items"], told["budget"], told["informed"]) == (400, 400, True)
-    for one in told["policies"]:
-        assert one["refused"] is None
-        assert one["smallest_width"] == {"assumed": 0.0, "middle": 0.0}
+    assert document["assumed_risk"] == pytest.approx(0.5, abs=0.1)
+    assert (document["items"], document["budget"], document["informed"]) == (400, 400, True)
+    for policy in document["policies"]:
+        assert policy["refused"] is None
+        assert policy["smallest_width"] == {"assumed": 0.0, "middle": 0.0}
         for scenario in ("surrogate_right", "surrogate_useless"):
-            found = one[scenario]
+            found = policy[scenario]
             assert (found["runs"], found["reached"]) == (3, 1.0)
             labels = found["labels"]
             assert 0 < labels["low"] <= labels["median"] <= labels["high"] <= 400
             assert found["width"]["high"] <= 0.3
-    uniform = told["policies"][1]
+    uniform = document["policies"][1]
     assert uniform["surrogate_right"] == uniform["surrogate_useless"]
 
 
 async def test_a_plan_has_remarks_on_policies_guesses_and_a_fixed_sample(
     client: AsyncClient,
 ) -> None:
-    items = [{"id": str(at), "surrogate": float(at % 5 == 0)} for at in range(400)]
+    items = [{"id": str(number), "surrogate": float(number % 5 == 0)} for number in range(400)]
     pool = await sealed(client, items)
-    told = (await planned(client, pool)).json()
-    policies, guesses, fixed = told["notes"]
-    for one in told["policies"]:
-        assert f"{round(one['expected']['labels']['median'])}" in policies
+    document = (await planned(client, pool)).json()
+    policies, guesses, fixed = document["notes"]
+    for policy in document["policies"]:
+        assert f"{round(policy['expected']['labels']['median'])}" in policies
     assert guesses.startswith("All guesses are at an end of the scale, and none is taken as")
-    assert f"would take {told['fixed_sample']} labels" in fixed
+    assert f"would take {document['fixed_sample']} labels" in fixed
     asked = {"questions": [{"side": "at_most", "threshold": 0.9}], "precision": None}
     only = (await planned(client, pool, policies=["sharp"], **asked)).json()
     assert only["notes"] == [guesses]
@@ -88,8 +88,8 @@ async def test_the_pace_is_that_of_the_projects_latest_sessions(
             db.execute(
                 "UPDATE sessions SET seconds_per_label = %s WHERE session_id = %s", (pace, key)
             )
-    told = (await planned(client, pool.id)).json()
-    assert told["pace"] == {"seconds_per_label": 15.0, "sessions": 5}
+    document = (await planned(client, pool.id)).json()
+    assert document["pace"] == {"seconds_per_label": 15.0, "sessions": 5}
     client.headers.update(bearer(key_in(database_url, "manage", project="another")))
     other = await known_pool(client, 60)
     assert (await planned(client, other.id)).json()["pace"] is None
@@ -106,8 +106,8 @@ async def test_questions_are_planned_for_their_answers(client: AsyncClient) -> N
 async def test_a_policy_that_cannot_reach_it_is_refused_in_its_row(client: AsyncClient) -> None:
     pool = await known_pool(client, 300)
     body = {"target": "population", "precision": 0.08, "policies": ["celeus", "sharp"], "runs": 1}
-    told = (await client.post(f"/v1/pools/{pool.id}/planning", json=body)).json()
-    refused, sharp = told["policies"]
+    document = (await client.post(f"/v1/pools/{pool.id}/planning", json=body)).json()
+    refused, sharp = document["policies"]
     assert refused["refused"]["code"] == "unreachable_precision"
     assert refused["refused"]["smallest_reachable"] > 0.08
     assert (refused["surrogate_right"], refused["smallest_width"]) == (None, None)
@@ -148,10 +148,11 @@ async def test_what_opening_refuses_planning_refuses(
 
 def partly_known(items: int, known: int, loss: float = 0.0) -> list[dict[str, Any]]:
     """Items of which the first ``known`` have a loss that nobody has to judge."""
-    told = {"known": {"loss": loss, "reason": "the answer is empty"}}
+    known_loss = {"known": {"loss": loss, "reason": "the answer is empty"}}
     return [
-        {"id": f"{at}", "surrogate": (at % 10) / 10} | (told if at < known else {})
-        for at in range(items)
+        {"id": f"{number}", "surrogate": (number % 10) / 10}
+        | (known_loss if number < known else {})
+        for number in range(items)
     ]
 
 
@@ -160,10 +161,10 @@ async def test_where_most_is_known_coarse_widths_take_no_label(client: AsyncClie
     pool = await sealed(client, partly_known(400, 280))
     answer = await planned(client, pool, precision=0.1)
     assert answer.status_code == 200, answer.text
-    for one in answer.json()["policies"]:
-        by_width = {point["precision"]: point["labels"]["median"] for point in one["curve"]}
+    for policy in answer.json()["policies"]:
+        by_width = {point["precision"]: point["labels"]["median"] for point in policy["curve"]}
         assert by_width[0.4] == 0.0
-        assert 0.0 < by_width[0.1] == one["expected"]["labels"]["median"] <= 120
+        assert 0.0 < by_width[0.1] == policy["expected"]["labels"]["median"] <= 120
 
 
 @pytest.mark.parametrize(
@@ -194,17 +195,19 @@ async def test_where_all_is_known_there_is_nothing_to_plan(client: AsyncClient) 
 async def test_a_verdict_on_two_systems_is_planned(client: AsyncClient) -> None:
     found = await pair(client, "label", 400)
     body = {"decide": {"margin": 0.05}, "precision": None}
-    told = (await planned(client, found.id, **body)).json()
-    assert told["informed"]
-    assert told["assumed_risk"] == pytest.approx(0.0, abs=0.2)
-    assert 0 < told["fixed_sample"] <= 400
+    document = (await planned(client, found.id, **body)).json()
+    assert document["informed"]
+    assert document["assumed_risk"] == pytest.approx(0.0, abs=0.2)
+    assert 0 < document["fixed_sample"] <= 400
     drawable = 400 - sum(found.known)
-    for one in told["policies"]:
-        assert one["surrogate_right"]["reached"] == 1.0
-        assert one["surrogate_right"]["labels"]["high"] <= drawable
+    for policy in document["policies"]:
+        assert policy["surrogate_right"]["reached"] == 1.0
+        assert policy["surrogate_right"]["labels"]["high"] <= drawable
     clear = (await planned(client, found.id, **body, risk=0.2)).json()
     assert clear["assumed_risk"] == pytest.approx(0.2, abs=0.02)
-    either = [it["policies"][0]["surrogate_useless"]["labels"]["median"] for it in (told, clear)]
+    either = [
+        plan["policies"][0]["surrogate_useless"]["labels"]["median"] for plan in (document, clear)
+    ]
     assert either[1] < either[0]
 
 
@@ -256,24 +259,24 @@ async def test_a_table_of_claims_is_planned_claim_by_claim(client: AsyncClient) 
     }
     answer = await client.post(f"/v1/pools/{pool.id}/planning", json=asked | {"runs": 3})
     assert answer.status_code == 200, answer.text
-    told = answer.json()
-    assert (told["assumed_risk"], told["informed"]) == (None, True)
-    assert set(told["assumed_risks"]) == {"faithful", "stars"}
-    assert told["assumed_risks"]["faithful"] == pytest.approx(0.5, abs=0.1)
-    (policy,) = told["policies"]
+    document = answer.json()
+    assert (document["assumed_risk"], document["informed"]) == (None, True)
+    assert set(document["assumed_risks"]) == {"faithful", "stars"}
+    assert document["assumed_risks"]["faithful"] == pytest.approx(0.5, abs=0.1)
+    (policy,) = document["policies"]
     opened = await client.post("/v1/sessions", json={"pool_id": pool.id} | asked)
     claims = await client.get(f"/v1/sessions/{opened.json()['id']}/claims")
     names = ("metric", "column", "value", "items", "level", "precision")
-    rows = [one for one in claims.json()["data"] if one["precision"] is not None]
-    assert [{name: one[name] for name in names} for one in told["claims"]] == [
-        {name: one[name] for name in names} for one in rows
+    rows = [claim for claim in claims.json()["data"] if claim["precision"] is not None]
+    assert [{name: claim[name] for name in names} for claim in document["claims"]] == [
+        {name: row[name] for name in names} for row in rows
     ]
     for scenario in ("surrogate_right", "surrogate_useless"):
         whole = policy[scenario]
         assert (whole["runs"], whole["reached"], whole["width"]) == (3, 1.0, None)
         medians = []
-        for one in told["claims"]:
-            found = one[scenario]
+        for claim in document["claims"]:
+            found = claim[scenario]
             assert (found["runs"], found["reached"], found["width"]) == (3, 1.0, None)
             medians.append(found["labels"]["median"])
         assert max(medians) <= whole["labels"]["high"] <= 240
@@ -285,9 +288,9 @@ async def test_a_table_is_planned_for_the_losses_that_are_expected(client: Async
     path = f"/v1/pools/{pool.id}/planning"
     medians = []
     for risk in (None, {"faithful": 0.05}):
-        told = (await client.post(path, json=asked | {"risk": risk})).json()
-        medians.append(told["policies"][0]["surrogate_useless"]["labels"]["median"])
-    assert told["assumed_risks"]["faithful"] == pytest.approx(0.05, abs=1e-6)
+        document = (await client.post(path, json=asked | {"risk": risk})).json()
+        medians.append(document["policies"][0]["surrogate_useless"]["labels"]["median"])
+    assert document["assumed_risks"]["faithful"] == pytest.approx(0.05, abs=1e-6)
     assert medians[1] < medians[0]
 
 
@@ -317,21 +320,27 @@ async def test_what_the_opening_of_a_table_refuses_its_plan_refuses(
 
 
 async def test_groups_of_a_pool_of_one_loss_are_planned(client: AsyncClient) -> None:
-    items = [{"id": str(at), "surrogate": 0.3, "group": "ab"[at % 2]} for at in range(160)]
+    items = [
+        {"id": str(number), "surrogate": 0.3, "group": "ab"[number % 2]} for number in range(160)
+    ]
     pool = await sealed(client, items)
     asked = {"groups": ["group"], "group_precision": 0.4, "account": "together", "runs": 2}
-    told = (await client.post(f"/v1/pools/{pool}/planning", json=asked)).json()
-    assert [one["value"] for one in told["claims"]] == ["a", "b"]
-    assert sum(one["level"] for one in told["claims"]) == pytest.approx(0.04)
-    assert told["policies"][0]["surrogate_right"] is None
+    document = (await client.post(f"/v1/pools/{pool}/planning", json=asked)).json()
+    assert [claim["value"] for claim in document["claims"]] == ["a", "b"]
+    assert sum(claim["level"] for claim in document["claims"]) == pytest.approx(0.04)
+    assert document["policies"][0]["surrogate_right"] is None
     refused = await client.post(
         f"/v1/pools/{pool}/planning", json={"precision": 0.3, "risk": {"error rate": 0.1}}
     )
     assert (refused.status_code, refused.json()["field"]) == (422, "risk")
 
 
-ONE = "id,surrogate,group\n" + "".join(f"{at},{at % 7 / 10},{'ab'[at % 2]}\n" for at in range(120))
-TWO = "id,answer_a,answer_b\n" + "".join(f"{at},yes,{'no' * (at % 3)}\n" for at in range(120))
+ONE = "id,surrogate,group\n" + "".join(
+    f"{number},{number % 7 / 10},{'ab'[number % 2]}\n" for number in range(120)
+)
+TWO = "id,answer_a,answer_b\n" + "".join(
+    f"{number},yes,{'no' * (number % 3)}\n" for number in range(120)
+)
 
 
 @pytest.mark.parametrize(
@@ -385,6 +394,6 @@ async def test_a_plan_of_a_file_is_refused_like_that_of_a_pool(
 ) -> None:
     answer = await sent(client, ONE.encode(), **query)
     assert answer.status_code == 422
-    told = answer.json()
-    assert (told["code"], told["field"]) == (code, field)
+    document = answer.json()
+    assert (document["code"], document["field"]) == (code, field)
     assert (await client.get("/v1/pools")).json()["data"] == []

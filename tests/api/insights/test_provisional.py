@@ -55,8 +55,8 @@ async def test_an_answer_of_one_etag_says_one_thing(client: AsyncClient) -> None
     answers = await asyncio.gather(*(client.get(path) for _ in range(8)))
     first = answers[0]
     assert "provisional" in first.json()
-    for one in answers:
-        assert (one.headers["ETag"], one.json()) == (first.headers["ETag"], first.json())
+    for answer in answers:
+        assert (answer.headers["ETag"], answer.json()) == (first.headers["ETag"], first.json())
     known = {"If-None-Match": first.headers["ETag"]}
     assert (await client.get(path, headers=known)).status_code == 304
     tagged = await client.patch(

@@ -33,8 +33,8 @@ async def workers(client: AsyncClient, session: str, **query: Any) -> dict[str, 
 
 async def scores_of(client: AsyncClient, pool: KnownPool) -> list[float]:
     """The surrogates a pool was made with: its factory draws them first."""
-    told = (await client.get(f"/v1/pools/{pool.id}")).json()
-    return [float(one) for one in np.random.default_rng(0).random(told["items"])]
+    document = (await client.get(f"/v1/pools/{pool.id}")).json()
+    return [float(guess) for guess in np.random.default_rng(0).random(document["items"])]
 
 
 async def test_an_exhausted_pool_shows_the_true_calibration_of_its_surrogate(
@@ -113,11 +113,11 @@ async def test_looking_waits_for_nobody_who_writes(client: AsyncClient, database
 
 @pytest.mark.parametrize("kind", ["none", "cross entropy"])
 async def test_any_pool_can_be_asked(client: AsyncClient, kind: str) -> None:
-    items: list[dict[str, Any]] = [{"id": str(one)} for one in range(20)]
+    items: list[dict[str, Any]] = [{"id": str(number)} for number in range(20)]
     loss: dict[str, Any] = {"kind": "zero_one"}
     if kind == "cross entropy":
         loss = {"kind": "cross_entropy", "upper": 5.0}
-        items = [one | {"target_probs": [0.5, 0.3, 0.2]} for one in items]
+        items = [item | {"target_probs": [0.5, 0.3, 0.2]} for item in items]
     pool = await sealed(client, items, loss=loss)
     for policy in ("sharp", "celeus"):
         session = await opened(client, pool, policy=policy)
@@ -138,16 +138,16 @@ async def test_workers_are_told_with_what_they_did_and_what_they_hold(client: As
     await judged(client, session, pool, ada["draws"][0])
     await judged(client, session, pool, ada["draws"][1], worker="cleo")
     found = await workers(client, session)
-    assert [one["worker"] for one in found["data"]] == ["ada", "bob", "cleo"]
-    assert [one["labels_minute"] for one in found["data"]] == [1, 0, 1]
-    assert [one["labels_hour"] for one in found["data"]] == [1, 0, 1]
+    assert [worker["worker"] for worker in found["data"]] == ["ada", "bob", "cleo"]
+    assert [worker["labels_minute"] for worker in found["data"]] == [1, 0, 1]
+    assert [worker["labels_hour"] for worker in found["data"]] == [1, 0, 1]
     assert (found["labels_minute"], found["labels_hour"], found["draws"]) == (2, 2, 3)
-    assert [len(one["draws"]) for one in found["data"]] == [1, 2, 0]
+    assert [len(worker["draws"]) for worker in found["data"]] == [1, 2, 0]
     assert found["data"][1]["last_label_at"] is None
     held = found["data"][1]["draws"]
-    assert [one["round"] for one in held] == [one["round"] for one in bob["draws"]]
-    assert [when(one["expires_at"]) for one in held] == [
-        when(one["expires_at"]) for one in bob["draws"]
+    assert [draw["round"] for draw in held] == [draw["round"] for draw in bob["draws"]]
+    assert [when(draw["expires_at"]) for draw in held] == [
+        when(draw["expires_at"]) for draw in bob["draws"]
     ]
     assert when(found["at"]) - when(found["since"]) == timedelta(hours=1)
 
@@ -163,7 +163,7 @@ async def test_workers_are_paged_by_name(client: AsyncClient) -> None:
     for _ in range(4):
         page = await workers(client, session, limit=2, **after)
         assert page["draws"] == 5
-        seen += [one["worker"] for one in page["data"]]
+        seen += [worker["worker"] for worker in page["data"]]
         if page["next"] is None:
             break
         after = {"after": page["next"]}
@@ -184,7 +184,7 @@ async def test_only_the_last_minute_and_hour_are_counted(
     execute(aged, [session.removeprefix("ses_")])
     found = await workers(client, session)
     assert (found["labels_minute"], found["labels_hour"]) == (12, 19)
-    assert [one["labels_hour"] for one in found["data"]] == [19]
+    assert [worker["labels_hour"] for worker in found["data"]] == [19]
 
 
 def when(text: str) -> datetime:

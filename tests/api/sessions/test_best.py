@@ -39,7 +39,7 @@ async def assert_certified(client: AsyncClient, app: FastAPI, session: str, pool
     best = best_of(pool)
     data = await certified(client, session)
     evidence = await evidence_of(client, pool.id)
-    items = [json.dumps(one).encode() for one in pool.items]
+    items = [json.dumps(item).encode() for item in pool.items]
     report = verify(data, evidence, items=items)
     assert report.valid, report.line
     assert {"draws", "probabilities", "labels", "items", "claim"} <= set(report.checked)
@@ -53,7 +53,11 @@ async def assert_certified(client: AsyncClient, app: FastAPI, session: str, pool
     claim = f"{best} is at least as good as every other of 4 systems, valid at every look"
     assert f"{claim} with 99.9" in page
     result = await audit(app.state.context.database)
-    assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
+    assert not [
+        finding.line
+        for finding in result.findings
+        if session in finding.line or pool.id in finding.line
+    ]
     assert result.sessions
 
 
@@ -72,10 +76,10 @@ async def test_a_session_ends_with_the_best_and_its_certificate_holds(
     assert (status["state"], status["stop_reason"]) == ("decided", "decided")
     best = best_of(pool)
     assert (status["best"]["winner"], status["best"]["standing"]) == (best, [best])
-    states = {one["name"]: one for one in status["best"]["systems"]}
+    states = {system["name"]: system for system in status["best"]["systems"]}
     assert states[best]["state"] == "leading"
-    assert {one["state"] for one in states.values()} == {"leading", "out"}
-    assert all(one["round"] <= status["round"] for one in states.values() if one["round"])
+    assert {state["state"] for state in states.values()} == {"leading", "out"}
+    assert all(state["round"] <= status["round"] for state in states.values() if state["round"])
     assert states["tiny"]["estimate"] > 0.1
     await assert_certified(client, app, session, pool)
 
@@ -86,8 +90,10 @@ async def test_a_judge_sees_every_answer_once_and_no_name(client: AsyncClient) -
     draws = (await drawn(client, session, 20))["draws"]
     orders = set()
     for draw in draws:
-        given = [one["answer"] for one in pool.items[draw["item"]["index"]]["answers"].values()]
-        shown = [one["answer"] for one in draw["answers"]]
+        given = [
+            answer["answer"] for answer in pool.items[draw["item"]["index"]]["answers"].values()
+        ]
+        shown = [answer["answer"] for answer in draw["answers"]]
         assert sorted(shown) == sorted(set(given))
         orders.add(given.index(shown[0]))
         assert not any(name in json.dumps(draw) for name in NAMES)
@@ -98,7 +104,7 @@ async def test_a_judge_sees_every_answer_once_and_no_name(client: AsyncClient) -
         answer = await observed(client, session, draw["round"], **pool.said_blind(draw))
         assert answer.status_code == 200, answer.text
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
-    losses = [one["losses"] for one in ledger if one["kind"] == "observation"]
+    losses = [entry["losses"] for entry in ledger if entry["kind"] == "observation"]
     assert losses == [pool.losses[draw["item"]["index"]] for draw in draws[:10]]
 
 
@@ -110,8 +116,8 @@ async def test_where_no_answers_are_shown_losses_come_by_name(client: AsyncClien
     answer = await observed(client, session, draw["round"], losses=[0, 0, 0, 1])
     assert (answer.status_code, answer.json()["field"]) == (422, "losses")
     assert answer.json()["rule"] == "`losses` of all systems, by name"
-    said = pool.said(draw["item"]["index"])
-    answer = await observed(client, session, draw["round"], **said)
+    judgement = pool.said(draw["item"]["index"])
+    answer = await observed(client, session, draw["round"], **judgement)
     assert answer.status_code == 200, answer.text
     assert (await status_of(client, session))["best"]["places"] == {
         "first": 0,
@@ -123,19 +129,19 @@ async def test_where_no_answers_are_shown_losses_come_by_name(client: AsyncClien
 async def test_payloads_of_the_systems_are_answers_too(client: AsyncClient) -> None:
     body, made = body_of("losses")
     for item in body["items"]:
-        for at, answer in enumerate(item["answers"].values()):
-            answer["payload"] = {"image": f"https://example.org/{item['id']}-{at}.png"}
+        for index, answer in enumerate(item["answers"].values()):
+            answer["payload"] = {"image": f"https://example.org/{item['id']}-{index}.png"}
     pool = replace(made, id=(await client.post("/v1/pools", json=body)).json()["id"])
     session = await opened(client, pool)
     draw = (await drawn(client, session))["draws"][0]
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
     order = [int(one) for one in ledger[0]["detail"]["order"].split()]
-    images = [one["payload"]["image"] for one in draw["answers"]]
+    images = [answer["payload"]["image"] for answer in draw["answers"]]
     assert images == [f"https://example.org/{draw['item']['id']}-{at}.png" for at in order]
     answer = await observed(client, session, draw["round"], losses=[0, 1, 1, 1])
     assert answer.status_code == 200, answer.text
-    said = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"][1]
-    assert said["losses"].index(0) == order[0]
+    judgement = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"][1]
+    assert judgement["losses"].index(0) == order[0]
 
 
 async def test_it_is_counted_which_place_wins(client: AsyncClient) -> None:

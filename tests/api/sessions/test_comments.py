@@ -50,9 +50,11 @@ async def test_the_same_loss_with_another_comment_is_no_conflict(client: AsyncCl
     first = await judged(client, session, pool, draw, comment="first")
     again = await judged(client, session, pool, draw, comment="second")
     assert again["receipt"] == first["receipt"] | {"replayed": True}
-    assert [it["comment"] for it in await comments(client, session)] == ["second"]
+    assert [comment["comment"] for comment in await comments(client, session)] == ["second"]
     assert (await judged(client, session, pool, draw))["receipt"]["replayed"]
-    assert [it["comment"] for it in await comments(client, session)] == ["second"], "as it was"
+    assert [comment["comment"] for comment in await comments(client, session)] == ["second"], (
+        "as it was"
+    )
     amended = await post(
         client,
         f"/v1/sessions/{session}/amendments",
@@ -62,7 +64,7 @@ async def test_the_same_loss_with_another_comment_is_no_conflict(client: AsyncCl
         comment="third",
     )
     assert amended.status_code == 200
-    assert [it["comment"] for it in await comments(client, session)] == ["third"]
+    assert [comment["comment"] for comment in await comments(client, session)] == ["third"]
     assert (await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})).is_success
     await judged(client, session, pool, draw, comment="")
     assert await comments(client, session) == [], "an empty one erases it"
@@ -84,7 +86,7 @@ async def test_a_judgement_that_is_refused_keeps_no_comment(client: AsyncClient)
     assert await comments(client, session) == []
     said[1]["loss"] = 1
     assert (await post(client, path, observations=said, worker="ada")).status_code == 200
-    assert [it["comment"] for it in await comments(client, session)] == ["kept by nobody"]
+    assert [comment["comment"] for comment in await comments(client, session)] == ["kept by nobody"]
 
 
 async def test_blind_keys_comment_and_read_nobodys(client: AsyncClient, database_url: str) -> None:
@@ -93,10 +95,10 @@ async def test_blind_keys_comment_and_read_nobodys(client: AsyncClient, database
     key, other = key_in(database_url, "label"), key_in(database_url, "label")
     path = f"/v1/sessions/{session}"
     draw = (await post(client, f"{path}/next", key, worker="w", count=1)).json()["draws"][0]
-    said = {"round": draw["round"], "loss": 0, "worker": "w", "comment": "hm"}
-    answer = await post(client, f"{path}/observe", key, **said)
+    judgement = {"round": draw["round"], "loss": 0, "worker": "w", "comment": "hm"}
+    answer = await post(client, f"{path}/observe", key, **judgement)
     assert answer.status_code == 200
-    refused = await post(client, f"{path}/observe", other, **said | {"comment": "mine"})
+    refused = await post(client, f"{path}/observe", other, **judgement | {"comment": "mine"})
     assert refused.json()["code"] == "round_not_held"
     seen = await client.get(f"{path}/comments", headers=bearer(key))
     assert seen.status_code == 403
@@ -113,7 +115,7 @@ async def test_blind_keys_comment_and_read_nobodys(client: AsyncClient, database
         comment="hm!",
     )
     assert amended.status_code == 200, amended.text
-    assert [it["comment"] for it in await comments(client, session)] == ["hm!"]
+    assert [comment["comment"] for comment in await comments(client, session)] == ["hm!"]
 
 
 async def test_comments_are_erased_for_good(client: AsyncClient, database_url: str) -> None:
@@ -126,16 +128,18 @@ async def test_comments_are_erased_for_good(client: AsyncClient, database_url: s
     body = {"round": 1, "loss": pool.losses[draws[0]["item"]["index"]], "worker": "bob"}
     path = f"/v1/sessions/{session}"
     assert (await post(client, f"{path}/observe", other, **body, comment="and I")).is_success
-    assert [it["round"] for it in await comments(client, session)] == [1, 1, 2, 3]
-    assert [it["round"] for it in await comments(client, session, limit=1)] == [1, 1]
-    assert [it["round"] for it in await comments(client, session, after=1, limit=1)] == [2]
+    assert [comment["round"] for comment in await comments(client, session)] == [1, 1, 2, 3]
+    assert [comment["round"] for comment in await comments(client, session, limit=1)] == [1, 1]
+    assert [comment["round"] for comment in await comments(client, session, after=1, limit=1)] == [
+        2
+    ]
     answer = await client.delete(f"{path}/comments", params={"round": 1}, headers=bearer(other))
     assert answer.status_code == 403
     assert (await client.delete(f"{path}/comments")).status_code == 422
     key = other.split("_")[1]
     assert (await client.delete(f"{path}/comments", params={"key": key})).json() == {"erased": 1}
     assert (await client.delete(f"{path}/comments", params={"round": 2})).json() == {"erased": 1}
-    assert [it["round"] for it in await comments(client, session)] == [1, 3]
+    assert [comment["round"] for comment in await comments(client, session)] == [1, 3]
     unknown = "/v1/sessions/ses_" + "0" * 32 + "/comments"
     assert (await client.get(unknown)).status_code == 404
     assert (await client.delete(unknown, params={"round": 1})).status_code == 404

@@ -25,7 +25,7 @@ async def recorded(client: AsyncClient, session: str) -> list[dict[str, Any]]:
 async def left_of(client: AsyncClient, session: str) -> dict[int, str]:
     """The system on the left of every round drawn."""
     ledger = await recorded(client, session)
-    return {one["round"]: one["detail"]["left"] for one in ledger if one["kind"] == "draw"}
+    return {entry["round"]: entry["detail"]["left"] for entry in ledger if entry["kind"] == "draw"}
 
 
 async def judged(client: AsyncClient, session: str, pool: Pair, *, by_side: bool) -> None:
@@ -33,8 +33,8 @@ async def judged(client: AsyncClient, session: str, pool: Pair, *, by_side: bool
     while draws := (await drawn(client, session, 7))["draws"]:
         left = await left_of(client, session) if by_side else {}
         for draw in draws:
-            said = pool.said(draw["item"]["index"], left.get(draw["round"]))
-            answer = await observed(client, session, draw["round"], **said)
+            judgement = pool.said(draw["item"]["index"], left.get(draw["round"]))
+            answer = await observed(client, session, draw["round"], **judgement)
             assert answer.status_code == 200, answer.text
 
 
@@ -54,11 +54,11 @@ async def test_words_become_the_differences_of_the_losses(
     document = json.loads(data)
     assert document["claim"]["systems"] == {"a": A, "b": B}
     ledger = document["ledger"]
-    items = {one["round"]: one["item"] for one in ledger if one["kind"] == "draw"}
-    judgements = [one for one in ledger if one["kind"] == "observation"]
+    items = {entry["round"]: entry["item"] for entry in ledger if entry["kind"] == "draw"}
+    judgements = [entry for entry in ledger if entry["kind"] == "observation"]
     assert judgements
-    for one in judgements:
-        assert one["loss"] == pool.better[items[one["round"]]]
+    for judgement in judgements:
+        assert judgement["loss"] == pool.better[items[judgement["round"]]]
 
 
 async def test_items_with_one_answer_are_never_shown(client: AsyncClient) -> None:
@@ -67,8 +67,8 @@ async def test_items_with_one_answer_are_never_shown(client: AsyncClient) -> Non
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert status["known"] == sum(pool.known)
     await judged(client, session, pool, by_side=True)
-    shown = {one["item"] for one in await recorded(client, session) if one["kind"] == "draw"}
-    assert shown == {at for at, known in enumerate(pool.known) if not known}
+    shown = {entry["item"] for entry in await recorded(client, session) if entry["kind"] == "draw"}
+    assert shown == {index for index, known in enumerate(pool.known) if not known}
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert status["lower"] == status["upper"] == pytest.approx(sum(pool.better) / 60)
     assert status["systems"] == {"a": A, "b": B}
@@ -89,7 +89,7 @@ async def test_answers_stand_left_and_right_as_the_ledger_says(client: AsyncClie
     # Whoever asks again, or takes over, sees the same
     again = (await drawn(client, session, 30))["draws"]
     assert [(it["left"], it["right"]) for it in again] == [
-        (it["left"], it["right"]) for it in draws
+        (draw["left"], draw["right"]) for draw in draws
     ]
 
 
@@ -123,9 +123,9 @@ async def test_corrections_audit_and_verification_hold(client: AsyncClient, app:
         answer = await client.post(f"/v1/sessions/{session}/amendments", json=body)
         assert answer.status_code == 200, answer.text
     losses = {
-        one["round"]: one["loss"]
-        for one in await recorded(client, session)
-        if one["kind"] == "amendment"
+        entry["round"]: entry["loss"]
+        for entry in await recorded(client, session)
+        if entry["kind"] == "amendment"
     }
     assert losses == {1: 0.0, 2: -1.0, 3: -1.0 if left[3] == "a" else 1.0}
     again = {"round": 3, "preference": "left", "author": "ada", "reason": "misread"}
@@ -138,7 +138,11 @@ async def test_corrections_audit_and_verification_hold(client: AsyncClient, app:
     assert report.valid, report.line
     assert "items" in report.checked
     result = await audit(app.state.context.database)
-    assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
+    assert not [
+        finding.line
+        for finding in result.findings
+        if session in finding.line or pool.id in finding.line
+    ]
     assert result.sessions
 
 
@@ -155,11 +159,11 @@ async def test_grades_say_by_how_much(client: AsyncClient) -> None:
         {"preference": "b", "grade": 2},
         {"preference": "a"},
     ]
-    for draw, said in zip(draws, words, strict=True):
-        answer = await observed(client, session, draw["round"], **said)
+    for draw, word in zip(draws, words, strict=True):
+        answer = await observed(client, session, draw["round"], **word)
         assert answer.status_code == 200, answer.text
     ledger = await recorded(client, session)
-    losses = [one["loss"] for one in ledger if one["kind"] == "observation"]
+    losses = [entry["loss"] for entry in ledger if entry["kind"] == "observation"]
     assert losses == [-2.0 if left[draws[0]["round"]] == "a" else 2.0, 2.0, -1.0]
     refused = await observed(client, session, draws[0]["round"], preference="left", grade=3)
     assert (refused.status_code, refused.json()["field"]) == (422, "grade")
@@ -167,8 +171,8 @@ async def test_grades_say_by_how_much(client: AsyncClient) -> None:
 
 async def test_equal_answers_may_decide_without_a_label(client: AsyncClient) -> None:
     body, _ = body_of("label")
-    for at, item in enumerate(body["items"]):
-        item["b"]["prediction"] = (item["a"]["prediction"] + (at == 7)) % 4
+    for index, item in enumerate(body["items"]):
+        item["b"]["prediction"] = (item["a"]["prediction"] + (index == 7)) % 4
     pool = (await client.post("/v1/pools", json=body)).json()
     asked = {"pool_id": pool["id"], "decide": {"margin": 0.05}}
     status = (await client.post("/v1/sessions", json=asked)).json()

@@ -14,7 +14,10 @@ ASKED = [{"side": "at_most", "threshold": 0.9}, {"side": "at_least", "threshold"
 
 
 def told(session: dict[str, Any]) -> list[tuple[str, float, str]]:
-    return [(one["side"], one["threshold"], one["answer"]) for one in session["decisions"]]
+    return [
+        (decision["side"], decision["threshold"], decision["answer"])
+        for decision in session["decisions"]
+    ]
 
 
 async def test_questions_are_open_at_first_and_a_precision_is_not_needed(
@@ -38,7 +41,7 @@ async def test_the_session_stops_when_all_is_decided_and_every_document_says_it(
     assert (last["state"], last["draws"]) == ("decided", [])
     assert (body["stopped"], body["stop_reason"]) == (True, "decided")
     assert told(body) == [("at_most", 0.9, "yes"), ("at_least", 0.1, "yes")]
-    rounds = [one["round"] for one in body["decisions"]]
+    rounds = [decision["round"] for decision in body["decisions"]]
     assert max(rounds) == body["round"] < 300
     assert (await client.get(f"/v1/sessions/{session}")).json() == body
     listed = (await client.get("/v1/sessions", params={"state": "decided"})).json()
@@ -140,12 +143,12 @@ async def test_two_judges_at_once_across_the_deciding_round_see_one_decision(
         while held:
             draw = held.pop(0)
             answer = await judged(client, session, pool, draw, worker=worker, next=2)
-            known = {one["round"] for one in held}
-            held += [one for one in answer["draws"] if one["round"] not in known]
+            known = {draw["round"] for draw in held}
+            held += [draw for draw in answer["draws"] if draw["round"] not in known]
             decisions.extend(
-                (one["side"], one["answer"], one["round"])
-                for one in answer["session"]["decisions"]
-                if one["answer"] != "undecided"
+                (decision["side"], decision["answer"], decision["round"])
+                for decision in answer["session"]["decisions"]
+                if decision["answer"] != "undecided"
             )
 
     decisions: list[tuple[str, str, int]] = []
@@ -155,12 +158,15 @@ async def test_two_judges_at_once_across_the_deciding_round_see_one_decision(
     body = kept(database_url, session).session["status"]
     assert body["state"] == "decided"
     assert body["rounds"]["pending"] == 0
-    assert max(one["round"] for one in body["decisions"]) <= body["round"]
+    assert max(decision["round"] for decision in body["decisions"]) <= body["round"]
     state = await assert_whole(database, kept(database_url, session))
     assert [
-        {"side": one.question.side, "answer": one.answer, "round": one.round}
-        for one in state.question.decisions
-    ] == [{name: one[name] for name in ("side", "answer", "round")} for one in body["decisions"]]
+        {"side": decision.question.side, "answer": decision.answer, "round": decision.round}
+        for decision in state.question.decisions
+    ] == [
+        {name: decision[name] for name in ("side", "answer", "round")}
+        for decision in body["decisions"]
+    ]
 
 
 async def test_an_answer_that_losses_contradict_stays_with_a_warning(client: AsyncClient) -> None:
@@ -172,7 +178,7 @@ async def test_an_answer_that_losses_contradict_stays_with_a_warning(client: Asy
         body = (await labelled(client, session, pool, 30))["session"]
         if told(body)[0][2] == "yes":
             assert body["lower"] > asked[0]["threshold"]
-            warning = next(one for one in body["warnings"] if "was answered yes" in one)
+            warning = next(warning for warning in body["warnings"] if "was answered yes" in warning)
             assert f"in round {body['decisions'][0]['round']} and later losses" in warning
             return
     raise AssertionError("no answer was wrong")

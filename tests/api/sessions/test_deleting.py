@@ -17,7 +17,7 @@ from celeus.core.certificate.verify import verify
 from celeus.errors import SessionNotFound
 from celeus.operations.certificates.audit import audit
 from celeus.operations.deletion import tombstones
-from celeus.operations.deletion.tombstones import Remains, delete_part
+from celeus.operations.deletion.tombstones import LeftoverDeletion, delete_part
 from celeus.operations.sessions.labelling import labels
 from celeus.settings import Settings
 from celeus.store.database import Database
@@ -163,7 +163,9 @@ async def test_what_a_certificate_rests_on_is_deleted_by_its_name_alone(
     assert (await client.get(f"{path}/certificate")).content == final
 
     stone = await deleted(client, session, "Exam of May")
-    digests = [(one["digest"], one["final"]) for one in stone["certificates"]]
+    digests = [
+        (certificate["digest"], certificate["final"]) for certificate in stone["certificates"]
+    ]
     assert digests == [(digest_of(final), True), (digest_of(interim), False)]
     assert stone["ledger_head"] in final.decode()
     assert execute("SELECT count(body) FROM certificates").fetchone() == (0,)
@@ -204,7 +206,7 @@ async def test_deleted_sessions_count_in_later_certificates_even_of_the_pool_mad
     assert (told["number"], told["total"], told["others_deleted"]) == (3, 3, 2)
     # The order of the tombstones is that of the openings
     stones = (await client.get("/v1/tombstones", params={"limit": 1})).json()
-    assert [one["id"] for one in stones["data"]] == [own]
+    assert [tombstone["id"] for tombstone in stones["data"]] == [own]
     rest = (await client.get("/v1/tombstones", params={"after": stones["next"]})).json()
     assert [one["id"] for one in rest["data"]] == [first]
     of_pool = {"pool_id": again.id}
@@ -260,7 +262,8 @@ async def test_of_several_deletions_at_once_one_succeeds(
             answers = await asyncio.gather(
                 *(delete(one, session) for one in (client, elsewhere) for _ in range(3))
             )
-            assert sorted(one.status_code for one in answers) == [200, 404, 404, 404, 404, 404]
+            statuses = sorted(answer.status_code for answer in answers)
+            assert statuses == [200, *[404] * 5]
 
 
 async def test_another_process_knows_at_once_and_its_streams_end(
@@ -360,7 +363,12 @@ async def test_webhooks_are_told_nothing_more_of_the_session_and_keep_nothing_it
 ) -> None:
     pool = await known_pool(client, 60)
     session, kept = [await archived(client, pool) for _ in range(2)]
-    said = {"name": "wards", "sentence": "The loss is 0.2.", "words": ["yes"], "stop_reason": None}
+    content = {
+        "name": "wards",
+        "sentence": "The loss is 0.2.",
+        "words": ["yes"],
+        "stop_reason": None,
+    }
     with psycopg.connect(database_url, autocommit=True) as db:
         db.execute(
             "INSERT INTO webhooks (webhook_id, project_id, url, format, events, secret)"
@@ -373,7 +381,7 @@ async def test_webhooks_are_told_nothing_more_of_the_session_and_keep_nothing_it
                     "INSERT INTO deliveries (delivery_id, webhook_id, project_id, event, data,"
                     " state, answer) SELECT gen_random_uuid(), webhook_id, project_id,"
                     " 'session.stopped', %s, %s, 'wards, indeed' FROM webhooks",
-                    [json.dumps(said | {"session": about}), state],
+                    [json.dumps(content | {"session": about}), state],
                 )
         await deleted(client, session)
         found = db.execute(
@@ -409,15 +417,15 @@ async def test_an_open_invitation_to_the_session_leads_to_the_start(
 async def test_what_is_left_goes_in_parts_that_several_processes_share(
     client: AsyncClient, database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Remains, "ask", lambda _: None)
+    monkeypatch.setattr(LeftoverDeletion, "ask", lambda _: None)
     pool = await known_pool(client, 60)
     sessions = [await archived(client, pool) for _ in range(2)]
     for one in sessions:
         await deleted(client, one)
-    left = [sum(rows(database_url, one).values()) for one in sessions]
+    left = [sum(rows(database_url, session).values()) for session in sessions]
     assert min(left) > 20
     assert await delete_part(database, rows=5)
-    assert sum(sum(rows(database_url, one).values()) for one in sessions) == sum(left) - 10
+    assert sum(sum(rows(database_url, session).values()) for session in sessions) == sum(left) - 10
 
     async def work() -> int:
         parts = 0
@@ -430,7 +438,7 @@ async def test_what_is_left_goes_in_parts_that_several_processes_share(
         # The one that found the other at work left the rest to it
         while await delete_part(database, rows=5):
             pass
-    assert [rows(database_url, one) for one in sessions] == [{}, {}]
+    assert [rows(database_url, session) for session in sessions] == [{}, {}]
     assert tombstones.ROWS_AT_ONCE <= 5_000
 
 
@@ -448,7 +456,7 @@ async def test_an_audit_finds_what_is_left_of_no_session(
         [orphan],
     )
     found = await audit(app.state.context.database)
-    assert [(one.name, one.where) for one in found.findings] == [
+    assert [(finding.name, finding.where) for finding in found.findings] == [
         (f"ses_{orphan.hex}", "trajectory")
     ]
 

@@ -110,9 +110,11 @@ async def test_more_requests_than_may_wait_are_refused_while_the_others_wait(
             admin.rollback()
             await asyncio.gather(*asking)
             answered = [await found.get() for _ in range(QUEUE + 1)]
-    assert {(it.status_code, it.json()["code"]) for it in refused} == {(503, "overloaded")}
-    assert all(it.headers["Retry-After"] == "1" for it in refused)
-    assert [it.status_code for it in answered] == [200] * (QUEUE + 1)
+    assert {(refusal.status_code, refusal.json()["code"]) for refusal in refused} == {
+        (503, "overloaded")
+    }
+    assert all(refusal.headers["Retry-After"] == "1" for refusal in refused)
+    assert [answer.status_code for answer in answered] == [200] * (QUEUE + 1)
 
 
 async def test_streams_hold_no_connection(narrow: httpx.AsyncClient, database_url: str) -> None:

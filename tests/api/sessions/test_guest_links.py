@@ -78,7 +78,7 @@ async def test_a_link_is_unknown_revoked_and_expired_alike(
     session = await opened(client, pool)
     revoked, expired = [await shared(client, session, expires_in_seconds=3600) for _ in range(2)]
     listed = (await client.get(f"/v1/sessions/{session}/shares")).json()["data"]
-    assert [one["id"] for one in listed] == [revoked["id"], expired["id"]]
+    assert [link["id"] for link in listed] == [revoked["id"], expired["id"]]
     assert "url" not in listed[0]
     assert datetime.fromisoformat(listed[0]["expires_at"]) > datetime.fromisoformat(
         listed[0]["created_at"]

@@ -39,7 +39,7 @@ async def rows(client: AsyncClient, session: str, **query: Any) -> list[dict[str
 
 async def told(client: AsyncClient, session: str) -> dict[int, dict[str, Any]]:
     """Twelve judgements of two workers, one with a comment, one corrected, one unjudgeable."""
-    said: dict[int, dict[str, Any]] = {}
+    judgements: dict[int, dict[str, Any]] = {}
     for number in range(12):
         worker = "ada" if number % 3 else "bob"
         draw = (await drawn(client, session, worker=worker))["draws"][0]
@@ -52,11 +52,11 @@ async def told(client: AsyncClient, session: str) -> dict[int, dict[str, Any]]:
             form |= {"comment": "=1+1 is what it says"}
         answer = await client.post(f"/v1/sessions/{session}/observe", json=form)
         assert answer.status_code == 200, answer.text
-        said[draw["round"]] = form | {"item": draw["item"]}
+        judgements[draw["round"]] = form | {"item": draw["item"]}
     correction = {"round": 3, "loss": 1, "author": "cy", "reason": "misread"}
     answer = await client.post(f"/v1/sessions/{session}/amendments", json=correction)
     assert answer.status_code == 200, answer.text
-    return said
+    return judgements
 
 
 @pytest.fixture
@@ -67,12 +67,12 @@ async def session(client: AsyncClient) -> str:
 async def grouped(client: AsyncClient) -> KnownPool:
     items = [
         {
-            "id": f"-item-{at}",
-            "surrogate": at / 40,
-            "group": "easy" if at < 20 else "hard",
-            "payload": {"number": at},
+            "id": f"-item-{number}",
+            "surrogate": number / 40,
+            "group": "easy" if number < 20 else "hard",
+            "payload": {"number": number},
         }
-        for at in range(40)
+        for number in range(40)
     ]
     return KnownPool(await sealed(client, items), [0] * 40)
 
@@ -81,7 +81,7 @@ async def test_every_judgement_is_told_as_it_stands(client: AsyncClient, session
     said = await told(client, session)
     found = await rows(client, session)
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
-    draws = {one["round"]: one for one in ledger if one["kind"] == "draw"}
+    draws = {entry["round"]: entry for entry in ledger if entry["kind"] == "draw"}
     assert [one["round"] for one in found] == list(range(1, 13))
     for one in found:
         own = said[one["round"]]
@@ -117,7 +117,7 @@ async def test_filters_leave_out_what_does_not_fit(client: AsyncClient, session:
     whole = await rows(client, session)
 
     async def rounds(**query: object) -> list[int]:
-        return [one["round"] for one in await rows(client, session, limit=3, **query)]
+        return [row["round"] for row in await rows(client, session, limit=3, **query)]
 
     wrong = [one["round"] for one in whole if one["loss"] == 1]
     assert 3 in wrong
@@ -204,15 +204,15 @@ async def test_raters_of_a_panel_and_what_they_come_to_are_told_apart(client: As
     spoken = 0
     for name in claim["panel"]:
         for draw in (await drawn(client, session, 3, worker=name))["draws"]:
-            said = {"round": draw["round"], "loss": 1, "worker": name}
-            done = await client.post(f"/v1/sessions/{session}/observe", json=said)
+            judgement = {"round": draw["round"], "loss": 1, "worker": name}
+            done = await client.post(f"/v1/sessions/{session}/observe", json=judgement)
             spoken += done.status_code == 200
     found = await rows(client, session)
     ratings = [one for one in found if one["kind"] == "rating"]
     outcomes = [one for one in found if one["kind"] == "outcome"]
     assert len(ratings) == spoken
-    assert {one["rater"] for one in ratings} <= {*claim["panel"]}
-    assert all(one["rater"] is None and one["loss"] == 1 for one in outcomes)
+    assert {rating["rater"] for rating in ratings} <= {*claim["panel"]}
+    assert all(outcome["rater"] is None and outcome["loss"] == 1 for outcome in outcomes)
     assert len(outcomes) == (await client.get(f"/v1/sessions/{session}")).json()["rounds"]["judged"]
 
 
@@ -222,7 +222,7 @@ async def test_what_was_said_of_two_places_is_told_of_the_systems(client: AsyncC
     pools = []
     for loss in ({"kind": "preference", "upper": 2}, {"kind": "zero_one"}):
         body = {"name": "two", "systems": {"a": "new", "b": "old"}, "loss": loss, "sealed": True}
-        items = [item | {"id": str(at)} for at in range(30)]
+        items = [item | {"id": str(number)} for number in range(30)]
         made = (await client.post("/v1/pools", json=body | {"items": items})).json()
         pools.append(KnownPool(made["id"], []))
     said: tuple[dict[str, Any], ...] = (
@@ -248,22 +248,22 @@ async def test_what_was_said_of_two_places_is_told_of_the_systems(client: AsyncC
                 assert event["losses"] == {left: 0, right: 1}
             stood.add(left)
         assert stood == {"a", "b"}
-        for one in await rows(client, session):
-            better = one["preference"] or min(one["losses"], key=one["losses"].get)
-            assert better == one["left"]
+        for row in await rows(client, session):
+            better = row["preference"] or min(row["losses"], key=row["losses"].get)
+            assert better == row["left"]
             # Below 0 the first of the two is the better one
-            assert (one["loss"] < 0) == (better == "a")
+            assert (row["loss"] < 0) == (better == "a")
 
 
 async def test_a_round_has_its_history(client: AsyncClient, session: str) -> None:
     await told(client, session)
     found = (await client.get(f"/v1/sessions/{session}/rounds/3")).json()
-    assert [one["kind"] for one in found["events"]] == ["draw", "observation", "amendment"]
+    assert [event["kind"] for event in found["events"]] == ["draw", "observation", "amendment"]
     assert found["events"][2]["reason"] == "misread"
     assert found["events"][2]["loss"] == 1
     assert found["item"]["payload"] == {"number": found["item"]["index"]}
     commented = (await client.get(f"/v1/sessions/{session}/rounds/8")).json()
-    assert [one["comment"] for one in commented["comments"]] == ["=1+1 is what it says"]
+    assert [comment["comment"] for comment in commented["comments"]] == ["=1+1 is what it says"]
     missing = await client.get(f"/v1/sessions/{session}/rounds/99")
     assert (missing.status_code, missing.json()["code"]) == (404, "round_not_drawn")
 

@@ -66,7 +66,7 @@ async def test_a_claim_is_added_and_bets_on_later_draws_alone(client: AsyncClien
     assert "All 9 intervals hold at once" in status["table"]["promises"]["all"]
     rows = await claims_of(client, session)
     assert rows[-1] == row
-    assert {one["added"] for one in rows[:-1]} == {None}
+    assert {row["added"] for row in rows[:-1]} == {None}
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
     assert (ledger[-1]["kind"], ledger[-1]["round"]) == ("addition", None)
     assert (LAW | {"value": topic}).items() <= ledger[-1]["detail"].items()
@@ -104,16 +104,16 @@ async def test_its_certificate_is_verified_and_its_session_audited(
     await add(client, session, level=0.004, precision=None, questions=[])
     await judged_all(client, session, pool.said, ahead=3, most=4)
     evidence = await evidence_of(client, pool.id)
-    items = [json.dumps(one).encode() for one in pool.items]
+    items = [json.dumps(item).encode() for item in pool.items]
     for state in ("active", "closed"):
         await client.patch(f"/v1/sessions/{session}", json={"state": state})
         answer = await client.get(f"/v1/sessions/{session}/certificate")
         report = verify(answer.content, evidence, items=items)
         assert report.valid, report.line
-    assert [one.get("added") for one in answer.json()["claim"]["claims"][-2:]] == [8, 16]
+    assert [claim.get("added") for claim in answer.json()["claim"]["claims"][-2:]] == [8, 16]
     database = app.state.context.database
     result = await audit(database)
-    assert not [one.line for one in result.findings if session in one.line]
+    assert not [finding.line for finding in result.findings if session in finding.line]
     async with database.transaction() as db:
         await db.execute(
             text(
@@ -123,7 +123,9 @@ async def test_its_certificate_is_verified_and_its_session_audited(
             {"id": session.removeprefix("ses_")},
         )
     result = await audit(database)
-    assert [(one.name, one.where) for one in result.findings] == [(session, "ledger_head")]
+    assert [(finding.name, finding.where) for finding in result.findings] == [
+        (session, "ledger_head")
+    ]
 
 
 async def test_a_session_that_has_met_its_targets_goes_on_for_a_claim_that_wants_more(
@@ -215,7 +217,7 @@ async def test_fixed_sessions_and_others_take_no_claim(client: AsyncClient) -> N
     each = await opened(client, pool)
     answer = await add(client, each)
     assert (answer.status_code, answer.json()["field"]) == (422, "level")
-    items = [{"id": str(at), "surrogate": 0.5} for at in range(80)]
+    items = [{"id": str(number), "surrogate": 0.5} for number in range(80)]
     plain = await sealed(client, items)
     made = (await client.post("/v1/sessions", json={"pool_id": plain})).json()["id"]
     answer = await add(client, made)

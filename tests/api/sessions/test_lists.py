@@ -120,8 +120,8 @@ async def test_tags_are_short_few_and_kept(client: AsyncClient) -> None:
     session = (await five(client))["b0"]
     path = f"/v1/sessions/{session}"
     before = await client.get(path)
-    told = (await client.patch(path, json={"tags": ["it's \\ #1", "z", "z"]})).json()
-    assert told["tags"] == ["it's \\ #1", "z"]
+    document = (await client.patch(path, json={"tags": ["it's \\ #1", "z", "z"]})).json()
+    assert document["tags"] == ["it's \\ #1", "z"]
     assert (await client.get(path)).headers["ETag"] != before.headers["ETag"]
     assert await listed(client, tag="it's \\ #1") == ["b"]
     assert await listed(client, tag="t0", q="b") == []
@@ -131,8 +131,8 @@ async def test_tags_are_short_few_and_kept(client: AsyncClient) -> None:
     refused = await client.patch(path, json={"tags": ["x"], "archived": True, "precision": -1})
     assert refused.status_code == 422
     now = (await client.get(path)).json()
-    assert (now["tags"], now["archived"]) == (told["tags"], False)
+    assert (now["tags"], now["archived"]) == (document["tags"], False)
     # An event keeps them, and a closed session may be filed too
     closed = (await client.patch(path, json={"state": "closed"})).json()
-    assert closed["tags"] == told["tags"]
+    assert closed["tags"] == document["tags"]
     assert (await client.patch(path, json={"tags": []})).json()["tags"] == []

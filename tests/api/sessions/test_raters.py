@@ -74,7 +74,7 @@ async def rated_to_the_end(
     client: AsyncClient, session: str
 ) -> dict[int, list[tuple[str, int, float]]]:
     """All raters by turns, three items at a time: rater, turn and loss by item, as they came."""
-    said: dict[int, list[tuple[str, int, float]]] = {}
+    judgements: dict[int, list[tuple[str, int, float]]] = {}
     for _, name in zip(range(400), itertools.cycle(PANEL), strict=False):
         offer = await drawn(client, session, 3, name)
         assert len(offer["draws"]) <= 3
@@ -82,10 +82,10 @@ async def rated_to_the_end(
             item, turn = draw["item"]["index"], draw.get("turn", 1)
             answer = await rate(client, session, name, draw, loss=says(name, item, turn))
             assert answer.status_code == 200, answer.text
-            said.setdefault(item, []).append((name, turn, says(name, item, turn)))
+            judgements.setdefault(item, []).append((name, turn, says(name, item, turn)))
         if offer["state"] == "exhausted":
             break
-    return said
+    return judgements
 
 
 @pytest.mark.parametrize("protocol", ["two_then_third", "consensus"])
@@ -136,7 +136,7 @@ async def test_a_certificate_names_the_panel_and_has_every_outcome_checked(
     assert {"raters", "turns"} <= set(report.checked)
     claim, found = json.loads(final)["claim"], await status(client, session)
     assert claim["raters"] == found["raters"] | {"panel": 3}
-    texts = {one["code"]: one["text"] for one in claim["assumptions"]}
+    texts = {assumption["code"]: assumption["text"] for assumption in claim["assumptions"]}
     assert "a panel of 3" in texts["raters"]
     page = (await client.get(f"/v1/sessions/{session}/report")).text
     assert "by a panel of 3" in page
@@ -152,10 +152,10 @@ async def test_two_are_asked_and_a_third_where_they_differ(client: AsyncClient) 
     assert (await rate(client, session, one, draw, loss=0)).status_code == 200
     assert (await status(client, session))["rounds"]["judged"] == 0
     assert (await rate(client, session, two, draw, loss=1)).status_code == 200
-    assert 1 not in [it["round"] for it in (await drawn(client, session, 9, one))["draws"]]
+    assert 1 not in [draw["round"] for draw in (await drawn(client, session, 9, one))["draws"]]
     # Behind all that it has been asked before
-    assert 1 not in [it["round"] for it in (await drawn(client, session, 2, third))["draws"]]
-    assert 1 in [it["round"] for it in (await drawn(client, session, 60, third))["draws"]]
+    assert 1 not in [draw["round"] for draw in (await drawn(client, session, 2, third))["draws"]]
+    assert 1 in [draw["round"] for draw in (await drawn(client, session, 60, third))["draws"]]
     answer = (await rate(client, session, third, draw, loss=1)).json()
     assert answer["session"]["rounds"]["judged"] == 1
     late = await rate(client, session, third, draw, loss=0)
@@ -188,8 +188,8 @@ async def test_consensus_is_asked_for_again_and_a_retry_is_no_second_turn(
     await rate(client, session, two, draw, loss=1)
     again = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
     assert again["replayed"]
-    held = [it for it in (await drawn(client, session, 9, one))["draws"] if it["round"] == 1]
-    assert [it["turn"] for it in held] == [2]
+    held = [draw for draw in (await drawn(client, session, 9, one))["draws"] if draw["round"] == 1]
+    assert [draw["turn"] for draw in held] == [2]
     assert (await rate(client, session, third, held[0], loss=0)).status_code == 409
     for turn in (2, 3):
         for name, loss in ((one, 0), (two, 1)):
@@ -326,9 +326,10 @@ async def test_a_blind_rater_holds_no_more_than_the_share_of_a_key(
 async def test_the_same_judgement_twice_in_a_request_is_one(client: AsyncClient) -> None:
     session, _ = await panelled(client)
     (one, _, _), draw = await first_round(client, session)
-    said = {"round": draw["round"], "loss": 0}
+    judgement = {"round": draw["round"], "loss": 0}
     answer = await client.post(
-        f"/v1/sessions/{session}/observe", json={"worker": one, "observations": [said, said]}
+        f"/v1/sessions/{session}/observe",
+        json={"worker": one, "observations": [judgement, judgement]},
     )
     assert answer.status_code == 200, answer.text
     first, second = answer.json()["receipts"]
@@ -367,7 +368,7 @@ async def test_a_blind_rater_whose_turn_is_over_is_told_neither_whose_it_is_nor_
         assert told(refused) == told(unknown)
         assert not re.search(rf"\b{third}\b", refused.text)
         # Judged differently by another: the first turn is over
-        fresh = next(it for it in held if it is not passed)
+        fresh = next(draw for draw in held if draw is not passed)
         await rate(judge, session, one, fresh, loss=0)
         for other in (name for name in PANEL if name != one):
             for it in (await drawn(client, session, 60, other))["draws"]:

@@ -21,14 +21,14 @@ async def test_what_was_given_back_goes_to_whoever_asks_first(client: AsyncClien
     pool = await known_pool(client)
     session = await opened(client, pool)
     held = (await drawn(client, session, 2))["draws"]
-    assert [it["round"] for it in held] == [1, 2]
+    assert [draw["round"] for draw in held] == [1, 2]
     assert (await drawn(client, session, 1, "bob"))["draws"][0]["round"] == 3
     assert await release(client, session, worker="ada", rounds=[2]) == 1
-    assert [it["round"] for it in (await drawn(client, session, 2, "bob"))["draws"]] == [2, 3]
+    assert [draw["round"] for draw in (await drawn(client, session, 2, "bob"))["draws"]] == [2, 3]
     assert await release(client, session, worker="ada") == 1
     assert await release(client, session, worker="ada") == 0, "there is nothing left"
     handed = (await drawn(client, session, 3, "bob"))["draws"]
-    assert [it["round"] for it in handed] == [1, 2, 3]
+    assert [draw["round"] for draw in handed] == [1, 2, 3]
     assert handed[0]["item"] == held[0]["item"]
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
     assert [event["kind"] for event in ledger] == ["draw"] * 3, "it is no event"
@@ -59,7 +59,7 @@ async def test_a_worker_is_one_of_the_key_that_asks(client: AsyncClient, databas
     assert await release(client, session, manager, rounds=[1, 7, 2**31 - 1]) == 1
     assert await release(client, session, manager, worker="ada") == 0, "its own are meant"
     held = await drawn(client, session, 3, "bob")
-    assert [it["round"] for it in held["draws"]] == [1, 3, 4]
+    assert [draw["round"] for draw in held["draws"]] == [1, 3, 4]
 
 
 async def test_a_blind_key_gives_back_by_the_numbers_it_knows(
@@ -70,7 +70,7 @@ async def test_a_blind_key_gives_back_by_the_numbers_it_knows(
     path = f"/v1/sessions/{session}"
     body = {"worker": "ada", "count": 2}
     draws = (await client.post(f"{path}/next", json=body, headers=bearer(key))).json()["draws"]
-    numbers = [it["round"] for it in draws]
+    numbers = [draw["round"] for draw in draws]
     assert sorted(numbers) != [1, 2], "they tell nothing of how many there are"
     given = {"worker": "ada", "rounds": numbers[:1]}
     answer = await client.post(f"{path}/release", json=given, headers=bearer(key))
@@ -111,7 +111,7 @@ async def test_what_is_passed_on_goes_to_somebody_else(client: AsyncClient) -> N
     taken = (await drawn(client, session, 1, "bob"))["draws"][0]
     assert (taken["round"], taken["item"]) == (first["round"], first["item"])
     assert await release(client, session, worker="bob", rounds=[1], **PASS) == 1
-    assert [it["round"] for it in (await drawn(client, session, 1, "bob"))["draws"]] == [6]
+    assert [draw["round"] for draw in (await drawn(client, session, 1, "bob"))["draws"]] == [6]
     assert (await drawn(client, session, 1, "cid"))["draws"][0]["round"] == 1
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
     assert [event["kind"] for event in ledger] == ["draw"] * 6, "what is drawn stays drawn"
@@ -124,9 +124,9 @@ async def test_what_a_blind_key_passes_on_counts_in_its_share(
     pool = await known_pool(client, 40)
     session = await opened(client, pool)
     seen = set()
-    for at in range(60):
+    for number in range(60):
         # Another window is the same person
-        worker = f"window {at}"
+        worker = f"window {number}"
         found = (await drawn(ann, session, 1, worker))["draws"]
         if found[0]["item"]["id"] in seen:
             break
@@ -149,5 +149,5 @@ async def test_what_nobody_takes_comes_back_after_a_lease(
     await release(client, session, worker="ada", **PASS)
     assert (await drawn(client, session))["draws"][0]["round"] == 2
     execute("UPDATE leases SET expires_at = now() - interval '1 hour'")
-    rounds = [it["round"] for it in (await drawn(client, session, 2))["draws"]]
+    rounds = [draw["round"] for draw in (await drawn(client, session, 2))["draws"]]
     assert rounds == [first["round"], 2]

@@ -40,7 +40,7 @@ async def test_an_expired_lease_hands_the_same_draw_to_the_next_caller(
     assert other["round"] == 2
     execute("UPDATE leases SET expires_at = now() - interval '1 second'")
     handed = (await drawn(client, session, 2, "cy"))["draws"]
-    assert [it["round"] for it in handed] == [1, 2]
+    assert [draw["round"] for draw in handed] == [1, 2]
     assert handed[0]["item"] == first["item"]
 
 
@@ -77,14 +77,15 @@ async def test_a_list_is_taken_all_or_not_at_all(client: AsyncClient) -> None:
     pool = await known_pool(client)
     session = await opened(client, pool)
     draws = (await drawn(client, session, 3))["draws"]
-    good = [{"round": it["round"], "loss": pool.losses[it["item"]["index"]]} for it in draws]
+    good = [{"round": draw["round"], "loss": pool.losses[draw["item"]["index"]]} for draw in draws]
     bad = [*good[:2], {"round": 9, "loss": 0}]
     url = f"/v1/sessions/{session}/observe"
     refused = await client.post(url, json={"observations": bad, "worker": "ada"})
     assert (refused.status_code, refused.json()["code"]) == (404, "round_not_drawn")
     assert (await status(client, session))["rounds"]["judged"] == 0
     taken = await client.post(url, json={"observations": [*good, good[0]], "worker": "ada"})
-    assert [it["replayed"] for it in taken.json()["receipts"]] == [False, False, False, True]
+    replayed = [receipt["replayed"] for receipt in taken.json()["receipts"]]
+    assert replayed == [False, False, False, True]
     assert taken.json()["session"]["rounds"]["in_interval"] == 3
 
 
@@ -104,8 +105,12 @@ async def test_a_label_becomes_the_loss_of_the_prediction(client: AsyncClient) -
         label = {"round": draw["round"], "label": 1, "worker": "ada"}
         await client.post(f"/v1/sessions/{session}/observe", json=label)
     events = await ledger(client, session)
-    items_of = {it["round"]: it["item"] for it in events if it["kind"] == "draw"}
-    losses = {items_of[it["round"]]: it["loss"] for it in events if it["kind"] == "observation"}
+    items_of = {event["round"]: event["item"] for event in events if event["kind"] == "draw"}
+    losses = {
+        items_of[event["round"]]: event["loss"]
+        for event in events
+        if event["kind"] == "observation"
+    }
     assert losses == {i: float(i % 3 != 1) for i in range(12)}
 
 
@@ -114,13 +119,13 @@ async def test_losses_in_an_order_say_nothing_of_one_system(client: AsyncClient,
     pool = await known_pool(client)
     session = await opened(client, pool)
     draw = (await drawn(client, session))["draws"][0]
-    said: dict[str, Any] = {"round": draw["round"], "losses": [0.0]}
+    judgement: dict[str, Any] = {"round": draw["round"], "losses": [0.0]}
     if way == "observe":
-        said = {"worker": "ada", "observations": [said]}
+        judgement = {"worker": "ada", "observations": [judgement]}
     else:
         await judged(client, session, pool, draw)
-        said |= {"author": "ada", "reason": "misread"}
-    answer = await client.post(f"/v1/sessions/{session}/{way}", json=said)
+        judgement |= {"author": "ada", "reason": "misread"}
+    answer = await client.post(f"/v1/sessions/{session}/{way}", json=judgement)
     assert answer.status_code == 422
     assert "exactly one of" in answer.text
 

@@ -75,7 +75,7 @@ async def test_a_run_is_kept_as_it_was_and_says_where_it_ran(
     assert report.origin == session["origin"]
 
     trajectory = (await client.get(f"{path}/trajectory")).json()["data"]
-    assert [one["round"] for one in trajectory] == list(range(1, session["round"] + 1))
+    assert [point["round"] for point in trajectory] == list(range(1, session["round"] + 1))
     assert trajectory[-1]["lower"] == session["lower"]
     assert not (await audit(app.state.context.database)).findings
 
@@ -110,7 +110,10 @@ async def test_lists_have_pushed_runs_among_the_others_in_the_order_of_their_ope
     pushed = [(await push(client, data)).json() for data in runs[::-1]]
     ours = await client.post("/v1/sessions", json={"pool_id": pushed[0]["pool_id"]})
     listed = (await client.get("/v1/sessions")).json()["data"]
-    assert [one["id"] for one in listed] == [ours.json()["id"], *(one["id"] for one in pushed)]
+    assert [document["id"] for document in listed] == [
+        ours.json()["id"],
+        *(pushed_run["id"] for pushed_run in pushed),
+    ]
 
 
 async def test_a_pushed_run_with_a_question_has_one_place_in_its_project(
@@ -128,7 +131,7 @@ async def test_runs_on_the_same_items_share_their_pool(
     client: AsyncClient, run_file: bytes, tmp_path: Path
 ) -> None:
     files = (run_file, exam(tmp_path / "other.celeus", most=2))
-    first, second = [(await push(client, one)).json() for one in files]
+    first, second = [(await push(client, file)).json() for file in files]
     assert first["pool_id"] == second["pool_id"]
     assert first["id"] != second["id"]
     # A session that ran here counts those that were pushed
@@ -149,7 +152,7 @@ async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, run_file
             f"{path}/amendments", json={"round": 1, "loss": 0, "reason": "no", "author": "eve"}
         ),
     ]
-    assert [it.status_code for it in refused] == [409, 409]
+    assert [refusal.status_code for refusal in refused] == [409, 409]
     # The judgement that is there is told again; any other one is a conflict
     told = [
         await client.post(f"{path}/observe", json={"worker": "eve", "round": 1, "loss": loss})
@@ -228,10 +231,10 @@ def other_loss(lines: list[dict[str, Any]]) -> None:
 def without_round(lines: list[dict[str, Any]]) -> None:
     """A judged round left out, all behind it numbered anew."""
     del lines[ITEMS + 9 : ITEMS + 11]
-    for at, line in enumerate(lines[ITEMS + 1 :], 1):
-        line["sequence"] = at
+    for index, line in enumerate(lines[ITEMS + 1 :], 1):
+        line["sequence"] = index
         if "seen" in line:
-            line["seen"] = at - 1
+            line["seen"] = index - 1
         if line.get("round", 0) > 4:
             line["round"] -= 1
 

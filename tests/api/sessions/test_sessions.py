@@ -50,7 +50,7 @@ async def test_two_sessions_have_two_seeds(
     pool = await known_pool(client, 200)
     sessions = [await opened(client, pool) for _ in range(2)]
     draws = [(await drawn(client, session, 20))["draws"] for session in sessions]
-    first, second = ([it["item"]["id"] for it in held] for held in draws)
+    first, second = ([draw["item"]["id"] for draw in held] for held in draws)
     assert first != second
 
 
@@ -238,7 +238,9 @@ async def test_opening_warns_of_a_session_that_nothing_but_its_budget_ends(
     for _ in range(2):
         headers = {"Idempotency-Key": "same"}
         answer = await client.post("/v1/sessions", json=opening, headers=headers)
-        said = [one for one in answer.json()["warnings"] if "neither a precision nor" in one]
+        said = [
+            warning for warning in answer.json()["warnings"] if "neither a precision nor" in warning
+        ]
         assert len(said) == warned
 
 
@@ -251,7 +253,7 @@ async def test_times_have_one_form(client: AsyncClient) -> None:
     addresses = [f"{path}{part}" for part in ("", "/ledger", "/workers", "/certificate")]
     bodies = [(await client.get(one)).json() for one in (f"/v1/pools/{pool.id}", *addresses)]
     bodies.append(await drawn(client, session, 2))
-    times = [one for body in bodies for one in _times(body)]
+    times = [time for body in bodies for time in _times(body)]
     assert len(times) > 12
     form = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
     assert [one for one in times if form.fullmatch(one) is None] == []
@@ -278,8 +280,8 @@ async def test_a_name_is_told_wherever_the_session_is(client: AsyncClient) -> No
     await labelled(client, session, pool, 2)
     changed = await client.patch(f"/v1/sessions/{session}", json={"precision": 0.4})
     listed = (await client.get("/v1/sessions")).json()["data"]
-    told = (await client.get(f"/v1/sessions/{session}")).json()
-    assert changed.json()["name"] == told["name"] == listed[0]["name"] == NAME
+    document = (await client.get(f"/v1/sessions/{session}")).json()
+    assert changed.json()["name"] == document["name"] == listed[0]["name"] == NAME
 
 
 async def test_a_session_needs_no_name(client: AsyncClient) -> None:

@@ -46,8 +46,8 @@ async def session_of(client: AsyncClient, kind: str, **more: object) -> tuple[st
             return {"loss": made.losses[index]}
         if kind == "table":
             return {"losses": made.losses[index]}
-        said: dict[str, Any] = made.said(index)
-        return said
+        judgement: dict[str, Any] = made.said(index)
+        return judgement
 
     return session, says
 
@@ -75,8 +75,8 @@ async def waiting(
     """The first draw, which `slow` holds, while ``count`` judged rounds of `ada` wait behind it."""
     first: dict[str, Any] = (await asked(client, session, "slow", **more))["draws"][0]
     offer = await asked(client, session, "ada", **more)
-    for at in range(count):
-        draw, goes_on = offer["draws"][0], at < count - 1
+    for number in range(count):
+        draw, goes_on = offer["draws"][0], number < count - 1
         assert draw["round"] > 1
         offer = await told(
             client, session, "ada", draw["round"], next=int(goes_on), **says(draw) | more
@@ -134,7 +134,7 @@ async def test_a_slow_run_is_not_made_a_second_time(client: AsyncClient) -> None
 def lasting(offer: dict[str, Any]) -> dict[str, Any]:
     """An offer but for the ends of its leases."""
     draws = [
-        {name: it for name, it in one.items() if name != "expires_at"} for one in offer["draws"]
+        {name: it for name, it in draw.items() if name != "expires_at"} for draw in offer["draws"]
     ]
     return offer | {"draws": draws}
 
@@ -167,7 +167,7 @@ async def test_a_duplicate_among_others_is_told_and_the_others_are_kept(
     observations = [{"round": 1, "loss": 0.5}, {"round": draw["round"], **says(draw)}]
     body: dict[str, Any] = {"worker": "slow", "observations": observations}
     answer = await client.post(f"/v1/sessions/{session}/observe", json=body)
-    assert [one["duplicate"] for one in answer.json()["receipts"]] == [True, False]
+    assert [receipt["duplicate"] for receipt in answer.json()["receipts"]] == [True, False]
     assert (await ledger(client, session))[-1]["round"] == draw["round"]
 
 
@@ -235,7 +235,7 @@ async def test_renewing_takes_nothing_new(client: AsyncClient) -> None:
     session, says = await session_of(client, "pool")
     held = await asked(client, session, "ada", count=2)
     renewed = await asked(client, session, "ada", count=0)
-    assert [it["round"] for it in renewed["draws"]] == [1, 2]
+    assert [draw["round"] for draw in renewed["draws"]] == [1, 2]
     assert renewed["draws"][0]["expires_at"] > held["draws"][0]["expires_at"]
     for draw in held["draws"]:
         await told(client, session, "ada", draw["round"], **says(draw))
@@ -253,7 +253,7 @@ async def test_who_comes_back_after_an_outage_keeps_the_calls_under_way(
     assert (await client.post(f"/v1/sessions/{session}/release", json=passed)).status_code == 200
     execute("UPDATE leases SET expires_at = now() - interval '10 seconds'")
     renewed = [await asked(client, session, worker, count=0) for worker in ("bob", "cleo")]
-    assert [[it["round"] for it in offer["draws"]] for offer in renewed] == [[2], []]
+    assert [[draw["round"] for draw in offer["draws"]] for offer in renewed] == [[2], []]
     assert (await asked(client, session, "dan"))["draws"][0]["round"] == 1
     assert (await asked(client, session, "ada", count=0))["draws"] == [], "another has it now"
     assert (await asked(client, session, "eve"))["draws"][0]["round"] == 3
@@ -363,12 +363,12 @@ async def test_workers_hold_what_their_leases_have_left(
     await asked(client, session, "ada", count=2)
     path = f"/v1/sessions/{session}/workers"
     found = (await client.get(path)).json()
-    held = {one["worker"]: [it["round"] for it in one["draws"]] for one in found["data"]}
+    held = {one["worker"]: [draw["round"] for draw in one["draws"]] for one in found["data"]}
     assert held == {"ada": [1, 10], "slow": [1]}
     assert found["draws"] == 2
     execute("UPDATE leases SET expires_at = now() WHERE round = 10")
     execute("UPDATE leases SET expires_at = now() WHERE round = 1")
     found = (await client.get(path)).json()
-    held = {one["worker"]: [it["round"] for it in one["draws"]] for one in found["data"]}
+    held = {one["worker"]: [draw["round"] for draw in one["draws"]] for one in found["data"]}
     assert held == {"ada": [], "slow": [1]}
     assert found["draws"] == 1

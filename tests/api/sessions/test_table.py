@@ -83,7 +83,11 @@ async def test_a_session_goes_on_until_every_claim_has_what_it_wants(
     assert 0 <= first["answers"][0]["round"] <= status["round"]
     assert first["rounds"]["in_interval"] == status["round"]
     result = await audit(app.state.context.database)
-    assert not [one.line for one in result.findings if session in one.line or pool.id in one.line]
+    assert not [
+        finding.line
+        for finding in result.findings
+        if session in finding.line or pool.id in finding.line
+    ]
 
 
 @pytest.mark.parametrize("account", by_day(2, ["together", "each", "closed", "selected"]))
@@ -94,7 +98,7 @@ async def test_the_certificate_of_a_table_is_verified_with_its_pool(
     session = await opened(client, pool, account=account)
     await judged_all(client, session, pool.said, most=8)
     evidence = await evidence_of(client, pool.id)
-    items = [json.dumps(one).encode() for one in pool.items]
+    items = [json.dumps(item).encode() for item in pool.items]
     for final in (False, True):
         if final:
             await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
@@ -149,7 +153,7 @@ async def test_a_judgement_is_a_vector_and_what_it_lacks_is_told_by_name(
     pool = await sheet(client)
     session = await opened(client, pool)
     draws = (await drawn(client, session, 40))["draws"]
-    free = next(one for one in draws if "known" not in pool.items[one["item"]["index"]])
+    free = next(draw for draw in draws if "known" not in pool.items[draw["item"]["index"]])
     refused: dict[str, dict[str, Any]] = {
         "losses.stars": {"losses": {"faithful": 1}},
         "losses.length": {"losses": {"faithful": 1, "stars": 1, "length": 2}},
@@ -177,22 +181,22 @@ async def test_a_known_loss_may_be_left_out_and_not_be_contradicted(client: Asyn
     pool = await sheet(client)
     session = await opened(client, pool)
     draws = (await drawn(client, session, 120))["draws"]
-    known, other = [one for one in draws if "known" in pool.items[one["item"]["index"]]][:2]
+    known, other = [draw for draw in draws if "known" in pool.items[draw["item"]["index"]]][:2]
     answer = await observed(client, session, known["round"], losses={"faithful": 1})
     assert answer.status_code == 200
     stars = pool.losses[other["item"]["index"]]["stars"]
-    said = {"faithful": 1, "stars": 4 - stars if stars != 2 else 0}
-    answer = await observed(client, session, other["round"], losses=said)
+    judgement = {"faithful": 1, "stars": 4 - stars if stars != 2 else 0}
+    answer = await observed(client, session, other["round"], losses=judgement)
     assert answer.json()["code"] == "bound_contradicted"
     status = (await client.get(f"/v1/sessions/{session}")).json()
     [kept] = status["contradictions"]
     assert (kept["item"], kept["metric"], kept["loss"]) == (
         other["item"]["id"],
         "stars",
-        said["stars"],
+        judgement["stars"],
     )
     [warning] = status["warnings"]
-    assert f"said stars {said['stars']:g}, and the pool states" in warning
+    assert f"said stars {judgement['stars']:g}, and the pool states" in warning
 
 
 async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClient) -> None:
@@ -221,11 +225,13 @@ async def test_what_such_a_session_has_not_is_refused_by_name(client: AsyncClien
     assert (budget.status_code, budget.json()["budget"], budget.json()["changes"]) == (200, 6, 1)
     task = (await client.get(f"{where}/task")).json()
     assert task["loss"] is None
-    assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
+    assert [metric["name"] for metric in task["metrics"]] == ["faithful", "stars"]
 
 
 async def test_of_a_single_metric_a_round_may_be_unjudgeable(client: AsyncClient) -> None:
-    items = [{"id": str(at), "surrogate": 0.5, "group": "ab"[at % 2]} for at in range(80)]
+    items = [
+        {"id": str(number), "surrogate": 0.5, "group": "ab"[number % 2]} for number in range(80)
+    ]
     pool = await sealed(client, items)
     made = await client.post("/v1/sessions", json={"pool_id": pool, "groups": ["group"]})
     session = made.json()["id"]
@@ -246,10 +252,10 @@ async def test_list_and_stream_tell_of_the_table(client: AsyncClient) -> None:
     session = await opened(client, pool)
     await judged_all(client, session, pool.said, most=2)
     listed = (await client.get("/v1/sessions", params={"pool_id": pool.id})).json()["data"]
-    assert [one["table"]["claims"] for one in listed] == [8]
+    assert [document["table"]["claims"] for document in listed] == [8]
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
-    told = (await client.get(f"/v1/sessions/{session}/stream")).text
-    [news] = [json.loads(one[6:]) for one in told.splitlines() if one.startswith("data: ")]
+    page = (await client.get(f"/v1/sessions/{session}/stream")).text
+    [news] = [json.loads(one[6:]) for one in page.splitlines() if one.startswith("data: ")]
     assert news["session"]["table"]["claims"] == 8
     assert news["points"] == []
 
@@ -299,20 +305,20 @@ async def test_a_blind_labeller_judges_and_learns_nothing_of_the_claims(
     pool = await sheet(client)
     session = await opened(client, pool)
     draw = (await drawn(ann, session))["draws"][0]
-    said = pool.losses[draw["item"]["index"]]
-    answer = await observed(ann, session, draw["round"], losses=said)
+    judgement = pool.losses[draw["item"]["index"]]
+    answer = await observed(ann, session, draw["round"], losses=judgement)
     assert answer.status_code == 200, answer.text
     assert answer.json()["session"] == {"id": session, "state": "active"}
-    again = await observed(ann, session, draw["round"], losses=said)
+    again = await observed(ann, session, draw["round"], losses=judgement)
     assert again.json()["receipt"]["replayed"]
-    other = await observed(ann, session, draw["round"], losses=said | {"stars": None})
+    other = await observed(ann, session, draw["round"], losses=judgement | {"stars": None})
     assert other.status_code in {200, 409}
-    corrected = {"round": draw["round"], "losses": said, "reason": "typo"}
+    corrected = {"round": draw["round"], "losses": judgement, "reason": "typo"}
     answer = await ann.post(f"/v1/sessions/{session}/amendments", json=corrected)
     assert (answer.status_code, answer.json()["field"]) == (422, "session_id")
     assert (await ann.get(f"/v1/sessions/{session}/claims")).status_code == 403
     task = (await ann.get(f"/v1/sessions/{session}/task")).json()
-    assert [one["name"] for one in task["metrics"]] == ["faithful", "stars"]
+    assert [metric["name"] for metric in task["metrics"]] == ["faithful", "stars"]
 
 
 async def test_a_blind_labeller_is_not_told_which_losses_are_known(
@@ -324,11 +330,11 @@ async def test_a_blind_labeller_is_not_told_which_losses_are_known(
     for draw in draws:
         answer = await observed(ann, session, draw["round"], losses={"faithful": 1})
         assert (answer.status_code, answer.json()["field"]) == (422, "losses.stars")
-    held = (one for one in draws if "known" in pool.items[one["item"]["index"]])
+    held = (draw for draw in draws if "known" in pool.items[draw["item"]["index"]])
     for draw in held:
         stars = pool.losses[draw["item"]["index"]]["stars"]
-        said = {"faithful": 1, "stars": 4 - stars if stars != 2 else 0}
-        answer = await observed(ann, session, draw["round"], losses=said)
+        judgement = {"faithful": 1, "stars": 4 - stars if stars != 2 else 0}
+        answer = await observed(ann, session, draw["round"], losses=judgement)
         assert answer.json()["code"] == "bound_contradicted"
         assert "known" not in answer.text
 
@@ -357,14 +363,14 @@ async def test_a_claim_leads_to_its_items_and_what_was_said_of_them(client: Asyn
     session = await opened(client, pool, groups=["topic"])
     await judged_all(client, session, pool.said, ahead=1, most=40)
     whole = await items_of(client, session, limit="1000")
-    assert [one["id"] for one in whole["data"]] == [one["id"] for one in pool.items]
+    assert [one["id"] for one in whole["data"]] == [item["id"] for item in pool.items]
     law = await items_of(client, session, column="topic", value="law")
     assert [one["index"] for one in law["data"]] == list(range(0, 180, 3))
     assert law["next"] is None
     for one in law["data"]:
-        said = one["losses"]
-        assert (said is None) == (one["round"] is None)
-        assert said in (None, pool.losses[one["index"]])
+        judgement = one["losses"]
+        assert (judgement is None) == (one["round"] is None)
+        assert judgement in (None, pool.losses[one["index"]])
         assert one["payload"] == {"text": f"text {one['index']}"}
         assert one["known"] == (["stars"] if one["index"] % 10 == 0 else [])
     rows = await claims_of(client, session, column="topic", metric="faithful")

@@ -68,8 +68,8 @@ async def test_labels_are_asked_for_where_a_loss_follows_from_them(
     task = await task_of(client, session)
     assert (task["takes_labels"], task["classes"]) == told
     draw = (await drawn(client, session))["draws"][0]
-    said = {"round": draw["round"], "label": 1, "worker": "w"}
-    taken = await client.post(f"/v1/sessions/{session}/observe", json=said)
+    judgement = {"round": draw["round"], "label": 1, "worker": "w"}
+    taken = await client.post(f"/v1/sessions/{session}/observe", json=judgement)
     assert (taken.status_code == 200) == task["takes_labels"]
 
 
@@ -156,7 +156,7 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
     await judged(client, session, pool, (await drawn(client, session))["draws"][0])
     kept = await record(client, path)
     assert (kept["instructions"], kept["of"]) == ("four", "pool")
-    assert [it["instructions"] for it in kept["versions"]] == [
+    assert [version["instructions"] for version in kept["versions"]] == [
         "one",
         "two",
         "of the pool, which nobody of the session sees",
@@ -164,7 +164,7 @@ async def test_a_change_after_the_first_judgement_is_told(client: AsyncClient) -
         None,
         "four",
     ]
-    assert kept["late_changes"] == [it["at"] for it in kept["versions"][3:]]
+    assert kept["late_changes"] == [version["at"] for version in kept["versions"][3:]]
     assert f"{sentence}, 3 times, last at " in (await client.get(f"{path}/report")).text
     assert (await client.patch(path, json={"state": "closed"})).is_success
     assert await patched(client, path, "too late") == 409

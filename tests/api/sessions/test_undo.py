@@ -75,8 +75,8 @@ async def test_a_loss_and_an_unjudgeable_take_each_others_place(
 ) -> None:
     session = await opened(client, await known_pool(client))
     draw = (await drawn(ann, session))["draws"][0]
-    said = {"round": draw["round"], "worker": "w"} | first
-    assert (await ann.post(f"/v1/sessions/{session}/observe", json=said)).status_code == 200
+    judgement = {"round": draw["round"], "worker": "w"} | first
+    assert (await ann.post(f"/v1/sessions/{session}/observe", json=judgement)).status_code == 200
     answer = await corrected(ann, session, draw["round"], **then)
     assert answer.status_code == 200
     last = (await events_of(client, session))[-1]
@@ -132,7 +132,7 @@ async def test_a_key_has_one_last_label_however_many_workers_it_names(
     client: AsyncClient, ann: AsyncClient
 ) -> None:
     session = await opened(client, await known_pool(client))
-    rounds = [(await labelled(ann, session, 1, f"worker {at}"))[0] for at in range(10)]
+    rounds = [(await labelled(ann, session, 1, f"worker {number}"))[0] for number in range(10)]
     found = [(await corrected(ann, session, round_)).status_code for round_ in rounds]
     assert found == [409] * 9 + [200]
     task = (await ann.get(f"/v1/sessions/{session}/task")).json()
@@ -190,7 +190,9 @@ async def test_one_undo_sent_twice_at_once_is_kept_once(
     session = await opened(client, await known_pool(client))
     [round_] = await labelled(ann, session, 1)
     answers = await asyncio.gather(*(corrected(ann, session, round_) for _ in range(6)))
-    assert sorted(one.json()["receipt"]["replayed"] for one in answers) == [False] + [True] * 5
+    assert (
+        sorted(answer.json()["receipt"]["replayed"] for answer in answers) == [False] + [True] * 5
+    )
     kinds = [event["kind"] for event in await events_of(client, session)]
     assert kinds == ["draw", "observation", "amendment"]
 
@@ -207,10 +209,11 @@ async def test_of_an_undo_and_the_next_label_at_once_none_is_lost(
             session = await opened(client, pool)
             first, second = [draw["round"] for draw in (await drawn(two[0], session, 2))["draws"]]
             path = f"/v1/sessions/{session}/observe"
-            said = {"loss": 1, "worker": "w"}
-            await two[0].post(path, json=said | {"round": first})
+            judgement = {"loss": 1, "worker": "w"}
+            await two[0].post(path, json=judgement | {"round": first})
             undone, observed = await asyncio.gather(
-                corrected(two[0], session, first), two[1].post(path, json=said | {"round": second})
+                corrected(two[0], session, first),
+                two[1].post(path, json=judgement | {"round": second}),
             )
             assert observed.status_code == 200
             assert undone.status_code in {200, 409}

@@ -33,9 +33,9 @@ async def test_every_query_is_of_metrics_and_labels_that_there_are(
 ) -> None:
     pool = await known_pool(client)
     await labelled(client, await opened(client, pool), pool, 2)
-    told = (await client.get("/metrics")).text
+    page = (await client.get("/metrics")).text
     labels: dict[str, set[str]] = {}
-    for name, given in SAMPLE.findall(told):
+    for name, given in SAMPLE.findall(page):
         labels.setdefault(name, set()).update(re.findall(r'(\w+)="', given or ""))
     asked = queries(dashboard)
     assert len(asked) > 20
@@ -45,21 +45,21 @@ async def test_every_query_is_of_metrics_and_labels_that_there_are(
         for name, matched in names:
             assert name in labels, query
             wanted = set(re.findall(r'(\w+)="', matched))
-            wanted |= {one.strip() for group in grouped for one in group.split(",")}
+            wanted |= {label.strip() for group in grouped for label in group.split(",")}
             assert wanted <= labels[name], query
     # What a query picks out is there, too
     (route,) = {route for query in asked for route in re.findall(r'route="([^"]*)"', query)}
-    assert f'route="{route}"' in told
+    assert f'route="{route}"' in page
 
 
 @pytest.mark.own_app
 async def test_every_metric_of_ours_is_shown_and_explained(
     client: httpx.AsyncClient, dashboard: dict[str, Any]
 ) -> None:
-    told = (await client.get("/metrics")).text
+    page = (await client.get("/metrics")).text
     explained = (ROOT / "docs" / "operations.md").read_text()
     shown = " ".join(queries(dashboard))
-    families = re.findall(r"^# TYPE (celeus_\w+) (?:counter|gauge|histogram)$", told, re.MULTILINE)
+    families = re.findall(r"^# TYPE (celeus_\w+) (?:counter|gauge|histogram)$", page, re.MULTILINE)
     for name in families:
         if not name.endswith("_created"):
             assert f"`{name}`" in explained, name
@@ -74,8 +74,8 @@ def test_panels_have_titles_a_place_and_the_source_that_is_provisioned(
     for panel in dashboard["panels"]:
         assert panel["title"]
         places.add((panel["gridPos"]["x"], panel["gridPos"]["y"]))
-        for one in (panel, *panel["targets"]):
-            assert one["datasource"] == {"type": source["type"], "uid": source["uid"]}
+        for part in (panel, *panel["targets"]):
+            assert part["datasource"] == {"type": source["type"], "uid": source["uid"]}
     assert len(places) == len(dashboard["panels"])
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
 
@@ -86,7 +86,7 @@ def test_the_compose_file_brings_what_grafana_and_prometheus_read() -> None:
     mounted = {
         (DOCKER / source, target)
         for name in ("prometheus", "grafana")
-        for source, target, *_ in (one.split(":") for one in services[name]["volumes"])
+        for source, target, *_ in (mount.split(":") for mount in services[name]["volumes"])
         if source.startswith("./")
     }
     assert {path.name for path, _ in mounted} == {

@@ -16,9 +16,9 @@ from tests.servers import running_services
 pytestmark = pytest.mark.own_app
 
 
-def values(told: str) -> dict[str, float]:
+def values(page: str) -> dict[str, float]:
     """Every sample by its name with its labels."""
-    lines = [line for line in told.splitlines() if not line.startswith("#")]
+    lines = [line for line in page.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
@@ -85,12 +85,14 @@ async def test_a_made_up_method_is_no_label(client: httpx.AsyncClient) -> None:
 async def test_a_stream_is_no_request_under_way(client: httpx.AsyncClient) -> None:
     session = await opened(client, await known_pool(client))
     stream = asyncio.create_task(client.get(f"/v1/sessions/{session}/stream"))
-    found = await until(lambda: told(client), lambda it: it["celeus_http_streams_open"] == 1)
+    found = await until(
+        lambda: told(client), lambda metrics: metrics["celeus_http_streams_open"] == 1
+    )
     assert found["celeus_http_requests_in_flight"] == 1
     await client.delete(f"/v1/sessions/{session}")
     stream.cancel()
     await asyncio.wait({stream})
-    await until(lambda: told(client), lambda it: it["celeus_http_streams_open"] == 0)
+    await until(lambda: told(client), lambda metrics: metrics["celeus_http_streams_open"] == 0)
 
 
 async def test_workers_answer_for_each_other_but_not_for_the_dead(
@@ -99,19 +101,19 @@ async def test_workers_answer_for_each_other_but_not_for_the_dead(
     """What a process knew of itself ends with it; what it counted does not."""
     folder = tmp_path / "metrics"
     folder.mkdir()
-    own = {"CELEUS_WORKERS": "2", "PROMETHEUS_MULTIPROC_DIR": str(folder)}
-    with running_services(1, database_url, environment=own) as (service,):
+    environment = {"CELEUS_WORKERS": "2", "PROMETHEUS_MULTIPROC_DIR": str(folder)}
+    with running_services(1, database_url, environment=environment) as (service,):
         async with httpx.AsyncClient(base_url=service.url, headers=bearer()) as client:
             pool = await known_pool(client)
             await labelled(client, await opened(client, pool), pool, 5)
             # Each says every five seconds what it has done
             found = await until(
-                lambda: told(client), lambda it: it.get("celeus_rounds_folded_total") == 5
+                lambda: told(client), lambda metrics: metrics.get("celeus_rounds_folded_total") == 5
             )
             assert found["celeus_http_requests_in_flight"] >= 1
             assert found['celeus_sessions{state="active"}'] == 1
-            (one, *_) = folder.glob("gauge_livesum_*.db")
+            (gauge_file, *_) = folder.glob("gauge_livesum_*.db")
             # Of a process that cannot be: the largest number is smaller
-            shutil.copy(one, folder / "gauge_livesum_99999999.db")
+            shutil.copy(gauge_file, folder / "gauge_livesum_99999999.db")
             await told(client)
             assert not (folder / "gauge_livesum_99999999.db").exists()

@@ -146,7 +146,7 @@ async def test_requests_taken_together_know_each_where_their_time_went(
     async with slow_from(settings, 1e-9) as (_, client):
         session = await opened(client, await known_pool(client))
         lines.clear()
-        await asyncio.gather(*(drawn(client, session, worker=f"w{it}") for it in range(12)))
+        await asyncio.gather(*(drawn(client, session, worker=f"w{number}") for number in range(12)))
     assert len(lines) == 12
     for line in lines:
         assert {"lock", "fold", "commit"} <= set(line["parts_ms"])
@@ -188,7 +188,7 @@ def test_a_line_of_json_holds_a_traceback_and_what_no_request_logged() -> None:
     record = logging.LogRecord("celeus.store", logging.ERROR, "", 0, "lost %s\n", ("it",), found)
     handler.handle(record)
     (line,) = stream.getvalue().splitlines()
-    told = json.loads(line)
-    assert (told["level"], told["message"]) == ("error", "lost it\n")
-    assert told["exception"].endswith("KeyError: 'it'")
-    assert "request_id" not in told
+    line_document = json.loads(line)
+    assert (line_document["level"], line_document["message"]) == ("error", "lost it\n")
+    assert line_document["exception"].endswith("KeyError: 'it'")
+    assert "request_id" not in line_document

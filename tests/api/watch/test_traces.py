@@ -51,8 +51,12 @@ class Collector:
                 self.services.add(attributes(sent.resource)["service.name"])
                 self.spans += [span for scope in sent.scope_spans for span in scope.spans]
         elif path == "/v1/metrics":
-            for one in ExportMetricsServiceRequest.FromString(body).resource_metrics:
-                self.metrics |= {it.name: it for scope in one.scope_metrics for it in scope.metrics}
+            for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+                self.metrics |= {
+                    metric.name: metric
+                    for scope in resource.scope_metrics
+                    for metric in scope.metrics
+                }
 
     def named(self, trace: str) -> dict[str, Span]:
         """The spans of a trace by their names."""
@@ -88,15 +92,21 @@ def collecting() -> Iterator[Collector]:
 
 def attributes(of: Any) -> dict[str, Any]:  # noqa: ANN401 - any message that has some
     """The attributes of a span or resource."""
-    return {it.key: getattr(it.value, it.value.WhichOneof("value")) for it in of.attributes}
+    return {
+        attribute.key: getattr(attribute.value, attribute.value.WhichOneof("value"))
+        for attribute in of.attributes
+    }
 
 
 @pytest.fixture
 async def collector(database_url: str) -> AsyncIterator[Collector]:
     """What was sent of a label with a trace of its caller's, and of a link to a report."""
     with collecting() as collector:
-        own = AT_ONCE | {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "it"}
-        with running_services(1, database_url, environment=own) as (service,):
+        environment = AT_ONCE | {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+            "OTEL_SERVICE_NAME": "it",
+        }
+        with running_services(1, database_url, environment=environment) as (service,):
             async with httpx.AsyncClient(base_url=service.url, headers=bearer()) as client:
                 pool = await known_pool(client)
                 collector.session = await opened(client, pool)
@@ -112,7 +122,9 @@ async def collector(database_url: str) -> AsyncIterator[Collector]:
                 wanted = {"celeus.sessions", "celeus.session_fold", "http.server.request.duration"}
                 await until(
                     sent,
-                    lambda it: REQUEST in it.named(TRACE) and wanted <= set(it.metrics),
+                    lambda telemetry: (
+                        REQUEST in telemetry.named(TRACE) and wanted <= set(telemetry.metrics)
+                    ),
                 )
         yield collector
 
@@ -196,7 +208,9 @@ def test_a_collector_without_the_extra_is_a_word_and_no_failure(
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(WITHOUT)
     port = free_port()
-    own = {name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")} | {
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("CELEUS_")
+    } | {
         "CELEUS_DATABASE_URL": database_url,
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9",
         "PYTHONPATH": str(tmp_path),
@@ -204,7 +218,7 @@ def test_a_collector_without_the_extra_is_a_word_and_no_failure(
     command = [sys.executable, "-m", "celeus.cli", "serve", "--port", str(port)]
     log = tmp_path / "log"
     with log.open("w") as written:
-        process = subprocess.Popen(command, env=own, stdout=written, stderr=written)
+        process = subprocess.Popen(command, env=environment, stdout=written, stderr=written)
     try:
         await_ready(Service(f"http://127.0.0.1:{port}", process))
     finally:
@@ -233,14 +247,14 @@ def test_a_statement_is_named_by_what_it_does_to_which_tables(
 
 
 def test_the_statement_of_a_label_is_named_within_bounds() -> None:
-    said = summary(_APPEND)
-    assert said.startswith("INSERT events INSERT trajectory DELETE leases INSERT leases")
-    assert len(said) <= MOST_SUMMARY
+    judgement = summary(_APPEND)
+    assert judgement.startswith("INSERT events INSERT trajectory DELETE leases INSERT leases")
+    assert len(judgement) <= MOST_SUMMARY
 
 
 def test_a_database_is_named_without_who_opens_it() -> None:
-    told = database_of("postgresql://me:secret@db.example:5433/celeus?sslmode=require")
-    assert told == {
+    named = database_of("postgresql://me:secret@db.example:5433/celeus?sslmode=require")
+    assert named == {
         "db.system.name": "postgresql",
         "db.namespace": "celeus",
         "server.address": "db.example",

@@ -106,9 +106,9 @@ class TestInside:
         async with receiving() as inside:
             led = status(307, "", f"Location: {inside.url}")
             async with receiving(led) as receiver:
-                one = await self.tried(client, await self.hook(client, receiver.url))
-            assert (one["state"], one["status"]) == ("failed", 307)
-            assert "not followed" in one["note"]
+                delivery = await self.tried(client, await self.hook(client, receiver.url))
+            assert (delivery["state"], delivery["status"]) == ("failed", 307)
+            assert "not followed" in delivery["note"]
             assert inside.connections == 0
 
     async def test_a_name_that_leads_inside_later_is_not_followed(
@@ -120,15 +120,19 @@ class TestInside:
             # The same host means an address inside that nobody named, from now on
             found = [(2, 1, 6, "", ("127.0.0.2", 0))]
             monkeypatch.setattr("socket.getaddrinfo", lambda *_args, **_more: found)
-            one = await self.tried(client, hook)
-            assert (one["state"], one["status"]) == ("failed", None)
-            assert one["note"] == "Not sent: its host is not on the public internet."
+            delivery = await self.tried(client, hook)
+            assert (delivery["state"], delivery["status"]) == ("failed", None)
+            assert delivery["note"] == "Not sent: its host is not on the public internet."
             assert receiver.connections == 0
 
     async def test_of_a_flood_no_more_is_read_than_is_kept(self, client: AsyncClient) -> None:
         async with receiving(flood) as receiver:
-            one = await self.tried(client, await self.hook(client, receiver.url))
-        assert (one["state"], one["status"], len(one["answer"])) == ("delivered", 200, 1_000)
+            delivery = await self.tried(client, await self.hook(client, receiver.url))
+        assert (delivery["state"], delivery["status"], len(delivery["answer"])) == (
+            "delivered",
+            200,
+            1_000,
+        )
 
     @pytest.mark.parametrize(
         "part", [b"HTTP/1.1 103 Early Hints\r\n\r\n", b"HTTP/1.1 200 OK\r\nX-More: yes\r\n"]
@@ -138,9 +142,9 @@ class TestInside:
     ) -> None:
         """To read them takes time, in which everybody else waits."""
         async with receiving(endless(part)) as receiver:
-            one = await self.tried(client, await self.hook(client, receiver.url))
-        assert (one["state"], one["status"]) == ("failed", None)
-        assert "longer than 32 KiB" in one["note"] or "RemoteProtocolError" in one["note"]
+            delivery = await self.tried(client, await self.hook(client, receiver.url))
+        assert (delivery["state"], delivery["status"]) == ("failed", None)
+        assert "longer than 32 KiB" in delivery["note"] or "RemoteProtocolError" in delivery["note"]
 
     async def test_a_project_leaves_places_to_others(self, client: AsyncClient) -> None:
         async with receiving(hang) as receiver:
@@ -156,16 +160,16 @@ class TestInside:
     async def test_a_refused_connection_is_told(self, client: AsyncClient) -> None:
         async with receiving() as receiver:
             hook = await self.hook(client, receiver.url)
-        one = await self.tried(client, hook)
-        assert (one["state"], one["status"]) == ("failed", None)
-        assert "ConnectError" in one["note"]
+        delivery = await self.tried(client, hook)
+        assert (delivery["state"], delivery["status"]) == ("failed", None)
+        assert "ConnectError" in delivery["note"]
 
     async def test_who_hangs_or_drips_keeps_nobody_waiting(
         self, client: AsyncClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sending, "SECONDS", LATE_SECONDS)
         async with receiving(hang) as silent, receiving(drip) as slow, receiving() as good:
-            bad = [await self.hook(client, one.url) for one in (silent, slow)]
+            bad = [await self.hook(client, receiver.url) for receiver in (silent, slow)]
             hook = await self.hook(client, good.url)
             pool = await known_pool(client, items=40)
             for _ in range(3):
@@ -177,18 +181,18 @@ class TestInside:
             # One message of a webhook at once
             assert (len(silent.requests), len(slow.requests)) == (1, 1)
 
-            async def log(one: str) -> list[dict[str, Any]]:
-                answer = await client.get(f"/v1/webhooks/{one}/deliveries")
+            async def log(hook_id: str) -> list[dict[str, Any]]:
+                answer = await client.get(f"/v1/webhooks/{hook_id}/deliveries")
                 found: list[dict[str, Any]] = answer.json()["data"]
                 return found
 
             def late(found: list[dict[str, Any]]) -> bool:
-                return any(f"{LATE_SECONDS:g} s" in (it["note"] or "") for it in found)
+                return any(f"{LATE_SECONDS:g} s" in (delivery["note"] or "") for delivery in found)
 
             # Nobody had to wait for them: they still say nothing
-            assert not any([late(await log(one)) for one in bad])
+            assert not any([late(await log(hook_id)) for hook_id in bad])
 
-            for one in bad:
-                found = await until(partial(log, one), late)
-                assert {it["state"] for it in found} == {"pending"}
-            assert [it["state"] for it in await log(hook)] == ["delivered"] * 3
+            for hook_id in bad:
+                found = await until(partial(log, hook_id), late)
+                assert {delivery["state"] for delivery in found} == {"pending"}
+            assert [delivery["state"] for delivery in await log(hook)] == ["delivered"] * 3

@@ -33,8 +33,8 @@ def settings(settings: Settings) -> Settings:
 
 @pytest.fixture
 async def receiver() -> AsyncIterator[Receiver]:
-    async with receiving() as one:
-        yield one
+    async with receiving() as opened:
+        yield opened
 
 
 async def made(client: AsyncClient, url: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -55,7 +55,7 @@ async def settled(client: AsyncClient, hook: dict[str, Any], count: int) -> list
     """The log once so many messages are delivered."""
 
     def all_delivered(found: list[dict[str, Any]]) -> bool:
-        return len([one for one in found if one["state"] == "delivered"]) >= count
+        return len([delivery for delivery in found if delivery["state"] == "delivered"]) >= count
 
     return await until(lambda: log(client, hook), all_delivered)
 
@@ -79,13 +79,13 @@ async def test_a_session_that_stops_is_told_with_its_own_sentence(
     session = await opened(client, pool, name="Exam", budget=30, **asked)
     last = (await labelled(client, session, pool, 60))["session"]
     assert last["stop_reason"] == "budget_spent"
-    sent = [json.loads(one.body) for one in await receiver.sent(3)]
-    assert {one["type"] for one in sent} == {
+    sent = [json.loads(request.body) for request in await receiver.sent(3)]
+    assert {message["type"] for message in sent} == {
         "session.decided",
         "session.budget_reached",
         "session.stopped",
     }
-    stopped = next(one for one in sent if one["type"] == "session.stopped")
+    stopped = next(message for message in sent if message["type"] == "session.stopped")
     assert stopped["data"] == {
         "session": session,
         "name": "Exam",
@@ -102,25 +102,25 @@ async def test_a_session_that_stops_is_told_with_its_own_sentence(
             "report": f"http://127.0.0.1:8000/v1/sessions/{session}/report",
         },
     }
-    decided = next(one for one in sent if one["type"] == "session.decided")
+    decided = next(message for message in sent if message["type"] == "session.decided")
     assert decided["data"]["answers"] == [{"question": "at_most 0.99", "answer": "yes"}]
     found = await settled(client, hook, 3)
-    assert [one["event"] for one in reversed(found)][-1] == "session.stopped"
+    assert [delivery["event"] for delivery in reversed(found)][-1] == "session.stopped"
     first = receiver.requests[0]
     right, *given = signatures(hook["secret"], first)
     assert given == [right]
     assert first.headers["content-type"] == "application/json"
-    assert first.headers["webhook-id"] in {one["id"] for one in found}
+    assert first.headers["webhook-id"] in {delivery["id"] for delivery in found}
 
 
 async def test_a_certificate_is_told_once(client: AsyncClient, receiver: Receiver) -> None:
     pool = await known_pool(client, items=40)
     session, other = [await opened(client, pool) for _ in range(2)]
     hook = await made(client, receiver.url, events=["certificate.issued"], session_id=session)
-    for one in (other, session):
-        assert (await client.patch(f"/v1/sessions/{one}", json={"state": "closed"})).is_success
+    for closing in (other, session):
+        assert (await client.patch(f"/v1/sessions/{closing}", json={"state": "closed"})).is_success
         for _ in range(2):
-            assert (await client.get(f"/v1/sessions/{one}/certificate")).is_success
+            assert (await client.get(f"/v1/sessions/{closing}/certificate")).is_success
     [sent] = await receiver.sent(1)
     data = json.loads(sent.body)["data"]
     assert data["session"] == session
@@ -136,14 +136,22 @@ async def test_what_is_refused_is_sent_again_under_the_same_id(client: AsyncClie
         session = await opened(client, pool)
         await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
         await receiver.sent(1)
-        [one] = await until(lambda: log(client, hook), lambda found: found[0]["status"])
-        assert (one["state"], one["status"], one["answer"]) == ("pending", 500, "not now")
-        assert one["next_attempt_at"] > one["attempted_at"]
+        [delivery] = await until(lambda: log(client, hook), lambda found: found[0]["status"])
+        assert (delivery["state"], delivery["status"], delivery["answer"]) == (
+            "pending",
+            500,
+            "not now",
+        )
+        assert delivery["next_attempt_at"] > delivery["attempted_at"]
         first, second = await receiver.sent(2)
         assert first.headers["webhook-id"] == second.headers["webhook-id"]
         assert first.body == second.body
-        [one] = await settled(client, hook, 1)
-        assert (one["attempts"], one["status"], one["next_attempt_at"]) == (2, 204, None)
+        [delivery] = await settled(client, hook, 1)
+        assert (delivery["attempts"], delivery["status"], delivery["next_attempt_at"]) == (
+            2,
+            204,
+            None,
+        )
         assert (await client.get(f"/v1/webhooks/{hook['id']}")).json()["failing_since"] is None
 
 
@@ -161,11 +169,11 @@ async def test_a_receiver_that_is_gone_is_sent_no_more_until_it_is_enabled(
             found: dict[str, Any] = (await client.get(path)).json()
             return found
 
-        told = await until(look, lambda one: not one["active"])
-        assert "410" in told["note"]
-        [one] = await log(client, hook)
-        assert one["state"] == "failed"
-        again = f"{path}/deliveries/{one['id']}/retry"
+        settings = await until(look, lambda settings: not settings["active"])
+        assert "410" in settings["note"]
+        [delivery] = await log(client, hook)
+        assert delivery["state"] == "failed"
+        again = f"{path}/deliveries/{delivery['id']}/retry"
         refused = await client.post(again)
         assert (refused.status_code, refused.json()["code"]) == (409, "webhook_disabled")
         enabled = (await client.patch(path, json={"active": True})).json()
@@ -178,14 +186,18 @@ async def test_a_test_message_tells_what_came_back(client: AsyncClient) -> None:
     async with receiving(status(200, "thank you"), status(302, "", "Location: /")) as receiver:
         hook = await made(client, receiver.url)
         test = f"/v1/webhooks/{hook['id']}/test"
-        one = (await client.post(test)).json()
-        assert (one["state"], one["status"], one["answer"]) == ("delivered", 200, "thank you")
-        assert one["message"]["type"] == "webhook.test"
-        assert json.loads(receiver.requests[0].body) == one["message"]
+        delivery = (await client.post(test)).json()
+        assert (delivery["state"], delivery["status"], delivery["answer"]) == (
+            "delivered",
+            200,
+            "thank you",
+        )
+        assert delivery["message"]["type"] == "webhook.test"
+        assert json.loads(receiver.requests[0].body) == delivery["message"]
         led = (await client.post(test)).json()
         assert (led["state"], led["status"]) == ("failed", 302)
         assert "not followed" in led["note"]
-        assert [one["state"] for one in await log(client, hook)] == ["failed", "delivered"]
+        assert [listed["state"] for listed in await log(client, hook)] == ["failed", "delivered"]
 
 
 async def test_a_rotation_has_both_secrets_sign_for_a_while(
@@ -197,7 +209,9 @@ async def test_a_rotation_has_both_secrets_sign_for_a_while(
     assert new["secret"] != hook["secret"]
     assert new["former_secret_until"] is not None
     await client.post(f"{path}/test")
-    newer, older = (signatures(one["secret"], receiver.requests[0])[0] for one in (new, hook))
+    newer, older = (
+        signatures(webhook["secret"], receiver.requests[0])[0] for webhook in (new, hook)
+    )
     assert receiver.requests[0].headers["webhook-signature"] == f"{newer} {older}"
     last = (await client.post(f"{path}/rotate", json={"overlap_seconds": 0})).json()
     await client.post(f"{path}/test")
@@ -217,8 +231,8 @@ async def test_other_receivers_take_their_own_form(
     session = await opened(client, pool, name="<Exam> & co")
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     [sent] = await receiver.sent(1)
-    told = json.loads(sent.body)
-    assert set(place) <= told.keys()
+    content = json.loads(sent.body)
+    assert set(place) <= content.keys()
     name = "&lt;Exam&gt; &amp; co" if form == "slack" else "<Exam> & co"
     assert f"{name} is closed. Nothing is judged: error rate" in sent.body.decode()
     assert f"/sessions/{session}" in sent.body.decode()
@@ -242,9 +256,9 @@ async def test_a_session_that_waits_for_labels_is_told_once(
         deliveries._sweep_at = 0.0
         await deliveries._sweep()
     [sent] = await receiver.sent(1)
-    told = json.loads(sent.body)
-    assert (told["type"], told["data"]["session"]) == ("session.stalled", waiting)
-    assert told["data"]["since"] < told["timestamp"]
+    message = json.loads(sent.body)
+    assert (message["type"], message["data"]["session"]) == ("session.stalled", waiting)
+    assert message["data"]["since"] < message["timestamp"]
     assert len(await settled(client, hook, 1)) == 1
 
 
@@ -292,11 +306,22 @@ async def test_a_chat_is_told_the_answers_and_once_of_a_budget(
     asked = {"questions": [question], "stop_when_decided": False}
     session = await opened(client, pool, name="[x](http://a.example) @all", budget=30, **asked)
     last = (await labelled(client, session, pool, 60))["session"]
-    said = [json.loads(one.body)["content"] for one in await receiver.sent(2)]
+    texts = [json.loads(request.body)["content"] for request in await receiver.sent(2)]
     answer = last["words"]["answers"][0]
-    assert any(f"{answer['question']} Yes, since label" in one for one in said)
-    assert len([one for one in said if "has spent its budget of labels." in one]) == 1
-    assert all("\u200b[x]" in one and "\u200b@all" in one for one in said)
+    assert any(f"{answer['question']} Yes, since label" in message_text for message_text in texts)
+    assert (
+        len(
+            [
+                message_text
+                for message_text in texts
+                if "has spent its budget of labels." in message_text
+            ]
+        )
+        == 1
+    )
+    assert all(
+        "\u200b[x]" in message_text and "\u200b@all" in message_text for message_text in texts
+    )
 
 
 async def test_webhooks_belong_to_a_project_and_to_who_manages_it(

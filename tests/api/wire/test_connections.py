@@ -229,7 +229,7 @@ def test_a_proxy_is_an_address_or_a_network(proxies: str) -> None:
 def test_answers_are_read_at_a_least_rate() -> None:
     rate = connections.LEAST_BYTES_A_SECOND
     for speed, late in ((0, 21), (rate // 2, 41), (2 * rate, None)):
-        unread = connections.Unread(patience=20.0)
+        unread = connections.ReadDeadline(patience=20.0)
         unread.written = size = 100 * rate
         passed = (second for second in range(50) if unread.late(second, size - speed * second))
         assert next(passed, None) == late

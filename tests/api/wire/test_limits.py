@@ -50,7 +50,7 @@ def test_every_route_that_takes_json_bounds_it() -> None:
 
 def test_no_schema_has_as_many_members_as_are_refused() -> None:
     widest = max(
-        len(one.get("properties", ())) for one in CONTRACT["components"]["schemas"].values()
+        len(schema.get("properties", ())) for schema in CONTRACT["components"]["schemas"].values()
     )
     assert widest < json_body.MOST_MEMBERS
 
@@ -237,6 +237,6 @@ async def test_the_time_of_a_stream_is_no_time_of_an_answer(client: httpx.AsyncC
     session = await opened(client, await known_pool(client, 50))
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     assert (await client.get(f"/v1/sessions/{session}/stream")).is_success
-    told = (await client.get("/metrics")).text
-    assert 'route="/v1/sessions/{session_id}/stream",status="200"} 1.0' in told
-    assert 'seconds_count{method="GET",route="/v1/sessions/{session_id}/stream"' not in told
+    page = (await client.get("/metrics")).text
+    assert 'route="/v1/sessions/{session_id}/stream",status="200"} 1.0' in page
+    assert 'seconds_count{method="GET",route="/v1/sessions/{session_id}/stream"' not in page

@@ -62,10 +62,12 @@ def test_every_declared_error_is_a_problem(contract: dict[str, Any]) -> None:
 
 
 def test_what_may_be_answered_304_takes_an_etag(contract: dict[str, Any]) -> None:
-    conditional = [one for one in operations(contract) if "304" in one["responses"]]
+    conditional = [
+        operation for operation in operations(contract) if "304" in operation["responses"]
+    ]
     assert len(conditional) == 3
     for operation in conditional:
-        assert "If-None-Match" in {one.get("name") for one in operation["parameters"]}
+        assert "If-None-Match" in {parameter.get("name") for parameter in operation["parameters"]}
 
 
 def test_every_body_and_answer_has_an_example(contract: dict[str, Any]) -> None:
@@ -82,7 +84,7 @@ def test_every_body_and_answer_has_an_example(contract: dict[str, Any]) -> None:
 def test_every_schema_is_named_once_and_by_its_name(contract: dict[str, Any]) -> None:
     """Generators name types after titles; two of one name, and one is lost."""
     schemas = contract["components"]["schemas"]
-    titles = [one["title"] for one in schemas.values()]
+    titles = [schema["title"] for schema in schemas.values()]
     assert sorted(titles) == sorted(set(titles))
     assert not [name for name in schemas if "__" in name]
 

@@ -42,15 +42,15 @@ class Slow:
             admit(scope, "of the key")
         while not self.go_on.is_set():  # noqa: ASYNC110 -- of another thread
             await asyncio.sleep(0.01)
-        said = scope["path"].encode()
+        judgement = scope["path"].encode()
         while True:
             message = await receive()
-            said += b" " + message["body"] if message["body"] else b""
+            judgement += b" " + message["body"] if message["body"] else b""
             if not message["more_body"]:
                 break
-        length = (b"content-length", b"%d" % len(said))
+        length = (b"content-length", b"%d" % len(judgement))
         await send({"type": "http.response.start", "status": 200, "headers": [length]})
-        await send({"type": "http.response.body", "body": said})
+        await send({"type": "http.response.body", "body": judgement})
 
 
 def asked(path: str, *headers: str, body: bytes = b"", method: str = "POST") -> bytes:
@@ -94,12 +94,12 @@ def test_one_request_of_a_connection_is_parsed_at_a_time(settings: Settings) -> 
         socket.create_connection(("127.0.0.1", port), timeout=30) as line,
     ):
         before = len(living(RequestResponseCycle))
-        line.sendall(b"".join(asked(str(at), method="GET") for at in range(16)))
+        line.sendall(b"".join(asked(str(number), method="GET") for number in range(16)))
         assert slow.began.wait(30)
         threading.Event().wait(0.3)
         assert len(living(RequestResponseCycle)) - before <= 1
         slow.go_on.set()
-        assert answers(line, 16) == [b"/%d" % at for at in range(16)]
+        assert answers(line, 16) == [b"/%d" % number for number in range(16)]
 
 
 @pytest.mark.parametrize(("place_seconds", "begun"), [(60.0, PLACES + 1), (0.05, 41)])
@@ -144,16 +144,16 @@ def test_what_waits_behind_a_request_is_bounded_and_answered_in_its_order(
         served(settings, app=Answers(slow)) as port,
         socket.create_connection(("127.0.0.1", port), timeout=30) as line,
     ):
-        content = b"".join(asked(str(at), method="GET") for at in range(AHEAD))
+        content = b"".join(asked(str(number), method="GET") for number in range(AHEAD))
         assert len(content) > 2 * MOST_BYTES
         sending = threading.Thread(target=line.sendall, args=(content,))
         sending.start()
         assert slow.began.wait(30)
         threading.Event().wait(0.5)
         held = [one for one in living(Connection) if isinstance(one, Connection)]
-        assert max(len(one._come) for one in held) <= MOST_BYTES
+        assert max(len(draw._come) for draw in held) <= MOST_BYTES
         slow.go_on.set()
-        assert answers(line, AHEAD) == [b"/%d" % at for at in range(AHEAD)]
+        assert answers(line, AHEAD) == [b"/%d" % number for number in range(AHEAD)]
         sending.join()
 
 
@@ -162,7 +162,7 @@ def _sized(path: str, body: bytes) -> tuple[bytes, bytes]:
 
 
 def _in_chunks(path: str, body: bytes) -> tuple[bytes, bytes]:
-    parts = [body[at : at + 7] for at in range(0, len(body), 7)]
+    parts = [body[number : number + 7] for number in range(0, len(body), 7)]
     chunks = b"".join(b"%x;a=b\r\n%b\r\n" % (len(part), part) for part in parts)
     last = b"000;last=1" if len(body) % 2 else b"0"
     content = asked(path, "Transfer-Encoding: chunked", body=chunks + last + b"\r\n\r\n")
@@ -192,8 +192,8 @@ def test_requests_end_where_they_end_however_they_come(
     monkeypatch.setattr(connections, "PART_BYTES", [1, 5, 64, 1 << 14][seed])
     chance = random.Random(seed)  # noqa: S311
     requests = [
-        chance.choice(FORMS)(str(at), chance.choice(LIKE_ENDS) * chance.randrange(3))
-        for at in range(60)
+        chance.choice(FORMS)(str(number), chance.choice(LIKE_ENDS) * chance.randrange(3))
+        for number in range(60)
     ]
     content = b"".join(asked for asked, _ in requests)
     app: ASGIApp = Answers(Slow())

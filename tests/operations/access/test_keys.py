@@ -81,11 +81,11 @@ async def test_the_secret_is_kept_nowhere(context: Context, execute: Execute) ->
     await admit(context, *parts(made))
     rotated = await rotate_key(context, made.record.key_id, HOUR)
     kept = str(execute("SELECT * FROM keys").fetchall())
-    for one in (made, rotated):
-        secret = parts(one)[1]
+    for key in (made, rotated):
+        secret = parts(key)[1]
         assert secret not in kept
         assert secret.encode().hex() not in kept
-        assert secret not in repr(one)
+        assert secret not in repr(key)
     assert len({made.token, rotated.token}) == 2
 
 
@@ -125,7 +125,7 @@ async def test_a_project_is_named_or_made_but_never_by_accident(context: Context
     outcomes = await asyncio.gather(
         *(create_key(context, wanted) for _ in range(4)), return_exceptions=True
     )
-    assert sum(isinstance(one, ProjectExists) for one in outcomes) == 3
+    assert sum(isinstance(outcome, ProjectExists) for outcome in outcomes) == 3
     assert len(await list_keys(context)) == 1
 
 
@@ -157,15 +157,15 @@ async def test_a_rotated_key_hands_over_everything_and_ends_after_the_grace(
     wanted = NewKey("x", ("label", "read"), "team", new_project=True, expires_in=24 * HOUR)
     old = await create_key(context, wanted)
     new = await rotate_key(context, old.record.key_id, HOUR)
-    told = {one.key_id: one for one in await list_keys(context)}[old.record.key_id]
-    assert told.replaced_by == new.record.key_id
-    assert told.expires_at is not None
-    assert told.expires_at - new.record.created_at == HOUR
+    old_listed = {listed.key_id: listed for listed in await list_keys(context)}[old.record.key_id]
+    assert old_listed.replaced_by == new.record.key_id
+    assert old_listed.expires_at is not None
+    assert old_listed.expires_at - new.record.created_at == HOUR
     for name in ("name", "project", "scopes"):
         assert getattr(new.record, name) == getattr(old.record, name)
     assert new.record.expires_at is not None
     assert new.record.expires_at - new.record.created_at == 24 * HOUR
-    callers = [await admit(context, *parts(one)) for one in (old, new)]
+    callers = [await admit(context, *parts(key)) for key in (old, new)]
     assert callers[0].project_id == callers[1].project_id
     execute("UPDATE keys SET expires_at = expires_at - interval '1 hour'")
     with pytest.raises(Unauthenticated):
@@ -184,7 +184,7 @@ async def test_only_a_key_in_use_can_be_rotated_and_only_once(context: Context) 
     outcomes = await asyncio.gather(
         *(rotate_key(context, made.record.key_id, HOUR) for _ in range(4)), return_exceptions=True
     )
-    assert sum(isinstance(one, KeyRetired) for one in outcomes) == 3
+    assert sum(isinstance(outcome, KeyRetired) for outcome in outcomes) == 3
     assert len(await list_keys(context)) == 2
     revoked = await create_key(context, NEW)
     await revoke_key(context, revoked.record.key_id)
@@ -210,12 +210,12 @@ async def test_of_many_first_starts_at_once_one_makes_a_key(
 ) -> None:
     assert not any_key(database_url)
     async with open_context(Settings(database_url=database_url)) as other:
-        made = await asyncio.gather(*(first_key(one) for one in (context, other) * 4))
-    [one] = [key for key in made if key is not None]
-    assert (await admit(context, *parts(one))).scopes == {"admin", "manage", "label", "read"}
+        made = await asyncio.gather(*(first_key(database) for database in (context, other) * 4))
+    [created] = [key for key in made if key is not None]
+    assert (await admit(context, *parts(created))).scopes == {"admin", "manage", "label", "read"}
     assert any_key(database_url)
     assert await first_key(context) is None
-    await revoke_key(context, one.record.key_id)
+    await revoke_key(context, created.record.key_id)
     assert await first_key(context) is not None, "nobody could come in"
 
 

@@ -61,12 +61,12 @@ async def _walk(context: Context, session: UUID) -> None:
     for worker in ("ada", "Łukasz", "日本語", '\U0001f600 \u2028\t"\\', "e\u0301"):
         offer = await rounds.next_draws(context, session, worker, 4)
         loss = [-1.0, 1e6, float(chance.random()), 1.0 / 3.0]
-        told = [
-            Judgement(draw["round"], loss=loss[at])
-            for at, draw in enumerate(offer.draws)
-            if at != 2
+        judgements = [
+            Judgement(draw["round"], loss=loss[index])
+            for index, draw in enumerate(offer.draws)
+            if index != 2
         ]
-        await rounds.observe(context, session, told, worker, 0)
+        await rounds.observe(context, session, judgements, worker, 0)
     judged = Judgement(1, loss=-0.0)
     await amendments.amend(context, session, Correction(judged, "böb", "a\nslip"))
     unjudged = Judgement(2, unjudgeable="\u0001\u001f\u007f")
@@ -151,9 +151,9 @@ async def test_an_audit_names_what_was_changed_behind_the_service(
         await issue.issue(signing, session)
     execute(HARMS[where].encode())
     done = await audit(signing.database)
-    told = [one for one in done.findings if one.name.startswith("ses_")]
-    assert [finding.where for finding in told] == [where.strip()]
-    assert told[0].line.startswith(f"ses_{session.hex}: {where.strip()} is ")
+    findings = [finding for finding in done.findings if finding.name.startswith("ses_")]
+    assert [finding.where for finding in findings] == [where.strip()]
+    assert findings[0].line.startswith(f"ses_{session.hex}: {where.strip()} is ")
 
 
 AMONG_ITEMS = {

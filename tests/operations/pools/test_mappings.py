@@ -5,8 +5,8 @@ from celeus.operations.runtime.context import Context
 
 
 async def test_those_used_last_are_kept_and_the_last_one_comes_first(context: Context) -> None:
-    for at in range(MOST_REMEMBERED + 2):
-        await remember(context, {f"column {at}": "text"})
+    for number in range(MOST_REMEMBERED + 2):
+        await remember(context, {f"column {number}": "text"})
     await remember(context, {"column 7": "answer"})
     found = await remembered(context)
     assert len(found) == MOST_REMEMBERED
@@ -15,5 +15,5 @@ async def test_those_used_last_are_kept_and_the_last_one_comes_first(context: Co
 
 
 async def test_a_mapping_of_very_many_columns_is_not_kept(context: Context) -> None:
-    await remember(context, {f"column {at}": "hidden" for at in range(5_000)})
+    await remember(context, {f"column {number}": "hidden" for number in range(5_000)})
     assert await remembered(context) == []

@@ -266,8 +266,8 @@ async def test_sixteen_imports_at_once_leave_whole_uploads_only(context: Context
     assert record.items == sum(added) > 0
     listed, _ = await pools.list_items(context, made.pool_id, 1000, None)
     assert [item.index for item in listed] == list(range(record.items))
-    told = [int(item.id[1:]) / 1000 for item in listed]
-    assert np.array_equal(pool.surrogates[0], told)
+    expected = [int(item.id[1:]) / 1000 for item in listed]
+    assert np.array_equal(pool.surrogates[0], expected)
     assert chain(CHAIN_START, [rfc8785.dumps([item.id, None]) for item in listed]) == (
         pool.items_digest
     )

@@ -85,7 +85,7 @@ async def test_a_turn_of_the_loop_is_spent_when_its_time_is() -> None:
 
 async def test_what_fails_ends_nobody_elses_turns() -> None:
     turns, gone, failures = Turns(1), list[int](), list[object]()
-    asyncio.get_running_loop().set_exception_handler(lambda _, told: failures.append(told))
+    asyncio.get_running_loop().set_exception_handler(lambda _, problem: failures.append(problem))
     turns.ask("first", going_on(gone))
     turns.ask("fails", lambda: bool(1 // 0))
     turns.ask("last", going_on(gone))

@@ -219,8 +219,8 @@ async def test_a_session_under_a_key_is_opened_once(context: Context, database: 
 
 async def test_an_answer_that_is_being_repeated_is_forgotten_all_the_same(context: Context) -> None:
     wire = "pool_" + 32 * "0"
-    told = f'{{"id":"{wire}"}}'.encode()
-    request: Once[PoolRecord] = Once("k", b"f", 201, lambda _: told)
+    body = f'{{"id":"{wire}"}}'.encode()
+    request: Once[PoolRecord] = Once("k", b"f", 201, lambda _: body)
     await created(context, request)
     async with context.transaction() as repetition:
         assert await idempotency._find(repetition, context, request) is not None

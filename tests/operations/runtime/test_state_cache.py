@@ -157,7 +157,7 @@ async def test_of_many_checkpoints_one_is_counted_at_a_time() -> None:
 async def test_the_running_total_is_that_of_counting_anew(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - only an order
     states = [session_of(items) for items in (10, 60, 120)]
-    cache = StateCache(sessions=5, pools=1, state_bytes=sum(one.nbytes for one in states))
+    cache = StateCache(sessions=5, pools=1, state_bytes=sum(state.nbytes for state in states))
     sessions = [uuid4() for _ in range(8)]
 
     async def used() -> None:
@@ -169,7 +169,7 @@ async def test_the_running_total_is_that_of_counting_anew(seed: int) -> None:
         await asyncio.gather(*(used() for _ in range(4)))
         held = [slot for slot in cache._slots.values() if slot.session is not None]
         assert cache._state_bytes == sum(slot.session.nbytes for slot in held if slot.session)
-        assert cache._state_bytes <= sum(one.nbytes for one in states)
+        assert cache._state_bytes <= sum(state.nbytes for state in states)
         assert len(cache._slots) <= 5
 
 
@@ -191,7 +191,9 @@ async def test_a_session_that_seeks_the_best_counts_its_copies_of_the_answers() 
     """Systems are read one by one: a session holds the pool's answers in another order."""
     items, systems = 20_000, 10
     codes = np.random.default_rng(1).integers(0, 4, (items, systems)).astype("<i4")
-    lineup = Lineup.of([f"system {at}" for at in range(systems)], ("zero_one", None, None), "exact")
+    lineup = Lineup.of(
+        [f"system {number}" for number in range(systems)], ("zero_one", None, None), "exact"
+    )
     columns = MappingProxyType({"predictions": codes})
     pool = Pool(items, lineup.loss, columns, (), b"", (), lineup)
     plan = make_best(pool, Claim(), "0" * 64)

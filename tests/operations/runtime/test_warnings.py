@@ -62,7 +62,7 @@ def test_an_answer_yes_that_losses_contradict_stays_with_a_warning() -> None:
                 ledger_head=bytes(32),
             )
             [warning] = status_document(record, state, pool)["warnings"]
-            said = f"wrong: at_most {threshold:g} was answered yes in round {answer.round}"
-            assert warning.startswith(said)
+            sentence = f"wrong: at_most {threshold:g} was answered yes in round {answer.round}"
+            assert warning.startswith(sentence)
             return
     raise AssertionError("no answer was wrong")

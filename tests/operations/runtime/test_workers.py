@@ -65,8 +65,8 @@ def test_values_and_arrays_come_back_as_they_went(child: Child, tmp_path: Path) 
     with (tmp_path / "file").open("rb") as file:
         first, second = answers(module, Frame(values, arrays), BOUNDS, [file])
     assert first.values == values
-    assert {name: one.tolist() for name, one in first.arrays.items()} == {
-        name: one.tolist() for name, one in arrays.items()
+    assert {name: array.tolist() for name, array in first.arrays.items()} == {
+        name: array.tolist() for name, array in arrays.items()
     }
     assert second.values == {"text": "what it reads"}
 
@@ -193,7 +193,7 @@ def test_no_module_can_read_a_pickle() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = []
             if isinstance(node, ast.Import):
-                names = [one.name for one in node.names]
+                names = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             stems = {name.partition(".")[0] for name in names}

@@ -93,10 +93,10 @@ class Held:
         self.began, self.go_on = threading.Event(), threading.Event()
         follow = Refold.follow
 
-        def waiting(one: Refold, part: Rounds) -> None:
+        def waiting(refold: Refold, part: Rounds) -> None:
             self.began.set()
             assert self.go_on.wait(30)
-            follow(one, part)
+            follow(refold, part)
 
         monkeypatch.setattr(amendments, "ROUNDS_FOLDED_INLINE", 10)
         monkeypatch.setattr(amendments, "ROUNDS_AT_ONCE", 12)
@@ -189,8 +189,8 @@ async def test_what_takes_long_is_folded_beside_the_event_loop(
         fold_round(self, plan, coming, loss)
 
     monkeypatch.setattr(Fold, "fold_round", noted)
-    told = [Judgement(draw["round"], loss=0.0) for draw in offer.draws]
-    await rounds.observe(two[0], session, told, "ada", 0)
+    judgements = [Judgement(draw["round"], loss=0.0) for draw in offer.draws]
+    await rounds.observe(two[0], session, judgements, "ada", 0)
     assert len(threads) == at_once
     assert (threading.get_ident() not in threads) == aside
 
@@ -203,7 +203,10 @@ async def test_two_corrections_at_once_are_both_kept(
     session = await begun(two[0], 30)
     monkeypatch.setattr(amendments, "ROUNDS_FOLDED_INLINE", 10)
     await asyncio.gather(
-        *(amend(two[at % 2], session, correction(at + 1, 1.0 - at % 2)) for at in range(6))
+        *(
+            amend(two[number % 2], session, correction(number + 1, 1.0 - number % 2))
+            for number in range(6)
+        )
     )
     found, _ = await whole(session)
     assert sum(row["kind"] == 4 for row in found.events) == 6
@@ -217,8 +220,8 @@ async def test_what_waits_behind_an_open_draw_is_taken_in_again_beside_the_event
     """Nothing is folded yet, since the first draw is open; what was judged is learned again."""
     session = await opened(two[0], ASKED)
     offer = await rounds.next_draws(two[0], session, "ada", 40)
-    told = [Judgement(draw["round"], loss=0.0) for draw in offer.draws[1:]]
-    await rounds.observe(two[0], session, told, "ada", 0)
+    judgements = [Judgement(draw["round"], loss=0.0) for draw in offer.draws[1:]]
+    await rounds.observe(two[0], session, judgements, "ada", 0)
     threads: list[int] = []
     judge = Fold.judge
 
@@ -227,9 +230,9 @@ async def test_what_waits_behind_an_open_draw_is_taken_in_again_beside_the_event
         judge(self, round_, loss)
 
     monkeypatch.setattr(Fold, "judge", noted)
-    answer = await amend(two[0], session, correction(told[-1].round, 1.0))
+    answer = await amend(two[0], session, correction(judgements[-1].round, 1.0))
     assert answer.session["rounds"]["in_interval"] == 0
-    assert len(threads) == len(told)
+    assert len(threads) == len(judgements)
     assert threading.get_ident() not in threads
     await whole(session)
 
@@ -304,10 +307,10 @@ async def test_nothing_that_grows_with_a_session_is_copied_on_the_event_loop_to_
     for kind in (Rounds, Points):
         part = kind.__getitem__
 
-        def noted(self: Any, at: Any, part: Any = part) -> Any:  # noqa: ANN401 - any index
-            if isinstance(at, slice) and threading.get_ident() == here:
-                copies.append(len(range(*at.indices(len(self)))))
-            return part(self, at)
+        def noted(self: Any, index: Any, part: Any = part) -> Any:  # noqa: ANN401 - any index
+            if isinstance(index, slice) and threading.get_ident() == here:
+                copies.append(len(range(*index.indices(len(self)))))
+            return part(self, index)
 
         monkeypatch.setattr(kind, "__getitem__", noted)
     for round_ in (64, 60, 40):
@@ -383,5 +386,5 @@ async def test_a_table_is_folded_while_nobody_waits_for_its_row(
     monkeypatch.setattr(journal, "catch_up", looking)
     await judged(two[1], session, 1)
     assert free == [True]
-    one, other = [await table_claims(context, session) for context in two]
-    assert one == other
+    first, second = [await table_claims(context, session) for context in two]
+    assert first == second

@@ -39,7 +39,7 @@ async def session(context: Context) -> UUID:
 async def held(context: Context, session: UUID, count: int = MANY) -> list[int]:
     """Rounds in the hands of as many judges."""
     offers = await asyncio.gather(
-        *(rounds.next_draws(context, session, f"judge-{at}", 1) for at in range(count))
+        *(rounds.next_draws(context, session, f"judge-{number}", 1) for number in range(count))
     )
     found = [offer.draws[0]["round"] for offer in offers]
     assert len({offer.draws[0]["item"].id for offer in offers}) == count
@@ -47,9 +47,11 @@ async def held(context: Context, session: UUID, count: int = MANY) -> list[int]:
 
 
 async def judged(
-    context: Context, session: UUID, at: int, round_: int, loss: float = 0.0
+    context: Context, session: UUID, number: int, round_: int, loss: float = 0.0
 ) -> rounds.Answer:
-    return await rounds.observe(context, session, [Judgement(round_, loss=loss)], f"judge-{at}", 1)
+    return await rounds.observe(
+        context, session, [Judgement(round_, loss=loss)], f"judge-{number}", 1
+    )
 
 
 async def test_many_judges_at_once_share_a_transaction(
@@ -61,13 +63,13 @@ async def test_many_judges_at_once_share_a_transaction(
     # The first alone, the rest together; the pool and the state before
     assert 1 <= wire.commits() <= 4
     answers = await asyncio.gather(
-        *(judged(context, session, at, one) for at, one in enumerate(drawn))
+        *(judged(context, session, number, round_) for number, round_ in enumerate(drawn))
     )
     assert 1 <= wire.commits() <= 3
     receipts = [answer.receipts[0] for answer in answers]
-    assert [one.round for one in receipts] == drawn
-    assert len({one.sequence for one in receipts}) == MANY
-    assert not any(one.replayed for one in receipts)
+    assert [receipt.round for receipt in receipts] == drawn
+    assert len({receipt.sequence for receipt in receipts}) == MANY
+    assert not any(receipt.replayed for receipt in receipts)
     following = [answer.offer.draws[0]["round"] for answer in answers]
     assert sorted(following) == list(range(MANY + 1, 2 * MANY + 1))
     assert {answer.session["rounds"]["in_interval"] for answer in answers} <= {1, MANY}
@@ -80,14 +82,14 @@ async def test_a_draw_that_is_judged_late_is_not_left_to_who_got_it_meanwhile(
     drawn = await held(context, session, 8)
     async with context.transaction() as db:
         await db.execute(text("UPDATE leases SET expires_at = now() - interval '1 second'"))
-    others = [rounds.next_draws(context, session, f"other-{at}", 1) for at in range(9)]
-    late = [judged(context, session, at, one) for at, one in enumerate(drawn)]
+    others = [rounds.next_draws(context, session, f"other-{number}", 1) for number in range(9)]
+    late = [judged(context, session, number, round_) for number, round_ in enumerate(drawn)]
     offers = await asyncio.gather(*others)
     assert {offer.draws[0]["round"] for offer in offers} == {*drawn, len(drawn) + 1}
     async with context.transaction() as db:
         await db.execute(text("UPDATE leases SET expires_at = now() - interval '1 second'"))
     wire.commits()
-    again = [rounds.next_draws(context, session, f"third-{at}", 1) for at in range(9)]
+    again = [rounds.next_draws(context, session, f"third-{number}", 1) for number in range(9)]
     await asyncio.gather(*again, *late)
     assert 1 <= wire.commits() <= 2
     async with context.transaction() as db:
@@ -101,13 +103,16 @@ async def test_raters_of_a_panel_ask_the_database_no_more_the_more_they_are(
     context: Context, wire: Wire
 ) -> None:
     many = 24
-    raters = tuple(f"judge-{at}" for at in range(many))
+    raters = tuple(f"judge-{number}" for number in range(many))
     claim = Claim(precision=0.1, raters="assigned", protocol="two_then_third", panel=raters)
     session = await opened(context, SessionRequest(claim), ITEMS)
     offers = [await rounds.next_draws(context, session, rater, 1) for rater in raters]
     wire.statements()
     answers = await asyncio.gather(
-        *(judged(context, session, at, offer.draws[0]["round"]) for at, offer in enumerate(offers))
+        *(
+            judged(context, session, number, offer.draws[0]["round"])
+            for number, offer in enumerate(offers)
+        )
     )
     assert not any(answer.receipts[0].replayed for answer in answers)
     assert many <= wire.statements() <= 8 * many
@@ -121,24 +126,27 @@ async def test_what_spoils_a_group_is_tried_alone(context: Context, session: UUI
         raise SessionNotFound("after all")
 
     answers = await asyncio.gather(
-        *(judged(context, session, at, one) for at, one in enumerate(drawn)),
+        *(judged(context, session, number, round_) for number, round_ in enumerate(drawn)),
         together(context, session, spoils),
         return_exceptions=True,
     )
     assert isinstance(answers.pop(), SessionNotFound)
-    assert all(isinstance(one, rounds.Answer) for one in answers)
+    assert all(isinstance(answer, rounds.Answer) for answer in answers)
     offer = await rounds.next_draws(context, session, "somebody", 1)
     assert offer.draws[0]["round"] not in drawn
 
 
 async def test_whoever_leaves_is_not_waited_for(context: Context, session: UUID) -> None:
     drawn = await held(context, session, 6)
-    asked = [asyncio.create_task(judged(context, session, at, one)) for at, one in enumerate(drawn)]
+    asked = [
+        asyncio.create_task(judged(context, session, number, round_))
+        for number, round_ in enumerate(drawn)
+    ]
     await asyncio.sleep(0)
     asked[3].cancel()
     answers = await asyncio.gather(*asked, return_exceptions=True)
     assert isinstance(answers[3], asyncio.CancelledError)
-    assert sum(isinstance(one, rounds.Answer) for one in answers) == 5
+    assert sum(isinstance(answer, rounds.Answer) for answer in answers) == 5
     assert context.groups._queues == {}
 
 
@@ -148,13 +156,14 @@ async def test_more_than_may_wait_for_a_session_are_refused_at_once(
     narrow = replace(context, groups=Groups(patience_seconds=30.0, most=4))
     drawn = await held(context, session, 8)
     answers = await asyncio.gather(
-        *(judged(narrow, session, at, one) for at, one in enumerate(drawn)), return_exceptions=True
+        *(judged(narrow, session, number, round_) for number, round_ in enumerate(drawn)),
+        return_exceptions=True,
     )
-    refused = [at for at, one in enumerate(answers) if isinstance(one, Overloaded)]
+    refused = [number for number, answer in enumerate(answers) if isinstance(answer, Overloaded)]
     assert refused == [4, 5, 6, 7]
-    assert all(isinstance(one, rounds.Answer) for one in answers[:4])
-    for at in refused:
-        again = await judged(narrow, session, at, drawn[at])
+    assert all(isinstance(answer, rounds.Answer) for answer in answers[:4])
+    for number in refused:
+        again = await judged(narrow, session, number, drawn[number])
         assert not again.receipts[0].replayed
 
 

@@ -35,24 +35,24 @@ async def contexts(clock: DatabaseClock, tmp_path: Path) -> AsyncIterator[tuple[
     key = tmp_path / "signing.pem"
     make_key(key)
     settings = Settings(database_url=clock.url, signing_key_file=key)
-    async with open_context(settings) as one, open_context(settings) as other:
-        yield one, other
+    async with open_context(settings) as first, open_context(settings) as second:
+        yield first, second
 
 
 async def test_times_stay_in_order_when_the_clock_is_set_back(
     clock: DatabaseClock, contexts: tuple[Context, Context]
 ) -> None:
-    one, other = contexts
-    session = await opened(one, SessionRequest(Claim(precision=0.1)), ITEMS)
-    for context, offset in ((one, HOUR), (other, -HOUR), (one, 0.0), (other, 2 * HOUR)):
+    first, second = contexts
+    session = await opened(first, SessionRequest(Claim(precision=0.1)), ITEMS)
+    for context, offset in ((first, HOUR), (second, -HOUR), (first, 0.0), (second, 2 * HOUR)):
         clock.jump(offset)
         offer = await rounds.next_draws(context, session, "ada", 1)
         judgement = Judgement(offer.draws[0]["round"], loss=1.0)
         await rounds.observe(context, session, [judgement], "ada", 0)
-    events, _ = await ledger(one, session, 0, ITEMS)
+    events, _ = await ledger(first, session, 0, ITEMS)
     times = [event["at"] for event in events]
     assert len(times) == 8
     assert times == sorted(times)
     assert (times[-1] - times[0]).total_seconds() > HOUR / 2, "the jumps were seen"
-    report = verify((await current(one, session)).body)
+    report = verify((await current(first, session)).body)
     assert report.valid, report.difference

@@ -89,15 +89,18 @@ class Kind:
 
 
 def known(size: int, **more: object) -> dict[str, Any]:
-    items = [{"id": f"item-{at}", "surrogate": at * 7 % size / size} for at in range(size)]
+    items = [
+        {"id": f"item-{number}", "surrogate": number * 7 % size / size} for number in range(size)
+    ]
     return {"name": "p", "loss": {"kind": "zero_one"}, "items": items, "sealed": True} | more
 
 
 def bounded(size: int) -> dict[str, Any]:
     """Of every third item the loss is said to be small."""
     items = [
-        {"id": f"item-{at}"} | ({} if at % 3 else {"loss_upper": 0.5, "bound_reason": "capped"})
-        for at in range(size)
+        {"id": f"item-{number}"}
+        | ({} if number % 3 else {"loss_upper": 0.5, "bound_reason": "capped"})
+        for number in range(size)
     ]
     loss = {"kind": "bounded", "lower": 0.0, "upper": 1.0}
     return {"name": "p", "loss": loss, "items": items, "sealed": True}
@@ -126,21 +129,21 @@ KINDS = {
     "tiny": Kind(known(9), {}, (ZERO_ONE, ZERO_ONE)),
     "bounds": Kind(bounded(40), {}, ([{"loss": 0.25}, {"loss": 1.0}],) * 2),
     "two by label": Kind(
-        pairs.body_of("label")[0], {}, ([{"label": one} for one in range(4)],) * 2
+        pairs.body_of("label")[0], {}, ([{"label": label} for label in range(4)],) * 2
     ),
     "two by losses": Kind(
         pairs.body_of("losses")[0],
         {"budget": 30},
         (
             [{"losses": {"a": 0.0, "b": 1.0}}, {"losses": SIDES[0]}],
-            [{"losses": it} for it in SIDES],
+            [{"losses": losses} for losses in SIDES],
         ),
     ),
     "two by preference": Kind(
         pairs.body_of("preference")[0], {}, ([*PREFERRED, {"preference": "a"}], PREFERRED)
     ),
     "best by label": Kind(
-        lineups.body_of("label")[0], {"best": True}, ([{"label": one} for one in range(4)],) * 2
+        lineups.body_of("label")[0], {"best": True}, ([{"label": label} for label in range(4)],) * 2
     ),
     "best by losses": Kind(
         lineups.body_of("answers")[0],
@@ -153,7 +156,7 @@ KINDS = {
     "table": Kind(
         sheet_body(60)[0],
         {"groups": ["topic"], "precision": {"faithful": 0.2}, "budget": 40},
-        ([{"losses": it} for it in METRICS],) * 2,
+        ([{"losses": losses} for losses in METRICS],) * 2,
         ({"loss": 1.0}, {"losses": {"faithful": 0.5, "stars": 1.0}}),
     ),
     "two then a third": Kind(
@@ -201,7 +204,9 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON
 
 def uncontradicted(document: dict[str, Any]) -> dict[str, Any]:
     """The status without what contradicts the pool: that is kept after a group, by itself."""
-    warnings = [it for it in document["warnings"] if not it.startswith("a judgement of item")]
+    warnings = [
+        warning for warning in document["warnings"] if not warning.startswith("a judgement of item")
+    ]
     return document | {"contradictions": [], "warnings": warnings}
 
 
@@ -217,8 +222,8 @@ class World:
         try:
             if asked.judgements is None:
                 return await rounds.next_draws(caller, self.session, asked.worker, asked.count)
-            said = asked.judgements
-            return await rounds.observe(caller, self.session, said, asked.worker, asked.count)
+            judgements = asked.judgements
+            return await rounds.observe(caller, self.session, judgements, asked.worker, asked.count)
         except Refusal as refusal:
             return refusal
 
@@ -237,7 +242,11 @@ class World:
             "SELECT event, data FROM deliveries"
             " WHERE data->>'session' = 'ses_' || replace(%s::text, '-', '')"
         )
-        return [[it["event"], one] for it in found for one in it["data"].get("answers", [None])]
+        return [
+            [message["event"], answer]
+            for message in found
+            for answer in message["data"].get("answers", [None])
+        ]
 
     def expire(self, some: str) -> None:
         ended = "UPDATE leases SET expires_at = now() - interval '1 second'"
@@ -266,23 +275,27 @@ class Mix:
         if rng.random() < 0.3:
             return Asked(caller, worker, rng.choice((0, 1, 1, 1, 2, 5)), None)
         most = rng.choice((1, 1, 1, 1, 2, 4))
-        said = [self._judgement(caller, worker) for _ in range(most)]
+        judgements = [self._judgement(caller, worker) for _ in range(most)]
         if most > 1 and rng.random() < 0.3:
-            said.append(said[0])
-        return Asked(caller, worker, rng.choice((0, 1, 1, 2)), tuple(said))
+            judgements.append(judgements[0])
+        return Asked(caller, worker, rng.choice((0, 1, 1, 2)), tuple(judgements))
 
     def _own(self, caller: int, worker: str) -> list[int]:
         """Rounds that the caller may judge, most likely."""
         if self.kind.panel:
-            return [it for it in range(1, self.seen.drawn + 1) if it not in self.seen.judged][:5]
+            return [
+                round_ for round_ in range(1, self.seen.drawn + 1) if round_ not in self.seen.judged
+            ][:5]
         leases, holder = self.seen.rows["leases"], (self.keys[caller], worker)
-        return [it["round"] for it in leases if (it["keys"][-1], it["worker"]) == holder]
+        return [
+            lease["round"] for lease in leases if (lease["keys"][-1], lease["worker"]) == holder
+        ]
 
     def _judgement(self, caller: int, worker: str) -> Judgement:
         rng, next_ = self.rng, self.seen.drawn + 1
-        others = [it["round"] for it in self.seen.rows["leases"]]
+        others = [lease["round"] for lease in self.seen.rows["leases"]]
         some = (self._own(caller, worker), others, self.seen.judged, range(1, next_ + 5))
-        round_ = rng.choice(rng.choices([it or [next_] for it in some], (9, 3, 2, 1))[0])
+        round_ = rng.choice(rng.choices([numbers or [next_] for numbers in some], (9, 3, 2, 1))[0])
         right = self.kind.said[self.blind[caller]]
         words = dict(right[round_ % len(right)])
         if rng.random() < 0.15:
@@ -297,7 +310,7 @@ class Mix:
     def group(self) -> list[Asked]:
         """Some requests, a few of them twice."""
         some = [self.request() for _ in range(self.rng.choice((2, 6, 12, 24)))]
-        twice = [one for one in some if self.rng.random() < 0.2]
+        twice = [asked for asked in some if self.rng.random() < 0.2]
         return self.rng.sample([*some, *twice], len(some) + len(twice))
 
 
@@ -322,8 +335,8 @@ def callers(app: FastAPI, database_url: str) -> list[Context]:
     context: Context = app.state.context
     keys = [key_in(database_url, "label").split("_")[1] for _ in range(2)]
     other = key_in(database_url, "label", "read").split("_")[1]
-    seeing = [replace(context, key_id=one) for one in (ADMIN.split("_")[1], other, None)]
-    return [*seeing, *(replace(context, key_id=one, blind=True) for one in keys)]
+    seeing = [replace(context, key_id=key_id) for key_id in (ADMIN.split("_")[1], other, None)]
+    return [*seeing, *(replace(context, key_id=key_id, blind=True) for key_id in keys)]
 
 
 @pytest.fixture
@@ -360,8 +373,8 @@ class Trial:
         None that may have to wait for others of its group, or to write what contradicts the pool:
         whether they did is not to be seen.
         """
-        some = [at for at, one in enumerate(group) if not blind[one.caller]]
-        left = [at for at in some if self.kind.steady and self.rng.random() < 0.1]
+        some = [index for index, asked in enumerate(group) if not blind[asked.caller]]
+        left = [index for index in some if self.kind.steady and self.rng.random() < 0.1]
         return left, self.rng.choice((1, 2, 4, 8))
 
 
@@ -378,7 +391,9 @@ async def trial(
     with monkeypatch.context() as patch:
         patch.setattr("celeus.seeds.new_seed", lambda: SEED)
         opened = [(await client.post("/v1/sessions", json=opening)).json() for _ in range(2)]
-    first, second = [World(UUID(one["id"].removeprefix("ses_")), looking) for one in opened]
+    first, second = [
+        World(UUID(document["id"].removeprefix("ses_")), looking) for document in opened
+    ]
     return Trial(kind, random.Random(request.param), (first, second))  # noqa: S311 - the same each time
 
 
@@ -392,9 +407,9 @@ async def test_a_group_does_what_its_requests_do_one_after_the_other(
     for _ in range(GROUPS):
         group = Mix(trial.kind, rng, keys, blind, seen).group()
         # To each request one of its own, to know it by
-        asking = [replace(callers[one.caller]) for one in group]
+        asking = [replace(callers[asked.caller]) for asked in group]
         rebuilt = known_sequence(states, first.session) is None
-        requests = [first.answer(*one) for one in zip(group, asking, strict=True)]
+        requests = [first.answer(*pair) for pair in zip(group, asking, strict=True)]
         spoilt = rng.random() < 0.2
         if spoilt:
             requests.append(together(replace(callers[0]), first.session, spoils))
@@ -402,21 +417,23 @@ async def test_a_group_does_what_its_requests_do_one_after_the_other(
             wire.commits()
             at_once = await answers(requests, *trial.leaving(group, blind))
         if not spoilt:
-            contradicted = sum(isinstance(one, BoundContradicted) for one in at_once)
+            contradicted = sum(isinstance(outcome, BoundContradicted) for outcome in at_once)
             # Whoever has to wait for what others of the group write is taken again
             passes = max(Counter(map(id, turns)).values(), default=0)
             assert wire.commits() == passes + contradicted + rebuilt * (passes > 0)
         last = {id(caller): place for place, caller in enumerate(turns)}
-        taken = [at for at, caller in enumerate(asking) if id(caller) in last]
+        taken = [index for index, caller in enumerate(asking) if id(caller) in last]
         alone = {}
-        for at in sorted(taken, key=lambda at: last[id(asking[at])]):
-            alone[at] = await second.answer(group[at], asking[at])
+        for index in sorted(taken, key=lambda index: last[id(asking[index])]):
+            alone[index] = await second.answer(group[index], asking[index])
             second.seen()
-        seen, told = first.seen(), second.messages()
+        seen, messages = first.seen(), second.messages()
         assert seen.alike == second.seen().alike
-        assert [it for it in first.messages() if it not in told] == []
-        for at in [at for at in taken if not isinstance(at_once[at], asyncio.CancelledError)]:
-            same(at_once[at], alone[at], second.told, seen.status["state"])
+        assert [message for message in first.messages() if message not in messages] == []
+        for index in [
+            index for index in taken if not isinstance(at_once[index], asyncio.CancelledError)
+        ]:
+            same(at_once[index], alone[index], second.told, seen.status["state"])
         assert known_sequence(states, first.session) in {None, seen.status["sequence"]}
         seen = await between(rng, callers, (first, second), seen)
 
@@ -431,11 +448,11 @@ async def answers(
     requests: Sequence[Coroutine[Any, Any, Any]], leaving: Collection[int], turns: int
 ) -> list[Any]:
     """What requests that come at once are answered; some are not waited for after some turns."""
-    tasks = [asyncio.create_task(one) for one in requests]
+    tasks = [asyncio.create_task(request) for request in requests]
     for _ in range(turns):
         await asyncio.sleep(0)
-    for at in leaving:
-        tasks[at].cancel()
+    for index in leaving:
+        tasks[index].cancel()
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
@@ -465,10 +482,15 @@ def same(grouped: Any, alone: Any, told: dict[int, Any], state: str) -> None:  #
     """The answers are alike, but that a group tells how the session stands after all of it."""
     assert type(grouped) is type(alone), (grouped, alone)
     if isinstance(alone, Refusal):
-        both = [(one.detail, one.field, one.rule, one.value, one.more) for one in (grouped, alone)]
+        both = [
+            (refusal.detail, refusal.field, refusal.rule, refusal.value, refusal.more)
+            for refusal in (grouped, alone)
+        ]
         assert both[0] == both[1]
         return
-    offers = [it.offer if isinstance(it, rounds.Answer) else it for it in (grouped, alone)]
+    offers = [
+        answer.offer if isinstance(answer, rounds.Answer) else answer for answer in (grouped, alone)
+    ]
     assert plain(offers[0].draws) == plain(offers[1].draws)
     assert offers[0].state in {offers[1].state, state}
     if isinstance(alone, rounds.Answer):
@@ -485,17 +507,17 @@ async def between(
     caller, worker = rng.choice(callers), rng.choice(WORKERS)
     found: list[Any] = []
     some = rng.choice(("true", "round %% 2 = 0"))
-    said = Judgement(rng.choice(seen.judged or [1]), loss=1.0, comment="second look")
+    judgement = Judgement(rng.choice(seen.judged or [1]), loss=1.0, comment="second look")
     for world in worlds:
         if what == "expire":
             world.expire(some)
         elif what in {"release", "pass"}:
-            own = None if what == "release" else worker
+            holder = None if what == "release" else worker
             found.append(
-                await rounds.release(caller, world.session, own, None, passed=what == "pass")
+                await rounds.release(caller, world.session, holder, None, passed=what == "pass")
             )
         elif what == "amend":
-            found.append(await amended(callers[0], world, Correction(said, "ann", "an error")))
+            found.append(await amended(callers[0], world, Correction(judgement, "ann", "an error")))
         elif what == "forget" and world is worlds[0]:
             caller.states._slots.pop(world.session, None)
     assert found[1:] == found[:1]

@@ -26,11 +26,11 @@ class Long:
         self.began, self.go_on, self.folds = threading.Event(), threading.Event(), 0
         follow = Ahead.follow
 
-        def waiting(one: Ahead) -> None:
+        def waiting(ahead: Ahead) -> None:
             self.folds += 1
             self.began.set()
             assert self.go_on.wait(30)
-            follow(one)
+            follow(ahead)
 
         monkeypatch.setattr(journal, "ROUNDS_FOLDED_LOCKED", 10)
         monkeypatch.setattr(rounds, "REPLAY_SECONDS", 0.05)
@@ -65,9 +65,9 @@ async def test_others_go_on_while_all_rounds_are_bet_on_again(
     assert bobs.session["rounds"]["in_interval"] == 15
     assert [draw["round"] for draw in bobs.offer.draws] == [18]
     long.go_on.set()
-    told = await again(two[0], session, 16)
-    assert told.receipts[0].replayed is False
-    assert told.session["rounds"]["in_interval"] == 17
+    answer = await again(two[0], session, 16)
+    assert answer.receipts[0].replayed is False
+    assert answer.session["rounds"]["in_interval"] == 17
     await whole(session)
 
 

@@ -103,7 +103,7 @@ async def test_a_label_that_decides_sends_the_same_statements_as_any_other(
         context, WebhookSettings("http://127.0.0.1:9/", ["session.decided"])
     )
     counts: list[list[tuple[int, int]]] = []
-    told = []
+    deliveries = []
     for threshold in (0.9, 0.5):
         question = Question("at_most", threshold)
         claim = Claim(questions=(question,), stop_when_decided=False)
@@ -116,8 +116,8 @@ async def test_a_label_that_decides_sends_the_same_statements_as_any_other(
             answer = await rounds.observe(context, session, _judgement(offer), "ada", 1)
             counts[-1].append((wire.statements(), _asked_of_redis(redis_url) - before))
             offer = answer.offer
-        told.append(len(await list_deliveries(context, hook.webhook_id, 9)))
-    assert told == [1, 1], "the first of the two is decided, the second is not"
+        deliveries.append(len(await list_deliveries(context, hook.webhook_id, 9)))
+    assert deliveries == [1, 1], "the first of the two is decided, the second is not"
     assert min(counts[0]) >= (4, 2), "nothing was heard"
     assert counts[0] == counts[1]
 

@@ -45,7 +45,7 @@ class Pages:
     """Make the answer that people get in place of a page."""
 
 
-class Door:
+class Authentication:
     """Let requests with a key that works pass, their caller in ``request.state.caller``."""
 
     def __init__(self, app: ASGIApp, pages: Pages) -> None:

@@ -112,11 +112,11 @@ def kept_private(send: Send) -> Send:
     Programs keep nothing unasked; a browser is shared by whoever signs in at it.
     """
 
-    async def told(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = message.setdefault("headers", [])
             if not any(name.lower() == b"cache-control" for name, _ in headers):
                 message["headers"] = [*headers, (b"cache-control", b"private, no-cache")]
         await send(message)
 
-    return told
+    return send_with_headers

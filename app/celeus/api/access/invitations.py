@@ -34,7 +34,7 @@ InvitationState = Literal["open", "used", "withdrawn", "expired"]
 
 
 class InvitationIn(BaseModel):
-    """Whom to invite: somebody new by `name`, or the holder of a key by `key_id`."""
+    """The person to invite: somebody new by `name`, or the holder of a key by `key_id`."""
 
     model_config = STRICT | ConfigDict(
         json_schema_extra={

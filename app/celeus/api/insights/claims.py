@@ -26,7 +26,7 @@ class ClaimDecision(BaseModel):
 
 
 class ClaimAlone(BaseModel):
-    """What the session says by itself, at every moment."""
+    """The interval of the session by itself, at every moment."""
 
     level: float = Field(description="The session's alpha.")
     lower: float = Field(description="Lower end of the interval at that level.")
@@ -34,7 +34,7 @@ class ClaimAlone(BaseModel):
 
 
 class ClaimShown(BaseModel):
-    """What the session says at a level that several share, at this moment."""
+    """The interval of the session at a level that several share, at this moment."""
 
     level: float = Field(
         description="Probability with which this interval alone may miss the truth."
@@ -76,7 +76,7 @@ class SessionClaim(BaseModel):
 
 
 class ClaimPromises(BaseModel):
-    """What holds, in plain words."""
+    """The promises, in plain words."""
 
     one: str = Field(description="Of a session by itself.")
     all: str = Field(description="Of all at once.")
@@ -127,29 +127,29 @@ async def get_claims(
     picked by, and however many sessions the project opens: where K are shown, the t-th that it
     opened with a question is shown at `level` K/(t (t + 1)), at most `level`.
     """
-    family = [session_id_of(one) for one in session]
-    picked = [session_id_of(one) for one in shown or []]
+    family = [session_id_of(id_) for id_ in session]
+    picked = [session_id_of(id_) for id_ in shown or []]
     answer = await insights.claims(context, family, picked)
     return {
         "level": answer.level,
         "opened": answer.opened,
         "shown": len(answer.shown),
         "promises": answer.promises._asdict(),
-        "claims": [_claim(answer, at) for at in range(len(family))],
+        "claims": [_claim(answer, index) for index in range(len(family))],
     }
 
 
-def _claim(answer: insights.FamilyPage, at: int) -> dict[str, Any]:
-    document, said, count = answer.documents[at], answer.said[at], len(answer.shown)
+def _claim(answer: insights.FamilyPage, index: int) -> dict[str, Any]:
+    document, claim, count = answer.documents[index], answer.claims[index], len(answer.shown)
     return {
         "session": document["id"],
         "name": document["name"],
-        "place": said.place,
-        "evidence": said.evidence,
-        "round": said.alone["round"],
-        "sequence": said.alone["sequence"],
-        "estimate": said.alone["estimate"],
-        "alone": {name: said.alone[name] for name in ("level", "lower", "upper")},
-        "together": said.shown(answer.level, 1),
-        "shown": said.shown(answer.level, count) if at in answer.shown else None,
+        "place": claim.place,
+        "evidence": claim.evidence,
+        "round": claim.alone["round"],
+        "sequence": claim.alone["sequence"],
+        "estimate": claim.alone["estimate"],
+        "alone": {name: claim.alone[name] for name in ("level", "lower", "upper")},
+        "together": claim.shown(answer.level, 1),
+        "shown": claim.shown(answer.level, count) if index in answer.shown else None,
     }

@@ -154,7 +154,7 @@ def _smallest(more: object) -> object:
 
 
 class RefusedOut(FromRecord):
-    """Why a policy cannot be opened for this claim."""
+    """The reason why a policy cannot be opened for this claim."""
 
     code: str = Field(description="Code of the problem that an opening would be answered with.")
     detail: str = Field(description="What is wrong, in a sentence.")

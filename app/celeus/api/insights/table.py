@@ -168,7 +168,9 @@ class LaterClaim(BaseModel):
     @property
     def addition(self) -> Addition:
         """The claim in the core's words."""
-        questions = tuple(AddedQuestion(one.side, one.threshold) for one in self.questions)
+        questions = tuple(
+            AddedQuestion(question.side, question.threshold) for question in self.questions
+        )
         return Addition(**dict(self) | {"questions": questions})
 
 
@@ -291,8 +293,10 @@ async def list_claim_items(  # noqa: PLR0913, PLR0917 -- one parameter each of t
     """In upload order, with payloads and losses; a page ends early behind 4 MiB of payloads."""
     part = insights.Part(column, value, judged)
     page, following = await insights.part_items(context, session_id, part, limit, after)
-    told = ("round", "losses", "known")
-    data = [item_members(one.item) | {name: getattr(one, name) for name in told} for one in page]
+    members = ("round", "losses", "known")
+    data = [
+        item_members(item.item) | {name: getattr(item, name) for name in members} for item in page
+    ]
     body = {"data": data, "next": following}
     return Response(orjson.dumps(body), media_type="application/json")
 
@@ -314,5 +318,5 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _answer(one: Mapping[str, Any]) -> str:
-    return f"{one['side']} {one['threshold']:g}: {one['answer']}"
+def _answer(answer: Mapping[str, Any]) -> str:
+    return f"{answer['side']} {answer['threshold']:g}: {answer['answer']}"

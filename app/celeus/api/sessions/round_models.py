@@ -235,9 +235,9 @@ class _Judged(BaseModel):
                 rule="left out, but with a preference for one of the two",
                 value=self.grade,
             )
-        said = {name: getattr(self, name) for name in Judgement.__dataclass_fields__}
+        members = {name: getattr(self, name) for name in Judgement.__dataclass_fields__}
         losses = self.losses.given if isinstance(self.losses, Losses) else self.losses
-        return Judgement(**said | {"losses": losses})
+        return Judgement(**members | {"losses": losses})
 
 
 class OneObservation(_Judged):
@@ -401,8 +401,8 @@ class NextAnswer(BaseModel):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [
-                {"state": "active", "draws": [one], "retry_after": None}
-                for one in (DRAW, PAIR_DRAW)
+                {"state": "active", "draws": [example], "retry_after": None}
+                for example in (DRAW, PAIR_DRAW)
             ]
         }
     )

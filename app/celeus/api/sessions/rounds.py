@@ -112,7 +112,7 @@ async def observe(
     A key without scope `read` judges what was handed to it; of any other round it is told one thing
     only, `round_not_held`, whatever it says of it.
     """
-    one = isinstance(body, OneObservation)
+    single = isinstance(body, OneObservation)
     observations = [body] if isinstance(body, OneObservation) else body.observations
     answer = await rounds.observe(
         context,
@@ -123,7 +123,7 @@ async def observe(
         lease_seconds=body.lease_seconds,
     )
     receipts = _receipts(answer, blind=caller.blind)
-    given = {"receipt": receipts[0]} if one else {"receipts": receipts}
+    given = {"receipt": receipts[0]} if single else {"receipts": receipts}
     return _answer(given | _shown(answer, blind=caller.blind))
 
 

@@ -230,7 +230,7 @@ class RankedSystem(BaseModel):
 
 
 class BestPlaces(BaseModel):
-    """Where the best answer stood, over judgements said in the order shown; no claim rests on it.
+    """The place of the best answer, over judgements in the order shown; no claim rests on it.
 
     The order is drawn for every round: where the first place wins far more often than the last, it
     is the judges that lean to it.
@@ -242,7 +242,7 @@ class BestPlaces(BaseModel):
 
 
 class Best(BaseModel):
-    """Where the search for the best of several systems stands."""
+    """The state of the search for the best of several systems."""
 
     winner: str | None = Field(description="The one system left: at least as good as every other.")
     standing: list[str] = Field(description="Those in: no system is better than the best of these.")
@@ -276,7 +276,7 @@ class MetricClaim(BaseModel):
 
 
 class PromisesOut(BaseModel):
-    """What holds, in words: of one claim, of all, and of those picked after looking."""
+    """The promises, in words: for one claim, for all, and for those picked after looking."""
 
     one: str = Field(description="Of a claim by itself.")
     all: str = Field(description="Of all claims at once.")
@@ -304,7 +304,7 @@ class CheckOut(BaseModel):
 
 
 class TableOut(BaseModel):
-    """Where a table of claims stands; `GET /v1/sessions/{id}/claims` gives all of them."""
+    """The state of a table of claims; `GET /v1/sessions/{id}/claims` gives all of them."""
 
     account: Literal["each", "together", "selected", "closed"] = Field(
         description="What holds of several claims: see `account` of the opening."
@@ -451,7 +451,7 @@ class Session(BaseModel):
     width: float | None = Field(description="`upper` less `lower`.")
     provisional: ProvisionalInterval | None = Field(
         None,
-        exclude_if=lambda it: it is None,
+        exclude_if=lambda value: value is None,
         description="Only in answers to GET of this one session, and only while judged rounds wait"
         " for an open draw, at most 256 rounds in all. Left out with a `table`, and where the best"
         " of several systems is sought.",

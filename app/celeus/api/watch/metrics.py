@@ -215,7 +215,7 @@ class _Count:
             f"celeus_{name}_total", about, [label] if label else [], registry=registry
         )
         self._reached: dict[str | None, int] = {}
-        _meter.create_observable_counter(f"celeus.{name}", [self._tell], description=about)
+        _meter.create_observable_counter(f"celeus.{name}", [self._observe], description=about)
 
     def reach(self, count: int, value: str | None = None) -> None:
         """Count on to what the process has counted for itself."""
@@ -223,7 +223,7 @@ class _Count:
         scraped.inc(count - self._reached.get(value, 0))
         self._reached[value] = count
 
-    def _tell(self, _: CallbackOptions) -> Iterable[Observation]:
+    def _observe(self, _: CallbackOptions) -> Iterable[Observation]:
         return _observations(self._label, self._reached)
 
 
@@ -252,14 +252,14 @@ class _Level:
             multiprocess_mode=mode,
         )
         self._seen: dict[str | None, float] = {}
-        _meter.create_observable_gauge(f"celeus.{name}", [self._tell], description=about)
+        _meter.create_observable_gauge(f"celeus.{name}", [self._observe], description=about)
 
     def set(self, level: float, value: str | None = None) -> None:
         """Set what was seen."""
         (self._scraped if value is None else self._scraped.labels(value)).set(level)
         self._seen[value] = level
 
-    def _tell(self, _: CallbackOptions) -> Iterable[Observation]:
+    def _observe(self, _: CallbackOptions) -> Iterable[Observation]:
         return _observations(self._label, self._seen)
 
 

@@ -37,7 +37,7 @@ class Watch:
         exchange = begin_exchange(scope)
         self._metrics.begin()
 
-        async def told(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 exchange.status = message["status"]
                 headers = MutableHeaders(scope=message)
@@ -51,7 +51,7 @@ class Watch:
             await send(message)
 
         try:
-            await self.app(scope, receive, told)
+            await self.app(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - exchange.timings.began
             self._metrics.end(exchange, seconds)

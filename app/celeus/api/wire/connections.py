@@ -246,18 +246,18 @@ class _Head:
 
     content: bytearray = field(default_factory=bytearray)
     path: bytes = b""
-    said: dict[bytes, Shown] = field(default_factory=dict)
+    identity: dict[bytes, Shown] = field(default_factory=dict)
     headers: int = 0
     hosts: int = 0
 
     @property
     def shown(self) -> Shown:
         """The key, else the cookie."""
-        return self.said.get(b"authorization") or self.said.get(b"cookie", ())
+        return self.identity.get(b"authorization") or self.identity.get(b"cookie", ())
 
     def flow(self, client: str | None, known: Mapping[int, Hashable]) -> Flow:
         """The flow that this request belongs to."""
-        forwarded = self.said.get(b"x-forwarded-for", ())
+        forwarded = self.identity.get(b"x-forwarded-for", ())
         if self.path.split(b"?")[0].decode("latin-1") in OPEN:
             return Flow(_OPEN_TO_ALL, (client, forwarded, self.shown))
         project = known.get(hash(self.shown), _STRANGERS)
@@ -307,7 +307,7 @@ class Connection(asyncio.BufferedProtocol):
         self._deadline = inf
         self._place: asyncio.TimerHandle | None = None
         self._place_of_project: asyncio.TimerHandle | None = None
-        self._unread = Unread(shared.patience_seconds)
+        self._unread = ReadDeadline(shared.patience_seconds)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first head."""
@@ -398,7 +398,7 @@ class Connection(asyncio.BufferedProtocol):
         elif name == b"content-length":
             self._body_left = int(value)
         elif name in _SHOWN:
-            head.said[name] = *head.said.get(name, ()), value
+            head.identity[name] = *head.identity.get(name, ()), value
 
     def on_headers_complete(self) -> None:
         """A request goes to the application, which has all the time it needs once it is whole."""
@@ -638,7 +638,7 @@ class _Written(asyncio.Transport):
         self._connection.pause_for_uvicorn(pauses=False)
 
 
-class Unread:
+class ReadDeadline:
     """Deadline for reading answers: a client may not stop for `patience`, nor read slowly."""
 
     def __init__(self, patience: float) -> None:

@@ -130,7 +130,7 @@ class ColumnOut(FromRecord):
 
 
 class Problem(BaseModel):
-    """Why a request was declined (RFC 9457)."""
+    """The reason why a request was declined (RFC 9457)."""
 
     model_config = ConfigDict(
         extra="allow",

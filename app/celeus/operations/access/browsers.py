@@ -35,7 +35,7 @@ class SignedIn:
 
     path: str
     seconds: int
-    # Never told by accident, in a log or a traceback
+    # Never shown by accident, in a log or a traceback
     token: str = field(repr=False)
 
 
@@ -110,7 +110,7 @@ async def remembered(
 def csrf_of(token: str) -> str:
     """The CSRF token that pages send with every write.
 
-    It tells nothing of the cookie, and nobody without the cookie can make it.
+    It reveals nothing of the cookie, and only a holder of the cookie can make it.
     """
     digest = hmac.digest(token.encode(), b"celeus: written by a page", hashlib.sha256)
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

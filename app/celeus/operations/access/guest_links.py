@@ -27,13 +27,13 @@ MOST_SHARES = 100
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A link; ``token`` is what it carries, told when it is made and stored nowhere."""
+    """A link; ``token`` is its secret, shown when it is made and stored nowhere."""
 
     share_id: UUID
     session_id: UUID
     created_at: datetime
     expires_at: datetime | None
-    # Never told by accident, in a log or a traceback
+    # Never shown by accident, in a log or a traceback
     token: str | None = field(default=None, repr=False)
 
     @classmethod

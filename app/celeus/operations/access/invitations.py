@@ -52,7 +52,7 @@ class Invitation:
     key_id: str
     name: str
     expires_at: datetime
-    # Never told by accident, in a log or a traceback
+    # Never shown by accident, in a log or a traceback
     token: str = field(repr=False)
 
     def link(self, address: str) -> str:

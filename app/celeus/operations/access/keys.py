@@ -80,7 +80,7 @@ class MadeKey:
     """A new key; ``token`` is what its holder sends and is stored nowhere."""
 
     record: KeyRecord
-    # Never told by accident, in a log or a traceback
+    # Never shown by accident, in a log or a traceback
     token: str = field(repr=False)
 
 
@@ -265,7 +265,7 @@ def _not_found(key_id: str) -> KeyNotFound:
 
 
 async def key_name(db: AsyncConnection, key_id: str | None) -> str | None:
-    """What a key is called; None for one that is not there."""
+    """Return the name of a key; None for one that is not there."""
     statement = text("SELECT name FROM keys WHERE key_id = :key_id")
     name: str | None = await db.scalar(statement, {"key_id": key_id})
     return name

@@ -88,7 +88,7 @@ class MadeInvitation:
     """A new link; ``path`` is where it signs in, with its secret, and is stored nowhere."""
 
     record: InvitationRecord
-    # Never told by accident, in a log or a traceback
+    # Never shown by accident, in a log or a traceback
     path: str = field(repr=False)
 
 

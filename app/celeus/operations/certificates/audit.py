@@ -194,7 +194,7 @@ async def _check_columns(db: AsyncConnection, pool_id: UUID) -> None:
 async def _check_carried(
     db: AsyncConnection, record: PoolRecord, based_on: Basis, pool: Pool
 ) -> None:
-    """What a pool has from an earlier session is what that session's ledger says."""
+    """Check that what a pool has from an earlier session agrees with that session's ledger."""
     earlier = await earlier_of(db, record)
     basis = await basis_now(db, record)
     for name, value in based_on.to_dict().items():
@@ -208,27 +208,28 @@ async def _check_carried(
     indices = np.flatnonzero(carried).tolist()
     for first in range(0, len(indices), ITEMS_AT_ONCE):
         page = {"indices": indices[first : first + ITEMS_AT_ONCE]}
-        for at, payload, old, was in await db.execute(_CARRIED, params | page):
-            where = f"item {at}, "
+        for index, payload, old, was in await db.execute(_CARRIED, params | page):
+            where = f"item {index}, "
             _same(f"{where}the session's item", old is None, expected=False)
             losses = {basis.unchanged: earlier.loss, basis.known_before: earlier.known}
-            item, answer = OldItem.of(old, orjson.loads(was), basis), reason[at] in losses
+            item, answer = OldItem.of(old, orjson.loads(was), basis), reason[index] in losses
             same = earlier.carries(orjson.loads(payload), item, answer=answer)
             _same(f"{where}payload", same, expected=True)
-            _same(f"{where}round", int(rounds[at]), int(earlier.round[old]) if rounds[at] else 0)
-            if labels[at] != -1:
-                _same(f"{where}label", int(labels[at]), int(earlier.label[old]))
-            if reason[at] in losses:
-                loss = float(losses[reason[at]][old])
-                _same(f"{where}known loss", float(pool.columns["loss_lower"][at]), loss)
-            if reason[at] == basis.true_label:
-                loss = pool.loss_of_label(at, int(labels[at]))
-                _same(f"{where}known loss", float(pool.columns["loss_lower"][at]), loss)
+            round_ = int(earlier.round[old]) if rounds[index] else 0
+            _same(f"{where}round", int(rounds[index]), round_)
+            if labels[index] != -1:
+                _same(f"{where}label", int(labels[index]), int(earlier.label[old]))
+            if reason[index] in losses:
+                loss = float(losses[reason[index]][old])
+                _same(f"{where}known loss", float(pool.columns["loss_lower"][index]), loss)
+            if reason[index] == basis.true_label:
+                loss = pool.loss_of_label(index, int(labels[index]))
+                _same(f"{where}known loss", float(pool.columns["loss_lower"][index]), loss)
 
 
 def _chained(digest: bytes, items: list[Item]) -> bytes:
     """The items digest after these items, from the one before them."""
-    records = (canonical_json([one.id, orjson.loads(one.payload or "null")]) for one in items)
+    records = (canonical_json([item.id, orjson.loads(item.payload or "null")]) for item in items)
     return chain(digest, records)
 
 
@@ -277,10 +278,10 @@ def _check(record: _Record) -> None:
     seed = bytes(row["seed"])
     for promised in (plan.commitment, bytes(row["commitment"]).hex()):
         _same("commitment", promised, commitment(seed))
-    _same("events", [one["sequence"] for one in record.events], range(1, row["sequence"] + 1))
+    _same("events", [event["sequence"] for event in record.events], range(1, row["sequence"] + 1))
     _chain(record, plan.digest)
     state = begin_session(plan, record.pool, seed)
-    catch_up(state, [event_from(one) for one in record.events], Checkpoints())
+    catch_up(state, [event_from(event) for event in record.events], Checkpoints())
     _sides(record, state)
     _status(record, state)
     _trajectory(record, state)
@@ -293,14 +294,14 @@ def _check(record: _Record) -> None:
 def _chain(record: _Record, plan_digest: str) -> None:
     start = chain_start(record.row["session_id"].bytes, bytes.fromhex(plan_digest))
     records = (
-        record_of(one["sequence"], event_from(one), one["detail"], moment(one["at"]))
-        for one in record.events
+        record_of(event["sequence"], event_from(event), event["detail"], moment(event["at"]))
+        for event in record.events
     )
     _same("ledger_head", bytes(record.row["ledger_head"]).hex(), chain_head(start, records).hex())
 
 
 def _sides(record: _Record, state: AnySession) -> None:
-    """How the answers of several systems stood before a judge follows from the seed."""
+    """Check that the order in which a judge saw several answers follows from the seed."""
     for event in record.events:
         if event["kind"] == KINDS[Draw]:
             detail = event["detail"] or {}
@@ -335,14 +336,14 @@ def _same(where: str, actual: object, expected: object) -> None:
         raise _Differs(where, actual, expected)
 
 
-def _equal(one: object, other: object) -> bool:
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list | range):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
-    return one == other
+def _equal(left: object, right: object) -> bool:
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_equal(left[name], right[name]) for name in left)
+    if isinstance(left, list) and isinstance(right, list | range):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=CLOSE, abs_tol=CLOSE)
+    return left == right
 
 
 _POOLS = text("SELECT pool_id FROM pools ORDER BY pool_id")

@@ -38,15 +38,15 @@ from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import unlocked
 from celeus.operations.sessions.ledger import records_of
-from celeus.operations.webhooks.outbox import Message, tell
+from celeus.operations.webhooks.outbox import Message, enqueue
 from celeus.store.database import raw_connection
 
 ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
-    """Which certificate a session has now; ``digest`` is that of the final one, once issued."""
+class _Version:
+    """The version of a session's present certificate; ``digest`` of the final one, once issued."""
 
     version: str
     digest: str | None
@@ -54,7 +54,7 @@ class _Standing:
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """A session as it stood in one snapshot."""
+    """A session as read in one snapshot."""
 
     place: Place
     position: Position
@@ -70,7 +70,7 @@ def public_key(context: Context) -> bytes:
 
 
 async def current(context: Context, session_id: UUID) -> IssuedCertificate:
-    """The certificate of the session as it stands.
+    """The certificate of the session as it is now.
 
     Of a closed session it is the final one, with the seed, issued now if it was not before; of an
     open one nothing is kept. This process makes or reads it once for as long as nothing happens in
@@ -89,12 +89,12 @@ async def current(context: Context, session_id: UUID) -> IssuedCertificate:
 
 
 async def _known(context: Context, session_id: UUID) -> IssuedCertificate | None:
-    """What was made of the session as it stands, by this process or, the final one, by any."""
+    """Return the present certificate if this process made it or, the final one, if any did."""
     async with context.transaction() as db:
-        standing = await _standing(db, context.project_id, session_id)
-        made = context.certificates.known(session_id, standing.version)
-        if made is None and standing.digest is not None:
-            made = await _final(db, session_id, standing.version)
+        present = await _present(db, context.project_id, session_id)
+        made = context.certificates.known(session_id, present.version)
+        if made is None and present.digest is not None:
+            made = await _final(db, session_id, present.version)
             _remember(context, session_id, made)
     return made
 
@@ -104,15 +104,15 @@ def _remember(context: Context, session_id: UUID, made: IssuedCertificate) -> No
     context.digests.keep(session_id, made.version, made.digest)
 
 
-async def digest_standing(context: Context, session_id: UUID) -> str | None:
+async def present_digest(context: Context, session_id: UUID) -> str | None:
     """The digest of what ``current`` would give, where it is known without making it."""
     async with context.transaction() as db:
-        standing = await _standing(db, context.project_id, session_id)
-    return standing.digest or context.digests.known(session_id, standing.version)
+        present = await _present(db, context.project_id, session_id)
+    return present.digest or context.digests.known(session_id, present.version)
 
 
 async def issue(context: Context, session_id: UUID) -> IssuedCertificate:
-    """Make the certificate of the session as it stands and keep it; the same once it is kept.
+    """Make the certificate of the session as it is now and keep it; once kept it is returned again.
 
     The final one is kept with its bytes, for ever. Of an interim one the digest is kept:
     certificates after the next correction name it as the one they supersede.
@@ -140,7 +140,7 @@ async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> I
         # In a thread, as what holds of claims picked after looking takes a fold; nobody else has
         # the state meanwhile
         position = await in_thread(position_of, session.state)
-        standing = _Snapshot(
+        snapshot = _Snapshot(
             place=Place(row["sequence"], row["revision"]),
             position=position,
             pool=session.pool,
@@ -149,35 +149,35 @@ async def _made(context: Context, session_id: UUID, key: Ed25519PrivateKey) -> I
             created_at=row["created_at"],
         )
     with paused_collections:
-        return await _signed(context, session_id, standing, key)
+        return await _signed(context, session_id, snapshot, key)
 
 
 async def _signed(
-    context: Context, session_id: UUID, standing: _Snapshot, key: Ed25519PrivateKey
+    context: Context, session_id: UUID, snapshot: _Snapshot, key: Ed25519PrivateKey
 ) -> IssuedCertificate:
     async with context.transaction() as db:
         await one_snapshot(db)
         opened = (await db.execute(_OPENED, {"session_id": session_id})).one_or_none()
         if opened is None:
             raise SessionNotFound.of(session_id)
-        records, last = await records_of(db, session_id, standing.place.sequence)
-        params = _params(session_id, standing.place)
+        records, last = await records_of(db, session_id, snapshot.place.sequence)
+        params = _params(session_id, snapshot.place)
         superseded = (await db.execute(_SUPERSEDED, params)).scalar_one_or_none()
         # Of a session that ran elsewhere nobody counted those that were thrown away
         siblings = None if opened.origin else await pool_sessions(db, session_id)
 
     def make() -> IssuedCertificate:
-        _check_chain(session_id, standing, records)
-        issued_at = last or moment(standing.created_at)
+        _check_chain(session_id, snapshot, records)
+        issued_at = last or moment(snapshot.created_at)
         if opened.origin is not None:
             # The times in its ledger are by another clock
             issued_at = opened.origin["at"]
         account = Account(
             session=session_id.bytes,
-            header=standing.pool.header(),
-            position=standing.position,
+            header=snapshot.pool.header(),
+            position=snapshot.position,
             records=records,
-            seed=bytes(opened.seed) if standing.final else None,
+            seed=bytes(opened.seed) if snapshot.final else None,
             issued_at=issued_at,
             supersedes=None if superseded is None else bytes(superseded).hex(),
             pool_sessions=siblings,
@@ -185,16 +185,18 @@ async def _signed(
             origin=opened.origin,
         )
         body = certificate(account, key)
-        at = datetime.fromisoformat(issued_at)
+        time = datetime.fromisoformat(issued_at)
         stamped = opened.stamp is not None
-        version = _version(standing.place, standing.head, siblings or {}, stamped=stamped)
-        return IssuedCertificate(body, digest_of(body), standing.final, standing.place, version, at)
+        version = _version(snapshot.place, snapshot.head, siblings or {}, stamped=stamped)
+        return IssuedCertificate(
+            body, digest_of(body), snapshot.final, snapshot.place, version, time
+        )
 
     return await asyncio.to_thread(make)
 
 
 async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]:
-    """Which of its project's sessions on the same pool this one is, and the fate of the others.
+    """Return this session's number among the project's on the same pool, and the others' fates.
 
     Pools are the same where their digests are. ``number`` counts from 1 in order of opening.
     Deleted ones count, too; how many is left out where there are none.
@@ -205,10 +207,10 @@ async def pool_sessions(db: AsyncConnection, session_id: UUID) -> dict[str, int]
     return {name: n for name, n in row.items() if n or name != "others_deleted"}
 
 
-def _check_chain(session_id: UUID, standing: _Snapshot, records: Sequence[bytes]) -> None:
-    plan = standing.position.plan
+def _check_chain(session_id: UUID, snapshot: _Snapshot, records: Sequence[bytes]) -> None:
+    plan = snapshot.position.plan
     head = chain_on(chain_start(session_id.bytes, bytes.fromhex(plan.digest)), records)
-    if head != standing.head:
+    if head != snapshot.head:
         name = f"ses_{session_id.hex}"
         raise LedgerBroken(
             f"The ledger of {name} does not lead to the head of its chain: it was changed behind"
@@ -229,10 +231,10 @@ async def _keep(
             raise SessionNotFound.of(session_id)
         if revision != issued.place.revision:
             return None
-        standing = await _standing(db, context.project_id, session_id)
-        if standing.digest is not None:
-            kept = issued.digest == standing.digest
-            return issued if kept else await _final(db, session_id, standing.version)
+        present = await _present(db, context.project_id, session_id)
+        if present.digest is not None:
+            kept = issued.digest == present.digest
+            return issued if kept else await _final(db, session_id, present.version)
         inserted = await db.execute(
             _INSERT,
             {
@@ -245,14 +247,14 @@ async def _keep(
             },
         )
         if inserted.rowcount:
-            told = {"digest": issued.digest, "final": issued.final}
+            certificate_news = {"digest": issued.digest, "final": issued.final}
             document = await document_of(db, context.project_id, session_id)
-            news: list[Message] = [("certificate.issued", {"certificate": told})]
-            await tell(db, context.project_id, session_id, news, document)
+            news: list[Message] = [("certificate.issued", {"certificate": certificate_news})]
+            await enqueue(db, context.project_id, session_id, news, document)
     return issued
 
 
-async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> _Standing:
+async def _present(db: AsyncConnection, project_id: UUID, session_id: UUID) -> _Version:
     params = {"project_id": project_id, "session_id": session_id}
     row = (await db.execute(_STANDING, params)).one_or_none()
     if row is None:
@@ -261,7 +263,7 @@ async def _standing(db: AsyncConnection, project_id: UUID, session_id: UUID) -> 
     counted = digest is None and row.origin is None
     counts = await pool_sessions(db, session_id) if counted else {}
     place = Place(row.sequence, row.revision)
-    return _Standing(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
+    return _Version(_version(place, row.ledger_head, counts, stamped=row.stamped), digest)
 
 
 def _version(place: Place, head: bytes, counts: Mapping[str, int], *, stamped: bool) -> str:
@@ -279,8 +281,8 @@ async def _final(db: AsyncConnection, session_id: UUID, version: str) -> IssuedC
     if row is None or row[0] is None:
         # Deleted since
         raise SessionNotFound.of(session_id)
-    body, digest, *place, at = row
-    return IssuedCertificate(body, digest.hex(), True, Place(*place), version, at)
+    body, digest, *place, time = row
+    return IssuedCertificate(body, digest.hex(), True, Place(*place), version, time)
 
 
 def _params(session_id: UUID, place: Place) -> Mapping[str, Any]:

@@ -52,7 +52,7 @@ def read_archive(file: IO[bytes]) -> Evidence:
     reasons = arrays.get("reasons", np.empty(0, dtype=np.str_))
     if reasons.ndim != 1:
         raise _refused("reasons is no list")
-    names = [tuple(str(name) for name in one) for one in (groups, reasons)]
+    names = [tuple(str(name) for name in array) for array in (groups, reasons)]
     try:
         stated = {
             name: json.loads(str(arrays[name]))

@@ -26,7 +26,7 @@ from celeus.operations.runtime.idempotency import forget
 from celeus.operations.runtime.process_cache import CertificateRecord
 
 MOST_CERTIFICATES = 100
-"""Digests that a tombstone tells, the latest ones."""
+"""Most digests that a tombstone lists, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ async def delete_session(context: Context, session_id: UUID, purge: str | None) 
         stone = Tombstone.of((await db.execute(_STONE, params)).mappings().one())
         slot.session = None
     await context.cache.forget_status(session_id.hex)
-    context.remains.ask()
+    context.leftovers.ask()
     return stone
 
 

@@ -25,7 +25,7 @@ TABLES = {"events": "sequence", "trajectory": "round", "comments": "round"}
 _logger = logging.getLogger(__name__)
 
 
-class Remains:
+class LeftoverDeletion:
     """Deletes, in this process, what is left of deleted sessions."""
 
     def __init__(self, database: Database) -> None:
@@ -38,7 +38,7 @@ class Remains:
         """Have everything that is left deleted; never waits."""
         self._asked = True
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run(), name="celeus-remains")
+            self._task = asyncio.create_task(self._run(), name="celeus-leftovers")
 
     async def close(self) -> None:
         """Stop after the part under way: the next start goes on."""

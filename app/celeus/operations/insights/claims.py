@@ -1,4 +1,4 @@
-"""Which sessions of a project may be shown together, and at which level their intervals hold.
+"""Decide which sessions of a project may be shown together, and at which level they hold.
 
 The family is the project: its level was fixed when it was made, and every session with a question
 has a place for good, in order of opening. So no session that is left out, deleted or still to be
@@ -36,14 +36,14 @@ MOST_SESSIONS = 100
 MOST_ROUNDS = 50_000
 """Rounds of the sessions that one child bets on again, unless a single one has more."""
 MOST_BYTES = 64 << 20
-"""Of what is known of their items and rounds, likewise: a session of a million items has 16 MB."""
+"""Bytes of their scores and rounds, likewise: a session of a million items has 16 MB."""
 MODULE = "celeus.operations.insights.claims_worker"
 BOUNDS = Bounds(seconds=120.0, processor_seconds=100.0)
 
 
 @dataclass(frozen=True, slots=True)
 class FamilyClaim:
-    """What a session says by itself, and where 1, 2 and so on are shown; nothing without a place.
+    """A session's interval ``alone`` and, where it has a place, ``by_shown``: with 1, 2, … shown.
 
     ``rank`` is the least number shown with which it answers all it was asked, None for no number.
     ``evidence``: it gives an interval for every level; else one for all of them.
@@ -51,16 +51,16 @@ class FamilyClaim:
 
     place: int | None
     alone: dict[str, Any]
-    at: list[dict[str, Any]]
+    by_shown: list[dict[str, Any]]
     rank: int | None
     evidence: bool
 
     def shown(self, level: float, shown: int) -> dict[str, Any] | None:
-        """What it says where so many are shown, and at which level; None without a place."""
+        """Return its interval where so many are shown, with the level; None without a place."""
         if self.place is None:
             return None
-        own = opened_level(level, shown if self.evidence else 1, self.place)
-        return self.at[min(shown, len(self.at)) - 1] | {"level": own}
+        opened = opened_level(level, shown if self.evidence else 1, self.place)
+        return self.by_shown[min(shown, len(self.by_shown)) - 1] | {"level": opened}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,18 @@ class FamilyPage:
     opened: int
     shown: list[int]
     documents: list[dict[str, Any]]
-    said: list[FamilyClaim]
+    claims: list[FamilyClaim]
     promises: Promises
 
 
 async def claims(context: Context, family: Sequence[UUID], picked: Sequence[UUID]) -> FamilyPage:
-    """What holds of these sessions: of one, of all, and of those ``picked`` after looking.
+    """Return the claims of these sessions: of each, of all, and of those ``picked`` after looking.
 
     Without any picked: the most sessions that answer all they were asked at the level of so many.
     A session without a question is what it is alone: it is not shown, and counts for nothing.
     """
     _check(family, picked)
-    documents = [orjson.loads((await get_session(context, one))[0]) for one in family]
+    documents = [orjson.loads((await get_session(context, session_id))[0]) for session_id in family]
     for document in documents:
         if document["estimate"] is None:
             raise _no_interval(document["id"])
@@ -98,19 +98,21 @@ async def claims(context: Context, family: Sequence[UUID], picked: Sequence[UUID
     if deleted is not None:
         raise SessionNotFound.of(deleted)
     places = {session: place for session, place in found.items() if place is not None}
-    unasked = next((one for one in picked if one not in places), None)
+    unasked = next((session for session in picked if session not in places), None)
     if unasked is not None:
         raise _unasked(f"ses_{unasked.hex}")
-    said = await _said(context, family, documents, project.level, places)
-    shown = [family.index(one) for one in picked] or step_up([one.rank for one in said])
-    pushed = sum(one["origin"] is not None for one in documents)
+    family_claims = await _claims_of(context, family, documents, project.level, places)
+    shown = [family.index(session) for session in picked] or step_up(
+        [claim.rank for claim in family_claims]
+    )
+    pushed = sum(document["origin"] is not None for document in documents)
     held = _promises(project.level, len(shown))
     if pushed:
         held = held._replace(one=f"{held.one} {_elsewhere(pushed, len(family))}")
     for target, supposed in _UNSEEN.items():
-        if any(one["target"] == target for one in documents):
+        if any(document["target"] == target for document in documents):
             held = held._replace(one=f"{held.one} {supposed}")
-    return FamilyPage(project.level, project.asked, shown, documents, said, held)
+    return FamilyPage(project.level, project.asked, shown, documents, family_claims, held)
 
 
 def _check(family: Sequence[UUID], picked: Sequence[UUID]) -> None:
@@ -119,12 +121,14 @@ def _check(family: Sequence[UUID], picked: Sequence[UUID]) -> None:
         message = "This many sessions are not read at once."
         raise InvalidValue(message, field="session", rule=rule, value=len(family))
     for name, given in (("session", family), ("shown", picked)):
-        twice = next((one for at, one in enumerate(given) if one in given[:at]), None)
+        twice = next(
+            (session for index, session in enumerate(given) if session in given[:index]), None
+        )
         if twice is not None:
             message = "A session is named twice."
             rule = "every session once"
             raise InvalidValue(message, field=name, rule=rule, value=f"ses_{twice.hex}")
-    stranger = next((one for one in picked if one not in family), None)
+    stranger = next((session for session in picked if session not in family), None)
     if stranger is not None:
         raise InvalidValue(
             "What is shown was picked from the sessions named, and is one of them.",
@@ -152,44 +156,44 @@ def _unasked(name: str) -> InvalidValue:
     )
 
 
-async def _said(
+async def _claims_of(
     context: Context,
     family: Sequence[UUID],
     documents: Sequence[dict[str, Any]],
     level: float,
     places: Mapping[UUID, int],
 ) -> list[FamilyClaim]:
-    """What every session says, from memory where it stands where it stood."""
-    said = {
-        one: FamilyClaim(None, _alone(document), [], None, evidence=False)
-        for one, document in zip(family, documents, strict=True)
-        if one not in places
+    """Return the claim of every session, from memory where the session has not changed."""
+    claims = {
+        session: FamilyClaim(None, _alone(document), [], None, evidence=False)
+        for session, document in zip(family, documents, strict=True)
+        if session not in places
     }
     versions = dict(zip(family, map(_version, documents), strict=True))
 
     def missing() -> list[UUID]:
-        for one, version in versions.items():
-            known = context.claims.known(one, version)
+        for session, version in versions.items():
+            known = context.claims.known(session, version)
             if known is not None:
-                said[one] = known
-        return [one for one in family if one not in said]
+                claims[session] = known
+        return [session for session in family if session not in claims]
 
     if missing():
         async with context.process():
             while left := missing():
                 batch = await _batch(context, left)
-                fresh = await _bet_again(batch, level, [places[one] for one in batch])
-                for (one, (version, _, _)), made in zip(batch.items(), fresh, strict=True):
-                    context.claims.keep(one, version, made)
-                    said[one] = made
-    return [said[one] for one in family]
+                fresh = await _bet_again(batch, level, [places[session] for session in batch])
+                for (session, (version, _, _)), made in zip(batch.items(), fresh, strict=True):
+                    context.claims.keep(session, version, made)
+                    claims[session] = made
+    return [claims[session] for session in family]
 
 
 def _alone(document: dict[str, Any]) -> dict[str, Any]:
-    """What a session says by itself, as its status document has it."""
+    """Return the interval of a session by itself, from its status document."""
     names = ("sequence", "estimate", "lower", "upper")
-    own = {name: document[name] for name in names}
-    return own | {"level": document["alpha"], "round": document["rounds"]["in_interval"]}
+    shown = {name: document[name] for name in names}
+    return shown | {"level": document["alpha"], "round": document["rounds"]["in_interval"]}
 
 
 def _version(document: dict[str, Any]) -> str:
@@ -202,18 +206,18 @@ async def _batch(
     """The first of the sessions, as many as one child takes, as their ledgers are now."""
     batch: dict[UUID, tuple[str, dict[str, Any], Part]] = {}
     rounds = size = 0
-    for one in sessions:
-        async with unlocked(context, one) as (session, row):
+    for session_id in sessions:
+        async with unlocked(context, session_id) as (session, row):
             plan, state = session.plan, session.state
             if not isinstance(plan, Plan) or not isinstance(state.question, Mean):
-                raise _no_interval(f"ses_{one.hex}")
+                raise _no_interval(f"ses_{session_id.hex}")
             rounds += state.drawn
             if batch and rounds > MOST_ROUNDS:
                 break
             # Nobody else has the state meanwhile
             part = await in_thread(_part, plan, session.pool, state.rounds)
-            size += sum(one.nbytes for one in part.scores.arrays.values())
-            size += sum(one.nbytes for one in part.rounds.columns.values())
+            size += sum(array.nbytes for array in part.scores.arrays.values())
+            size += sum(array.nbytes for array in part.rounds.columns.values())
             if batch and size > MOST_BYTES:
                 break
             alone = {
@@ -224,7 +228,7 @@ async def _batch(
                 "lower": state.question.interval.lower,
                 "upper": state.question.interval.upper,
             }
-            batch[one] = _version(dict(row)), alone, part
+            batch[session_id] = _version(dict(row)), alone, part
     return batch
 
 
@@ -252,7 +256,7 @@ async def _bet_again(
         FamilyClaim(
             place,
             alone,
-            frame.values["at"],
+            frame.values["by_shown"],
             frame.values["rank"],
             EvidenceSequence.serves(part.plan),
         )
@@ -267,7 +271,7 @@ def _levels(level: float, place: int) -> list[float]:
 
 
 def _promises(level: float, shown: int) -> Promises:
-    """What is promised, in words."""
+    """Return the promises, in words."""
     if not shown:
         picked = "None of the sessions has its answers at a level that showing it would need."
     else:
@@ -289,7 +293,7 @@ def _promises(level: float, shown: int) -> Promises:
 
 
 def _elsewhere(pushed: int, count: int) -> str:
-    """What all promises rest on besides where sessions were pushed."""
+    """Return what all promises also rest on where sessions were pushed."""
     return (
         f"{pushed} of the {count} ran elsewhere: all that is said here rests on the word of whoever"
         " pushed them, too, that their plans were fixed before their losses were seen, that these"
@@ -308,7 +312,7 @@ _UNSEEN = {
         " after they were opened, each for one session."
     ),
 }
-"""What all promises suppose of the sessions with a target."""
+"""Assumptions of all promises about sessions with a target."""
 _PROJECT = text("SELECT level, asked FROM projects WHERE project_id = :project_id")
 _PLACES = text(
     """

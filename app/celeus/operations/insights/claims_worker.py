@@ -22,51 +22,58 @@ class Part:
 
 
 def job_of(parts: Sequence[Part], levels: Sequence[Sequence[float]]) -> Frame:
-    """What the child needs for the intervals of every part at its own ``levels``."""
+    """Return the job of the intervals of every part at its own ``levels``."""
     values: list[dict[str, Any]] = []
     arrays: Arrays = {}
-    for at, part in enumerate(parts):
+    for index, part in enumerate(parts):
         rules = [asdict(rule) for rule in part.rounds.rules]
         values.append({"plan": part.plan.to_dict(), "rules": rules, "strata": part.rounds.strata})
         named = {f"scores.{name}": array for name, array in part.scores.arrays.items()}
-        arrays |= {f"{at}.{name}": one for name, one in (named | part.rounds.columns).items()}
+        arrays |= {
+            f"{index}.{name}": array for name, array in (named | part.rounds.columns).items()
+        }
     return Frame({"sessions": values, "levels": list(levels)}, arrays)
 
 
 def work(job: Frame, files: Files) -> Iterator[Frame]:
-    """Of every session in turn, what it says at each of its levels, and its rank."""
+    """Yield for every session its rank and its claims at each of its levels."""
     del files
     of_all = zip(job.values["sessions"], job.values["levels"], strict=True)
-    for at, (values, levels) in enumerate(of_all):
-        own = {
-            name.removeprefix(f"{at}."): array
+    for index, (values, levels) in enumerate(of_all):
+        columns = {
+            name.removeprefix(f"{index}."): array
             for name, array in job.arrays.items()
-            if name.startswith(f"{at}.")
+            if name.startswith(f"{index}.")
         }
         scores = Scores(
             **{
                 name.removeprefix("scores."): array
-                for name, array in own.items()
+                for name, array in columns.items()
                 if name.startswith("scores.")
             }
         )
         rules = [StoppingRule(**rule) for rule in values["rules"]]
-        rounds = Rounds.from_columns(own, values["strata"], rules)
+        rounds = Rounds.from_columns(columns, values["strata"], rules)
         plan = Plan.from_dict(values["plan"])
         found = intervals(plan, scores, rounds, levels)
         yield Frame(
             {
                 "rank": rank(plan, found, rounds.ready),
-                "at": [_said(Answers.of(plan, one, rounds.ready)) for one in found],
+                "by_shown": [
+                    _claim_of(Answers.of(plan, interval, rounds.ready)) for interval in found
+                ],
             }
         )
 
 
-def _said(answers: Answers) -> dict[str, Any]:
+def _claim_of(answers: Answers) -> dict[str, Any]:
     return {
         "lower": answers.interval.lower,
         "upper": answers.interval.upper,
-        "answers": [asdict(one.question) | {"answer": one.answer} for one in answers.decisions],
+        "answers": [
+            asdict(decision.question) | {"answer": decision.answer}
+            for decision in answers.decisions
+        ],
         "verdict": answers.verdict,
     }
 

@@ -97,7 +97,7 @@ class PolicyPlan:
     """The plan of one policy; with a ``refusal`` it cannot be opened and the rest is None.
 
     ``right`` and ``useless`` say it for a surrogate that means what it says and for one that knows
-    nothing; ``right`` is None where no surrogate tells items apart. The ``curve`` says it for all
+    nothing; ``right`` is None where no surrogate distinguishes items. The ``curve`` says it for all
     that may be true, by precision; ``expected`` is its point for what was asked, None where not
     even its first was simulated.
     """
@@ -116,7 +116,7 @@ class PolicyPlan:
 class ClaimPlan:
     """Simulated results of one claim of a table, with a surrogate that is right and one of no use.
 
-    ``right`` is None where no surrogate tells items apart.
+    ``right`` is None where no surrogate distinguishes items.
     """
 
     claim: TableClaim
@@ -142,7 +142,7 @@ class Planning:
     """The plans of all policies, and the mean loss they assume.
 
     ``precision`` is that of the one claim, as asked or, where nothing is, as ``suggested``.
-    ``fixed_sample`` is what a fixed sample that was told the variance would take, None where there
+    ``fixed_sample`` is what a fixed sample of known variance would take, None where there
     is none to compare with. Of a table ``risk`` is None, ``risks`` are those assumed by metric,
     ``claims`` those with a target. ``notes`` are remarks on the numbers, in sentences, and ``pace``
     is that of the project's latest sessions, None where none has one.
@@ -212,7 +212,9 @@ async def plan_session(context: Context, pool: UUID | Pool, request: PlanRequest
         remarks.tempered(tempered, whole=_whole(pool)),
         remarks.fixed(fixed_sample, pool.items),
     )
-    refusals = {name: PolicyPlan(name, refusal=one) for name, one in prepared.refused.items()}
+    refusals = {
+        name: PolicyPlan(name, refusal=refusal) for name, refusal in prepared.refused.items()
+    }
     return Planning(
         items=pool.items,
         budget=next(iter(plans.values())).budget,
@@ -223,7 +225,7 @@ async def plan_session(context: Context, pool: UUID | Pool, request: PlanRequest
         policies=[(planned | refusals)[name] for name in dict.fromkeys(_policies(request))],
         precision=next(iter(plans.values())).precision,
         suggestion=prepared.suggestion,
-        notes=[one for one in notes if one is not None],
+        notes=[note for note in notes if note is not None],
         pace=recent,
     )
 
@@ -291,7 +293,7 @@ async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
     table = await asyncio.to_thread(table_of, pool, plan.cut_by)
     head, results = await _simulated(TableJob(plan, table, risks, request.runs, request.seed))
     right, useless = (
-        [TableOutcome(*one["outcome"]) for one in results if one["scenario"] == name]
+        [TableOutcome(*result["outcome"]) for result in results if result["scenario"] == name]
         for name in ("right", "useless")
     )
     informed = head["informed"]
@@ -313,10 +315,10 @@ async def _plan_table(pool: Pool, request: PlanRequest) -> Planning:
         claims=[
             ClaimPlan(
                 claim,
-                claim_summary(right, at) if informed else None,
-                claim_summary(useless, at),
+                claim_summary(right, index) if informed else None,
+                claim_summary(useless, index),
             )
-            for at, claim in enumerate(with_targets(plan).claims)
+            for index, claim in enumerate(with_targets(plan).claims)
             if claim.wants
         ],
     )
@@ -419,13 +421,13 @@ def _summarise(
 ) -> dict[str, PolicyPlan]:
     """The lines of the simulation, by policy."""
     summaries: dict[str, PolicyPlan] = {}
-    for at, (name, plan) in enumerate(prepared.plans.items()):
+    for index, (name, plan) in enumerate(prepared.plans.items()):
         by_scenario = {
-            scenario: _summary(results, at, scenario)
+            scenario: _summary(results, index, scenario)
             for scenario in scenarios(plan, informed=head["informed"])
         }
-        floor, ladder = Floor(*head["floors"][at]), prepared.ladders[name]
-        curve = points(ladder, floor.assumed, _climbed(results, at))
+        floor, ladder = Floor(*head["floors"][index]), prepared.ladders[name]
+        curve = points(ladder, floor.assumed, _climbed(results, index))
         summaries[name] = PolicyPlan(
             name,
             warning=precision_warning(plan, plan.precision),
@@ -440,9 +442,9 @@ def _summarise(
 
 
 def _summary(results: Sequence[dict[str, Any]], plan: int, scenario: str) -> Summary:
-    own = [it for it in results if (it["plan"], it.get("scenario")) == (plan, scenario)]
-    outcomes = [SimulationOutcome.of(line["outcome"]) for line in own if "outcome" in line]
-    return summary(outcomes, max((line["labels"] for line in own if "labels" in line), default=0))
+    lines = [line for line in results if (line["plan"], line.get("scenario")) == (plan, scenario)]
+    outcomes = [SimulationOutcome.of(line["outcome"]) for line in lines if "outcome" in line]
+    return summary(outcomes, max((line["labels"] for line in lines if "labels" in line), default=0))
 
 
 def _climbed(
@@ -453,7 +455,7 @@ def _climbed(
     runs: Counter[int] = Counter()
     for line in results:
         if line["plan"] == plan and "at" in line and "outcome" in line:
-            at = line["at"]
-            found[at, runs[at]] = SimulationOutcome.of(line["outcome"])
-            runs[at] += 1
+            width = line["at"]
+            found[width, runs[width]] = SimulationOutcome.of(line["outcome"])
+            runs[width] += 1
     return found

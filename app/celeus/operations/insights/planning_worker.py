@@ -71,13 +71,13 @@ class Job:
     @classmethod
     def of(cls, frame: Frame) -> Self:
         """The job whose ``frame`` this is."""
-        ladders = [[Plan.from_dict(it) for it in ladder] for ladder in frame.values["ladders"]]
+        ladders = [[Plan.from_dict(plan) for plan in ladder] for ladder in frame.values["ladders"]]
         return cls(**(frame.values | {"ladders": ladders, "scores": Scores(**frame.arrays)}))
 
     @property
     def plans(self) -> list[Plan]:
         """The plans asked for, one per policy."""
-        return [ladder[at] for ladder, at in zip(self.ladders, self.asked, strict=True)]
+        return [ladder[index] for ladder, index in zip(self.ladders, self.asked, strict=True)]
 
 
 _VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed")
@@ -85,7 +85,7 @@ _VALUES = ("asked", "whole", "guessed", "risk", "runs", "seed")
 
 @dataclass(frozen=True, slots=True)
 class TableJob:
-    """The same for one plan of many claims; ``risks`` are the mean losses expected, by metric."""
+    """The job of one plan with many claims; ``risks`` are the mean losses expected, by metric."""
 
     plan: TablePlan
     table: Table
@@ -97,9 +97,9 @@ class TableJob:
         """The job as it travels."""
         table = self.table
         values = {name: getattr(self, name) for name in ("risks", "runs", "seed")}
-        columns = [[one.name, one.values] for one in table.columns]
+        columns = [[column.name, column.values] for column in table.columns]
         arrays = {f"scores_{name}": array for name, array in table.scores.arrays.items()}
-        arrays |= {f"code_{at}": one.code for at, one in enumerate(table.columns)}
+        arrays |= {f"code_{index}": column.code for index, column in enumerate(table.columns)}
         arrays |= {"surrogate": table.surrogate, "known": table.known}
         return Frame(values | {"table": self.plan.to_dict(), "columns": columns}, arrays)
 
@@ -109,8 +109,8 @@ class TableJob:
         values, arrays = dict(frame.values), frame.arrays
         plan = TablePlan.from_dict(values.pop("table"))
         columns = [
-            Column(name, tuple(given), arrays[f"code_{at}"])
-            for at, (name, given) in enumerate(values.pop("columns"))
+            Column(name, tuple(given), arrays[f"code_{index}"])
+            for index, (name, given) in enumerate(values.pop("columns"))
         ]
         begin = "scores_"
         scores = {
@@ -118,12 +118,12 @@ class TableJob:
             for name, array in arrays.items()
             if name.startswith(begin)
         }
-        own = arrays["surrogate"], arrays["known"], Scores(**scores)
-        return cls(plan, Table(plan.metrics, *own, tuple(columns)), **values)
+        measured = arrays["surrogate"], arrays["known"], Scores(**scores)
+        return cls(plan, Table(plan.metrics, *measured, tuple(columns)), **values)
 
 
 class _Course:
-    """The simulated sessions of one case so far; ``name`` tells what they are of."""
+    """The simulated sessions of one case so far; ``name`` identifies the case."""
 
     follows = True
     """It waits until those that do not follow are at their end."""
@@ -216,9 +216,9 @@ class _Ladder(_Course):
         return False
 
     def _finer(self, expects: float) -> None:
-        at = self.name["at"] + 1
-        self.name = self.name | {"at": at}
-        self.wanted = self._most if at <= self._asked else min(self._most, MOST_FINER)
+        width = self.name["at"] + 1
+        self.name = self.name | {"at": width}
+        self.wanted = self._most if width <= self._asked else min(self._most, MOST_FINER)
         self.runs, self._expects, self._work_before = 0, expects, self.work
 
     def session(self, seed: int, left: float) -> Iterator[dict[str, Any]]:
@@ -252,12 +252,12 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
         "floors": [[floor.assumed, floor.middle] for floor in floors],
     }
     courses: list[_Course] = []
-    for at, plan in enumerate(plans):
-        share = 1.0 if at else FIRST_SHARE
-        courses.append(_Ladder(at, LADDER_SHARE * share, job, supposed))
+    for number, plan in enumerate(plans):
+        share = 1.0 if number else FIRST_SHARE
+        courses.append(_Ladder(number, LADDER_SHARE * share, job, supposed))
         for scenario in scenarios(plan, informed=assumption.informed):
             case = Case(plan, job.scores, assumption, scenario)
-            name = {"plan": at, "scenario": scenario}
+            name = {"plan": number, "scenario": scenario}
             courses.append(_Scenario(name, share, job.runs, case))
     yield from _outcomes(courses, job.seed, WORK)
 
@@ -265,11 +265,11 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
 def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
     """The assumed risks, then each outcome as it comes."""
     assumptions = assumptions_of(job.table, job.risks)
-    informed = any(one.informed for one in assumptions)
+    informed = any(assumption.informed for assumption in assumptions)
     yield {
         "risks": {
-            metric.name: one.risk(metric.scale.interval)
-            for metric, one in zip(job.plan.metrics, assumptions, strict=True)
+            metric.name: assumption.risk(metric.scale.interval)
+            for metric, assumption in zip(job.plan.metrics, assumptions, strict=True)
         },
         "informed": informed,
     }
@@ -287,6 +287,10 @@ def simulated_table(job: TableJob) -> Iterator[dict[str, Any]]:
     yield from _outcomes(courses, job.seed, TABLE_WORK)
 
 
+def _turn(course: _Course) -> tuple[bool, bool, float]:
+    return course.follows, course.runs > 0, course.work / course.share
+
+
 def _outcomes(courses: Sequence[_Course], seed: int, work: float) -> Iterator[dict[str, Any]]:
     """The curves, then every case once, then always what took least of its share of ``work``."""
     shares = sum(course.share for course in courses)
@@ -298,7 +302,7 @@ def _outcomes(courses: Sequence[_Course], seed: int, work: float) -> Iterator[di
         able = [course for course in courses if course.able(left)]
         if left <= 0.0 or not able:
             return
-        course = min(able, key=lambda it: (it.follows, it.runs > 0, it.work / it.share))
+        course = min(able, key=_turn)
         yield from course.session(seed, left)
 
 

@@ -1,6 +1,6 @@
-"""What a report tells of a session: its document, its plan, its course, and its certificate.
+"""A session as reports show it: its document, its plan, its course, and its certificate.
 
-All of it is of one moment, so that no figure contradicts another one.
+All of it is read at one moment, so that no figure contradicts another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ seconds that making it takes."""
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A session as of ``at``. ``document`` is the one that GET shows.
+    """A session at the time ``now``. ``document`` is the one that GET shows.
 
     ``unjudgeable`` counts folded rounds. ``certified`` is None where ``uncertified`` says why.
     ``claims`` are those of a table.
-    ``late_instructions``: when judges were told something else after the first judgement.
+    ``late_instructions``: when the instructions were changed after the first judgement.
     """
 
     document: dict[str, Any]
@@ -53,30 +53,31 @@ class Account:
     certified: CertificateRecord | None
     uncertified: str | None
     public_key: str | None
-    at: datetime
+    now: datetime
     claims: Sequence[Mapping[str, Any]] = ()
     late_instructions: Sequence[datetime] = ()
 
     @property
     def place(self) -> Place:
-        """Where in its history the session stood."""
+        """The position in its history at which the session was read."""
         return Place(self.document["sequence"], self.document["revision"])
 
     @property
     def origin(self) -> Mapping[str, str] | None:
-        """Of a session that was pushed when it came; None of one that ran here."""
+        """The origin of a session that was pushed; None for one that ran here."""
         origin: Mapping[str, str] | None = self.document["origin"]
         return origin
 
     @property
     def assumptions(self) -> list[str]:
-        """What the claim rests on beside the draws, in sentences."""
-        return [one["text"] for one in self.document["assumptions"]] + self._told_otherwise
+        """The assumptions of the claim beside the draws, in sentences."""
+        stated = [assumption["text"] for assumption in self.document["assumptions"]]
+        return stated + self._instructions_changed
 
     @property
-    def _told_otherwise(self) -> list[str]:
-        """That those who judge were given other instructions on the way."""
-        times = [f"{at.astimezone(UTC):%Y-%m-%d %H:%M}" for at in self.late_instructions]
+    def _instructions_changed(self) -> list[str]:
+        """A sentence where the instructions were changed between judgements."""
+        times = [f"{time.astimezone(UTC):%Y-%m-%d %H:%M}" for time in self.late_instructions]
         if not times:
             return []
         often = "" if len(times) == 1 else f"{len(times)} times, last "
@@ -88,7 +89,7 @@ class Account:
 
 
 async def report(context: Context, session_id: UUID, points: int) -> tuple[Account, PoolRecord]:
-    """The session as it stands and its pool, with its certificate where one can be had.
+    """The session as it is now and its pool, with its certificate where one can be had.
 
     Nothing is written: a certificate that was not issued is made to learn its digest, the interim
     one unless the ledger is long.
@@ -111,7 +112,7 @@ async def report(context: Context, session_id: UUID, points: int) -> tuple[Accou
 
 
 async def _look(context: Context, session_id: UUID, points: int) -> Account:
-    """The session as it stands, of a table with its claims of the same moment."""
+    """The session as it is now, a table with its claims of the same moment."""
     account = await _read(context, session_id, points)
     if account.document["table"] is None:
         return account
@@ -158,7 +159,7 @@ async def _read(context: Context, session_id: UUID, points: int) -> Account:
             public_key=None
             if context.signing_key is None
             else public_of(context.signing_key).hex(),
-            at=row.now,
+            now=row.now,
             late_instructions=instructions.late_changes,
         )
 

@@ -143,18 +143,18 @@ def _statement(page: Filter, *, words: bool) -> TextClause:
         conditions.append("words @@ CAST(:words AS tsquery)")
     if page.after is not None:
         # Of the one it follows the key as it is now
-        own = (
+        last_key = (
             f"(SELECT {key} FROM sessions"  # noqa: S608
             " WHERE session_id = :after AND project_id = :project_id)"
         )
-        last = [own, ":after"]
+        last = [last_key, ":after"]
         beyond = ", ".join(last[-len(ordered) :])
         sign = "<" if backwards else ">"
         conditions.append(f"({', '.join(ordered)}) {sign} ({beyond})")
     direction = " DESC" if backwards else ""
     return text(
         f"SELECT status FROM sessions WHERE {' AND '.join(conditions)}"  # noqa: S608 -- our words
-        f" ORDER BY {', '.join(one + direction for one in ordered)} LIMIT :limit"
+        f" ORDER BY {', '.join(column + direction for column in ordered)} LIMIT :limit"
     )
 
 

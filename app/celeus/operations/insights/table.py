@@ -76,24 +76,25 @@ async def part_items(
         state = table_of(session.state, f"ses_{session_id.hex}")
         found = await in_thread(_found, state, part, limit + 1, -1 if after is None else after)
     async with context.transaction() as db:
-        page = await items_at(db, row["pool_id"], [one.place for one in found[:limit]])
-    items = [PartItem(item, *told[1:]) for item, told in zip(page, found, strict=False)]
+        page = await items_at(db, row["pool_id"], [losses.place for losses in found[:limit]])
+    items = [PartItem(item, *losses[1:]) for item, losses in zip(page, found, strict=False)]
     return items, page[-1].index if len(page) < len(found) else None
 
 
-class _Told(NamedTuple):
+class _ItemLosses(NamedTuple):
     place: int
     round: int | None
     losses: Mapping[str, float | None] | None
     known: Sequence[str]
 
 
-def _found(state: Session[Table], part: Part, most: int, after: int) -> list[_Told]:
+def _found(state: Session[Table], part: Part, most: int, after: int) -> list[_ItemLosses]:
     """Return the losses of at most ``most`` items of a part after item ``after``."""
     wanted = _wanted(state, part)
     wanted[: after + 1] = False
     indices = np.flatnonzero(wanted)[:most].tolist()
-    names, known = [one.name for one in state.question.plan.metrics], state.question.table.known
+    names = [metric.name for metric in state.question.plan.metrics]
+    known = state.question.table.known
     nothing: tuple[int | None, Mapping[str, float | None] | None] = None, None
     rounds = dict.fromkeys(indices, nothing)
     for place, item in enumerate(state.rounds.item):
@@ -101,10 +102,10 @@ def _found(state: Session[Table], part: Part, most: int, after: int) -> list[_To
             losses = state.rounds.losses(place)
             rounds[item] = place + 1, dict(zip(names, losses, strict=True))
     return [
-        _Told(
+        _ItemLosses(
             place,
             *rounds[place],
-            [name for name, at in zip(names, known[place], strict=True) if not np.isnan(at)],
+            [name for name, loss in zip(names, known[place], strict=True) if not np.isnan(loss)],
         )
         for place in indices
     ]
@@ -113,7 +114,7 @@ def _found(state: Session[Table], part: Part, most: int, after: int) -> list[_To
 def _wanted(state: Session[Table], part: Part) -> Mask:
     table = state.question.table
     wanted = np.ones(table.items, dtype=np.bool_)
-    check_name("column", part.column, [one.name for one in table.columns])
+    check_name("column", part.column, [column.name for column in table.columns])
     if (part.column is None) != (part.value is None):
         raise InvalidValue(
             "A group is a column and one of its values.",
@@ -139,8 +140,9 @@ async def add_claim(
 ) -> dict[str, Any]:
     """Add a claim at a level from the reserve of alpha; it bets on draws made from now on.
 
-    Returns it as it stands. Refuses, by name, what the core refuses: a level that the reserve has
-    not, a claim that is there, and any while a draw is out, whose item somebody may have seen.
+    Returns the claim as it is now. Refuses, by name, what the core refuses: a level that the
+    reserve has not, a claim that is there, and any while a draw is out, whose item somebody may
+    have seen.
     """
     await peek(context, once)
     async with locked(context, session_id) as (journal, db):

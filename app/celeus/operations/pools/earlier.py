@@ -173,9 +173,9 @@ def _side_of(old: PoolRecord, system: str | None) -> Side | None:
     return found[0]
 
 
-def _check_loss(old: LossScale | OneLoss, own: LossScale | OneLoss) -> None:
+def _check_loss(old: LossScale | OneLoss, new: LossScale | OneLoss) -> None:
     """The loss of a version, of each of two systems too, is that of the session's pool."""
-    if own.kind != "preference" and (own.kind, own.lower, own.upper) != (
+    if new.kind != "preference" and (new.kind, new.lower, new.upper) != (
         old.kind,
         old.lower,
         old.upper,
@@ -184,7 +184,7 @@ def _check_loss(old: LossScale | OneLoss, own: LossScale | OneLoss) -> None:
             "The session judged another loss.",
             field="loss",
             rule=f"{old.kind} from {old.lower:g} to {old.upper:g}, as in the session's pool",
-            value=f"{own.kind} from {own.lower:g} to {own.upper:g}",
+            value=f"{new.kind} from {new.lower:g} to {new.upper:g}",
         )
 
 
@@ -224,7 +224,7 @@ async def earlier_of(db: AsyncConnection, record: PoolRecord) -> Earlier:
 
 
 def _with_judged(earlier: Earlier, rows: str) -> Earlier:
-    """With the judged rounds as the ledger ends, but for those that nobody could judge."""
+    """Add the judged rounds at the ledger's end, without those that nobody could judge."""
     basis, pool = earlier.basis, earlier.pool
     judgements = [LastJudgement(*row) for row in orjson.loads(rows)]
     side = next((side for side in SIDES if side == basis.system), None)
@@ -243,7 +243,7 @@ def _with_judged(earlier: Earlier, rows: str) -> Earlier:
 async def old_items(
     db: AsyncConnection, earlier: Earlier, rows: Sequence[object]
 ) -> Mapping[str, OldItem]:
-    """Those items of the session's pool that have the ids of these rows."""
+    """Return the items of the session's pool that have the ids of these rows."""
     ids = [row["id"] for row in rows if isinstance(row, dict) and is_text(row.get("id"))]
     session_id = UUID(earlier.basis.session.removeprefix("ses_"))
     found = await db.execute(_OLD, {"session_id": session_id, "ids": ids})
@@ -253,11 +253,13 @@ async def old_items(
     }
 
 
-def _of_side(said: LastJudgement, side: Side, pool: Pool) -> LastJudgement | None:
-    """The same of one of two systems, if it says anything of its loss."""
-    prediction = int(pool.columns["prediction"][said.item]) if "prediction" in pool.columns else -1
-    loss = loss_of(said.detail, side, said.left, prediction)
-    return None if loss is None else replace(said, loss=loss)
+def _of_side(judgement: LastJudgement, side: Side, pool: Pool) -> LastJudgement | None:
+    """Return the judgement of one of two systems, None if it says nothing of its loss."""
+    prediction = (
+        int(pool.columns["prediction"][judgement.item]) if "prediction" in pool.columns else -1
+    )
+    loss = loss_of(judgement.detail, side, judgement.left, prediction)
+    return None if loss is None else replace(judgement, loss=loss)
 
 
 def check_carried(pool: Pool) -> None:

@@ -179,7 +179,7 @@ def _too_many(faulty: int, rows: int, *, skip: bool) -> bool:
 
 
 def _slices(batches: Iterator[Rows]) -> Iterator[Rows]:
-    """The same rows, few at a time."""
+    """Yield the rows of the batches, few at a time."""
     for lines, rows in batches:
         for start in range(0, len(rows), MOST_COMPARED):
             yield lines[start : start + MOST_COMPARED], rows[start : start + MOST_COMPARED]

@@ -45,8 +45,8 @@ def work(job: Frame, files: Files) -> Iterator[Frame]:
     run.state.question.check_budget(run.plan.budget)
     session_id = UUID(bytes=run.session)
     place = f"{job.values['project']}\t{session_id}"
-    _write(events, (f"{place}\t{_event(orjson.loads(one))}\n" for one in run.records))
-    _write(trajectory, (f"{place}\t{one}\n" for one in _trajectory(run)))
+    _write(events, (f"{place}\t{_event(orjson.loads(record))}\n" for record in run.records))
+    _write(trajectory, (f"{place}\t{point}\n" for point in _trajectory(run)))
     rule = run.state.stopping
     yield Frame(
         {
@@ -146,7 +146,7 @@ def _trajectory(run: Run) -> Iterator[str]:
 
 def _status(run: Run, pool: Pool, job: Frame) -> dict[str, Any]:
     """The status document; of the pool's id the service alone knows."""
-    at = job.values["at"]
+    pushed_at = job.values["at"]
     record = SessionRecord(
         project_id=UUID(job.values["project"]),
         session_id=UUID(bytes=run.session),
@@ -154,9 +154,9 @@ def _status(run: Run, pool: Pool, job: Frame) -> dict[str, Any]:
         lifecycle="closed",
         revision=1 + run.amendments,
         lease_seconds=job.values["lease_seconds"],
-        created_at=datetime.fromisoformat(at),
+        created_at=datetime.fromisoformat(pushed_at),
         ledger_head=run.head,
-        origin={"kind": "pushed", "at": at},
+        origin={"kind": "pushed", "at": pushed_at},
     )
     return status_document(record, run.state, pool)
 

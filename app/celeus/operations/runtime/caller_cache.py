@@ -64,7 +64,7 @@ class Caller:
 
     @property
     def blind(self) -> bool:
-        """Return whether the caller may not see where a session stands."""
+        """Return whether the caller may not see a session's status."""
         return "read" not in self.scopes
 
     def require(self, scope: str) -> None:

@@ -86,20 +86,20 @@ class Gates:
             patience=patience,
         )
         # Whoever waits for its answer waits here, and not with a connection to the database
-        self.idempotency_keys = _one_each("The same request is under way; try again.", patience)
-        self.corrections_of_keys = _one_each(
+        self.idempotency_keys = _single_each("The same request is under way; try again.", patience)
+        self.corrections_of_keys = _single_each(
             "Another correction of this key is being folded; try again.", patience
         )
         # However many people ask for one, no more processors are busy with it
-        self.surrogates = _one("Other surrogates are being analysed; try again.")
-        self.provisional_of_sessions = _one_each(
+        self.surrogates = _single("Other surrogates are being analysed; try again.")
+        self.provisional_of_sessions = _single_each(
             "Others ask for the provisional interval of this session; try again."
         )
-        self.certificates = _one("Other certificates are being made; try again.")
-        self.news = _one("Other news are being read; try again.")
+        self.certificates = _single("Other certificates are being made; try again.")
+        self.news = _single("Other news are being read; try again.")
         self.strangers = Gate(STRANGERS_AT_ONCE, settings.client_timeout_seconds, _many_strangers)
         self.streams = GatesOfKeys(STREAMS_OF_A_KEY, _too_many_streams)
-        self.webhooks_of_keys = _one_each(
+        self.webhooks_of_keys = _single_each(
             "Another webhook of this key is being made or tried; try again."
         )
         self.verifications_of_keys = GatesOfKeys(
@@ -132,7 +132,7 @@ class GatesOfKeys:
 
     @asynccontextmanager
     async def of(self, key: str) -> AsyncIterator[None]:
-        """One of the places that there are for a key at once; refused beyond them."""
+        """Take one of the places of a key; refused if none is left."""
         gate = self._gates.setdefault(key, Gate(self._limit, self._patience, self._refusal))
         self._callers[key] += 1
         try:
@@ -144,11 +144,11 @@ class GatesOfKeys:
                 del self._callers[key], self._gates[key]
 
 
-def _one(detail: str) -> Gate:
+def _single(detail: str) -> Gate:
     return Gate(1, PATIENCE_SECONDS, lambda: Busy(detail))
 
 
-def _one_each(detail: str, patience: float = PATIENCE_SECONDS) -> GatesOfKeys:
+def _single_each(detail: str, patience: float = PATIENCE_SECONDS) -> GatesOfKeys:
     return GatesOfKeys(1, lambda: Busy(detail), patience=patience)
 
 
@@ -253,7 +253,7 @@ class Naps:
 
     A thread that computes with NumPy lets go of the interpreter's lock, and takes it again, many
     times a millisecond. Each time the event loop is woken too late, and it never waits long enough
-    to get the lock by force: without these naps it stood still for 0.2 s at 40 000 rounds.
+    to get the lock by force: without these naps it blocked for 0.2 s at 40 000 rounds.
     """
 
     EVERY_SECONDS = 0.002

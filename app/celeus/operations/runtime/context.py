@@ -14,7 +14,7 @@ from celeus.core.pools.rows.earlier import Earlier
 from celeus.errors import InvalidValue, Overloaded, Unavailable
 from celeus.operations.certificates.signing_keys import read_key
 from celeus.operations.certificates.stamps import Stamps
-from celeus.operations.deletion.tombstones import Remains
+from celeus.operations.deletion.tombstones import LeftoverDeletion
 from celeus.operations.runtime.admission import Admission, Background
 from celeus.operations.runtime.caller_cache import Browser, CallerCache
 from celeus.operations.runtime.concurrency import Gates
@@ -23,7 +23,7 @@ from celeus.operations.runtime.process_cache import IssuedCertificate, Memo, New
 from celeus.operations.runtime.state_cache import StateCache
 from celeus.operations.webhooks.deliveries import Deliveries
 from celeus.settings import Settings
-from celeus.store.cache import Cache, Wakes
+from celeus.store.cache import Cache, Waiters
 from celeus.store.database import Database
 from celeus.store.rates import Rates
 from celeus.store.tables import DEFAULT_PROJECT
@@ -49,7 +49,7 @@ class Context:
 
     database: Database
     cache: Cache
-    wakes: Wakes
+    waiters: Waiters
     states: StateCache
     settings: Settings
     callers: CallerCache
@@ -60,7 +60,7 @@ class Context:
     groups: Groups
     stamps: Stamps
     deliveries: Deliveries
-    remains: Remains
+    leftovers: LeftoverDeletion
     project_id: UUID = DEFAULT_PROJECT
     key_id: str | None = None
     blind: bool = False
@@ -125,13 +125,13 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
     rates = Rates.connect(settings.redis_url)
     stamps = Stamps(database, settings.timestamp_url)
     deliveries = Deliveries.of(database, settings)
-    remains = Remains(database)
+    leftovers = LeftoverDeletion(database)
     try:
-        async with cache.listen() as wakes:
+        async with cache.listen() as waiters:
             context = Context(
                 database,
                 cache,
-                wakes,
+                waiters,
                 states,
                 settings,
                 CallerCache(settings.key_cache_seconds),
@@ -146,11 +146,11 @@ async def open_context(settings: Settings) -> AsyncIterator[Context]:
                 Groups(settings.lock_timeout_ms / 1000, settings.queue_limit),
                 stamps,
                 deliveries,
-                remains,
+                leftovers,
             )
             yield replace(context, signing_key=signing_key)
     finally:
-        await remains.close()
+        await leftovers.close()
         await deliveries.close()
         await stamps.close()
         await rates.close()

@@ -187,7 +187,7 @@ class StateCache:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait for a session which another one of this process holds."""
+        """Requests waiting for a session that another request of this process holds."""
         return sum(slot.holders - 1 for slot in self._slots.values() if slot.holders)
 
     async def _acquire(self, lock: asyncio.Lock) -> None:

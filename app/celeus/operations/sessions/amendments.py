@@ -45,14 +45,14 @@ from celeus.operations.sessions.panel import (
     correct_rating,
     rater_of,
 )
-from celeus.operations.sessions.rounds import Answer, Hand, offer_of, publish
+from celeus.operations.sessions.rounds import Answer, LeasedDraws, offer_of, publish
 from celeus.timings import timed
 
 ATTEMPTS = 3
 ROUNDS_AT_ONCE = 2_000
 """Rounds folded beside a session before it is looked at again."""
 STOPPED_BY_LOSSES = frozenset({"target_reached", "decided"})
-"""Stop reasons that depend on losses: seeing one tells a blind judge about them."""
+"""Stop reasons that depend on losses: seeing one informs a blind judge about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,8 @@ async def amend(
                         continue
                     receipt = await _append(journal, correction, ready, rounds)
                 document, items = await finish(db, journal)
-                offer = offer_of(journal, Hand.of(journal, []), document, items, want_draws=False)
+                none = LeasedDraws.of(journal, [])
+                offer = offer_of(journal, none, document, items, want_draws=False)
                 await _keep_comment(db, journal, correction, rating=rating is not None)
             await publish(context, journal, document)
             return Answer([receipt], document, offer)
@@ -129,8 +130,8 @@ async def _keep_comment(
     ratings, rater, worker = journal.ratings, None, correction.worker
     if rating and ratings is not None:
         rater = await rater_of(db, journal, ratings, worker)
-    said = worker or correction.author or ""
-    await keep_comments(db, journal, [correction.judgement], said, rater)
+    author = worker or correction.author or ""
+    await keep_comments(db, journal, [correction.judgement], author, rater)
 
 
 async def _rating_receipt(
@@ -230,7 +231,7 @@ async def _last_round(context: Context, session_id: UUID) -> int | None:
 async def _must_be_own(db: AsyncConnection, journal: Journal, round_: int, *, others: bool) -> None:
     """Refuse to correct another round than the key's last one, or when losses have spoken.
 
-    A blind judge is told nothing that depends on the losses but such a stop. A correction made
+    A blind judge learns nothing that depends on the losses but such a stop. A correction made
     before it cannot depend on where the session stands; one made after it could, also while the
     session is paused. What somebody else has corrected is their word, and no longer the judge's.
     """
@@ -336,7 +337,7 @@ def _correctable(session: CachedSession) -> Session[Mean]:
 
 
 def _must_be_blind(session: CachedSession, judgement: Judgement, *, blind: bool) -> None:
-    """Refuse what a blind key says of two systems by name, which it is not told."""
+    """Refuse what a blind key says of two systems by name: it is not shown their names."""
     if blind and session.pool.named is not None:
         check_blind([judgement])
 

@@ -19,14 +19,14 @@ from celeus.core.session.points import Points
 from celeus.operations.pools.pools import PAGE_BYTES
 from celeus.operations.sessions.event_rows import KINDS, row_of
 from celeus.operations.sessions.journal import Journal
-from celeus.operations.webhooks.outbox import POST, Standing, posted
+from celeus.operations.webhooks.outbox import POST, ReportedState, posted
 from celeus.store.database import raw_connection
 
 POINTS_AT_ONCE = 500
 
 
 async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -> dict[int, Item]:
-    """Append what the operation did, ``status`` being the document after it; webhooks are told.
+    """Append what the operation did, ``status`` being the document after it; webhooks are notified.
 
     Whether there is anything to tell changes nothing about the statements sent: who only labels
     may not know what is decided, and could time one more.
@@ -41,7 +41,7 @@ async def write(db: AsyncConnection, journal: Journal, status: dict[str, Any]) -
         rows = await asyncio.to_thread(_points, points)
     else:
         rows = _points(points)
-    news = Standing.of(journal.lifecycle, state).since(journal.stood)
+    news = ReportedState.of(journal.lifecycle, state).since(journal.reported)
     raw = raw_connection(db)
     cursor = await raw.cursor(row_factory=class_row(Item)).execute(
         _APPEND,

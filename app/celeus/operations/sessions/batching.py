@@ -58,9 +58,9 @@ async def _run(session_id: UUID, group: list[Request[_Asked]]) -> list[Request[_
     except Exception as error:  # noqa: BLE001 - told to whoever asked
         if len(group) == 1 or isinstance(error, Refusal):
             # Alone, or refused by the session or the database as such
-            told = error.__cause__ if isinstance(error, _PartialChange) else error
+            cause = error.__cause__ if isinstance(error, _PartialChange) else error
             for request in group:
-                request.refuse(told or error)
+                request.refuse(cause or error)
             return []
     for request in group:
         await _run(session_id, [request])

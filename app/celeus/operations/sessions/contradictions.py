@@ -38,19 +38,19 @@ async def keeping_contradictions(context: Context, session_id: UUID) -> AsyncIte
 
 async def _keep(context: Context, session_id: UUID, refusal: BoundContradicted) -> None:
     async with locked(context, session_id) as (journal, db):
-        said: dict[str, Any] = {"loss": refusal.value}
+        contradiction: dict[str, Any] = {"loss": refusal.value}
         if refusal.metric is not None:
-            said["metric"] = refusal.metric
-        said |= {"lower": refusal.lower, "upper": refusal.upper}
+            contradiction["metric"] = refusal.metric
+        contradiction |= {"lower": refusal.lower, "upper": refusal.upper}
         item = {"pool_id": journal.pool_id, "index": refusal.item}
-        said["item"] = (await db.execute(_ITEM, item)).scalar_one()
+        contradiction["item"] = (await db.execute(_ITEM, item)).scalar_one()
         kept = journal.contradictions
-        again = any(said.items() <= one.items() for one in kept)
+        again = any(contradiction.items() <= other.items() for other in kept)
         if again or len(kept) >= MOST_KEPT or journal.lifecycle == "closed":
             return
         name = await key_name(db, context.key_id)
-        said |= {"key": context.key_id, "author": name, "at": moment(journal.now)}
-        journal.contradictions = [*kept, said]
+        contradiction |= {"key": context.key_id, "author": name, "at": moment(journal.now)}
+        journal.contradictions = [*kept, contradiction]
         document = journal.status()
         values = {"kept": json.dumps(journal.contradictions), "status": json.dumps(document)}
         await db.execute(_KEEP, values | {"session_id": session_id})

@@ -53,9 +53,9 @@ class Entry:
 
 
 @lru_cache(maxsize=8)
-def moment(at: datetime) -> str:
+def moment(time: datetime) -> str:
     """Format a time as in chain and certificate: UTC, in microseconds."""
-    return at.astimezone(UTC).isoformat(timespec="microseconds")
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def record_from(row: Mapping[Any, Any]) -> dict[str, Any]:

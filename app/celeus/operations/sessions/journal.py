@@ -47,7 +47,7 @@ from celeus.operations.sessions.ledger import (
     opening_row,
     rows_since,
 )
-from celeus.operations.webhooks.outbox import Standing
+from celeus.operations.webhooks.outbox import ReportedState
 from celeus.timings import DONE, FOLDED, timed
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class Journal:
     ``labelled`` are the rounds that it gave a label for (of a panel each of its raters),
     ``item_indices`` the items that it is to be sent, ``turns`` those of draws handed out to it
     where the same is asked again, and ``wait`` the seconds until it may ask again, where it gets
-    none until the oldest draw is judged. ``stood`` is how the session stood before, ``judged`` are
+    none until the oldest draw is judged. ``reported`` is what webhooks know of it, ``judged`` are
     the rounds that all of them judged, ``wanted`` the items of each of those before, and
     ``tallies`` their labels by key. Events are appended ``at`` the time ``now``, or at the time of
     the ledger's last event where the database's clock was set back since.
@@ -111,7 +111,7 @@ class Journal:
     folded_before: int
     head: bytes
     seconds_per_label: float | None
-    stood: Standing = field(default_factory=Standing)
+    reported: ReportedState = field(default_factory=ReportedState)
     contradictions: Sequence[Mapping[str, Any]] = ()
     entries: list[Entry] = field(default_factory=list)
     new_leases: list[Lease] = field(default_factory=list)
@@ -168,7 +168,7 @@ class Journal:
         return entry
 
     def _beside(self, round_: int, detail: dict[str, Any] | None) -> dict[str, Any] | None:
-        """The detail of a judgement, with who else holds its round and is to be told of it.
+        """The detail of a judgement, with the other holders of its round, who are notified.
 
         A blind key is one person's, whatever they call their windows.
         """
@@ -249,7 +249,7 @@ class Journal:
         lease = self.leases[round_]
         by = lease.passed
         if passed:
-            kept = [one for one in by if tuple(one) not in holders]
+            kept = [holder for holder in by if tuple(holder) not in holders]
             by = [*kept, *([*holder] for holder in holders)][-MOST_PASSED:]
         ended = replace(lease, passed=by)
         if lease.holder in holders:
@@ -303,9 +303,9 @@ class Journal:
         return status_document(record, self.state, self.session.pool)
 
 
-def minute(at: datetime) -> datetime:
+def minute(time: datetime) -> datetime:
     """The minute of a time."""
-    return at.replace(second=0, microsecond=0)
+    return time.replace(second=0, microsecond=0)
 
 
 def must_be_open(journal: Journal) -> None:
@@ -485,7 +485,7 @@ def _journal(
         folded_before=session.state.folded,
         head=record.ledger_head,
         seconds_per_label=record.seconds_per_label,
-        stood=Standing.of(record.lifecycle, session.state),
+        reported=ReportedState.of(record.lifecycle, session.state),
         contradictions=record.contradictions,
     )
 
@@ -525,9 +525,9 @@ def _long(session: CachedSession, news: _News) -> bool:
     if not news.missed:
         return False
     judged = {
-        it.round
-        for it in news.missed
-        if isinstance(it, Observation | JointObservation | Unjudgeable)
+        event.round
+        for event in news.missed
+        if isinstance(event, Observation | JointObservation | Unjudgeable)
     }
     bets = len(judged) * session.state.bets_per_round
     many = len(judged) > ROUNDS_FOLDED_INLINE and bets > BETS_LOCKED
@@ -561,7 +561,7 @@ async def _catch_up(slot: Slot, news: _News) -> None:
         return
     slot.ahead = True
     state, checkpoints = session.state, session.checkpoints
-    correction = any(isinstance(one, Amendment) for one in missed)
+    correction = any(isinstance(event, Amendment) for event in missed)
     with timed("fold"):
         if is_short(state, len(missed)) and not correction:
             catch_up(state, missed, checkpoints)

@@ -85,7 +85,7 @@ async def locked_rows(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Lock the session's row and read what was appended since, in one round trip.
 
-    Of many events the first ``most``: the row's sequence tells whether there are more.
+    Of many events the first ``most``: the row's sequence shows whether there are more.
 
     The statements are sent together and run one after the other. The second sees what others
     committed while the first waited for the lock; a single statement would not.

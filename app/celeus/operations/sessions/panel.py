@@ -33,7 +33,7 @@ from celeus.operations.sessions.ledger import Lease, with_kinds
 from celeus.settings import Settings
 
 NOBODY = "The raters came to no judgement."
-"""Why a round is unjudgeable that its raters leave undecided."""
+"""The reason of a round that is unjudgeable because its raters leave it undecided."""
 
 MOST_CORRECTIONS = 20
 """Most corrections of a label by its judge: each is an event of the ledger, and all rounds after it
@@ -93,7 +93,7 @@ async def check_ratings(
     for judgement in judgements:
         place = judgement.round, judgement.turn or 1
         first = earlier.get(place)
-        if first is not None and first.own:
+        if first is not None and first.repeatable:
             if words_of(detail_of(judgement), checked_loss(journal, judgement)) != first.words:
                 raise _conflict(journal, judgement.round)
             rated.append(RaterJudgement(judgement, None, first.sequence))
@@ -101,7 +101,7 @@ async def check_ratings(
         if first is not None or not _has_turn(ratings, rater, *place):
             raise _not_this_raters(journal, judgement.round)
         loss = checked_loss(journal, judgement)
-        earlier[place] = _EarlierRating(words_of(detail_of(judgement), loss), None, own=True)
+        earlier[place] = _EarlierRating(words_of(detail_of(judgement), loss), None, repeatable=True)
         rating = Rating(judgement.round, rater, loss, place[1])
         rated.append(RaterJudgement(judgement, rating))
         result = ratings.with_rating(rating)
@@ -116,12 +116,12 @@ async def check_ratings(
 class _EarlierRating:
     """A rater's first rating of a round and turn; no ``sequence`` if this request brings it.
 
-    ``own``: the caller's key may repeat it; a blind key only what it or a predecessor said.
+    ``repeatable``: by the caller's key; a blind key may repeat only what it or a predecessor said.
     """
 
     words: Said
     sequence: int | None
-    own: bool
+    repeatable: bool
 
 
 async def _earlier_ratings(
@@ -130,10 +130,10 @@ async def _earlier_ratings(
     """Return the rater's first ratings of these rounds in the ledger, by round and turn."""
     keys = {journal.key_id} | (await predecessors(db, journal.key_id) if journal.blind else set())
     earlier: dict[tuple[int, int], _EarlierRating] = {}
-    for row in await said_before(db, journal, rater, [judgement.round for judgement in judgements]):
+    for row in await ratings_of(db, journal, rater, [judgement.round for judgement in judgements]):
         detail = row["detail"]
-        own = not journal.blind or detail.get("key") in keys
-        rating = _EarlierRating(words_of(detail, row["loss"]), row["sequence"], own)
+        repeatable = not journal.blind or detail.get("key") in keys
+        rating = _EarlierRating(words_of(detail, row["loss"]), row["sequence"], repeatable)
         earlier.setdefault((row["round"], detail.get("turn", 1)), rating)
     return earlier
 
@@ -227,12 +227,12 @@ def hand_out(
     return [Lease(round_, worker, until, journal.now, [journal.key]) for round_, _ in turns]
 
 
-async def said_before(
+async def ratings_of(
     db: AsyncConnection, journal: Journal, rater: str, rounds: Sequence[int]
 ) -> Sequence[RowMapping]:
     """All ratings of this rater in these rounds, in order."""
     params = {"session_id": journal.session_id, "rounds": list(rounds), "rater": rater}
-    return (await db.execute(_SAID, params)).mappings().all()
+    return (await db.execute(_RATINGS, params)).mappings().all()
 
 
 def checked_loss(journal: Journal, judgement: Judgement) -> float | None:
@@ -283,7 +283,7 @@ async def correct_rating(
     turn = judgement.turn or 1
     rows = [
         row
-        for row in await said_before(db, journal, rater, [round_])
+        for row in await ratings_of(db, journal, rater, [round_])
         if row["detail"].get("turn", 1) == turn
     ]
     if rows and _repeats(rows[-1], correction.words, judgement):
@@ -304,8 +304,8 @@ async def correct_rating(
 
 
 def _repeats(row: RowMapping, words: Mapping[str, Any], judgement: Judgement) -> bool:
-    said = {name: value for name, value in row["detail"].items() if name not in NOT_SAID}
-    return said == words and judgement.loss in {None, row["loss"]}
+    earlier_words = {name: value for name, value in row["detail"].items() if name not in NOT_SAID}
+    return earlier_words == words and judgement.loss in {None, row["loss"]}
 
 
 def _must_be_corrigible(
@@ -351,7 +351,7 @@ def _not_own(journal: Journal, round_: int) -> NotLastLabel:
     )
 
 
-_SAID = with_kinds(
+_RATINGS = with_kinds(
     """
     SELECT sequence, round, loss, detail FROM events
     WHERE session_id = :session_id AND kind = :rating AND round = ANY(:rounds)

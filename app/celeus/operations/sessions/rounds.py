@@ -76,7 +76,7 @@ _Asked = tuple[str, int, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LeaseRequest:
     """Number of draws ``worker`` wants to hold, and for how long; ``rater`` is its name in a panel.
 
     With ``front_first`` it may be handed the oldest open draw while somebody else holds it.
@@ -127,10 +127,12 @@ async def next_draws(
 
     async def work(journal: Journal, db: AsyncConnection) -> Answering[Offer]:
         must_not_be_archived(journal)
-        wish = await _wish(db, journal, (worker, count, lease_seconds), context.settings)
-        leases = await journal.step(count, lambda: lease_draws(journal, wish))
-        hand = Hand.of(journal, leases)
-        return lambda document, items: offer_of(journal, hand, document, items)
+        request = await _lease_request(
+            db, journal, (worker, count, lease_seconds), context.settings
+        )
+        leases = await journal.step(count, lambda: lease_draws(journal, request))
+        leased = LeasedDraws.of(journal, leases)
+        return lambda document, items: offer_of(journal, leased, document, items)
 
     return await together(context, session_id, work)
 
@@ -146,7 +148,7 @@ async def observe(  # noqa: PLR0913 -- what a judge says and asks for, each by i
 ) -> Answer:
     """Append judgements, all or none, and lease ``count`` next draws in the same transaction.
 
-    The same judgement again gets the receipt of the first, and its comment stands. Of two who held
+    The same judgement again gets the receipt of the first, and its comment is kept. Of two who held
     a draw at once the first answer counts, and the second changes nothing. Refuses rounds
     never drawn, another judgement than the first, losses outside scale or bounds, a closed or
     archived session, and to a blind key rounds that it was not handed, in one way. Where all rounds
@@ -175,17 +177,17 @@ async def _observed(
     worker, count, _ = asked
 
     async def work(journal: Journal, db: AsyncConnection) -> Answering[Answer | asyncio.Task[None]]:
-        said = judgements
+        resolved = judgements
         if journal.blind:
-            said = [replace(it, round=journal.round_of(it.round)) for it in said]
+            resolved = [replace(given, round=journal.round_of(given.round)) for given in judgements]
             if journal.session.pool.named is not None:
-                check_blind(said)
-        if journal.entries and _reads_what_is_new(journal, said):
+                check_blind(resolved)
+        if journal.entries and _reads_what_is_new(journal, resolved):
             raise AfterOthers
-        wish = await _wish(db, journal, asked, context.settings, said)
-        duplicates = await _duplicates(db, journal, said, worker)
-        new = [it for it in said if it.round not in duplicates]
-        rated, fresh = await _looked_at(db, journal, new, wish.rater)
+        request = await _lease_request(db, journal, asked, context.settings, resolved)
+        duplicates = await _duplicates(db, journal, resolved, worker)
+        new = [judgement for judgement in resolved if judgement.round not in duplicates]
+        rated, fresh = await _looked_at(db, journal, new, request.rater)
         ready, rounds = None, journal.state.rounds_to_fold(fresh)
         if is_replay(journal.state, fresh, rounds):
             ready, folding = await _beside(journal, fresh)
@@ -200,14 +202,14 @@ async def _observed(
                 taken = iter(_take(journal, new, fresh, worker, ready))
             else:
                 taken = iter(panel.take(journal, rated, worker, ready))
-            receipts = [duplicates.get(it.round) or next(taken) for it in said]
-            return receipts, lease_draws(journal, wish) if count else []
+            receipts = [duplicates.get(judgement.round) or next(taken) for judgement in resolved]
+            return receipts, lease_draws(journal, request) if count else []
 
         receipts, leases = await journal.step(rounds + count, step)
-        await keep_comments(db, journal, new, worker, wish.rater)
-        hand = Hand.of(journal, leases)
+        await keep_comments(db, journal, new, worker, request.rater)
+        leased = LeasedDraws.of(journal, leases)
         return lambda document, items: Answer(
-            receipts, document, offer_of(journal, hand, document, items, want_draws=count > 0)
+            receipts, document, offer_of(journal, leased, document, items, want_draws=count > 0)
         )
 
     return await together(context, session_id, work)
@@ -219,7 +221,7 @@ def _reads_what_is_new(journal: Journal, judgements: Sequence[Judgement]) -> boo
     Of a panel for ratings, else by blind keys for who judged a round.
     """
     new = set(journal.judged)
-    blind = journal.blind and any(it.round in new for it in judgements)
+    blind = journal.blind and any(judgement.round in new for judgement in judgements)
     return blind or journal.ratings is not None
 
 
@@ -230,32 +232,34 @@ async def _looked_at(
     ratings = journal.ratings
     if ratings is not None and rater is not None:
         return await panel.check_ratings(db, journal, ratings, judgements, rater)
-    said: dict[int, Said] | None = None
+    earlier_words: dict[int, Said] | None = None
     if journal.blind:
-        said = await _said_before(db, journal, {it.round for it in judgements})
+        earlier_words = await _earlier_words(
+            db, journal, {judgement.round for judgement in judgements}
+        )
     unshown = await _unshown(db, journal, judgements)
-    return None, _fresh(journal, judgements, said, unshown)
+    return None, _fresh(journal, judgements, earlier_words, unshown)
 
 
-async def _wish(
+async def _lease_request(
     db: AsyncConnection,
     journal: Journal,
     asked: _Asked,
     settings: Settings,
-    said: Sequence[Judgement] = (),
-) -> Wish:
-    """Return the wish of the caller, which has ``said`` this."""
+    judgements: Sequence[Judgement] = (),
+) -> LeaseRequest:
+    """Return the draws the caller asks for; its ``judgements`` may free the oldest open one."""
     worker, count, seconds = asked
     ratings = journal.ratings
     if ratings is not None:
         rater = await panel.rater_of(db, journal, ratings, worker)
-        return Wish(worker, count, seconds, settings, rater, front_first=False)
-    again = not journal.state.fixes_raters and await _may_go_again(db, journal, seconds, said)
-    return Wish(worker, count, seconds, settings, front_first=again)
+        return LeaseRequest(worker, count, seconds, settings, rater, front_first=False)
+    again = not journal.state.fixes_raters and await _may_go_again(db, journal, seconds, judgements)
+    return LeaseRequest(worker, count, seconds, settings, front_first=again)
 
 
 async def _may_go_again(
-    db: AsyncConnection, journal: Journal, seconds: int | None, said: Sequence[Judgement]
+    db: AsyncConnection, journal: Journal, seconds: int | None, judgements: Sequence[Judgement]
 ) -> bool:
     """Return whether the holder of the oldest open draw has had it for too long.
 
@@ -263,7 +267,7 @@ async def _may_go_again(
     may take their time: several times as long as half of the latest judgements took. For a blind
     key the ledger is asked however many rounds wait, which could be timed otherwise.
     """
-    judged = {it.round for it in said}
+    judged = {judgement.round for judgement in judgements}
     front = min(journal.leases.keys() - judged, default=None)
     median = await _median(db, journal) if journal.blind else None
     if front is None or journal.state.observed + len(judged) - front + 1 < LEAST_BEHIND:
@@ -294,7 +298,7 @@ async def _duplicates(
     whether or not a round is judged, which could be timed otherwise.
     """
     state, blind = journal.state, journal.blind
-    rounds = {it.round for it in judgements if 1 <= it.round <= state.drawn}
+    rounds = {judgement.round for judgement in judgements if 1 <= judgement.round <= state.drawn}
     judged = {round_ for round_ in rounds if state.answer(round_) is not PENDING}
     if not judged and not blind:
         return {}
@@ -336,7 +340,7 @@ async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, a
     return session.beside
 
 
-async def _said_before(
+async def _earlier_words(
     db: AsyncConnection, journal: Journal, rounds: Collection[int]
 ) -> dict[int, Said]:
     """Return the words of the caller's key for those of the rounds that it judged.
@@ -345,7 +349,7 @@ async def _said_before(
     those that somebody else has judged.
     """
     held_by = {lease.round: lease.keys for lease in journal.leases.values()}
-    missing = {it for it in rounds if journal.key not in held_by.get(it, ())}
+    missing = {round_ for round_ in rounds if journal.key not in held_by.get(round_, ())}
     if not missing:
         return {}
     judged = await judged_by(db, journal.session_id, journal.key_id, sorted(missing))
@@ -374,10 +378,14 @@ async def _unshown(
     state, question = journal.state, journal.state.question
     if not question.orders_answers or "answers" in journal.session.pool.columns:
         return ()
-    said = {it.round for it in judgements if in_order(it) and 1 <= it.round <= state.drawn}
-    if not said:
+    ordered = {
+        judgement.round
+        for judgement in judgements
+        if in_order(judgement) and 1 <= judgement.round <= state.drawn
+    }
+    if not ordered:
         return ()
-    items = {state.item(round_): round_ for round_ in said}
+    items = {state.item(round_): round_ for round_ in ordered}
     params = {"pool_id": journal.pool_id, "items": list(items)}
     return [items[index] for index in (await db.execute(_BARE, params)).scalars()]
 
@@ -385,13 +393,13 @@ async def _unshown(
 def _fresh(
     journal: Journal,
     judgements: Sequence[Judgement],
-    said: dict[int, Said] | None,
+    earlier_words: dict[int, Said] | None,
     unshown: Collection[int],
 ) -> dict[int, Loss]:
     """The losses of rounds not judged before; every judgement is checked.
 
     Those who see the session may say a judgement in another way, by the loss that follows from a
-    label. With ``said`` the words are compared: what follows from a label is hidden.
+    label. With ``earlier_words`` the words are compared: what follows from a label is hidden.
     """
     losses = [
         journal.state.outcome(
@@ -408,13 +416,13 @@ def _fresh(
         if answer is PENDING and round_ not in fresh:
             must_take_labels(journal)
             fresh[round_] = loss
-            if said is not None:
-                said[round_] = words_of(detail_of(judgement), loss)
+            if earlier_words is not None:
+                earlier_words[round_] = words_of(detail_of(judgement), loss)
             continue
-        if said is None:
+        if earlier_words is None:
             same = loss == (fresh[round_] if answer is PENDING else answer)
         else:
-            same = words_of(detail_of(judgement), loss) == said[round_]
+            same = words_of(detail_of(judgement), loss) == earlier_words[round_]
         if not same:
             raise journal.refusal(
                 ObservationConflict,
@@ -463,7 +471,7 @@ async def release(
     there is nothing else for them.
     """
     async with locked(context, session_id) as (journal, db):
-        chosen = None if rounds is None else {journal.round_of(it) for it in rounds}
+        chosen = None if rounds is None else {journal.round_of(round_) for round_ in rounds}
         released = []
         for round_, lease in sorted(journal.leases.items()):
             holders = lease.holders(journal.now)
@@ -473,41 +481,41 @@ async def release(
                 journal.release(round_, holders, passed=passed)
                 released.append(round_)
         await finish(db, journal)
-        return [journal.shown(it) for it in released]
+        return [journal.shown(round_) for round_ in released]
 
 
-def lease_draws(journal: Journal, wish: Wish) -> list[Lease]:
+def lease_draws(journal: Journal, request: LeaseRequest) -> list[Lease]:
     """Lease to the caller the draws it wishes to hold, in order of their rounds.
 
     A rater of a panel gets the rounds in which it is their turn, which nobody else can take over;
     all others what `handout` says. A blind key gets rounds it has not seen only while its share is
     not used up.
     """
-    settings = wish.settings
-    if wish.rater is not None:
-        count = wish.count
+    settings = request.settings
+    if request.rater is not None:
+        count = request.count
         if journal.blind:
             count = min(count, _share(journal.state, settings))
-        return panel.hand_out(journal, wish.rater, wish.worker, count, settings)
-    if not hands_out(journal, wish.count):
+        return panel.hand_out(journal, request.rater, request.worker, count, settings)
+    if not hands_out(journal, request.count):
         return []
-    draws = _open_draws(journal, wish.worker)
+    draws = _open_draws(journal, request.worker)
     unseen = None
     if journal.blind:
         seen = sum(draw.seen for draw in draws)
         unseen = max(0, _share(journal.state, settings) - seen)
     handout = hand_out(
         draws,
-        (journal.key, wish.worker),
-        min(wish.count, settings.max_draws_per_worker),
+        (journal.key, request.worker),
+        min(request.count, settings.max_draws_per_worker),
         judged=journal.state.observed,
         room=_room(journal, settings),
         unseen=unseen,
-        front_first=wish.front_first,
+        front_first=request.front_first,
     )
     journal.wait = handout.wait
-    rounds = [*handout.rounds, *_draw(journal, wish.worker, handout.new)]
-    leases = [journal.lease(round_, wish.worker, wish.lease_seconds) for round_ in rounds]
+    rounds = [*handout.rounds, *_draw(journal, request.worker, handout.new)]
+    leases = [journal.lease(round_, request.worker, request.lease_seconds) for round_ in rounds]
     journal.item_indices = [journal.state.item(lease.round) for lease in leases]
     return leases
 
@@ -518,7 +526,7 @@ def _open_draws(journal: Journal, worker: str) -> list[OpenDraw]:
     draws = []
     for round_, lease in sorted(journal.leases.items()):
         running = lease.holders(journal.now)
-        ended = [] if running else [one for one in lease.ends if [*one] not in lease.passed]
+        ended = [] if running else [end for end in lease.ends if [*end] not in lease.passed]
         passed = _is_passed(journal, lease, worker)
         draws.append(OpenDraw(round_, running, ended=ended, seen=round_ in seen, passed=passed))
     if draws:
@@ -586,8 +594,8 @@ async def publish(context: Context, journal: Journal, document: dict[str, Any]) 
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
-    """Draws in the hands of one caller, by the numbers that the caller knows them by."""
+class LeasedDraws:
+    """Draws leased to one caller, by the numbers that the caller knows them by."""
 
     leases: list[Lease]
     numbers: list[int]
@@ -598,7 +606,7 @@ class Hand:
 
     @classmethod
     def of(cls, journal: Journal, leases: list[Lease]) -> Self:
-        """Those of the journal's present caller."""
+        """Return the draws of the journal's present caller."""
         numbers = [journal.shown(lease.round) for lease in leases]
         indices, turns = journal.item_indices, journal.turns
         return cls(leases, numbers, indices, turns, journal.blind, journal.wait)
@@ -606,7 +614,7 @@ class Hand:
 
 def offer_of(
     journal: Journal,
-    hand: Hand,
+    leased: LeasedDraws,
     document: Mapping[str, Any],
     items: Mapping[int, Item],
     *,
@@ -615,7 +623,7 @@ def offer_of(
     """The draws with those of their items that there are, or why there are none by the status.
 
     They are in the order of the numbers that the caller knows their rounds by: to a blind key no
-    order tells which were drawn before others, and so which are a panel's third votes.
+    order shows which were drawn before others, and so which are a panel's third votes.
     """
     state, pool = document["state"], journal.session.pool
     draws = [
@@ -623,18 +631,18 @@ def offer_of(
             "round": number,
             **journal.state.presented(pool, items[index], lease.round),
             "expires_at": moment(lease.expires_at),
-            **({"turn": hand.turns[lease.round]} if hand.turns else {}),
+            **({"turn": leased.turns[lease.round]} if leased.turns else {}),
         }
-        for index, lease, number in zip(hand.indices, hand.leases, hand.numbers, strict=False)
+        for index, lease, number in zip(leased.indices, leased.leases, leased.numbers, strict=False)
         if index in items
     ]
     draws.sort(key=itemgetter("round"))
     if draws or state != "active" or not want_draws:
         return Offer(state, draws, None)
-    if hand.blind or journal.ratings is not None:
+    if leased.blind or journal.ratings is not None:
         return Offer("all_leased", [], min(BLIND_WAIT_SECONDS, float(journal.record.lease_seconds)))
-    if hand.wait is not None:
-        return Offer("waiting", [], max(1.0, math.ceil(hand.wait)))
+    if leased.wait is not None:
+        return Offer("waiting", [], max(1.0, math.ceil(leased.wait)))
     waits = [
         (max(lease.ends.values()) - journal.now).total_seconds()
         for lease in journal.leases.values()

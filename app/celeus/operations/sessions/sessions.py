@@ -44,7 +44,7 @@ from celeus.operations.sessions.append import write
 from celeus.operations.sessions.history import document_of
 from celeus.operations.sessions.journal import Journal, locked, minute, must_be_open
 from celeus.operations.sessions.labelling.instructions import keep_instructions
-from celeus.operations.webhooks.outbox import Standing, tell
+from celeus.operations.webhooks.outbox import ReportedState, enqueue
 
 
 class Unchanged(Enum):
@@ -126,11 +126,11 @@ async def open_session(
             document = status_document(record, state, pool)
             await _insert(db, record, plan, seed, document)
             if opening.instructions:
-                said = opening.instructions
-                await keep_instructions(db, context, opening.pool_id, session_id, said)
+                markdown = opening.instructions
+                await keep_instructions(db, context, opening.pool_id, session_id, markdown)
             # What is known beforehand may decide it
-            news = Standing.of("active", state).since(Standing())
-            await tell(db, context.project_id, session_id, news, document)
+            news = ReportedState.of("active", state).since(ReportedState())
+            await enqueue(db, context.project_id, session_id, news, document)
             if is_endless(plan):
                 document = document | {"warnings": [*document["warnings"], ENDLESS]}
             await keep(db, context, once, document)
@@ -197,8 +197,8 @@ async def change_session(
             _check_meant(meant, journal, changes)
         if not isinstance(changes.instructions, Unchanged):
             must_be_open(journal)
-            said, pool_id = changes.instructions, journal.pool_id
-            await keep_instructions(db, context, pool_id, session_id, said)
+            markdown, pool_id = changes.instructions, journal.pool_id
+            await keep_instructions(db, context, pool_id, session_id, markdown)
         if others:
             _change(journal, changes)
         document = journal.status()
@@ -239,12 +239,12 @@ async def _file(
     filed = False
     if changes.tags is not None and row is not None:
         words = words_of(row.name, row.owner, changes.tags)
-        said = params | {"tags": json.dumps(list(changes.tags)), "words": words}
-        document |= (await db.execute(_FILE, said)).scalar_one()
+        filing = params | {"tags": json.dumps(list(changes.tags)), "words": words}
+        document |= (await db.execute(_FILE, filing)).scalar_one()
         filed = True
     if changes.archived not in {None, document["archived"]}:
-        said = params | {"archived": changes.archived}
-        document |= (await db.execute(_ARCHIVE, said)).scalar_one()
+        archiving = params | {"archived": changes.archived}
+        document |= (await db.execute(_ARCHIVE, archiving)).scalar_one()
         filed = True
     return document, filed
 

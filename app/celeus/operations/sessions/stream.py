@@ -43,9 +43,9 @@ async def follow(
     No transaction is open while it waits, and a database that does not answer is asked again.
     Without Redis it looks at the database once a second.
     """
-    version = told = None
-    reset_at, told_at = -RESET_SECONDS, 0.0
-    async with context.wakes.subscribe(session_id.hex) as woken:
+    version = latest_sent = None
+    reset_at, sent_at = -RESET_SECONDS, 0.0
+    async with context.waiters.subscribe(session_id.hex) as woken:
         while True:
             woken.clear()
             latest_news = None
@@ -64,14 +64,14 @@ async def follow(
                 continue
             if latest_news is not None:
                 version, position = latest, latest_news.position
-                told, told_at = latest_news, time.monotonic()
+                latest_sent, sent_at = latest_news, time.monotonic()
                 reset_at = time.monotonic() if latest_news.reset else reset_at
                 yield latest_news
                 if latest_news.last:
                     return
-            elif told is not None and time.monotonic() >= told_at + quiet_seconds:
-                told_at = time.monotonic()
-                yield replace(told, data="", reset=False)
+            elif latest_sent is not None and time.monotonic() >= sent_at + quiet_seconds:
+                sent_at = time.monotonic()
+                yield replace(latest_sent, data="", reset=False)
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await woken.wait()

@@ -1,1 +1,1 @@
-"""Webhooks: the events that others are told of, and how each message reaches them."""
+"""Webhooks: the events that are reported, and how each message reaches its receiver."""

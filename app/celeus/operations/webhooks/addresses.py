@@ -87,11 +87,11 @@ class Guard:
     def of(cls, internal: str | None, *, plain: bool) -> Self:
         """The guard of the operator's settings: names and networks, separated by spaces."""
         hosts, networks = set(), []
-        for one in (internal or "").split():
+        for entry in (internal or "").split():
             try:
-                networks.append(ip_network(one))
+                networks.append(ip_network(entry))
             except ValueError:
-                hosts.add(one.lower())
+                hosts.add(entry.lower())
         return cls(frozenset(hosts), tuple(networks), plain)
 
     def url(self, given: str) -> httpx2.URL:
@@ -129,7 +129,7 @@ class Guard:
     async def addresses(self, url: httpx2.URL, places: CapacityLimiter | None = None) -> list[str]:
         """The addresses to connect to, in order of preference; all of them are allowed.
 
-        A look-up takes one of the ``places``, those of deliveries if not told otherwise.
+        A look-up takes one of the ``places``, by default those of deliveries.
         """
         places = places or self._lookups
         try:
@@ -151,10 +151,10 @@ class Guard:
     def _allows(self, address: Address) -> bool:
         mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
         inside = any(
-            one in network
-            for one in (address, mapped)
+            candidate in network
+            for candidate in (address, mapped)
             for network in self.networks
-            if one is not None and one.version == network.version
+            if candidate is not None and candidate.version == network.version
         )
         return inside or is_public(address)
 

@@ -24,7 +24,7 @@ from celeus.operations.sessions.event_rows import moment
 from celeus.operations.sessions.ledger import with_kinds
 from celeus.operations.webhooks.addresses import Guard
 from celeus.operations.webhooks.messages import body, headers, message
-from celeus.operations.webhooks.outbox import Message, tell
+from celeus.operations.webhooks.outbox import Message, enqueue
 from celeus.operations.webhooks.sending import SECONDS, Outcome, Sender
 from celeus.settings import Settings
 from celeus.store.database import Database
@@ -64,7 +64,7 @@ class DueMessage:
 
     @classmethod
     def of(cls, row: RowMapping) -> "DueMessage":
-        """That of a row."""
+        """Return the delivery in a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "keys"}
         keys = (row["secret"], row["former_secret"])
         return cls(**fields, keys=tuple(bytes(key) for key in keys if key is not None))
@@ -90,7 +90,7 @@ class Deliveries:
 
     @classmethod
     def of(cls, database: Database, settings: Settings) -> Self:
-        """Those of a process with these settings; none are sent before `begin`."""
+        """Return the deliveries of a process with these settings; none are sent before `begin`."""
         guard = Guard.of(settings.webhook_internal, plain=settings.webhook_http)
         return cls(
             database, Sender(guard), settings.address, 3_600 * settings.webhook_stalled_hours
@@ -201,7 +201,7 @@ class Deliveries:
         async with self._database.transaction() as db:
             for row in (await db.execute(_STALLED, {"seconds": self._stalled_seconds})).all():
                 news: list[Message] = [("session.stalled", {"since": moment(row.since)})]
-                await tell(db, row.project_id, row.session_id, news, row.status)
+                await enqueue(db, row.project_id, row.session_id, news, row.status)
         if now >= self._prune_at:
             async with self._database.transaction() as db:
                 await db.execute(_PRUNE, {"days": KEPT_DAYS, "most": KEPT_OF_WEBHOOK})

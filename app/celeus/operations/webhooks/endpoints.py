@@ -35,7 +35,7 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A webhook as stored, without its secret; ``secret`` is told when it is made or rotated."""
+    """A webhook as stored, without its secret; ``secret`` is shown when it is made or rotated."""
 
     webhook_id: UUID
     session_id: UUID | None
@@ -57,10 +57,10 @@ class Webhook:
 
     @classmethod
     def of(cls, row: RowMapping, secret: bytes | None = None) -> Self:
-        """That of a row."""
+        """Return the webhook of a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "secret"}
-        told = None if secret is None else written(secret)
-        return cls(**fields | {"events": tuple(row["events"]), "secret": told})
+        shown = None if secret is None else written(secret)
+        return cls(**fields | {"events": tuple(row["events"]), "secret": shown})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ class Delivery:
 
     @classmethod
     def of(cls, row: RowMapping, address: str) -> Self:
-        """That of a row."""
+        """Return the delivery of a row."""
         fields = {name: row[name] for name in cls.__dataclass_fields__ if name != "message"}
-        told = message(row["event"], row["created_at"], row["data"], address)
-        return cls(**fields, message=told)
+        sent = message(row["event"], row["created_at"], row["data"], address)
+        return cls(**fields, message=sent)
 
 
 async def create_webhook(context: Context, wanted: WebhookSettings) -> Webhook:
-    """Make a webhook; its secret is told now and never again.
+    """Make a webhook; its secret is shown now and never again.
 
     Refuses an address that leads inside or nowhere, and a session of another project.
     """

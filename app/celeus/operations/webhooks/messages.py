@@ -51,17 +51,17 @@ def written(secret: bytes) -> str:
     return f"whsec_{base64.b64encode(secret).decode()}"
 
 
-def message(event: str, at: datetime, data: Mapping[str, Any], address: str) -> dict[str, Any]:
+def message(event: str, time: datetime, data: Mapping[str, Any], address: str) -> dict[str, Any]:
     """The message of an event with links to a service at ``address``."""
-    told = {**data, "links": _links(data, address)}
-    return {"type": event, "timestamp": moment(at), "data": told}
+    linked = {**data, "links": _links(data, address)}
+    return {"type": event, "timestamp": moment(time), "data": linked}
 
 
-def body(told: Mapping[str, Any], format_: str) -> bytes:
+def body(content: Mapping[str, Any], format_: str) -> bytes:
     """A message as its receiver takes it; the same bytes for the same message."""
     if format_ == "json":
-        return orjson.dumps(told)
-    text = _text(told)
+        return orjson.dumps(content)
+    text = _text(content)
     if format_ == "slack":
         # Slack and Mattermost take these three for marks of their own
         for sign, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
@@ -78,16 +78,16 @@ def body(told: Mapping[str, Any], format_: str) -> bytes:
     return orjson.dumps({"type": "message", "attachments": [attachment]})
 
 
-def headers(id_: UUID, at: int, sent: bytes, keys: Sequence[bytes]) -> dict[str, str]:
+def headers(id_: UUID, seconds: int, sent: bytes, keys: Sequence[bytes]) -> dict[str, str]:
     """The headers of a message at a time in seconds, signed with each of the secrets."""
     name = f"msg_{id_.hex}"
-    signed = f"{name}.{at}.".encode() + sent
+    signed = f"{name}.{seconds}.".encode() + sent
     signatures = [
         base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode() for key in keys
     ]
     return {
         "webhook-id": name,
-        "webhook-timestamp": str(at),
+        "webhook-timestamp": str(seconds),
         "webhook-signature": " ".join(f"v1,{signature}" for signature in signatures),
     }
 
@@ -105,16 +105,16 @@ def _links(data: Mapping[str, Any], address: str) -> dict[str, str]:
     return links
 
 
-def _text(told: Mapping[str, Any]) -> str:
+def _text(content: Mapping[str, Any]) -> str:
     """A message in words for people, its link last."""
-    data = told["data"]
+    data = content["data"]
     links = data["links"]
     name = str(data.get("name") or data.get("session") or "This webhook").translate(_MARKS)
-    if told["type"] == "session.stopped":
+    if content["type"] == "session.stopped":
         happened = _STOPPED[data["stop_reason"]]
     else:
-        happened = _HAPPENED[told["type"]]
-    answers = data.get("words", ()) if told["type"] == "session.decided" else ()
+        happened = _HAPPENED[content["type"]]
+    answers = data.get("words", ()) if content["type"] == "session.decided" else ()
     parts = [f"{name} {happened}.", *answers, data.get("sentence") or ""]
     text = " ".join(part for part in parts if part)
     return f"{text[:LONGEST_TEXT]} {links.get('session') or links['webhooks']}"

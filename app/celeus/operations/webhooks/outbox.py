@@ -27,11 +27,11 @@ EventType = Literal[
 EVENTS: tuple[EventType, ...] = get_args(EventType)
 
 Message = tuple[EventType, dict[str, Any]]
-"""The type of an event, and its data beyond what is said of the session."""
+"""The type of an event, and its data beyond those of the session."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReportedState:
     """The part of a session's state that messages report: whether it goes on, and its answers."""
 
     stopped: bool = False
@@ -39,14 +39,14 @@ class Standing:
     answers: Mapping[str, str] | None = None
 
     @classmethod
-    def of(cls, lifecycle: str, state: AnySession) -> "Standing":
-        """That of a session now."""
+    def of(cls, lifecycle: str, state: AnySession) -> "ReportedState":
+        """Return the state of a session now."""
         reason = state.stop_reason
         return cls(
             reason is not None or lifecycle == "closed", reason, dict(state.question.answers())
         )
 
-    def since(self, before: "Standing") -> list[Message]:
+    def since(self, before: "ReportedState") -> list[Message]:
         """Return the messages about what has changed since ``before``."""
         messages: list[Message] = []
         known = before.answers or {}
@@ -64,7 +64,7 @@ class Standing:
         return messages
 
 
-async def tell(
+async def enqueue(
     db: AsyncConnection,
     project_id: UUID,
     session_id: UUID,
@@ -73,7 +73,7 @@ async def tell(
 ) -> None:
     """Put messages about a session into the outbox of every webhook that asks for them.
 
-    ``document`` is the session's status after what is told. Without messages nothing is asked.
+    ``document`` is the session's status after these events. Without messages nothing is asked.
     """
     if not messages:
         return

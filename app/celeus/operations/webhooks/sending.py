@@ -113,7 +113,7 @@ class Sender:
 
 
 class _GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to the addresses that were looked at, whatever the name means by now."""
+    """Connects to the addresses that were looked at, whatever the name resolves to now."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._addresses = addresses
@@ -173,7 +173,7 @@ class _Narrow(httpcore2.AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 - as the base has it
     ) -> httpcore2.AsyncNetworkStream:
-        """The same within TLS."""
+        """Return the stream within TLS."""
         return _Narrow(await self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as the base has it

@@ -61,7 +61,7 @@ class Account:
         )
 
     def _terms(self, folder: Path) -> dict[str, Any]:
-        """In which folder, with which variables and as whom a command runs."""
+        """Return the folder, variables and user of a command."""
         switched = {"user": self.uid, "group": self.gid, "extra_groups": []}
         return {
             "cwd": folder,

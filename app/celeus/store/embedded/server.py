@@ -221,9 +221,9 @@ def _take(lock: int, folder: Path) -> None:
             holder = os.pread(lock, 32, 0).decode().strip() or "unknown"
             killed = holder.isdigit() and not alive(int(holder))
             if not killed or time.monotonic() > deadline:
-                who = f"what process {holder} started still runs" if killed else ""
+                holding = f"what process {holder} started still runs" if killed else ""
                 raise DataFolderBusy(
-                    f"{who or f'process {holder} already serves'} from {folder}; stop it, or "
+                    f"{holding or f'process {holder} already serves'} from {folder}; stop it, or "
                     "choose another data folder (CELEUS_DATA_DIR)",
                     field="data_dir",
                     value=str(folder),

@@ -124,7 +124,7 @@ def _shared(account: Account, pool: PoolRecord, words: Words) -> dict[str, Any]:
         "style": Markup(_style()),  # noqa: S704 -- our own file
         "policy": _policy(),
         "version": service_version(),
-        "made": minute(account.at),
+        "made": minute(account.now),
         "opened": minute(datetime.fromisoformat(account.document["created_at"])),
         "issued": "" if account.certified is None else minute(account.certified.issued_at),
     }

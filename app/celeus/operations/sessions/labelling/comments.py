@@ -1,6 +1,6 @@
 """Comments on judgements: kept beside the ledger, so that they can be changed and erased.
 
-One of each key on a round, of a panel one of each rater of it; the last one said stands.
+One of each key on a round, of a panel one of each rater of it; the last one counts.
 """
 
 from collections.abc import Iterable
@@ -32,19 +32,19 @@ async def keep_comments(
         {
             "project_id": journal.project_id,
             "session_id": journal.session_id,
-            "round": one.round,
+            "round": judgement.round,
             "key_id": journal.key,
             "rater": rater or "",
             "worker": worker,
-            "comment": one.comment,
+            "comment": judgement.comment,
         }
-        for one in judgements
-        if one.comment is not None
+        for judgement in judgements
+        if judgement.comment is not None
     ]
-    if said := [row for row in rows if row["comment"]]:
-        await db.execute(_KEEP, said)
-    if unsaid := [row for row in rows if not row["comment"]]:
-        await db.execute(_UNSAY, unsaid)
+    if kept := [row for row in rows if row["comment"]]:
+        await db.execute(_KEEP, kept)
+    if erased := [row for row in rows if not row["comment"]]:
+        await db.execute(_UNSAY, erased)
 
 
 async def list_comments(

@@ -57,10 +57,10 @@ class Instructions:
 
     @property
     def now(self) -> Version | None:
-        """Those that are shown, None for none."""
-        own = [it for it in self.versions if it.of_session][-1:]
-        shared = [it for it in self.versions if not it.of_session][-1:]
-        return next((it for it in own + shared if it.text is not None), None)
+        """The version that is shown, None for none."""
+        of_session = [version for version in self.versions if version.of_session][-1:]
+        of_pool = [version for version in self.versions if not version.of_session][-1:]
+        return next((version for version in of_session + of_pool if version.text is not None), None)
 
     @property
     def text(self) -> str | None:
@@ -78,35 +78,39 @@ class Instructions:
         first, last = self.first_judgement, self.last_judgement
         if first is None or last is None:
             return []
-        return [at for at in _changes(self.versions) if first < at < last]
+        return [time for time in _changes(self.versions) if first < time < last]
 
 
 def _changes(versions: Iterable[Version]) -> Iterable[datetime]:
-    own: str | None = None
-    shared: str | None = None
+    of_session: str | None = None
+    of_pool: str | None = None
     for version in versions:
-        before = shared if own is None else own
+        before = of_pool if of_session is None else of_session
         if version.of_session:
-            own = version.text
+            of_session = version.text
         else:
-            shared = version.text
-        after = shared if own is None else own
+            of_pool = version.text
+        after = of_pool if of_session is None else of_session
         if after != before:
             yield version.at
 
 
-def beginning(said: str) -> str | None:
-    """The first line that says something, without the marks of Markdown; None where none does."""
-    for line in said.splitlines():
+def beginning(markdown: str) -> str | None:
+    """The first line with words, without its Markdown marks; None where there is none."""
+    for line in markdown.splitlines():
         words = _INLINE.sub(lambda mark: mark["words"] or "", _BLOCK.sub("", line)).strip()
-        if any(one.isalnum() for one in words):
+        if any(character.isalnum() for character in words):
             short = words[:LONGEST_BEGINNING].rsplit(" ", 1)[0]
             return words if len(words) <= LONGEST_BEGINNING else f"{short}…"
     return None
 
 
 async def keep_instructions(
-    db: AsyncConnection, context: Context, pool_id: UUID, session_id: UUID | None, said: str | None
+    db: AsyncConnection,
+    context: Context,
+    pool_id: UUID,
+    session_id: UUID | None,
+    markdown: str | None,
 ) -> None:
     """Keep a version of the instructions of a pool, or of a session of it; the same is none."""
     params = {
@@ -114,19 +118,19 @@ async def keep_instructions(
         "project_id": context.project_id,
         "pool_id": pool_id,
         "session_id": session_id,
-        "text": said or None,
+        "text": markdown or None,
         "key_id": context.key_id,
     }
     await db.execute(_KEEP, params)
 
 
-async def change_pool_instructions(context: Context, pool_id: UUID, said: str | None) -> None:
+async def change_pool_instructions(context: Context, pool_id: UUID, markdown: str | None) -> None:
     """Give a pool other instructions, or none; sealed or not."""
     async with context.transaction() as db:
         params = {"pool_id": pool_id, "project_id": context.project_id}
         if (await db.execute(_LOCK, params)).one_or_none() is None:
             raise PoolNotFound.of(pool_id)
-        await keep_instructions(db, context, pool_id, None, said)
+        await keep_instructions(db, context, pool_id, None, markdown)
 
 
 async def pool_instructions(context: Context, pool_id: UUID) -> Instructions:
@@ -149,12 +153,12 @@ async def session_instructions(context: Context, session_id: UUID) -> Instructio
 
 
 async def instructions_of(db: AsyncConnection, pool_id: UUID, session_id: UUID) -> Instructions:
-    """The same in a transaction; of a closed session those of when it was closed."""
+    """Return the instructions of a session in a transaction; if closed, those of its end."""
     versions = await _versions(db, pool_id, session_id)
     row = (await db.execute(_JUDGED, {"session_id": session_id})).one()
     if row.lifecycle == "closed":
         # Nobody has judged by what came after its last event
-        versions = tuple(it for it in versions if it.at <= row.ended)
+        versions = tuple(version for version in versions if version.at <= row.ended)
     return Instructions(versions, row.first, row.last)
 
 

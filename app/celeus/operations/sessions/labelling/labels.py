@@ -51,7 +51,7 @@ class LabelFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels(LabelContext):
-    """What the judgements of a session have in common, up to event ``until`` of its ledger."""
+    """The facts shared by the judgements of a session, up to event ``until`` of its ledger."""
 
     session_id: UUID
     pool_id: UUID
@@ -83,7 +83,7 @@ async def labels_of(context: Context, session_id: UUID) -> Labels:
     pool, plan = await sealed_pool(context, row.pool_id), plan_from_values(row.plan)
     common = LabelContext.of(plan, pool, row.folded)
     return Labels(
-        **{one.name: getattr(common, one.name) for one in fields(common)},
+        **{field.name: getattr(common, field.name) for field in fields(common)},
         session_id=session_id,
         pool_id=row.pool_id,
         until=row.sequence,
@@ -234,7 +234,7 @@ async def _window(
 
 
 def _row(labels: Labels, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a judgement as it stands, from a row of `_LABELS`."""
+    """Return a judgement after its corrections, from a row of `_LABELS`."""
     names = ("at", "drawn_at", "last_at")
     times = {name: None if row[name] is None else moment(row[name]) for name in names}
     return label_row(labels, {**row, **times, "is_rating": row["kind"] == _RATING})

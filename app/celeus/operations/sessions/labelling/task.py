@@ -31,7 +31,7 @@ class Task:
     ``takes_labels``: a loss follows from a label, the true class, of which there are ``classes``
     (None where their number is not known). ``systems`` are the two compared, or those among which
     the best is sought, None elsewhere; ``metrics`` the losses that a judgement gives, none where it
-    gives one: a judge is told neither their names nor that of the session,
+    gives one: a judge sees neither their names nor that of the session,
     which may resemble them. ``rater``: whether the key's name is that of a rater of the panel, None
     where there is no panel. ``stands``: no label is taken
     back. ``runs``: every judgement is of a fresh run of a system, and none is made a second time;
@@ -156,7 +156,7 @@ def _pause(state: str, *, archived: bool) -> str:
 
 
 def _name(name: str, systems: AnySystems | None) -> str:
-    """The session's own name, or one that tells nothing of what is compared."""
+    """The session's own name, or one that reveals nothing of what is compared."""
     if systems is None:
         return name
     return SEVERAL if isinstance(systems, Lineup) else NEUTRAL
