@@ -207,7 +207,7 @@ class CalibratedPredictor(Predictor):
 
     def expect(self, draw: Draw) -> Expectation:
         """Return the prediction of the next draw, by the labels judged so far."""
-        stratum, part = (int(strata.code[draw.item]) for strata in (self._strata, self._parts))
+        part = int(self._parts.code[draw.item])
         surrogate = float(self._surrogate[part])
         weight = self._strata.weight_of(draw.item) / (float(self._left.weight.sum()) * draw.q)
         correction = None if self._columns is None else self._columns.correction(part)

@@ -10,7 +10,7 @@ from fastapi import Response
 
 from celeus.api.access.parameters import SessionId, share_id_of
 from celeus.api.sessions.guest_links import ShareRequest, create_share
-from celeus.api.sessions.session_models import SessionChange
+from celeus.api.sessions.opening_models import SessionChange
 from celeus.api.sessions.sessions import change_session
 from celeus.errors import Refusal, SessionNotFound
 from celeus.operations.access import guest_links
