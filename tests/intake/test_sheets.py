@@ -319,6 +319,16 @@ def test_a_surrogate_that_nothing_has_is_refused() -> None:
         table(found, roles={"a": "text", "b": "surrogate"})
 
 
+@pytest.mark.parametrize("role", ["surrogate", "known"])
+def test_letter_grades_are_refused_with_the_letters_and_the_way_on(role: str) -> None:
+    found = sheet(b"answer,grade\nx,A\ny,B\nz,F\n")
+    with pytest.raises(InvalidValue) as refused:
+        table(found, roles={"answer": "answer", "grade": role})
+    assert refused.value.value == "A, B, F"
+    assert refused.value.rule == "a number from 0 to 1 in place of each word"
+    assert refused.value.field == "mapping.grade"
+
+
 def nested(levels: int, *, objects: bool = False) -> Any:  # noqa: ANN401 -- any JSON
     value: Any = "x"
     for _ in range(levels):

@@ -458,14 +458,19 @@ def test_which_of_several_scores_of_an_item_counts_is_asked_at_every_door(
 
 
 @pytest.mark.parametrize(
-    ("grade", "held"), [("ABC", "`grade` holds words (A, B, C)"), ("", "none holds numbers")]
+    ("grade", "held"),
+    [
+        ("ABC", "`grade` holds words (A, B, C)"),
+        ("ABCDEF", "`grade` holds words (A, B, C)"),
+        ("", "none holds numbers"),
+    ],
 )
 def test_outputs_that_cannot_have_a_score_are_refused_with_the_way_on(
     grade: str, held: str
 ) -> None:
     rows = [{"id": at, "answer": f"So {at}", "note": f"see {at}"} for at in range(6)]
     if grade:
-        rows = [row | {"grade": grade[at % 3]} for at, row in enumerate(rows)]
+        rows = [row | {"grade": grade[at % len(grade)]} for at, row in enumerate(rows)]
     said = refusal(of, rows, {})
     assert held in said
     assert "--each-output" in said

@@ -270,7 +270,7 @@ async def test_a_mapping_says_what_columns_mean(
         ('{"question": "ask"}', "mapping.question", "ask"),
         ('{"question": "text", "answer": "text"}', "mapping.answer", "text"),
         ('{"question": "surrogate", "answer": "score"}', "mapping", "surrogate and score"),
-        ('{"question": "surrogate"}', "mapping.question", None),
+        ('{"question": "surrogate"}', "mapping.question", "Why?, Who?"),
         ("{}", "mapping", None),
         ('{"question": 1}', "mapping", '{"question": 1}'),
         ("question", "mapping", "question"),

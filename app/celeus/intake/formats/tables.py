@@ -18,7 +18,6 @@ from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.column_names import is_foreseen, names_verdicts
 from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown, stands_twice
-from celeus.intake.table.guessing import are_like_verdicts
 from celeus.intake.table.items import OF_ITEM, Taken
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
 
@@ -76,7 +75,7 @@ def _scoreless(sheet: Sheet, hidden: Collection[str], place: str) -> Exception:
         for column in columns_of(sheet)
         if column.name in hidden
         and names_verdicts([column.name])
-        and are_like_verdicts(column, Kind())
+        and all(len(shown(value).split()) == 1 for value in column.values)
     ]
     held = words[0] if words else "none holds numbers, or words such as correct and wrong"
     how = "write a number for each, such as 1 for the best and 0 for the worst"

@@ -318,13 +318,13 @@ class Items:
         for name, measure in self.measures.items():
             numbers = self.facts.numbers[name]
             if numbers.count + numbers.outside + numbers.several == 0:
-                guess = measure.role in GUESSES
+                column, holds = "known verdicts", "none"
+                if measure.role in GUESSES:
+                    column, holds = "surrogate", "no guess of a loss"
                 raise refused(
-                    "The column of the surrogate holds no guess of a loss."
-                    if guess
-                    else "The column of the known verdicts holds none.",
-                    f"numbers from {measure.low:g} to {measure.high:g}, also in place of words",
-                    None,
+                    f"The column of the {column} holds {holds}.",
+                    f"a number from {measure.low:g} to {measure.high:g} in place of each word",
+                    ", ".join(numbers.others) or None,
                     f"mapping.{name}",
                 )
             if measure.role in GUESSES:

@@ -41,6 +41,7 @@ _DIFFERENCES = {
 """The losses of a less those of b, by the words for which one is better."""
 _SCALES = ((0.0, 1.0), (1.0, 5.0), (0.0, 5.0), (1.0, 10.0), (0.0, 10.0), (0.0, 100.0), (-1.0, 1.0))
 _MOST = 0.8
+_LONGEST_WORD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +147,7 @@ class Numbers:
     several: int = 0
     signs: dict[str, int] = field(default_factory=dict)
     words: dict[str, int] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
 
     def note(self, measure: Measure, value: object) -> None:
         """Take the value of a row."""
@@ -172,10 +174,15 @@ class Numbers:
             self.total += loss
             self.ends = self.ends and number in {measure.low, measure.high}
             self.low, self.high = min(self.low, number), max(self.high, number)
-        elif isinstance(value, str) and value.strip().lower() in _NO_SCORE:
-            word = value.strip()
-            if len(self.words) < MOST_KEPT or word in self.words:
-                self.words[word] = self.words.get(word, 0) + 1
+        else:
+            self._note_word(shown(value).strip())
+
+    def _note_word(self, word: str) -> None:
+        """Take what stands in place of a number: a sign of no score, or any other text."""
+        counts = self.words if word.lower() in _NO_SCORE else self.others
+        word = word[:_LONGEST_WORD]
+        if len(counts) < MOST_KEPT or word in counts:
+            counts[word] = counts.get(word, 0) + 1
 
     @property
     def is_of_another_scale(self) -> bool:
