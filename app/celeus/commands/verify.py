@@ -1,7 +1,7 @@
 """`celeus verify`, `celeus audit` and `celeus signing-key`: make and check certificates."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -78,10 +78,39 @@ def verify(  # noqa: PLR0913 -- one parameter an option
     events it had when somebody noted `sequence` and `ledger_head` from the session's status.
     --timestamp-roots also checks when it was opened, by the word of a timestamping service.
     """
+    from celeus.operations.certificates.signing_keys import trusted_key
+
+    paths = {
+        "certificate": file,
+        "pool": pool,
+        "items": items,
+        "timestamp_roots": timestamp_roots,
+    }
+    trusted = None if public_key is None else trusted_key(public_key)
+    report, subjects = _verified(paths, subject, trusted, noted or [], seconds)
+    if as_json:
+        about = [asdict(named) for named in subjects]
+        typer.echo(json.dumps(report.to_dict() | {"subjects": about}, indent=2))
+    else:
+        for named in subjects:
+            _echo(f"about {named}, says whoever signed the certificate")
+        _print(report)
+    if not report.valid:
+        _echo(f"celeus: {report.line}", err=True)
+        raise SystemExit(1)
+
+
+def _verified(
+    paths: Mapping[str, Path | None],
+    subject: Path | None,
+    trusted: bytes | None,
+    noted: Sequence[str],
+    seconds: float,
+) -> "tuple[Report, tuple[Subject, ...]]":
+    """Return the report on these files, and the subjects of an attestation."""
     import asyncio
 
     from celeus.core.certificate.report import Report
-    from celeus.operations.certificates.signing_keys import trusted_key
     from celeus.operations.runtime.verifications import bounds_of, report_on
 
     # A NaN is neither.
@@ -89,30 +118,13 @@ def verify(  # noqa: PLR0913 -- one parameter an option
         rule = f"above 0, at most {MOST_SECONDS:g}"
         raise InvalidValue(f"seconds must be {rule}", field="seconds", rule=rule, value=seconds)
     bounds = bounds_of(seconds, MOST_MEMORY_BYTES)
-    trusted = None if public_key is None else trusted_key(public_key)
-    heads = dict(map(_head, noted or []))
-    paths = {
-        "certificate": file,
-        "pool": pool,
-        "items": items,
-        "timestamp_roots": timestamp_roots,
-    }
+    heads = dict(map(_head, noted))
     with ExitStack() as stack:
         files, subjects = _files(paths, stack)
         if subject is not None:
             _check_subject(subject, subjects)
         values = asyncio.run(report_on(files, trusted, bounds, heads))
-    report = Report.from_dict(values)
-    if as_json:
-        about = [asdict(one) for one in subjects]
-        typer.echo(json.dumps(report.to_dict() | {"subjects": about}, indent=2))
-    else:
-        for one in subjects:
-            _echo(f"about {one}, says whoever signed the certificate")
-        _print(report)
-    if not report.valid:
-        _echo(f"celeus: {report.line}", err=True)
-        raise SystemExit(1)
+    return Report.from_dict(values), subjects
 
 
 def signing_key(
