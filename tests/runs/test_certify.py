@@ -107,6 +107,39 @@ def test_what_a_judge_held_that_failed_goes_to_the_next(concurrency: int) -> Non
     assert done.labels == 20
 
 
+def test_what_one_passes_on_in_process_another_judges_or_they_themselves_at_last() -> None:
+    session = celeus.certify(exam()[0][:20], None, precision=0.01)
+    ada, bob = session.draws("ada"), session.draws("bob")
+    first = next(ada)
+    first.pass_on()
+    second = next(ada)
+    assert second.round != first.round
+    taken = next(bob)
+    assert taken.round == first.round
+    taken.pass_on()
+    bob.close()
+    second.observe(0.0)
+    rounds = []
+    for turn in ada:
+        rounds.append(turn.round)
+        turn.observe(0.0)
+    assert (len(rounds), rounds[-1]) == (19, first.round)
+
+
+def test_draws_are_released_in_process_by_worker_and_round() -> None:
+    session = celeus.certify(exam()[0], None, precision=0.2)
+    path = f"/v1/sessions/{session.id}"
+    held = session.client.request("POST", f"{path}/next", {"worker": "ada", "count": 3})
+    rounds = [draw["round"] for draw in held["draws"]]
+    given = {"worker": "ada", "rounds": rounds[:1]}
+    assert session.client.request("POST", f"{path}/release", given) == {"released": rounds[:1]}
+    taken = session.client.request("POST", f"{path}/next", {"worker": "bob", "count": 1})
+    assert [draw["round"] for draw in taken["draws"]] == rounds[:1]
+    assert (
+        session.client.request("POST", f"{path}/release", {"rounds": rounds})["released"] == rounds
+    )
+
+
 def test_a_judge_who_is_overtaken_in_process_goes_on() -> None:
     session = celeus.certify(exam()[0], None, precision=0.2)
     first, second = session.draws("ada"), session.draws("ada")

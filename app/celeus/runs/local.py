@@ -49,6 +49,7 @@ class LocalClient(Client):
             ("GET", "/task"): self._task,
             ("POST", "/next"): self._next,
             ("POST", "/observe"): self._observe,
+            ("POST", "/release"): self._release,
             ("POST", "/amendments"): self._amend,
             ("GET", "/ledger"): self._records,
             ("GET", "/trajectory"): self._trajectory,
@@ -121,6 +122,12 @@ class LocalClient(Client):
                 ]
             )
         return self.ledger.observe(body["worker"], judgements, body["next"])
+
+    def _release(self, request: Request) -> object:
+        body = _body(request)
+        workers = None if body.get("worker") is None else [body["worker"]]
+        passed = body.get("pass") is True
+        return {"released": self.ledger.release(workers, body.get("rounds"), passed=passed)}
 
     def _amend(self, request: Request) -> object:
         body = _body(request)

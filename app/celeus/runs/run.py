@@ -101,6 +101,7 @@ class Run:
         self._head = chain_start(self.session, bytes.fromhex(plan.digest))
         self._holders: dict[int, frozenset[str]] = {}
         self._late: dict[int, frozenset[str]] = {}
+        self._passed: set[tuple[int, str]] = set()
         self.judges: dict[str, str] = {}
         """The fingerprints of functions that judge now, by worker."""
         self.taken_up = 0
@@ -346,11 +347,27 @@ class Run:
         with self._lock:
             return self._writing(lambda: self._judge(worker, judgements, count))
 
-    def release(self, workers: Collection[str]) -> None:
-        """Leave what the workers hold to whoever asks next."""
+    def release(
+        self,
+        workers: Collection[str] | None = None,
+        rounds: Collection[int] | None = None,
+        *,
+        passed: bool = False,
+    ) -> list[int]:
+        """Leave what the workers hold to whoever asks next, and return its rounds.
+
+        All workers, and all rounds, where none are given. What is ``passed`` on comes back to its
+        holder when nothing else is left for them.
+        """
         with self._lock:
+            released = []
             for round_, holders in self._holders.items():
-                self._holders[round_] = holders.difference(workers)
+                leaving = holders if workers is None else holders.intersection(workers)
+                if leaving and (rounds is None or round_ in rounds):
+                    self._holders[round_] = holders - leaving
+                    self._passed |= {(round_, worker) for worker in leaving if passed}
+                    released.append(round_)
+            return sorted(released)
 
     def amend(self, judgement: Judgement, author: str, reason: str) -> dict[str, Any]:
         """Correct the judgement of a round, and return the status afterwards."""
@@ -430,7 +447,11 @@ class Run:
         state = self._state
         nobody: frozenset[str] = frozenset()
         draws = [
-            OpenDraw(round_, self._holders.get(round_, nobody))
+            OpenDraw(
+                round_,
+                self._holders.get(round_, nobody),
+                passed=(round_, worker) in self._passed,
+            )
             for round_ in range(state.rounds.ready + 1, state.drawn + 1)
             if state.answer(round_) is PENDING
         ]
