@@ -88,24 +88,31 @@ def sources(form: str, paths: Sequence[Path], models: Sequence[str] = ()) -> lis
         raise refused(detail, "model")
     found = []
     for path, model in zip(paths, models or repeat(None), strict=False):
-        inside = [path]
-        if os.path.isdir(path):  # noqa: PTH112 -- a name that is too long is none
-            inside = sorted({file for pattern in FILES[form] for file in path.rglob(pattern)})
+        inside = _inside(path, form) if _is_folder(path) else [path]
         if not inside:
             raise refused(f"{path} has no {' or '.join(FILES[form])} in it", "log")
         found += [replace(Source.of_path(file), model=model) for file in inside]
     return found
 
 
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 -- a name that is too long is none
+
+
+def _inside(folder: Path, form: str) -> list[Path]:
+    """The files of a folder that may be logs of a form, by their names."""
+    return sorted({file for pattern in FILES[form] for file in folder.rglob(pattern)})
+
+
 def form_of(path: Path) -> str:
     """The form of a log, or of the logs in a folder; refuses what is a log of none."""
-    if not path.is_dir():
+    if not _is_folder(path):
         form = sniff(Source.of_path(path))
         if form is None:
             raise refused(f"{path} is no log that is known, and no table", "log")
         return form
-    for form, patterns in FILES.items():
-        inside = sorted({file for pattern in patterns for file in path.rglob(pattern)})
+    for form in FILES:
+        inside = _inside(path, form)
         if inside and sniff(Source.of_path(inside[0])) == form:
             return form
     raise refused(f"{path} has no log in it that is known", "log")

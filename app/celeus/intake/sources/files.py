@@ -110,14 +110,6 @@ class Source:
                     raise refused(f"{place} is no JSON object", "log")
                 yield number, row
 
-    def text(self) -> io.StringIO:
-        """The file as text."""
-        with self.open() as file:
-            try:
-                return io.StringIO(file.read().decode("utf-8-sig"), newline="")
-            except UnicodeDecodeError as error:
-                raise refused(f"{self.name} is not UTF-8: save it as such", "log") from error
-
 
 def under(source: Source, value: object, *names: str) -> Any:  # noqa: ANN401 -- any JSON
     """The value under these nested names of a document; refuses a document that lacks one."""
