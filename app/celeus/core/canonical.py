@@ -13,13 +13,10 @@ A float and an int of the same value have the same spelling, as they have in JSO
 """
 
 import math
-from collections import Counter
 from json.encoder import encode_basestring
 from typing import Any, Final
 
 import rfc8785
-
-from celeus.errors import InvalidValue
 
 EXACT = 2**53
 """Below it every whole number is a float, and is spelled with all its digits; an int that large has
@@ -70,16 +67,3 @@ def _number(value: float) -> str:
         return zeros + digits if value > 0.0 else f"-{zeros}{digits[1:]}"
     # Infinities and NaN have no spelling: the library says so.
     return spelled if math.isfinite(value) else rfc8785.dumps(value).decode()
-
-
-def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of these members; refuses a repeated name."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise InvalidValue(
-            "A name stands twice in an object: readers would disagree on its value.",
-            field="body",
-            rule="every name once in an object",
-            value=Counter(name for name, _ in pairs).most_common(1)[0][0],
-        )
-    return found

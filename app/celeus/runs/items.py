@@ -5,7 +5,6 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -13,8 +12,8 @@ from celeus.client.calls import file_answers
 from celeus.client.label_loop import finite
 from celeus.client.resuming import LOG
 from celeus.client.rows import line_of, lines_of, rows_of
-from celeus.core.canonical import named_once
 from celeus.core.pools.losses import LossScale
+from celeus.core.strict_json import json_of
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.questions import in_python
@@ -215,7 +214,6 @@ def _without_nan(row: object) -> object:
 def _items(
     file: IO[bytes], given: SentFile, kind: Kind, name: str
 ) -> tuple[list[dict[str, Any]], bool]:
-    json_of = partial(json.loads, object_pairs_hook=named_once)
     with closing(opened(file, given)) as sheets:
         sheet = next(sheet for sheet in sheets if sheet is not None)
         read = items_of(sheet, kind, given.options, json_of=json_of)

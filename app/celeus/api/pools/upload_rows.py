@@ -6,7 +6,6 @@ cannot be read stands in its batch as `MalformedRow`, to be reported with the ot
 """
 
 import csv
-import json
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Self
@@ -14,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Self
 import orjson
 
 from celeus.api.pools.sheets import Limits, Look, Reading, Rows, sheet_rows
-from celeus.core.canonical import named_once
+from celeus.core import strict_json
 from celeus.core.pools.rows.validation import DEPTH_RULE, MalformedRow
 from celeus.errors import InvalidValue
 from celeus.intake.formats.marks import tool_of
@@ -112,7 +111,7 @@ def _parse_one(line: bytes) -> object:
         reason = str(error)
     try:
         # The standard library also reads NaN and Infinity: the check can then name the field.
-        return json.loads(line.decode(), object_pairs_hook=named_once)
+        return strict_json.json_of(line.decode())
     except InvalidValue as error:
         return _faulty(error)
     except (ValueError, RecursionError):
@@ -124,7 +123,7 @@ def json_of(text: bytes) -> object:
     value = orjson.loads(text)
     if not _named_once(text, value):
         try:
-            json.loads(text, object_pairs_hook=named_once)
+            strict_json.json_of(text)
         except RecursionError:
             raise InvalidValue("JSON is too deep.", rule=DEPTH_RULE, value=_start(text)) from None
     return value

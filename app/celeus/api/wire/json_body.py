@@ -5,7 +5,6 @@ megabytes of junk hold a worker for ten seconds. What no route could ever accept
 refused before it is validated, and before it is read where its bytes already tell.
 """
 
-import json
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from fastapi.routing import APIRoute
 
 from celeus.api.access.auth import admit_to
 from celeus.api.access.parameters import only_known
-from celeus.core.canonical import named_once
+from celeus.core.strict_json import json_of
 from celeus.errors import InvalidValue, UnsupportedFormat
 
 MOST_VALUES = 1_000_000
@@ -91,7 +90,7 @@ def parsed(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
             value=values,
         )
     # As text: bytes would be read as UTF-16 and UTF-32 too, which others take for something else.
-    found = json.loads(body.decode("utf-8-sig"), object_pairs_hook=named_once)
+    found = json_of(body)
     for inner in _with_schema(found):
         if len(inner) > MOST_MEMBERS:
             raise InvalidValue(

@@ -6,17 +6,16 @@ envelope of DSSE (https://github.com/secure-systems-lab/dsse): tools of supply c
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from celeus.core.canonical import canonical_json, named_once
+from celeus.core.canonical import canonical_json
 from celeus.core.certificate.ed25519 import public_of, sign, signed_by
+from celeus.core.strict_json import json_of
 from celeus.errors import InvalidValue
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
@@ -26,7 +25,6 @@ DIGITS: Final = {"sha256": 64, "sha512": 128, "sha1": 40, "gitCommit": 40}
 """Hexadecimal digits of a digest, by its algorithm as in-toto calls it."""
 _HEX = re.compile("[0-9a-f]+")
 _ENVELOPE = re.compile(rb'\s*\{\s*"(payload|payloadType|signatures)"')
-_read = partial(json.loads, object_pairs_hook=named_once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def _public_key(certificate: object) -> str | None:
 
 def _object(content: bytes, field: str, what: str) -> dict[str, Any]:
     try:
-        value = _read(content)
+        value = json_of(content)
     except (ValueError, RecursionError) as error:
         raise _refused(field, what) from error
     if not isinstance(value, dict):

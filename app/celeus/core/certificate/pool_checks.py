@@ -1,6 +1,5 @@
 """Checks of a certificate's pool: its items, and its columns against what the plan says of them."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -8,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from celeus.core.canonical import canonical_json, named_once
+from celeus.core.canonical import canonical_json
 from celeus.core.certificate.parsing import EXCERPT
 from celeus.core.interval import Interval
 from celeus.core.plain import Mismatch, Object, Plain, equal, same
@@ -22,6 +21,7 @@ from celeus.core.pools.rows.answers import all_same, composed, composed_of_all
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
 from celeus.core.session.recorded import SLACK
+from celeus.core.strict_json import json_of
 from celeus.errors import Refusal
 
 PREDICTIONS = frozenset(f"prediction_{side}" for side in SIDES)
@@ -93,7 +93,7 @@ def _same_texts(item: Object, systems: AnySystems) -> bool | list[int] | None:
 def _item(line: bytes, number: int, systems: AnySystems | None) -> tuple[Object, bytes]:
     """An item, and the record of it that the digest is taken over."""
     try:
-        item = json.loads(line, object_pairs_hook=named_once)
+        item = json_of(line)
         payload = item.get("payload") if systems is None else composed(item)
         if isinstance(systems, Lineup):
             payload = composed_of_all(item)
