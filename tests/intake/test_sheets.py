@@ -382,3 +382,25 @@ def test_whatever_stands_in_a_table_each_row_is_an_item_or_a_bad_one() -> None:
         rules = {row.rule for row in rows if isinstance(row, BadRow)}
         assert rules <= {DEPTH_RULE}
     assert told > TABLES
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"question": "Why?", "score": 1, "score": 0}',
+        b'[\n{"question": "Why?", "score": 1, "score": 0}\n]',
+        b'{"results": [{"question": "Why?", "x": {"score": 1, "score": 0}}]}',
+    ],
+)
+def test_a_document_with_a_name_twice_in_an_object_is_refused(content: bytes) -> None:
+    with pytest.raises(InvalidValue, match="every name once") as refused:
+        list(sheet(content, "a.json").rows())
+    assert refused.value.value == "score"
+
+
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_line_with_a_name_twice_in_an_object_is_a_bad_row(place: int) -> None:
+    lines = [b'{"question": "Why?", "score": 1}'] * 3
+    lines[place] = b'{"question": "Why?", "score": 1, "score": 0}'
+    rows = dict(sheet(b"\n".join(lines), "a.jsonl").rows())
+    assert rows[place + 1] == BadRow("every name once in an object", "score")

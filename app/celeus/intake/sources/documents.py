@@ -1,6 +1,5 @@
 """JSON in the shapes that tables come in, and JSON Lines."""
 
-import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -8,6 +7,8 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
+from celeus.core.strict_json import json_of
+from celeus.errors import InvalidValue
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.kinds import Keep, settled
 from celeus.intake.sources.sheet import (
@@ -100,8 +101,8 @@ def _sheet_of_lines(
 
 def _parsed(line: str) -> object:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return json_of(line)
+    except (InvalidValue, ValueError, RecursionError):
         return None
 
 
@@ -115,7 +116,7 @@ def _document(source: Source, encoding: str) -> tuple[Any] | None:
     with text_of(source, encoding) as text:
         whole = text.read()
     try:
-        return (json.loads(whole),)
+        return (json_of(whole),)
     except RecursionError as error:
         raise refused("The JSON is too deep.", "at most some hundred levels") from error
     except ValueError as error:
@@ -141,7 +142,9 @@ def _line(line: str) -> SheetRow:
     if len(line) > LONGEST_LINE:
         return BadRow(f"a line of at most {LONGEST_LINE} characters", line[:60])
     try:
-        return row_of(json.loads(line))
+        return row_of(json_of(line))
+    except InvalidValue as error:
+        return BadRow(str(error.rule), str(error.value))
     except (ValueError, RecursionError) as error:
         return BadRow(f"a JSON object on one line ({error})", line[:60])
 

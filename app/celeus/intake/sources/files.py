@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
+from celeus.core.strict_json import json_of
 from celeus.intake.rows import refused
 
 HEAD = 1 << 16
@@ -91,7 +92,7 @@ class Source:
         """The file as one JSON document, NaN allowed."""
         with self.open() as file:
             try:
-                return json.loads(file.read())
+                return _parsed(file.read())
             except (ValueError, RecursionError) as error:
                 raise refused(f"{self.name} is no JSON ({error}): is it whole?", "log") from error
 
@@ -103,12 +104,17 @@ class Source:
                     continue
                 place = f"line {number} of {self.name}"
                 try:
-                    row = json.loads(line)
+                    row = _parsed(line)
                 except (ValueError, RecursionError) as error:
                     raise refused(f"{place} is no JSON ({error}): is it whole?", "log") from error
                 if not isinstance(row, dict):
                     raise refused(f"{place} is no JSON object", "log")
                 yield number, row
+
+
+def _parsed(text: bytes) -> Any:  # noqa: ANN401 -- any JSON
+    """The value of a JSON text in any encoding that JSON has had."""
+    return json_of(text.decode(json.detect_encoding(text), "surrogatepass"))
 
 
 def under(source: Source, value: object, *names: str) -> Any:  # noqa: ANN401 -- any JSON
