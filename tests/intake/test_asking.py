@@ -123,6 +123,7 @@ def test_natural_tables_leave_nothing_open(row: dict[str, Any]) -> None:
         "annotation.text",
         "judge.response",
         "metadata.source",
+        "provenance.source",
         "suggestions.quality.value",
         "raw_judge_completion",
     ],

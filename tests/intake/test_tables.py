@@ -58,6 +58,19 @@ def read_as(table: Any, options: Options) -> list[Row]:  # noqa: ANN401 -- any r
     return read(Source.of_file("the table", content), options).rows
 
 
+def test_a_reference_alone_tells_no_items_apart() -> None:
+    """As of the samples of OpenAI evals, where a chat is the question and the answer is a word."""
+    chats = [[{"role": "user", "content": f"Is {at} even?"}] for at in range(4)]
+    table = [
+        {"input": chat, "ideal": ["yes", "no"][at % 2], "score": at % 2}
+        for at, chat in enumerate(chats)
+    ]
+    said = refusal(of, table, {"score": "score"}, better=["higher"])
+    assert said.startswith("say how the items of the table are told apart: --id COLUMN, or --map")
+    found = of(table, {"score": "score", "input": "question"}, better=["higher"])
+    assert len({row.id for row in found}) == 4
+
+
 @pytest.mark.parametrize("form", ["csv", "jsonl", "json", "parquet"])
 def test_every_form_of_a_table_gives_the_same_rows(tmp_path: Path, form: str) -> None:
     found = rows("table", written(tmp_path, form, TABLE), options=OPTIONS)

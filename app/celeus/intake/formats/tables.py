@@ -18,7 +18,7 @@ from celeus.intake.sources.sheet import BadRow, Sheet
 from celeus.intake.table.asking import Table, answered
 from celeus.intake.table.column_names import is_foreseen, names_verdicts
 from celeus.intake.table.columns import Column, columns_of, is_missing, judges, shown, stands_twice
-from celeus.intake.table.items import OF_ITEM, Taken
+from celeus.intake.table.items import Taken
 from celeus.intake.table.roles import GUESSES, HIDDEN, SIDES, Kind
 
 INSPECT = frozenset({"sample_id", "eval_id"})
@@ -169,7 +169,7 @@ class _Outputs:
         """The rows; refuses a table that says too little of them, or too much."""
         name, roles = self.source.name, Counter(column.role for column in self.table.columns)
         self._check_seen()
-        if roles.keys().isdisjoint({"id", *OF_ITEM}):
+        if roles.keys().isdisjoint({"id", "question"}):
             how = "--id COLUMN, or --mapping COLUMN=question to tell them by their text"
             raise refused(f"say how the items of {name} are told apart: {how}", "id")
         if roles["group"] > 1 or not roles.keys().isdisjoint({"prediction", *SIDES}):

@@ -47,7 +47,7 @@ _TOTAL = re.compile(
 )
 """The first cell of a row that sums up those above it."""
 OF_ITEM = ("question", "reference")
-"""Roles of texts by which outputs without an id are told to be of one item."""
+"""Roles of texts that tell the items of outputs without an id apart, of which a question is one."""
 _NAME_LENGTH = 16
 _MOST_TOTALS = 8
 _MOST_VALUES = 8
@@ -160,7 +160,7 @@ class Items:
         texts = [name for name, role in self._roles.items() if role in same]
         if outputs:
             by_role = {role: name for name, role in self._roles.items()}
-            texts = [by_role.get(role, "") for role in OF_ITEM]
+            texts = [by_role.get(role, "") for role in OF_ITEM] if "question" in by_role else []
         self._outputs = outputs
         self._texts = texts if self._id is None and any(texts) else []
         self.rule, self._only, run = _repeats(options, names, outputs=outputs)
