@@ -957,3 +957,12 @@ def test_longer_names_of_two_answers_are_those_of_two_systems(stem: str) -> None
     rows = [{name.replace("q", "question"): value for name, value in row.items()} for row in rows]
     item = items(read(rows, TWO))[2]
     assert (item["a"]["answer"], item["b"]["answer"]) == ("As 2", "So 2")
+
+
+def test_a_text_that_only_parts_the_rows_is_not_what_is_judged_by_itself() -> None:
+    """As of a survey, whose only words are the sex of a person beside numbers."""
+    rows = [{"year": 2000 + at, "sex": "MF"[at % 2], "vocabulary": at} for at in range(8)]
+    asked = asked_of(rows).questions
+    assert "sex" in {question["column"] for question in asked} | {
+        choice["value"] for question in asked for choice in question["choices"]
+    }

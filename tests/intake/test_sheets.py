@@ -305,6 +305,14 @@ def test_the_separator_is_found_below_blank_lines() -> None:
     assert list(sheet(b"\r\n\na;b\n1;2\n", "a.csv").rows()) == [(4, {"a": "1", "b": "2"})]
 
 
+def test_numbers_with_blanks_between_them_are_no_texts_of_one_column() -> None:
+    with pytest.raises(InvalidValue, match="Blanks stand between") as refused:
+        list(sheet(b"Chins Situps Jumps\n5 162 60\n2 110 -6.5e1\n", "a.csv").rows())
+    assert refused.value.rule == "a comma, a semicolon, a tab, a bar between the cells"
+    names = sheet(b"first last\nAda Lovelace\nAlan 3\n", "a.csv")
+    assert len(list(names.rows())) == 2
+
+
 def test_headers_without_names_and_with_one_twice_get_numbers() -> None:
     rows = list(sheet(b",a,a\n1,2,3\n").rows())
     assert rows == [(2, {"column 1": "1", "a": "2", "a (3)": "3"})]

@@ -14,6 +14,7 @@ from celeus.shorten import shortened
 
 _RULE = re.compile(r"\s*(?::?-{3,}:?\s*)?")
 """A cell of the line below the header of a table in Markdown."""
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 LONGEST_CELL = 4 << 20
 _LONGEST_FAULT = 100
@@ -133,7 +134,18 @@ def _separator(begin: str, *, named: bool) -> str:
             f"{TABLES}; {_REMOVED}" if named else TABLES,
             begin[:60],
         )
+    if _is_parted_by_blanks(begin):
+        rule = f"a {', a '.join(SEPARATORS.values())} between the cells"
+        raise refused("Blanks stand between the numbers of a row.", rule, begin[:60])
     return ","
+
+
+def _is_parted_by_blanks(begin: str) -> bool:
+    """Every row below the first has as many numbers as that has words, and several."""
+    header, *rows = [line.split() for line in begin.splitlines()[:_LOOKED_AT] if line.strip()]
+    return len(header) > 1 < len(rows) and all(
+        len(row) == len(header) and all(map(_NUMBER.fullmatch, row)) for row in rows
+    )
 
 
 def names_of(header: list[str]) -> list[str]:

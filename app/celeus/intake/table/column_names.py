@@ -173,7 +173,10 @@ def tokens_of(path: str) -> set[str]:
 
 def names_verdicts(parts: Sequence[str]) -> bool:
     """Return True where one is the name of a verdict, or of what stands beside what is judged."""
-    return any(tokens_of(part) & (_VERDICTS | {"metadata", "meta", "provenance", "prediction"}) for part in parts)
+    return any(
+        tokens_of(part) & (_VERDICTS | {"metadata", "meta", "provenance", "prediction"})
+        for part in parts
+    )
 
 
 def names_a_mark(name: str) -> bool:

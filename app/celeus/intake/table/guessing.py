@@ -68,6 +68,8 @@ _VERDICT_ID = re.compile(
 """What tells verdicts, or those who gave them, apart."""
 _MOST_GROUPS = 50
 _LONGEST_ID = 256
+_TIMES = 4
+"""Rows to a value of the only texts, on average, that part the rows more than they are judged."""
 _LONGEST_NAME = 40
 _SENTENCE = 4
 """Fewest words of a sentence."""
@@ -334,8 +336,10 @@ class _Guess:
             return
         left = [column for column in self._left() if _may_be_judged(column)]
         others = [column for column in self._left() if column not in left]
-        constant = len(self._columns) > 1 and all(_is_constant(column) for column in left)
-        if len(left) == 1 and not constant and not any(map(_are_sentences, others)):
+        alike = len(self._columns) > 1 and all(
+            _is_constant(column) or _divides(column.values, _TIMES) for column in left
+        )
+        if len(left) == 1 and not alike and not any(map(_are_sentences, others)):
             self._take(left[0], "payload", "the only text", "value")
         elif len(left) == len(self._columns) == len(SIDES):
             asks = [column for column in left if _asks(column)]
@@ -445,12 +449,12 @@ def _tells_apart(column: Column) -> bool:
     )
 
 
-def _divides(values: Sequence[object]) -> bool:
-    """Few values that come again and again."""
+def _divides(values: Sequence[object], times: int = 2) -> bool:
+    """Few values that come again and again, on average so many times."""
     if any(isinstance(value, dict | list | float) for value in values):
         return False
     several = {shown(value) for value in values}
-    return 1 < len(several) <= min(_MOST_GROUPS, len(values) // 2)
+    return 1 < len(several) <= min(_MOST_GROUPS, len(values) // times)
 
 
 def _are_names(column: Column) -> bool:
