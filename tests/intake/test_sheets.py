@@ -406,7 +406,7 @@ def test_a_document_with_a_name_twice_in_an_object_is_refused(content: bytes) ->
     assert refused.value.value == "score"
 
 
-@pytest.mark.parametrize("place", [1, 2])
+@pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_line_with_a_name_twice_in_an_object_is_a_bad_row(place: int) -> None:
     lines = [b'{"question": "Why?", "score": 1}'] * 3
     lines[place] = b'{"question": "Why?", "score": 1, "score": 0}'

@@ -119,10 +119,12 @@ def _document(source: Source, encoding: str) -> tuple[Any] | None:
         return (json_of(whole),)
     except RecursionError as error:
         raise refused("The JSON is too deep.", "at most some hundred levels") from error
-    except ValueError as error:
+    except (InvalidValue, ValueError) as error:
         lines = [line for line in whole.splitlines() if line.strip()][:3]
         if len(lines) > 1 and any(isinstance(_parsed(line), dict) for line in lines):
             return None
+        if isinstance(error, InvalidValue):
+            raise
         how = "one complete JSON document, or a row a line"
         raise refused(
             "The upload cannot be read as JSON; it may have been cut off on its way.",
