@@ -3,6 +3,11 @@
 Only the format is checked here; what a row means is decided in `core.pools.rows`. Memory stays
 bounded whatever is sent: lines and rows have a largest length, batches a largest size. A line that
 cannot be read stands in its batch as `MalformedRow`, to be reported with the others.
+
+Items that have their form already are read in this process and not by the intake's child: a row of
+JSON takes 1.6 µs of processor time here, 3.2 µs by the intake's own reader, and 7.9 µs by way of
+the child, which for a pool of a million items is 6 s more. CSV, at 4.7 µs here and 4.6 µs there,
+has a reader of its own for its bounds: a line is never longer in memory than a row may be.
 """
 
 import csv
