@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from celeus.api.access.parameters import DeliveryId, Manages, WebhookId, form_of, session_id_of
-from celeus.api.sessions.session_models import AS_WHOLE, STRICT
+from celeus.api.sessions.opening_models import AS_WHOLE, STRICT
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import FromRecord, Time, wire_id

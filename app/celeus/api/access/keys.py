@@ -11,7 +11,7 @@ from pydantic.config import JsonDict
 from celeus import errors
 from celeus.api.access.parameters import NAME, PAGE_DEFAULT, PAGE_MOST, Administers
 from celeus.api.pools.losses import STRICT
-from celeus.api.sessions.session_models import AS_WHOLE
+from celeus.api.sessions.opening_models import AS_WHOLE
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses

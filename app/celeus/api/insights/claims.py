@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from celeus.api.access.parameters import Reads, session_id_of
-from celeus.api.sessions.session_models import QuestionSide
+from celeus.api.sessions.opening_models import QuestionSide
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import Busy, InvalidValue, SessionNotFound

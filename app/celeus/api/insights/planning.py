@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 
 from celeus import errors
 from celeus.api.access.parameters import Manages, PoolId
-from celeus.api.sessions.session_models import AS_WHOLE, STRICT, ClaimsIn, Widths, by_metric
+from celeus.api.sessions.opening_models import AS_WHOLE, STRICT, ClaimsIn, Widths, by_metric
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.api.wire.records import FromRecord, wire_id

@@ -19,13 +19,8 @@ from celeus.api.access.parameters import (
 )
 from celeus.api.insights.csv_cells import cell
 from celeus.api.pools.items import item_members
-from celeus.api.sessions.session_models import (
-    STRICT,
-    AskedQuestion,
-    Decision,
-    Scale,
-    ScoreInterval,
-)
+from celeus.api.sessions.opening_models import STRICT, AskedQuestion
+from celeus.api.sessions.session_models import Decision, Scale, ScoreInterval
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses

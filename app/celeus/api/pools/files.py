@@ -47,7 +47,7 @@ from celeus.api.pools.sheets import (
     sheet_rows,
 )
 from celeus.api.pools.upload_rows import read_rows
-from celeus.api.sessions.session_models import Markdown
+from celeus.api.sessions.opening_models import Markdown
 from celeus.api.wire.idempotency import StreamedAttempt
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ColumnOut, ProblemError, responses

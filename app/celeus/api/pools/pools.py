@@ -47,7 +47,7 @@ from celeus.api.pools.pool_models import (
     TABLE_EXAMPLE,
 )
 from celeus.api.sessions.instructions import InstructionsOut
-from celeus.api.sessions.session_models import Markdown
+from celeus.api.sessions.opening_models import Markdown
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import ColumnOut, responses

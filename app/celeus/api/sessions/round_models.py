@@ -6,14 +6,8 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 from pydantic.config import JsonDict
 
 from celeus.api.access.parameters import NAME, NO_NUL
-from celeus.api.sessions.session_models import (
-    AS_WHOLE,
-    SESSION,
-    STRICT,
-    BlindSession,
-    Session,
-    SessionState,
-)
+from celeus.api.sessions.opening_models import AS_WHOLE, STRICT
+from celeus.api.sessions.session_models import SESSION, BlindSession, Session, SessionState
 from celeus.api.wire.records import Time
 from celeus.core.pools.systems import MOST, MOST_GRADES, RESERVED, TIES
 from celeus.core.pools.table_pool import MOST_METRICS

@@ -17,13 +17,8 @@ from celeus.api.access.parameters import (
     form_of,
     pool_id_of,
 )
-from celeus.api.sessions.session_models import (
-    Session,
-    SessionChange,
-    SessionOpening,
-    SessionPage,
-    SessionState,
-)
+from celeus.api.sessions.opening_models import SessionChange, SessionOpening
+from celeus.api.sessions.session_models import Session, SessionPage, SessionState
 from celeus.api.wire.etags import KnownTags, WantedTag, still_holds, weak
 from celeus.api.wire.idempotency import AttemptOf
 from celeus.api.wire.json_body import JsonRoute
