@@ -337,6 +337,16 @@ def test_letter_grades_are_refused_with_the_letters_and_the_way_on(role: str) ->
     assert refused.value.field == "mapping.grade"
 
 
+@pytest.mark.parametrize(
+    ("name", "chosen"), [("metric", Options(metric="stars")), ("filter", Options(filter="stars"))]
+)
+def test_what_is_chosen_of_logs_is_not_ignored_of_a_table(name: str, chosen: Options) -> None:
+    given = SentFile("a.csv", options=chosen)
+    with pytest.raises(InvalidValue, match=f"no {name} is chosen") as refused:
+        list(opened(io.BytesIO(b"question,stars\nWhy?,5\n"), given))
+    assert (refused.value.field, refused.value.value) == (name, "stars")
+
+
 def nested(levels: int, *, objects: bool = False) -> Any:  # noqa: ANN401 -- any JSON
     value: Any = "x"
     for _ in range(levels):

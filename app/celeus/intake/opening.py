@@ -10,7 +10,7 @@ from celeus.intake.formats import exports
 from celeus.intake.rows import Options
 from celeus.intake.sources import documents, tabular
 from celeus.intake.sources.files import LONGEST_LINE, Source
-from celeus.intake.sources.sheet import Sheet
+from celeus.intake.sources.sheet import Sheet, refused
 from celeus.intake.sources.unpacking import is_packed, unpacked
 
 
@@ -45,13 +45,19 @@ def _sheet(source: Source, given: SentFile) -> Sheet:
         form = outputs.form_of(called)
         if form is not None:
             return outputs.sheet_of(form, called, given.options)
-    return exports.sheet_of(
+    sheet = exports.sheet_of(
         source,
         given.options,
         lambda options: tabular.sheet_of(
             source, options, named=given.csv, limit_bytes=given.limit_bytes
         ),
     )
+    for name in ("metric", "filter"):
+        answer = getattr(given.options, name)
+        if answer is not None and sheet.known is None:
+            how = "left out: a `mapping` says which column is the score"
+            raise refused(f"The file is a table, of which no {name} is chosen.", how, answer, name)
+    return sheet
 
 
 def _called(source: Source) -> str:
