@@ -13,7 +13,6 @@ from celeus.client.label_loop import finite
 from celeus.client.resuming import LOG
 from celeus.client.rows import line_of, lines_of, rows_of
 from celeus.core.pools.losses import LossScale
-from celeus.core.strict_json import json_of
 from celeus.errors import InvalidValue, NeedsAnswer
 from celeus.intake.opening import SentFile, opened
 from celeus.intake.questions import in_python
@@ -26,6 +25,7 @@ from celeus.intake.table.answers import options_of
 from celeus.intake.table.asking import Table
 from celeus.intake.table.item_columns import are_items
 from celeus.intake.table.roles import GUESSES, HIDDEN, Kind
+from celeus.strict_json import json_of
 
 _MOST_NAMED = 12
 _PARTS = ("payload", "surrogate", "known", "id", "group", "weight", "prediction", HIDDEN)

@@ -17,8 +17,8 @@ from typing import IO, TYPE_CHECKING, Self
 
 import orjson
 
+from celeus import strict_json
 from celeus.api.pools.sheets import Limits, Look, Reading, Rows, sheet_rows
-from celeus.core import strict_json
 from celeus.core.pools.rows.validation import DEPTH_RULE, MalformedRow
 from celeus.errors import InvalidValue
 from celeus.intake.formats.marks import tool_of

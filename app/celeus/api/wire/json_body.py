@@ -14,8 +14,8 @@ from fastapi.routing import APIRoute
 
 from celeus.api.access.auth import admit_to
 from celeus.api.access.parameters import only_known
-from celeus.core.strict_json import json_of
 from celeus.errors import InvalidValue, UnsupportedFormat
+from celeus.strict_json import json_of
 
 MOST_VALUES = 1_000_000
 """Members and elements of a body, all levels together; each costs memory once it is read."""

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from celeus.core.canonical import canonical_json
 from celeus.core.certificate.ed25519 import public_of, sign, signed_by
-from celeus.core.strict_json import json_of
 from celeus.errors import InvalidValue
+from celeus.strict_json import json_of
 
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"

@@ -21,8 +21,8 @@ from celeus.core.pools.rows.answers import all_same, composed, composed_of_all
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import SAME_ANSWER, SIDES, AnySystems, Lineup
 from celeus.core.session.recorded import SLACK
-from celeus.core.strict_json import json_of
 from celeus.errors import Refusal
+from celeus.strict_json import json_of
 
 PREDICTIONS = frozenset(f"prediction_{side}" for side in SIDES)
 

@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
-from celeus.core.strict_json import json_of
 from celeus.errors import InvalidValue
 from celeus.intake.sources.files import Source
 from celeus.intake.sources.kinds import Keep, settled
@@ -23,6 +22,7 @@ from celeus.intake.sources.sheet import (
 from celeus.intake.sources.unfolding import WHOLE, announced, is_chat, unfolded
 from celeus.intake.sources.unpacking import encoding_of, text_of
 from celeus.shorten import shortened
+from celeus.strict_json import json_of
 
 LONGEST_LINE = 4 << 20
 _LINES = frozenset({".jsonl", ".ndjson"})

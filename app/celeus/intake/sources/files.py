@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from celeus.core.strict_json import json_of
 from celeus.intake.rows import refused
+from celeus.strict_json import json_of
 
 HEAD = 1 << 16
 LONGEST_LINE = 1 << 26
