@@ -966,3 +966,14 @@ def test_a_text_that_only_parts_the_rows_is_not_what_is_judged_by_itself() -> No
     assert "sex" in {question["column"] for question in asked} | {
         choice["value"] for question in asked for choice in question["choices"]
     }
+
+
+def test_rows_of_one_text_are_asked_about_where_they_differ_by_what_is_scored() -> None:
+    """As of the results of a judge, a row for every metric of an answer."""
+    rows = [
+        {"metric": metric, "score": 0.5, "question": f"Why {at}?", "answer": f"So {at}."}
+        for at in range(3)
+        for metric in ("correctness", "readability")
+    ]
+    choices = questions(rows)["repeats"]
+    assert {"items", "first", "metric=correctness", "metric=readability"} <= {*choices}

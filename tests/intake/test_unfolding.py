@@ -102,6 +102,14 @@ def test_an_index_that_names_its_rows_is_a_column() -> None:
     assert named == [{"index": "q1"} | ROWS[0], {"index": "q2"} | ROWS[1]]
 
 
+def test_a_list_within_the_only_row_under_an_id_is_asked_about() -> None:
+    """As of an agent's answer under the id of its run, beside the steps that led to it."""
+    document = {"c10bbc8d": {"question": "Why?", "steps": TAGS, "answer": "So."}}
+    assert choices(document) == ["index", "c10bbc8d.steps", "document"]
+    assert values(sheet(document, "index")) == [{"index": "c10bbc8d", **document["c10bbc8d"]}]
+    assert values(sheet(document, "c10bbc8d.steps")) == TAGS
+
+
 def test_one_object_is_one_row() -> None:
     assert values(sheet({"question": "?", "answer": "!"})) == [{"question": "?", "answer": "!"}]
 

@@ -6,7 +6,7 @@ one item.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from celeus.intake.questions import Choice, Question, asked
@@ -157,11 +157,16 @@ def _tables(document: Mapping[str, Any]) -> Iterator[Table]:
     yield from _lists_of_rows(document)
     if any(table.sure for table in whole):
         return
+    alone = _is_row_by_id(document)
+    if alone:
+        yield _by_name([*document], [*document.values()])
     for name, value in document.items():
         yield from _inside(name, value)
         if isinstance(value, dict) and not _written(value, name):
             for inner, held in value.items():
-                yield from _inside(f"{name}.{inner}", held)
+                found = _inside(f"{name}.{inner}", held)
+                # A list in the only row may be a part of it, as the steps of an agent are
+                yield from (replace(table, sure=table.sure and not alone) for table in found)
 
 
 def _inside(path: str, value: object) -> list[Table]:
@@ -286,6 +291,14 @@ def _named(document: Mapping[str, Any]) -> list[Table]:
             Table("columns", _indexed([*first], turned), "columns of named cells", sure=False)
         )
     return found
+
+
+def _is_row_by_id(document: Mapping[str, Any]) -> bool:
+    """One object under a name with digits: a row by its id."""
+    names = [*document]
+    return (
+        len(names) == 1 and isinstance(document[names[0]], dict) and any(map(str.isdigit, names[0]))
+    )
 
 
 def _by_name(names: Sequence[str], rows: list[Any]) -> Table:

@@ -20,9 +20,9 @@ POSITIONS = "row_id nr no number index line_number"
 ROW_NUMBERS = f"{POSITIONS} uuid guid key"
 _RUNS = words(
     "worker annotator rater reviewer labeler labeller coder assignment run epoch trial attempt"
-    " repeat repetition iteration seed turn"
+    " repeat repetition iteration seed turn metric criterion criteria aspect dimension"
 )
-"""Names of columns by which the rows of one item differ: people, or runs of a model."""
+"""Names of columns by which rows of one item differ: people, runs of a model, or what is scored."""
 NAMES: Mapping[str, str] = {
     "instructions": "instructions rubric guidelines anleitung",
     "messages": "messages conversation conversations chat dialog dialogue turns history mapping"
