@@ -100,10 +100,10 @@ def test_a_run_is_not_corrected() -> None:
     ],
 )
 def test_what_has_no_end_or_no_meaning_is_refused(asked: dict[str, Any], field: str) -> None:
-    rows = [row | {"groups": {"kind": "a"}} for row in ROWS]
-    asked = {"precision": 0.2, "target": "runs"} | asked
+    rows = [{**row, "groups": {"kind": "a"}} for row in ROWS]
+    given: dict[str, Any] = {"precision": 0.2, "target": "runs"} | asked
     with pytest.raises(Refusal) as refused:
-        celeus.certify(rows, None, repeats=True, **asked)
+        celeus.certify(rows, None, repeats=True, **given)
     assert refused.value.field == field
 
 
