@@ -92,7 +92,7 @@ REPEATED: dict[str, Callable[[np.random.Generator], Floats]] = {
     "rare": rare,
     "alike": lambda _: np.full(20, 0.5),
 }
-RUNS = 2000 if NIGHTLY else 150
+RUNS = 1000 if NIGHTLY else 150
 SLOW = 6
 """Draws after which a failure is known, where failures are slow."""
 

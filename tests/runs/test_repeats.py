@@ -59,7 +59,7 @@ def test_items_are_run_again_until_the_mean_over_all_runs_is_known() -> None:
     assert status.budget == 193, "twice (z / width)^2"
     assert [stated["code"] for stated in status.assumptions] == ["repeated_runs"]
     assert "over all runs" in status.sentence
-    assert "of 30 items" not in session.report(), "runs are no part of the items"
+    assert f"30, {system.runs} draws judged" in session.report()
 
 
 @pytest.mark.parametrize("state", ["active", "closed"])
@@ -100,10 +100,10 @@ def test_a_run_is_not_corrected() -> None:
     ],
 )
 def test_what_has_no_end_or_no_meaning_is_refused(asked: dict[str, Any], field: str) -> None:
-    rows = [row | {"groups": {"kind": "a"}} for row in ROWS]
-    asked = {"precision": 0.2, "target": "runs"} | asked
+    rows = [{**row, "groups": {"kind": "a"}} for row in ROWS]
+    given: dict[str, Any] = {"precision": 0.2, "target": "runs"} | asked
     with pytest.raises(Refusal) as refused:
-        celeus.certify(rows, None, repeats=True, **asked)
+        celeus.certify(rows, None, repeats=True, **given)
     assert refused.value.field == field
 
 
@@ -133,6 +133,7 @@ def test_a_draw_of_several_runs_ends_with_the_one_that_settles_it(
     assert status.runs == sum(map(len, judge.draws.values())) > status.rounds.judged
     assert f"where success is {success}" in status.sentence
     assert f"of {status.runs} runs" in status.sentence
+    assert f"succeeds if {success[:3]} of them do" in status.assumptions[0]["text"]
     for label in labels:
         runs, settling = judge.draws[label.round], needed is any
         assert label.loss == float(not needed(runs))

@@ -36,6 +36,8 @@ def words(scale: LossScale, **members: Any) -> JudgeWords:  # noqa: ANN401 -- me
         "metrics": (),
         "stands": False,
         "runs": False,
+        "repeats": False,
+        "success": None,
         "lease_seconds": 300,
         "labeller": "ada",
         "labels": 0,

@@ -30,7 +30,8 @@ def report(run: Run, points: Sequence[Point]) -> str:
         "session": status.id,
         "state": status.state,
         "opened": status.created_at[:16].replace("T", " ") + " UTC",
-        "items": f"{status.items}, {status.rounds.judged} of them judged",
+        "items": f"{status.items}, {status.rounds.judged} "
+        + ("draws judged" if status.repeats else "of them judged"),
         "alpha": f"{status.alpha:g}",
         "precision": "none" if status.precision is None else f"{status.precision:g}",
         "budget": status.budget,

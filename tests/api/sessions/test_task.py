@@ -42,6 +42,8 @@ async def test_a_labeller_is_told_the_form_of_a_judgement_and_the_own_count(
             "better": None,
             "instructions": None,
             "runs": False,
+            "repeats": False,
+            "success": None,
             "lease_seconds": 60,
             "labeller": {"name": "of a test", "labels": count},
         }

@@ -97,6 +97,35 @@ def test_over_all_paths_no_stake_against_the_mean_grows_or_falls(world: str) -> 
         assert math.fsum(signals) == pytest.approx(mean, abs=EXACT)
 
 
+def slow_failures(
+    session: Session[Mean], rates: Sequence[float], rounds: int, late: tuple[int, ...] = ()
+) -> Iterator[Path]:
+    """Every path on which a success is known at once, and a failure after the next draw."""
+    if not rounds:
+        end = copy.deepcopy(session)
+        for round_ in late:
+            end.observe(round_, 1.0)
+        yield 1.0, end
+        return
+    for item_chance, drawn in branches(session, "draw", rates):
+        for round_ in late:
+            drawn.observe(round_, 1.0)
+        last, failed, passed = drawn.drawn, copy.deepcopy(drawn), drawn
+        passed.observe(last, 0.0)
+        rate = rates[drawn.item(last)]
+        for chance, branch, out in ((rate, failed, (last,)), (1.0 - rate, passed, ())):
+            for rest, end in slow_failures(branch, rates, rounds - 1, out):
+                yield item_chance * chance * rest, end
+
+
+def test_a_stake_keeps_its_mean_where_how_long_a_run_takes_tells_how_it_ends() -> None:
+    rates, start = (0.2, 0.6), opened((0.2, 0.6))
+    ends = list(slow_failures(start, rates, 4))
+    assert math.fsum(chance for chance, _ in ends) == pytest.approx(1.0, abs=EXACT)
+    expected = sum(chance * stakes(end, 0.4) for chance, end in ends)
+    assert expected / stakes(start, 0.4) == pytest.approx([1.0, 1.0], abs=1e-9)
+
+
 @pytest.mark.parametrize("policy", ["sharp", "uniform"])
 @pytest.mark.parametrize("before", range(4))
 def test_the_signal_has_the_mean_over_all_runs_whatever_was_seen(before: int, policy: str) -> None:

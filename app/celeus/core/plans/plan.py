@@ -162,6 +162,11 @@ class Plan(Plain):
         return MOST_RUNS if self.repeats else self.drawable
 
     @property
+    def correctable(self) -> bool:
+        """Whether a judgement may be corrected: not where later runs followed from it."""
+        return not self.repeats and self.success is None
+
+    @property
     def scale(self) -> Interval:
         """Interval of possible losses."""
         return Interval(self.lower, self.upper)

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from celeus.core.plans.panel_plan import PANEL, PROTOCOLS, SOURCES
 from celeus.core.plans.plan import Plan
+from celeus.core.plans.success import Success
 from celeus.core.pools.loss_bounds import Basis, KnownLosses
 from celeus.core.session.best.best_question import Best
 from celeus.core.session.mean import Mean
@@ -19,8 +20,8 @@ THESE_ANSWERS = (
     " answers that came, one to each item, and not about those it would give next."
 )
 DRAWS = (
-    " A draw is up to {0} runs, and succeeds if they do so: the runs of a draw do not share state,"
-    " or the claim is about runs made in this way."
+    " A draw is up to {} runs, and succeeds if {} of them {}: the runs of a draw do not share"
+    " state, or the claim is about runs made in this way."
 )
 """What success of several runs rests on, behind the text."""
 TEXTS: Mapping[str, str] = MappingProxyType(
@@ -141,8 +142,7 @@ def _of_mean(plan: Plan) -> dict[str, str]:
     elif plan.target == "population":
         facts["iid_sample"] = ""
     elif plan.target == "runs":
-        told = "" if plan.success is None else DRAWS.format(plan.success)
-        facts["repeated_runs" if plan.repeats else "runs"] = told
+        facts["repeated_runs" if plan.repeats else "runs"] = _of_success(plan.success)
     if plan.believed is not None:
         facts["known_losses"] = f" {stated(plan.believed, plan.items)}"
     if plan.based_on is not None:
@@ -156,6 +156,13 @@ def _of_mean(plan: Plan) -> dict[str, str]:
     if not plan.policy.recentred:
         facts["without_recentring"] = ""
     return facts
+
+
+def _of_success(success: Success | None) -> str:
+    """A sentence on draws of several runs; empty where a draw is one run."""
+    if success is None:
+        return ""
+    return DRAWS.format(success.runs, success.needs, "do" if success.needs == "all" else "does")
 
 
 def _of_best(best: Best) -> dict[str, str]:

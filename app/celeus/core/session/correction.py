@@ -50,7 +50,7 @@ class Checkpoints:
     def note(self, engine: Engine, fold: Fold) -> None:
         """Copy a fold that has gone on for long enough since the last copy."""
         last = self.copies[-1][0] if self.copies else self._start
-        if fold.rounds >= last + ROUNDS_BETWEEN_COPIES:
+        if engine.plan.correctable and fold.rounds >= last + ROUNDS_BETWEEN_COPIES:
             self._keep([(fold.rounds, copied_fold(engine, fold, Points()))])
 
     def join(self, later: "Checkpoints") -> None:

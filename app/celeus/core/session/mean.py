@@ -67,8 +67,8 @@ class Mean(Question):
 
     @property
     def correctable(self) -> bool:
-        """Whether a judgement can be corrected: not where later runs followed from it."""
-        return not self.plan.repeats and self.plan.success is None
+        """Whether a judgement can be corrected."""
+        return self.plan.correctable
 
     @property
     def adaptive(self) -> bool:
