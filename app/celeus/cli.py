@@ -28,8 +28,8 @@ class Place(NamedTuple):
     extra: Literal["demo", "engine", "server"] = "server"
 
 
-# `gate`, `claims`, `judge`, `guess`, `bridge`, `plan` and `push` need no extra, except to close a
-# run before
+# `gate`, `claims`, `judge`, `guess`, `bridge`, `plan`, `export` and `push` need no extra, except to
+# close a run before
 PLACES = {
     "serve": Place("service.serve", "serve"),
     "migrate": Place("service.serve", "migrate"),
@@ -43,6 +43,7 @@ PLACES = {
     "judge-check": Place("judge_check", "judge_check", "engine"),
     "plan": Place("plan", "plan"),
     "push": Place("push", "push", "engine"),
+    "export": Place("export", "export"),
     "verify": Place("verify", "verify", "engine"),
     "attest": Place("attest", "attest", "engine"),
     "audit": Place("verify", "audit"),
