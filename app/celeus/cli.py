@@ -45,6 +45,7 @@ PLACES = {
     "gate": Place("gate", "gate"),
     "claims": Place("claims", "claims"),
     "push": Place("push", "push", "engine"),
+    "export": Place("export", "export"),
     "verify": Place("verify", "verify", "engine"),
     "attest": Place("attest", "attest", "engine"),
     "simulate": Place("simulate", "simulate", "engine"),

@@ -87,6 +87,9 @@ async def test_judge_and_people_are_counted_two_by_two(visiting: Visiting) -> No
         report = (await browser.get(f"/v1/sessions/{session}/report")).text
         del browser.headers["Authorization"]
         page = (await browser.get(f"/sessions/{session}")).text
+        address = f"/sessions/{session}/judged?which=differs"
+        assert f'href="{address}"' in page
+        differing = (await browser.get(address)).text
     counts = status["table"]["check"]["counts"]
     expected = {
         (count["judge"], count["people"]): (f"{count['expected']:.0f}", str(count["judged"]))
@@ -97,6 +100,9 @@ async def test_judge_and_people_are_counted_two_by_two(visiting: Visiting) -> No
         found = re.findall(r"<td>(\d+) <small>(\d+) judged</small></td>", text)
         assert found == [expected[cell] for cell in order]
         assert '<th scope="row">Judge: <bdi>pass</bdi></th>' in text
+    differ = sum(count["judged"] for count in counts if count["judge"] != count["people"])
+    assert differ > 0
+    assert f"{differ} judgements" in differing
 
 
 async def test_another_projects_session_is_not_found(visiting: Visiting, database_url: str) -> None:

@@ -47,7 +47,7 @@ _EVENTS = {
 class JudgedQuery(BaseModel):
     """The filter of the table, as its form sends it: what is empty sets no condition."""
 
-    which: Literal["", "above", "commented", "amended", "unjudgeable"] = ""
+    which: Literal["", "above", "differs", "commented", "amended", "unjudgeable"] = ""
     person: str = Field("", max_length=200, pattern=NO_NUL)
     column: str = Field("", max_length=200, pattern=NO_NUL)
     value: str = Field("", max_length=1_000, pattern=NO_NUL)
@@ -112,7 +112,7 @@ async def _judged(
     found = await labels.labels_of(view.context, session_id)
     wanted = LabelFilter(**params.asked, newest=params.order == "newest")
     try:
-        found.in_group(wanted)
+        found.check_filter(wanted)
         rows, following = await labels.label_page(
             view.context, found, wanted, AT_ONCE, params.after
         )

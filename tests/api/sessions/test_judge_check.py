@@ -113,3 +113,22 @@ async def test_what_no_check_can_be_is_refused(
     assert answer.json()["field"] == field
     plan = await client.post(f"/v1/pools/{pool}/planning", json={"check": CHECK, "precision": 0.1})
     assert (plan.status_code, plan.json()["field"]) == (422, "check")
+
+
+async def test_labels_are_those_on_which_judge_and_people_differ(client: AsyncClient) -> None:
+    items, losses = answers()
+    pool = await pool_of(client, items)
+    made = await client.post("/v1/sessions", json={"pool_id": pool, "check": CHECK})
+    session = made.json()["id"]
+    await judged(client, session, losses, most=30)
+    where = f"/v1/sessions/{session}/labels"
+    every = (await client.get(where)).json()["data"]
+    found = (await client.get(where, params={"differs": True})).json()["data"]
+    passed = {item["id"] for item in items if item["groups"]["judge"] == "pass"}
+    assert found == [one for one in every if (one["item"] in passed) != (one["loss"] == 0.0)]
+    assert 0 < len(found) < len(every)
+    other = await client.post("/v1/sessions", json={"pool_id": pool})
+    refused = await client.get(
+        f"/v1/sessions/{other.json()['id']}/labels", params={"differs": True}
+    )
+    assert (refused.status_code, refused.json()["field"]) == (422, "differs")

@@ -51,6 +51,10 @@ class LabelsQuery(BaseModel):
     commented: bool = Field(False, description="Those with a comment alone.")
     amended: bool = Field(False, description="Those that were corrected alone.")
     unjudgeable: bool = Field(False, description="Those that say that nobody can judge the item.")
+    differs: bool = Field(
+        False,
+        description="Of a session that checks a judge: those of people who say otherwise than it.",
+    )
     payload: bool = Field(False, description="Include what was shown of the item.")
     order: Literal["oldest", "newest"] = Field(
         "oldest", description="By when they were judged first."
@@ -207,7 +211,7 @@ async def list_labels(
     """
     found = await labels.labels_of(context, session_id)
     wanted = params.wanted
-    found.in_group(wanted)
+    found.check_filter(wanted)
     if params.format_ == "json":
         return await _page(context, found, wanted, params)
     if params.after is not None:

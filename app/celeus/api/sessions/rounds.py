@@ -18,6 +18,7 @@ from celeus.api.sessions.round_models import (
     ReleaseRequest,
 )
 from celeus.api.sessions.session_models import BlindSession
+from celeus.api.watch.spans import tell_judgements
 from celeus.api.wire.json_body import JsonRoute
 from celeus.api.wire.problems import responses
 from celeus.errors import (
@@ -122,6 +123,7 @@ async def observe(
         body.next,
         lease_seconds=body.lease_seconds,
     )
+    tell_judgements(answer.session, answer.judged)
     receipts = _receipts(answer, blind=caller.blind)
     given = {"receipt": receipts[0]} if single else {"receipts": receipts}
     return _answer(given | _shown(answer, blind=caller.blind))

@@ -1,11 +1,13 @@
-"""The spans of a request's parts, below the one that FastAPI makes of it.
+"""The spans of a request's parts, below the one that FastAPI makes of it, and judgements as events.
 
 They are made afterwards, of the times that were noted: the parts themselves know of no traces.
 """
 
 import re
 import time
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
@@ -14,6 +16,7 @@ from opentelemetry.util.types import AttributeValue
 from starlette.types import Scope
 
 from celeus.api.watch.requests import Exchange
+from celeus.core.session.outcome import Loss
 from celeus.timings import Span
 
 MOST_SUMMARY = 255
@@ -60,6 +63,39 @@ def tell_parts(exchange: Exchange, database: dict[str, AttributeValue]) -> None:
             kind, attributes = SpanKind.CLIENT, attributes | database
         began, ended = (zero + round(moment * 1e9) for moment in (part.began, part.ended))
         _tracer.start_span(name, kind=kind, attributes=attributes, start_time=began).end(ended)
+
+
+def tell_judgements(session: Mapping[str, Any], judged: Mapping[int, Loss]) -> None:
+    """Add an event to the request's span for every score of a judged round, where it is kept.
+
+    Names are OpenTelemetry's semantic conventions for generative AI. There is no payload in it, nor
+    words of a judge. Sessions whose judgements are no scores have none: those that seek the best
+    system, or check a judge.
+    """
+    span = trace.get_current_span()
+    if not span.is_recording():
+        return
+    metrics = _metrics(session)
+    for round_, loss in judged.items():
+        losses = loss if isinstance(loss, tuple) else (loss,) * len(metrics)
+        for metric, one in zip(metrics, losses, strict=True):
+            score, scale = metric["score"], metric["scale"]
+            attributes: dict[str, AttributeValue] = {"gen_ai.evaluation.name": score["name"]}
+            if one is None:
+                attributes["gen_ai.evaluation.score.label"] = "unjudgeable"
+            else:
+                turned = scale["lower"] + scale["upper"] - one
+                value = one if score["better"] == "lower" else turned
+                attributes["gen_ai.evaluation.score.value"] = value
+            span.add_event("gen_ai.evaluation.result", attributes | {"celeus.round": round_})
+
+
+def _metrics(session: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The scores of a judgement, with their scales; none where a judgement is no score."""
+    table = session["table"]
+    if table is not None:
+        return [] if table["check"] is not None else list(table["metrics"])
+    return [] if session["score"] is None else [session]
 
 
 def database_of(url: str | None) -> dict[str, AttributeValue]:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from operator import itemgetter
 from typing import Any, Self
@@ -104,11 +104,15 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Receipts, the session after them, and the next draws."""
+    """Receipts, the session after them, and the next draws.
+
+    ``judged`` has the losses of rounds that were not judged before.
+    """
 
     receipts: list[Receipt]
     session: dict[str, Any]
     offer: Offer
+    judged: Mapping[int, Loss] = field(default_factory=dict)
 
 
 async def next_draws(
@@ -209,7 +213,10 @@ async def _observed(
         await keep_comments(db, journal, new, worker, request.rater)
         leased = LeasedDraws.of(journal, leases)
         return lambda document, items: Answer(
-            receipts, document, offer_of(journal, leased, document, items, want_draws=count > 0)
+            receipts,
+            document,
+            offer_of(journal, leased, document, items, want_draws=count > 0),
+            fresh,
         )
 
     return await together(context, session_id, work)

@@ -6,6 +6,7 @@ to the event at which it began, so that all parts belong together.
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,10 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.insights.label_rows import LabelContext, groups_of, label_row, said_of
+from celeus.core.plans.judge_check import positive_loss
+from celeus.core.plans.table_plan import TablePlan
 from celeus.core.pools.item import Item
+from celeus.core.session.question import AnyPlan
 from celeus.core.session.session import plan_from_values
 from celeus.errors import InvalidValue, RoundNotDrawn, SessionNotFound
 from celeus.operations.pools.pools import items_at
@@ -37,6 +41,7 @@ class LabelFilter:
 
     ``above``: a loss above this one. ``person``: the name of a key, worker or rater.
     ``column`` and ``value`` are those of a group; without a column it is the pool's one group.
+    ``differs``: people say otherwise than the judge that the session checks.
     """
 
     above: float | None = None
@@ -46,16 +51,37 @@ class LabelFilter:
     commented: bool = False
     amended: bool = False
     unjudgeable: bool = False
+    differs: bool = False
     newest: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels(LabelContext):
-    """The facts shared by the judgements of a session, up to event ``until`` of its ledger."""
+    """The facts shared by the judgements of a session, up to event ``until`` of its ledger.
+
+    ``verdict_loss`` is the loss of every item by the judge that the session checks, if any.
+    """
 
     session_id: UUID
     pool_id: UUID
     until: int
+    verdict_loss: NDArray[np.float64] | None = None
+
+    def check_filter(self, wanted: LabelFilter) -> None:
+        """Refuse a group that there is not, and differences from a judge where none is checked."""
+        self.in_group(wanted)
+        if wanted.differs and self.verdict_loss is None:
+            raise InvalidValue(
+                "This session checks no judge.",
+                field="differs",
+                rule="left out, but for sessions that check a judge",
+            )
+
+    def keeps(self, wanted: LabelFilter, row: Mapping[str, Any]) -> bool:
+        """Return whether a judgement differs from the judge's verdict, if that is asked for."""
+        if not wanted.differs or self.verdict_loss is None:
+            return True
+        return row["loss"] is not None and row["loss"] != self.verdict_loss[row["index"]]
 
     def in_group(self, wanted: LabelFilter) -> NDArray[np.bool_] | None:
         """Return whether each item is of the group that is asked for; None where none is."""
@@ -87,7 +113,16 @@ async def labels_of(context: Context, session_id: UUID) -> Labels:
         session_id=session_id,
         pool_id=row.pool_id,
         until=row.sequence,
+        verdict_loss=_verdict_loss(plan, common),
     )
+
+
+def _verdict_loss(plan: AnyPlan, labels: LabelContext) -> NDArray[np.float64] | None:
+    if not isinstance(plan, TablePlan) or plan.check is None:
+        return None
+    column, positive = plan.check.column, positive_loss(plan.metrics[0])
+    flagged = labels.codes(column) == labels.groups[column].index(plan.check.positive)
+    return np.where(flagged, positive, 1.0 - positive)
 
 
 async def label_page(
@@ -209,7 +244,9 @@ async def _parts(
         if mask is not None:
             rows = [row for row in rows if mask[row["item"]]]
         reached = start + 1 if wanted.newest else end
-        yield [_row(labels, row) for row in rows[: most + 1]], reached if first < last else None
+        found = (_row(labels, row) for row in rows)
+        kept = (row for row in found if labels.keeps(wanted, row))
+        yield list(islice(kept, most + 1)), reached if first < last else None
 
 
 async def _window(

@@ -1,0 +1,187 @@
+"""`celeus export`: what a session found, as files for other tools."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from celeus.commands.options import HERE, ReadKeyFile, Url, check_file, read_key
+from celeus.errors import InvalidValue
+
+if TYPE_CHECKING:
+    # Not even for annotations at run time: --help has to answer at once.
+    from celeus.client.blocking import Session
+    from celeus.client.results import Claim, Pool, Scale, Score, Status
+
+Form = Literal["every-eval-ever", "labels", "certificate"]
+Relationship = Literal["first_party", "third_party", "collaborative", "other"]
+
+SCHEMA_VERSION = "0.2.2"
+"""Version of the schema of Every Eval Ever (github.com/evaleval/every_eval_ever)."""
+METHOD = "confidence sequence by betting: holds at every look, whatever decided the stop"
+
+
+def export(  # noqa: PLR0913 -- one parameter an option
+    session: Annotated[str, typer.Argument(help="Id of the session, `ses_…`.")],
+    *,
+    form: Annotated[
+        Form,
+        typer.Option(
+            "--format",
+            help="A record of Every Eval Ever, judgements as lines of JSON, or the certificate.",
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(help="Of every-eval-ever: what was evaluated, such as org/model."),
+    ] = None,
+    organization: Annotated[
+        str | None, typer.Option(help="Of every-eval-ever: who evaluated it.")
+    ] = None,
+    relationship: Annotated[
+        Relationship | None,
+        typer.Option(help="Of every-eval-ever: the evaluator's to who made the model."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; default: standard output.")
+    ] = None,
+    url: Url = HERE,
+    api_key_file: ReadKeyFile = None,
+) -> None:
+    """Write what a session found, for another tool."""
+    from celeus.client.blocking import Client
+    from celeus.client.service import check_session
+    from celeus.gates.reports import write
+
+    check_session(session)
+    check_file(out)
+    source = {"model": model, "organization": organization, "relationship": relationship}
+    missing = [f"--{name}" for name, value in source.items() if value is None]
+    if form == "every-eval-ever" and missing:
+        rule = " and ".join(missing)
+        message = f"{form} needs {rule}, which no session knows"
+        raise InvalidValue(message, field="format", rule=rule)
+    with Client(url, read_key(api_key_file)) as client:
+        found = client.session(session)
+        if form == "certificate":
+            content = found.certificate()
+        elif form == "labels":
+            lines = (json.dumps(label.raw, ensure_ascii=False) for label in found.labels())
+            content = "".join(f"{line}\n" for line in lines).encode()
+        else:
+            record = json.dumps(_record(found, source), indent=2, ensure_ascii=False)
+            content = f"{record}\n".encode()
+    if out is None:
+        typer.echo(content.decode(), nl=False)
+    else:
+        write(out, content)
+
+
+def _record(session: "Session", source: dict[str, str | None]) -> dict[str, Any]:
+    """A record of Every Eval Ever, with a result for every claim of the session."""
+    from importlib.metadata import version
+
+    status = session.status()
+    pool = session.client.pool(status.pool_id)
+    results = [_result(status, pool, found) for found in _findings(session, status)]
+    now = str(int(time.time()))
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "evaluation_id": f"{pool.name}/{source['model']}/{now}",
+        "evaluation_timestamp": status.active_at or status.created_at,
+        "retrieved_timestamp": now,
+        "source_metadata": {
+            "source_name": "Celeus",
+            "source_type": "evaluation_run",
+            "source_organization_name": source["organization"],
+            "evaluator_relationship": source["relationship"],
+        },
+        "eval_library": {
+            "name": "celeus",
+            "version": version("celeus"),
+            "additional_details": {
+                "method_version": status.method_version,
+                "session": status.id,
+                "commitment": status.commitment,
+                "ledger_head": status.ledger_head,
+            },
+        },
+        "model_info": {"name": source["model"], "id": source["model"]},
+        "evaluation_results": results,
+    }
+
+
+class _Finding(NamedTuple):
+    """A claim as it stands; ``names`` are its metric and group, where a session has several."""
+
+    names: tuple[str, ...]
+    score: "Score"
+    scale: "Scale"
+    level: float
+    labels: int
+    sentence: str
+
+
+def _findings(session: "Session", status: "Status") -> list[_Finding]:
+    """The claims that have a label; refuses where there is none, and what compares systems."""
+    if status.systems is not None or status.best is not None:
+        rule = "a session about one model"
+        message = f"{status.id} compares systems: expected {rule}"
+        raise InvalidValue(message, field="session", rule=rule)
+    found = []
+    if status.table is not None:
+        found = list(map(_finding, session.claims()))
+    elif status.score is not None and status.scale is not None:
+        told = status.alpha, status.rounds.in_interval, status.sentence
+        found = [_Finding((), status.score, status.scale, *told)]
+    found = [finding for finding in found if finding.labels]
+    if not found:
+        rule = "a session with a label"
+        message = f"{status.id} rests on no label yet: expected {rule}"
+        raise InvalidValue(message, field="session", rule=rule)
+    return found
+
+
+def _finding(claim: "Claim") -> _Finding:
+    group = () if claim.column is None else (f"{claim.column} {claim.value}",)
+    names, labels = (claim.metric, *group), claim.rounds["in_interval"]
+    # A group that is judged as a whole is known for certain, at no level
+    return _Finding(names, claim.score, claim.scale, claim.level or 0.0, labels, claim.sentence)
+
+
+def _result(status: "Status", pool: "Pool", found: _Finding) -> dict[str, Any]:
+    score = found.score
+    return {
+        "evaluation_result_id": "/".join((status.id, *found.names)),
+        "evaluation_name": ", ".join((pool.name, *found.names)),
+        "source_data": {
+            "dataset_name": pool.name,
+            "source_type": "other",
+            "source_id": pool.id,
+            "source_version": pool.digest,
+            "additional_details": {"items": str(pool.items), "target": status.target},
+        },
+        "metric_config": {
+            "metric_name": score.name,
+            "metric_unit": "proportion" if score.unit == "share" else "points",
+            "lower_is_better": score.better == "lower",
+            "score_type": "continuous",
+            "min_score": found.scale.lower,
+            "max_score": found.scale.upper,
+        },
+        "score_details": {
+            "score": score.estimate,
+            "details": {"sentence": found.sentence},
+            "uncertainty": {
+                "confidence_interval": {
+                    "lower": score.lower,
+                    "upper": score.upper,
+                    "confidence_level": 1.0 - found.level,
+                    "method": METHOD,
+                },
+                "num_samples": found.labels,
+            },
+        },
+    }

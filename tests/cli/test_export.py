@@ -1,0 +1,102 @@
+"""`celeus export`: what a session found, as files for other tools."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from httpx import AsyncClient
+
+from tests.cli.calling import Run
+from tests.factories import judged_all, known_pool, labelled, opened
+from tests.keys import ADMIN, bearer
+from tests.servers import Service
+from tests.tabled import sheet
+
+SOURCE = ("--model", "org/model", "--organization", "Lab", "--relationship", "third_party")
+RECORD = ("--format", "every-eval-ever", *SOURCE)
+
+
+@pytest.fixture
+def service(service: Service, monkeypatch: pytest.MonkeyPatch) -> Service:
+    monkeypatch.setenv("CELEUS_KEY", ADMIN)
+    return service
+
+
+async def a_session(service: Service, labels: int) -> str:
+    async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+        named = {"name": "accuracy", "better": "higher"}
+        pool = await known_pool(client, 120, score=named)
+        session = await opened(client, pool, precision=0.2)
+        await labelled(client, session, pool, labels)
+        return session
+
+
+def test_a_record_has_the_interval_and_what_it_rests_on(
+    service: Service, run: Run, tmp_path: Path
+) -> None:
+    session = asyncio.run(a_session(service, 30))
+    out = tmp_path / "record.json"
+    answer = run("export", session, *RECORD, "--out", out, "--url", service.url)
+    assert (answer.status, answer.out, answer.err) == (0, "", "")
+    record = json.loads(out.read_text())
+    # The members that the schema requires, and no other at the top
+    assert {*record} == {
+        *("schema_version", "evaluation_id", "evaluation_timestamp", "retrieved_timestamp"),
+        *("source_metadata", "eval_library", "model_info", "evaluation_results"),
+    }
+    assert record["model_info"] == {"name": "org/model", "id": "org/model"}
+    assert record["source_metadata"]["evaluator_relationship"] == "third_party"
+    assert record["eval_library"]["name"] == "celeus"
+    (result,) = record["evaluation_results"]
+    assert result["metric_config"]["lower_is_better"] is False
+    assert (result["metric_config"]["min_score"], result["metric_config"]["max_score"]) == (0, 1)
+    details = result["score_details"]
+    interval = details["uncertainty"]["confidence_interval"]
+    assert 0 < interval["lower"] < details["score"] < interval["upper"] < 1
+    assert interval["confidence_level"] == 0.95
+    assert details["uncertainty"]["num_samples"] == 30
+    assert details["details"]["sentence"].startswith("accuracy ")
+
+
+async def a_table(service: Service) -> str:
+    async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+        pool = await sheet(client)
+        session = await opened(client, pool, groups=["topic"])
+        await judged_all(client, session, pool.said, ahead=1, most=6)
+        return session
+
+
+def test_a_result_for_each_claim_that_has_a_label(service: Service, run: Run) -> None:
+    session = asyncio.run(a_table(service))
+    answer = run("export", session, *RECORD, "--url", service.url)
+    assert answer.err == ""
+    results = json.loads(answer.out)["evaluation_results"]
+    names = [result["evaluation_name"] for result in results]
+    assert names[:2] == ["summaries, faithful", "summaries, stars"]
+    assert {"summaries, stars, topic law", "summaries, stars, topic art"} < {*names[2:]}
+    assert results[0]["metric_config"]["metric_name"] == "faithfulness"
+    assert results[1]["metric_config"]["max_score"] == 4
+    assert len({result["evaluation_result_id"] for result in results}) == len(results)
+
+
+def test_judgements_are_lines_and_a_certificate_needs_a_key(service: Service, run: Run) -> None:
+    session = asyncio.run(a_session(service, 5))
+    where = ("export", session, "--url", service.url, "--format")
+    labels = [json.loads(line) for line in run(*where, "labels").out.splitlines()]
+    assert [label["round"] for label in labels] == [1, 2, 3, 4, 5]
+    answer = run(*where, "certificate")
+    assert (answer.status, answer.out) == (1, "")
+    assert "no key to sign certificates with" in answer.err
+
+
+def test_what_no_session_knows_has_to_be_said(service: Service, run: Run) -> None:
+    session = asyncio.run(a_session(service, 0))
+    where = ("export", session, "--url", service.url)
+    for words, why in (
+        (("--format", "every-eval-ever"), "needs --model and --organization and --relationship"),
+        (RECORD, "rests on no label yet: expected a session with a label"),
+    ):
+        answer = run(*where, *words)
+        assert (answer.status, answer.out) == (1, "")
+        assert why in answer.err
