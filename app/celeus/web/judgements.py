@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from celeus.api.sessions.round_models import AmendmentRequest
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
@@ -21,6 +23,7 @@ UNJUDGEABLE = "unjudgeable"
 """What a form says of an item that nobody can judge; its reason is that of the correction."""
 MOST_NAMED_GRADES = 2
 """A preference of so many grades is better or much better; of more, better by a number."""
+_CHOICE: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _TIES = dict(zip(TIES, ("Equally good", "Both are bad"), strict=True))
 _TOLD = ("question", "prompt", "text", "messages", "answer", "content")
 """Members of a payload that tell items apart, in the order of an excerpt."""
@@ -100,8 +103,8 @@ class JudgeWords:
             members = {"losses": typed} if "a" in typed else typed
         elif chosen != UNJUDGEABLE:
             try:
-                members = dict(json.loads(chosen))
-            except ValueError as error:
+                members = _CHOICE.validate_json(chosen)
+            except ValidationError as error:
                 raise InvalidValue("said: the page has no such choice", field="said") from error
         return validated(
             AmendmentRequest, {"round": form.get("id"), "reason": reason or None} | members
