@@ -191,8 +191,8 @@ async def test_a_judgement_is_corrected_and_a_session_changed_and_deleted_by_for
         assert (told["state"], told["precision"]) == ("paused", 0.1)
         assert (await sent("delete")).status_code == 409, "it is not archived"
         await sent("change", archived="true")
-        assert (await sent("delete")).headers["Location"] == "/"
-        assert (await sent("delete")).headers["Location"] == "/", "it is gone already"
+        assert (await sent("delete")).headers["Location"] == "/#main"
+        assert (await sent("delete")).headers["Location"] == "/#main", "it is gone already"
 
 
 async def test_who_manages_deletes_nothing(visiting: Visiting, database_url: str) -> None:

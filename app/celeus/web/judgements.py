@@ -56,11 +56,6 @@ class JudgeWords:
         self._two = systems if isinstance(systems, Systems) else None
         self._names = {} if self._two is None else {"a": self._two.a, "b": self._two.b}
 
-    @property
-    def metrics(self) -> list[str]:
-        """The names of the metrics that are judged."""
-        return [metric.name for metric in self._task.metrics]
-
     def of(self, label: Mapping[str, Any], payload: object = None) -> str:
         """Return what was judged."""
         if label["unjudgeable"] is not None:

@@ -102,7 +102,7 @@ async def _delete(view: View, session_id: UUID, look: Look) -> str:
     # Deleted by somebody else, it is gone as well
     with suppress(SessionNotFound):
         await delete_session(view.context, session_id, view.form.get("name").strip() or None)
-    return "/"
+    return "/#main"
 
 
 async def _share(view: View, session_id: UUID, look: Look) -> Once:
