@@ -186,6 +186,8 @@ async def test_a_judgement_is_corrected_and_a_session_changed_and_deleted_by_for
         assert (await sent("precision", precision="7")).status_code == 422
         answer = await sent("precision", precision="0,1")
         assert answer.headers["Location"] == f"/sessions/{session}?scale=whole#actions-title"
+        assert (await sent("release", rounds="6")).status_code == 303
+        assert (await sent("release", rounds="six")).status_code == 422
         await sent("change", state="paused")
         told = (await browser.get(f"/v1/sessions/{session}")).json()
         assert (told["state"], told["precision"]) == ("paused", 0.1)
