@@ -38,7 +38,17 @@ from celeus.api.wire.head_requests import HeadRequests
 from celeus.api.wire.limits import BodyLimit
 from celeus.operations.runtime.context import open_context
 from celeus.settings import Settings
-from celeus.web import documents, judged, new_session, people, planner, reference, signin, views
+from celeus.web import (
+    documents,
+    file_read,
+    judged,
+    new_session,
+    people,
+    planner,
+    reference,
+    signin,
+    views,
+)
 from celeus.web import webhooks as webhooks_page
 from celeus.web.assets import Assets, serve
 from celeus.web.pages import pages_for_access, show_refusals
@@ -82,6 +92,7 @@ PAGES: tuple[APIRouter, ...] = (
     shared.router,
     views.router,
     new_session.router,
+    file_read.router,
     planner.router,
     people.router,
     webhooks_page.router,

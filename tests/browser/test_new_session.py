@@ -638,7 +638,7 @@ def test_metrics_and_groups_are_chosen_planned_and_opened(
     page.get_by_role("textbox", name=re.compile("Within every group.*correct")).fill("0.5")
     page.get_by_role("radio", name=re.compile("^All together")).check()
     page.get_by_label("Reserve").fill("0.01")
-    expect(page.locator("#account-together-words")).to_contain_text("95")
+    expect(page.locator("#alpha-help")).to_contain_text("95")
     page.get_by_role("button", name="Plan again").click(timeout=PLANNED_MS)
     expect(page.locator("#plan-told")).to_contain_text("Simulated just now", timeout=PLANNED_MS)
     plan = page.locator("#plan-result")

@@ -75,6 +75,7 @@ def test_somebody_is_invited_labels_comes_home_and_is_removed(
     expect(anna.locator("#ended")).to_contain_text("You have been signed out")
 
 
+@pytest.mark.nightly
 def test_a_double_click_invites_once(signed_in: Callable[..., Page], server: Site) -> None:
     admin = signed_in(token=server.key())
     admin.goto("/people")

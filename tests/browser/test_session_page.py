@@ -123,6 +123,36 @@ def test_pausing_and_resuming_by_keyboard(signed_in: SignedIn, server: Site) -> 
 
 
 @pytest.mark.nightly
+def test_a_session_is_managed_without_scripts(signed_in: SignedIn, server: Site) -> None:
+    with server.client() as client:
+        evaluation = Evaluation(client)
+        session = evaluation.opened(name="Exam", precision=0.2)
+        evaluation.judged(session, 3)
+        page = signed_in(java_script_enabled=False)
+        page.goto(f"/sessions/{session}")
+        page.get_by_role("button", name="Pause").click()
+        expect(page.locator("#state")).to_have_text("Paused")
+        page.get_by_role("button", name="New precision…").click()
+        page.get_by_label("Width of the interval at which to stop").fill("0,1")
+        page.get_by_role("button", name="Set the precision").click()
+        expect(page.locator("#figures")).to_contain_text("10 points")
+        page.get_by_role("link", name="What was judged").click()
+        row = page.locator("#round-3")
+        row.locator("summary").click()
+        row.get_by_label("Judgement").select_option("Cannot be judged")
+        row.get_by_label("Reason").fill("cut off")
+        row.get_by_role("button", name="Correct it").click()
+        expect(row).to_contain_text("corrected 1 time")
+        expect(row.locator("summary")).to_be_focused()
+        page.get_by_role("link", name="Exam").click()
+        page.get_by_role("button", name="Archive").click()
+        page.get_by_role("button", name="Delete for good…").click()
+        page.get_by_role("button", name="Delete for good", exact=True).click()
+        expect(page).to_have_url(f"{server.url}/#main")
+        assert client.get(f"/v1/tombstones/{session}").is_success
+
+
+@pytest.mark.nightly
 def test_a_new_precision_by_keyboard(
     signed_in: SignedIn, server: Site, complaints: Complaints
 ) -> None:

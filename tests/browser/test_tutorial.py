@@ -163,7 +163,7 @@ def _report_and_certificate(page: Page, session: str, folder: Path) -> Path:
     expect(report.locator(".standing")).to_contain_text("Final")
     take(report, "report")
     with page.expect_download() as downloaded:
-        page.get_by_role("button", name="Download the certificate").click()
+        page.get_by_role("link", name="Download the certificate").click()
     assert downloaded.value.suggested_filename == f"{session}.certificate.json"
     kept = folder / "certificate.json"
     downloaded.value.save_as(kept)

@@ -142,17 +142,17 @@ PAGES = (
     ),
     Shown(
         "dialog-precision",
-        _pressed("/sessions/{running}", "text=New precision…", "#precision-dialog"),
+        _pressed("/sessions/{running}", "text=New precision…", "#precision-asked"),
         whole=False,
     ),
     Shown(
         "dialog-close",
-        _pressed("/sessions/{running}", "text=Close for good…", "#close-dialog"),
+        _pressed("/sessions/{running}", "text=Close for good…", "#close-asked"),
         whole=False,
     ),
     Shown(
         "dialog-delete",
-        _pressed("/sessions/{archived}", "text=Delete for good…", "dialog[open]"),
+        _pressed("/sessions/{archived}", "text=Delete for good…", "#delete-asked"),
         whole=False,
     ),
     Shown(

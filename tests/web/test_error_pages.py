@@ -57,7 +57,15 @@ async def test_tables_of_another_version_have_a_page(
     assert "not that of this version" in page.text
 
 
-@pytest.mark.parametrize("path", [f"/sessions/{NOBODY}", f"/v1/sessions/{NOBODY}/report", "/a/b"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/sessions/{NOBODY}",
+        f"/v1/sessions/{NOBODY}/report",
+        f"/v1/sessions/{NOBODY}/certificate",
+        "/a/b",
+    ],
+)
 async def test_what_is_not_there_has_a_page(visiting: Visiting, path: str) -> None:
     async with visiting(ADMIN) as browser:
         page = await browser.get(path, headers=PEOPLE)

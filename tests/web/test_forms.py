@@ -4,12 +4,13 @@ import re
 from html import unescape
 
 import pytest
+from httpx import Response
 
 from celeus.main import PAGES
 from celeus.operations.access.browsers import csrf_of
 from celeus.web.forms import FORM_TYPE, MOST_FORM_BYTES
 from celeus.web.pages import PageRoute
-from tests.factories import known_pool, opened
+from tests.factories import known_pool, labelled, opened
 from tests.keys import bearer, key_in
 from tests.web.test_signing_in import Visiting, csrf, own
 
@@ -158,3 +159,53 @@ async def test_a_link_to_a_report_is_made_and_revoked_on_the_page_of_its_session
         answer = await browser.post(f"/sessions/{mine}", data=form)
         assert answer.headers["Location"] == f"/sessions/{mine}#sharing-title"
         assert (await browser.get(link)).status_code == 404
+
+
+async def test_a_judgement_is_corrected_and_a_session_changed_and_deleted_by_forms_alone(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        browser.headers.update(csrf(browser))
+        pool = await known_pool(browser, 20)
+        session = await opened(browser, pool, precision=0.2)
+        await labelled(browser, session, pool, 5)
+        table = f"/sessions/{session}/judged?order=oldest"
+        form = {"act": "correct", "id": "2", "said": "unjudgeable"} | own(browser)
+        refused = await browser.post(table, data=form)
+        assert refused.status_code == 422
+        assert re.search(r'<details open><summary id="change-2">', refused.text)
+        assert '"unjudgeable" selected' in refused.text
+        answer = await browser.post(table, data=form | {"reason": "cut off"})
+        assert answer.headers["Location"] == f"{table}#change-2"
+        assert "Cannot be judged: cut off" in (await browser.get(table)).text
+
+        async def sent(act: str, **fields: str) -> Response:
+            data = {"act": act} | fields | own(browser)
+            return await browser.post(f"/sessions/{session}?scale=whole", data=data)
+
+        assert (await sent("precision", precision="7")).status_code == 422
+        answer = await sent("precision", precision="0,1")
+        assert answer.headers["Location"] == f"/sessions/{session}?scale=whole#actions-title"
+        assert (await sent("release", rounds="6")).status_code == 303
+        assert (await sent("release", rounds="six")).status_code == 422
+        await sent("change", state="paused")
+        told = (await browser.get(f"/v1/sessions/{session}")).json()
+        assert (told["state"], told["precision"]) == ("paused", 0.1)
+        assert (await sent("delete")).status_code == 409, "it is not archived"
+        await sent("change", archived="true")
+        assert (await sent("delete")).headers["Location"] == "/#main"
+        assert (await sent("delete")).headers["Location"] == "/#main", "it is gone already"
+
+
+async def test_who_manages_deletes_nothing(visiting: Visiting, database_url: str) -> None:
+    async with visiting(key_in(database_url, "manage", "read")) as browser:
+        browser.headers.update(csrf(browser))
+        pool = await known_pool(browser, 10)
+        form = {"act": "archive", "id": pool.id} | own(browser)
+        answer = await browser.post("/sessions/new?archived=true", data=form)
+        assert answer.headers["Location"] == "/sessions/new?archived=true#pool-list"
+        assert (await browser.get(f"/v1/pools/{pool.id}")).json()["archived"]
+        answer = await browser.post("/sessions/new", data=form | {"act": "delete"})
+        assert answer.status_code == 403
+        await browser.post("/sessions/new", data=form | {"act": "restore"})
+        assert not (await browser.get(f"/v1/pools/{pool.id}")).json()["archived"]

@@ -11,7 +11,9 @@ from celeus.core.pools.metrics import Metric
 from celeus.core.pools.named_levels import Level
 from celeus.core.pools.score import Score
 from celeus.core.pools.systems import Lineup, Systems
+from celeus.errors import InvalidValue
 from celeus.operations.sessions.labelling.task import Task
+from celeus.web.forms import Form
 from celeus.web.judgements import EXCERPT, JudgeWords, excerpt
 
 RIGHT = LossScale("zero_one", 0.0, 1.0)
@@ -163,3 +165,56 @@ def test_an_excerpt_is_what_tells_an_item_from_others(
 ) -> None:
     assert excerpt({"payload": payload, "sides": sides}) == said
     assert len(excerpt({"payload": "x" * 1_000, "sides": {}})) == EXCERPT
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "body"),
+    [
+        (words(RIGHT), {"said": '{"loss": 1}'}, {"loss": 1.0}),
+        (words(RIGHT), {"said": "unjudgeable"}, {"unjudgeable": "misread"}),
+        (words(GRADES), {"loss": "2,5"}, {"loss": 2.5}),
+        (words(GRADES, score=QUALITY), {"loss": "2.9"}, {"loss": 0.1}),
+        (words(GRADES), {"loss": "1", "said": "unjudgeable"}, {"unjudgeable": "misread"}),
+        (
+            words(GRADED.scale, systems=GRADED, score=QUALITY),
+            {"a": "3", "b": "0.5"},
+            {"losses": {"a": 0.0, "b": 2.5}},
+        ),
+        (words(RIGHT, takes_labels=True, classes=90), {"label": "7"}, {"label": 7}),
+        (
+            words(PREFERENCE.scale, systems=PREFERENCE),
+            {"said": '{"preference": "b", "grade": 2}'},
+            {"preference": "b", "grade": 2},
+        ),
+    ],
+)
+def test_a_form_is_read_as_the_correction_that_it_shows(
+    form: JudgeWords, said: dict[str, str], body: dict[str, Any]
+) -> None:
+    fields = {"id": "3", "reason": " misread "} | said
+    correction = form.correction(Form({name: [value] for name, value in fields.items()}))
+    assert correction.model_dump(exclude_none=True) == {
+        "round": 3,
+        "reason": "misread",
+        **body,
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({"loss": "high"}, "loss"),
+        ({}, "loss"),
+        ({"said": "[3]"}, "said"),
+        ({"said": "7"}, "said"),
+        ({"said": '{"loss": 1}', "reason": ""}, "reason"),
+    ],
+)
+def test_a_form_that_says_no_judgement_is_refused_by_its_field(
+    said: dict[str, str], field: str
+) -> None:
+    fields = {"id": "3", "reason": "misread"} | said
+    form = Form({name: [value] for name, value in fields.items() if value})
+    with pytest.raises(InvalidValue) as refused:
+        words(GRADES).correction(form)
+    assert refused.value.field == field

@@ -211,3 +211,21 @@ async def test_without_scripts_a_session_leads_to_its_report_and_shows_its_claim
     async with visiting(key_in(database_url, "label")) as blind:
         for path in ("surrogate", "judged", "judged/1", "items"):
             assert (await blind.get(f"/sessions/{session}/{path}")).status_code == 403
+
+
+async def test_items_of_a_claim_stand_with_what_was_judged_of_them(visiting: Visiting) -> None:
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        pool = await known_pool(browser, 60)
+        session = await opened(browser, pool, account="together", name="Exam")
+        await labelled(browser, session, pool, 3)
+        del browser.headers["Authorization"]
+        page = (await browser.get(f"/sessions/{session}/items?judged=true")).text
+        assert "3 items." in page
+        assert page.count("</bdi>: Correct") + page.count("</bdi>: Wrong") == 3
+        assert len(given(page, "draws")["draws"]) == 3
+        page = (await browser.get(f"/sessions/{session}/items")).text
+        assert "50 items on this page, and there are more." in page
+        assert page.count("not judged") == 47
+        assert "10 items." in (await browser.get(f"/sessions/{session}/items?after=49")).text
+        assert (await browser.get(f"/sessions/{session}/items?column=none")).status_code == 422

@@ -229,13 +229,15 @@ async def items(
         view.context, session_id, params.part, ITEMS_AT_ONCE, params.after
     )
     words = JudgeWords(await get_task(view.context, session_id))
+    session = orjson.loads(body)
+    metrics = [metric["metric"] for metric in session["table"]["metrics"]]
     shown = [_drawn(orjson.loads(orjson.dumps(whole_item(part.item)))) for part in found]
     return view.page(
         "items.html",
         policy=ITEMS,
-        session=orjson.loads(body),
+        session=session,
         params=params,
-        rows=[(part.item.id, _said_of(words, part)) for part in found],
+        rows=[(part.item.id, _said_of(words, part, metrics)) for part in found],
         following=following,
         shown={"draws": shown, "crowd": CROWD, "heads": None},
     )
@@ -253,9 +255,8 @@ def _drawn(item: dict[str, Any], left: str | None = None) -> dict[str, Any]:
     }
 
 
-def _said_of(words: JudgeWords, part: PartItem) -> list[tuple[str, str]]:
+def _said_of(words: JudgeWords, part: PartItem, metrics: list[str]) -> list[tuple[str, str]]:
     """Return what was judged of each metric; nothing of an item that was not."""
-    metrics = words.metrics
     if part.losses is None and len(part.known) < len(metrics):
         return []
     losses = part.losses or {}

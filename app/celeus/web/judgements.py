@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from celeus.api.sessions.round_models import AmendmentRequest
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
@@ -21,6 +23,7 @@ UNJUDGEABLE = "unjudgeable"
 """What a form says of an item that nobody can judge; its reason is that of the correction."""
 MOST_NAMED_GRADES = 2
 """A preference of so many grades is better or much better; of more, better by a number."""
+_CHOICE: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
 _TIES = dict(zip(TIES, ("Equally good", "Both are bad"), strict=True))
 _TOLD = ("question", "prompt", "text", "messages", "answer", "content")
 """Members of a payload that tell items apart, in the order of an excerpt."""
@@ -52,11 +55,6 @@ class JudgeWords:
         systems = task.systems
         self._two = systems if isinstance(systems, Systems) else None
         self._names = {} if self._two is None else {"a": self._two.a, "b": self._two.b}
-
-    @property
-    def metrics(self) -> list[str]:
-        """The names of the metrics that are judged."""
-        return [metric.name for metric in self._task.metrics]
 
     def of(self, label: Mapping[str, Any], payload: object = None) -> str:
         """Return what was judged."""
@@ -100,8 +98,8 @@ class JudgeWords:
             members = {"losses": typed} if "a" in typed else typed
         elif chosen != UNJUDGEABLE:
             try:
-                members = dict(json.loads(chosen))
-            except ValueError as error:
+                members = _CHOICE.validate_json(chosen)
+            except ValidationError as error:
                 raise InvalidValue("said: the page has no such choice", field="said") from error
         return validated(
             AmendmentRequest, {"round": form.get("id"), "reason": reason or None} | members

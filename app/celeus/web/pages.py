@@ -12,7 +12,7 @@ A visitor who is not signed in is redirected to `/login` and back; a refusal is 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Annotated, Any, Protocol, cast
+from typing import Annotated, Any, cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, Request, Response, Security
@@ -128,18 +128,8 @@ Act = Callable[..., Awaitable[Once | str]]
 """What a form does: returns a secret to show, or the address to go to, "#…" on its own page."""
 
 
-class Page(Protocol):
-    """A page with forms, as it stands after one of them was sent."""
-
-    def __call__(
-        self,
-        view: View,
-        *,
-        made: Once | None = None,
-        fault: Refusal | None = None,
-        **arguments: Any,  # noqa: ANN401 -- each page has its own
-    ) -> Awaitable[Response]:
-        """Return the page, with a secret that was made or the fault of the form."""
+Page = Callable[..., Awaitable[Response]]
+"""A page with forms; takes the view, its own arguments, and the `made` secret or a `fault`."""
 
 
 async def _view(request: Request, needed: SecurityScopes, caller: CallerOf) -> View:

@@ -11,6 +11,7 @@ from fastapi import Response
 from celeus.api.access.parameters import SessionId, share_id_of
 from celeus.api.sessions.guest_links import ShareRequest, create_share
 from celeus.api.sessions.opening_models import SessionChange
+from celeus.api.sessions.round_models import ReleaseRequest
 from celeus.api.sessions.sessions import change_session
 from celeus.errors import Refusal, SessionNotFound
 from celeus.operations.access import guest_links
@@ -22,7 +23,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.history import course
 from celeus.operations.sessions.rounds import release
 from celeus.operations.sessions.sessions import get_session
-from celeus.web.forms import Form
+from celeus.web.forms import Form, validated
 from celeus.web.pages import Act, ManagesPage, Once, ReadsPage, View, page_router
 from celeus.web.report.best_report import ladder
 from celeus.web.report.course import CourseWords
@@ -74,14 +75,12 @@ async def act_on_session(
     return await view.act(_ACTS, _page, session_id=session_id, look=Look(order, scale))
 
 
-async def _change(view: View, session_id: UUID, look: Look) -> str:
-    del look
+async def _change(view: View, session_id: UUID, **_: object) -> str:
     await change_session(view.context, session_id, view.form.body(SessionChange))
     return "#actions-title"
 
 
-async def _set_precision(view: View, session_id: UUID, look: Look) -> str:
-    del look
+async def _set_precision(view: View, session_id: UUID, **_: object) -> str:
     written = view.form.get("precision").replace(",", ".")
     form = Form({"precision": [written]})
     body = form.body(SessionChange) if written else SessionChange(precision=None)
@@ -89,30 +88,26 @@ async def _set_precision(view: View, session_id: UUID, look: Look) -> str:
     return "#actions-title"
 
 
-async def _release(view: View, session_id: UUID, look: Look) -> str:
-    del look
-    held_rounds = [int(held) for held in view.form.get("rounds").split() if held.isdecimal()]
-    await release(view.context, session_id, None, held_rounds)
+async def _release(view: View, session_id: UUID, **_: object) -> str:
+    body = validated(ReleaseRequest, {"rounds": view.form.get("rounds").split()})
+    await release(view.context, session_id, None, body.rounds)
     return "#workers-title"
 
 
-async def _delete(view: View, session_id: UUID, look: Look) -> str:
-    del look
+async def _delete(view: View, session_id: UUID, **_: object) -> str:
     view.caller.require("admin")
     # Deleted by somebody else, it is gone as well
     with suppress(SessionNotFound):
         await delete_session(view.context, session_id, view.form.get("name").strip() or None)
-    return "/"
+    return "/#main"
 
 
-async def _share(view: View, session_id: UUID, look: Look) -> Once:
-    del look
+async def _share(view: View, session_id: UUID, **_: object) -> Once:
     made = await create_share(view.context, session_id, view.form.body(ShareRequest))
     return Once("Link to the report", made.url, "It is shown this once.")
 
 
-async def _revoke(view: View, session_id: UUID, look: Look) -> str:
-    del look
+async def _revoke(view: View, session_id: UUID, **_: object) -> str:
     await guest_links.revoke_share(view.context, session_id, share_id_of(view.form.get("id")))
     return "#sharing-title"
 

@@ -39,12 +39,3 @@ export function sure(alpha) {
   const share = Number((100 * (1 - alpha)).toPrecision(15));
   return `${share > 99.9999 ? "more than 99.9999" : share}\u202f%`;
 }
-
-/**
- * A share as a percentage.
- *
- * @param {number} share
- */
-export function percent(share) {
-  return `${Math.round(100 * share)}\u202f%`.replace("-", "\u2212");
-}

@@ -45,7 +45,7 @@ async function send(form, submitter) {
     // A secret is shown where it was asked for; all else leads back to the page
     if (answer.redirected) settle(form);
     if (answer.redirected && swap === "main") history.replaceState(null, "", address);
-    show(swap, await answer.text());
+    if (!show(swap, await answer.text())) throw new Error("no page of the service");
     const popover = document.querySelector("[popover]:popover-open");
     if (popover instanceof HTMLElement && popover.querySelector(WRONG) === null)
       popover.hidePopover();
@@ -53,7 +53,7 @@ async function send(form, submitter) {
     else keep(form, answer.ok);
     if (answer.ok) form.reset();
   } catch {
-    const words = "The service cannot be reached. Try again in a moment.";
+    const words = "The service does not answer as it should. Try again in a moment.";
     form.append(el("p", { class: "error unsent", role: "alert" }, words));
   }
   return lead(form, submitter);

@@ -54,7 +54,7 @@ export async function swap(id, path, { wait, settle, body, signal } = {}) {
 }
 
 /**
- * Change an element to what it is on this page.
+ * Change an element to what it is on this page; false where the page has none.
  *
  * @param {string} id
  * @param {string} text
@@ -66,6 +66,7 @@ export function show(id, text, settle) {
   ready(page);
   const fresh = page.getElementById(id);
   if (fresh !== null) become(byId(id), fresh);
+  return fresh !== null;
 }
 
 /**

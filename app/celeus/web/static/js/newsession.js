@@ -3,7 +3,7 @@
 import { api, Problem } from "./api.js";
 import { announce, byId, el, fill, only } from "./dom.js";
 import { count, counted, sure } from "./format.js";
-import { accountWords, fit, makesTable, offer, tableAsked } from "./newsession/claims.js";
+import { fit, makesTable, offer, tableAsked } from "./newsession/claims.js";
 import {
   blame,
   clear,
@@ -24,22 +24,6 @@ import { listen, PACES, planned, point, Shown } from "./newsession/planner.js";
 import { drawable, hasSurrogate, PoolList, severalOf, strategiesOf } from "./newsession/pools.js";
 import { watch } from "./silence.js";
 
-/** @type {Record<string, string>} */
-const POLICIES = {
-  sharp:
-    "Learns from the labels how good the surrogate is, and draws where losses vary most. Needs the fewest labels.",
-  uniform:
-    "Like sharp, without the surrogate: items are drawn uniformly at random. What a surrogate saves is measured against it.",
-  celeus: "The published method, with the surrogate as given.",
-  no_surrogate: "The published method without a surrogate.",
-  evalue: "An older published method, without a surrogate.",
-};
-/** @type {Record<string, string>} */
-const STRATEGIES = {
-  A: "A: where target and surrogate model disagree (default)",
-  B: "B: how unsure the target is",
-  C: "C: how unlikely the target finds the surrogate model's answer",
-};
 const RUNS = 20;
 /** Seconds a label, of all judges together: whoever is faster is a program. */
 const PROGRAMS_BELOW = 1;
@@ -218,11 +202,11 @@ function fillStrategies(pool) {
   const able = strategiesOf(pool);
   byId("strategy-field").hidden = able.length === 0;
   const own = pool.columns.some((column) => column.startsWith("surrogate."));
-  fill(
-    byId("strategy"),
-    own ? el("option", { value: "" }, "The uploaded surrogate") : null,
-    able.map((name) => el("option", { value: name }, STRATEGIES[name])),
-  );
+  const { options } = byId("strategy", HTMLSelectElement);
+  for (const option of options)
+    option.hidden = option.disabled = option.value === "" ? !own : !able.includes(option.value);
+  const first = [...options].find((option) => !option.disabled);
+  if (first !== undefined) first.selected = true;
 }
 
 /** Forget the plan and what it was for. */
@@ -441,7 +425,8 @@ function settings() {
 
 function changed() {
   if (state.pool !== null) showParts(state.pool);
-  byId("policy-help").textContent = POLICIES[text("policy")];
+  byId("policy-help").textContent =
+    byId("policy", HTMLSelectElement).selectedOptions[0].dataset.help ?? "";
   describe();
   if (state.shown === null || byId("plan-result").hidden || state.pool === null) return;
   const stale = !isPlanned();
@@ -460,7 +445,6 @@ function describe() {
     precision > 0
       ? `The session stops when the interval is ${round(precision)} wide: the score is known to about ±\u00a0${round(precision / 2)}.${state.reason === null ? "" : ` Suggested: ${state.reason}.`}`
       : "Width of the interval to stop at.";
-  accountWords(alpha);
   byId("alpha-help").textContent =
     alpha > 0 && alpha < 1
       ? `The interval holds with probability ${sure(alpha)}, however often you look.`

@@ -1,7 +1,7 @@
 /* What is asked of a table of claims: metrics, groups, a precision each, and the account. */
 
 import { byId, el, fill } from "../dom.js";
-import { counted, percent } from "../format.js";
+import { counted } from "../format.js";
 import { numberIn, optionalNumber, picked, text } from "./fields.js";
 
 const OF_GROUP = "group";
@@ -158,20 +158,6 @@ export function fit(pool) {
   byId("widths-asked").hidden = !table || (!pool.metrics && !grouped);
   byId("question-metric-field").hidden = !pool.metrics;
   byId("reserve-field").hidden = !together;
-}
-
-/** What each account promises at this alpha, in a sentence. */
-export function accountWords(/** @type {number} */ alpha) {
-  const sure = alpha > 0 && alpha < 1 ? percent(1 - alpha) : "1 − alpha";
-  /** @type {Record<string, string>} */
-  const words = {
-    each: `Each interval holds by itself with ${sure}; of many, a few may be wrong.`,
-    together: `All intervals hold at once with ${sure}. They are wider, and take more labels.`,
-    selected: `Each holds by itself with ${sure}, and the certificate has intervals for claims that somebody picks after looking.`,
-    closed: `All answers yes hold at once with ${sure}: none of them is false. It needs a question.`,
-  };
-  for (const [account, said] of Object.entries(words))
-    byId(`account-${account}-words`).textContent = said;
 }
 
 /**

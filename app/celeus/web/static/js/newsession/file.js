@@ -1,8 +1,9 @@
 /* A file that becomes a pool: dropped or chosen, looked at, then made. */
 
-import { isAborted, patiently, Problem } from "../api.js";
+import { api, isAborted, messageOf, patiently, Problem } from "../api.js";
 import { announce, byId, el, fill, given, only } from "../dom.js";
-import { count, counted } from "../format.js";
+import { counted } from "../format.js";
+import { show } from "../live.js";
 import {
   blame,
   clear,
@@ -35,7 +36,6 @@ const OTHER = "application/octet-stream";
 const WHOLE_BYTES = 16 << 20;
 const SLICE_BYTES = 1 << 20;
 const SHOWN_ROWS = 8;
-const SHOWN_FAULTS = 12;
 const LINE_BREAK = 10;
 const SETTLED_MS = 500;
 const TYPED = [
@@ -91,6 +91,10 @@ export class PoolFile {
     this.supposed = false;
     this.creating = false;
     this.keyOf = keyring();
+    /** @type {Record<string, unknown>} what the file was read as */
+    this.read = {};
+    /** @type {AbortController | null} */
+    this.drawing = null;
     this.mapping = new Mapping((columns, judged) => {
       this.questions.withdraw(columns, judged);
       this.checkAgain();
@@ -124,6 +128,7 @@ export class PoolFile {
         this.supposed = false;
         // The same answer has another meaning of two systems
         this.questions.forget();
+        byId("questions").hidden = true;
         this.about(picked("subject"));
       });
     for (const kind of document.querySelectorAll("input[name=kind]"))
@@ -200,7 +205,10 @@ export class PoolFile {
     this.under?.abort(new DOMException("another file", "AbortError"));
     this.file = null;
     fill(byId("file-problem"));
-    byId("file-details").hidden = true;
+    for (const id of ["file-details", "questions", "columns"]) byId(id).hidden = true;
+    byId("columns", HTMLDetailsElement).open = false;
+    this.drawing?.abort();
+    this.read = {};
     this.mapping.forget();
     this.questions.forget();
     this.looks.forget();
@@ -378,8 +386,11 @@ export class PoolFile {
       blame(place, said(error));
       return goToWrong(byId("file-details"));
     }
-    if (error.errors.length > 0)
-      return this.showFaults(error.errors, error.told.total_errors ?? error.errors.length);
+    if (error.errors.length > 0) {
+      const { errors: faults, told } = error;
+      this.read = { ...this.read, rows: null, faults, total: told.total_errors ?? faults.length };
+      return this.draw();
+    }
     return this.refuse(`${said(error)}${error.passing ? " Try again in a moment." : ""}`);
   }
 
@@ -388,22 +399,28 @@ export class PoolFile {
    *
    * @param {Problem} problem
    */
-  ask(problem) {
-    const columns = problem.told.columns ?? [];
-    const questions = problem.told.questions ?? [];
-    const { format, read_as: readAs } = problem.told;
-    if (columns.length > 0) this.mapping.showPlaced(columns, format, readAs ?? []);
+  async ask({ told }) {
+    const { format, read_as: readAs } = told;
+    const [questions, columns] = [told.questions ?? [], told.columns ?? []];
+    if (columns.length > 0) {
+      this.mapping.roles = Object.fromEntries(columns.map(({ name, role }) => [name, role]));
+      this.read = { format, read_as: readAs ?? [], columns };
+    }
+    this.read = { ...this.read, rows: null, faults: [] };
     const { roles } = this.mapping;
-    this.questions.show(questions, roles);
+    this.questions.ask(questions, roles);
     this.looks.forget();
     const mapped = questions.find((one) => one.name === "mapping" && isHidden(one, roles));
-    if (mapped === undefined) return;
-    this.hint(
-      hasNames()
-        ? "Which columns hold the answers of the two systems? Choose “Answer of A” and “Answer of B” in the table below."
-        : "What do judges see of a row? Choose what every column is in the table below.",
-    );
-    this.mapping.selectOf(mapped.column ?? undefined)?.focus();
+    if (mapped !== undefined)
+      this.hint(
+        hasNames()
+          ? "Which columns hold the answers of the two systems? Choose “Answer of A” and “Answer of B” in the table below."
+          : "What do judges see of a row? Choose what every column is in the table below.",
+      );
+    if (!(await this.draw())) return;
+    if (columns.length > 0) byId("columns", HTMLDetailsElement).open = true;
+    this.questions.lead();
+    if (mapped !== undefined) this.mapping.selectOf(mapped.column ?? undefined)?.focus();
   }
 
   /** @param {string} words */
@@ -412,68 +429,65 @@ export class PoolFile {
   }
 
   /** @param {PoolFileAnswer} found */
-  show(found) {
-    const all = found.items + found.skipped;
-    const rows = this.whole ? counted(all, "row") : `The first ${counted(all, "row")}`;
-    const good =
-      found.skipped === 0
-        ? "every row is a valid item"
-        : `${counted(found.items, "row")} are valid items, ${count(found.skipped)} are not`;
-    this.mapping.show(found, rows);
+  async show(found) {
+    const { items, skipped, numeric, classes, columns } = found;
+    const asItems = found.mapping_source === "items";
+    this.mapping.roles = { ...found.mapping };
     this.questions.settle();
     this.looks.show(found);
-    const asItems = found.mapping_source === "items";
-    fill(
-      byId("checked"),
-      el("p", {}, el("strong", {}, `${rows}: `), `${good}. `, guesses(found)),
-      this.whole
-        ? null
-        : el(
-            "p",
-            { class: "quiet-text" },
-            "The file is large: the rest is read when the pool is created; if a row is bad, nothing is stored.",
-          ),
-      asItems && found.preview.length > 0 ? preview(found) : null,
-    );
-    byId("checked").hidden = false;
-    if (found.skipped > 0) this.showFaults(found.errors, found.skipped);
-    byId("skip-choice").hidden = found.skipped === 0 || found.items === 0;
+    this.read = {
+      format: found.format,
+      read_as: found.read_as,
+      columns,
+      examples: found.examples,
+      source: this.mapping.said ? "given" : found.mapping_source,
+      rows: {
+        items,
+        skipped,
+        whole: this.whole,
+        numeric,
+        classes,
+        preview: asItems ? found.preview : [],
+      },
+      faults: found.errors,
+      total: skipped,
+    };
+    byId("skip-choice").hidden = skipped === 0 || items === 0;
     byId("skip-words").textContent =
-      `Leave the ${counted(found.skipped, "bad row")} out and create the pool from the others`;
-    announce(`${rows}: ${good}`);
+      `Leave the ${counted(skipped, "bad row")} out and create the pool from the others`;
     this.allow();
+    if (await this.draw()) announce(byId("checked-line").textContent ?? "");
   }
 
   /**
-   * @param {ProblemError[]} faults
-   * @param {number} total
+   * Show what the file is read as; false where that is out of date before it is there.
+   *
+   * @returns {Promise<boolean>}
    */
-  showFaults(faults, total) {
-    const told = faults.slice(0, SHOWN_FAULTS);
-    const more = total - told.length;
-    byId("checked").append(
-      el(
-        "div",
-        { class: "notice warning" },
-        el("p", {}, "These rows are not valid items:"),
-        el(
-          "ul",
-          { class: "faults" },
-          told.map((fault) => el("li", {}, this.faultWords(fault))),
-        ),
-        more > 0 ? el("p", { class: "quiet-text" }, `and ${count(more)} more.`) : null,
-      ),
-    );
-    byId("checked").hidden = false;
-  }
-
-  /** @param {ProblemError} fault */
-  faultWords(fault) {
-    const column = this.mapping.columnOf(fault.field);
-    const place = column ?? fault.field;
-    const where = place === "" ? "" : `, ${place}`;
-    const unit = this.isText() ? "Line" : "Row";
-    return `${unit} ${count(fault.line ?? 0)}${where}: must be ${fault.rule}, but is ${shown(fault.value)}`;
+  async draw() {
+    this.drawing?.abort();
+    const drawing = new AbortController();
+    this.drawing = drawing;
+    const body = {
+      ...this.read,
+      lines: this.isText(),
+      roles: this.mapping.roles,
+      questions: this.questions.shown,
+    };
+    try {
+      const options = { raw: true, retry: RETRIES, signal: drawing.signal };
+      const answer = await api("POST", "/sessions/new/file", body, options);
+      const page = await answer.text();
+      if (drawing.signal.aborted) return false;
+      show("file-read", page);
+      show("checked", page);
+    } catch (problem) {
+      if (!drawing.signal.aborted) this.refuse(messageOf(problem));
+      return false;
+    }
+    this.mapping.choose();
+    this.questions.choose();
+    return true;
   }
 
   isText() {
@@ -566,50 +580,6 @@ function progress(told, share) {
   byId("progress").hidden = false;
   byId("progress-told").textContent = `${told}…`;
   byId("progress-bar", HTMLProgressElement).value = Math.round(100 * share);
-}
-
-/** @param {PoolFileAnswer} found */
-function guesses(found) {
-  if (found.numeric.some((column) => column.startsWith("surrogate.")))
-    return "They have a surrogate.";
-  if (found.classes !== null) return `They have probabilities of ${count(found.classes)} classes.`;
-  return "They have no surrogate: the session works without one but needs more labels.";
-}
-
-/** @param {PoolFileAnswer} found */
-function preview(found) {
-  const names = [...new Set(found.preview.flatMap((row) => Object.keys(row.cells)))];
-  const bad = new Set(found.errors.map((fault) => fault.line));
-  return el(
-    "div",
-    { class: "preview", tabindex: 0, role: "region", "aria-label": "First rows of the file" },
-    el(
-      "table",
-      { class: "table" },
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          el("th", { scope: "col" }, "Line"),
-          names.map((name) => el("th", { scope: "col" }, name === "" ? "as it stands" : name)),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        found.preview.map((row) =>
-          el(
-            "tr",
-            { class: bad.has(row.line) ? "bad" : null },
-            el("th", { scope: "row" }, count(row.line)),
-            names.map((name) => el("td", {}, row.cells[name] ?? "")),
-          ),
-        ),
-      ),
-    ),
-  );
 }
 
 /** @param {unknown} value */

@@ -1,16 +1,13 @@
-/* What a file leaves open: its questions, each with its choices and a row in which it shows. */
+/* What a file leaves open: its questions, and what is answered; the server shows them. */
 
-import { announce, byId, el, fill } from "../dom.js";
+import { announce, byId } from "../dom.js";
 import { counted } from "../format.js";
-import { ROLES } from "../intake.js";
 
 /** Questions that several values may answer. */
 const SEVERAL = ["missing"];
 /** Questions about numbers, and the roles of columns that have them. */
 const OF_NUMBERS = ["better", "scale", "missing"];
 const NUMBERS = ["score", "surrogate", "known"];
-/** Questions with other answers than those that are listed. */
-const OPEN = ["scale"];
 
 /** The questions of a file. */
 export class Questions {
@@ -21,14 +18,19 @@ export class Questions {
    * @param {(column: string, role: string) => void} placed
    */
   constructor(changed, placed) {
-    this.changed = changed;
-    this.placed = placed;
     /** @type {Map<string, Question>} */
     this.asked = new Map();
     /** @type {Map<string, string[]>} */
     this.answers = new Map();
-    /** @type {Map<string, HTMLElement>} */
-    this.fields = new Map();
+    byId("file-read").addEventListener("change", ({ target }) => {
+      if (!(target instanceof HTMLInputElement) || target.dataset.key === undefined) return;
+      const { key, before } = target.dataset;
+      const { name, column } = /** @type {Question} */ (this.asked.get(key));
+      if (name === "mapping") return placed(column ?? "", target.value);
+      if (before !== undefined) this.write(key, before, target.value.trim());
+      else this.take(key, target.value, SEVERAL.includes(name));
+      return changed();
+    });
   }
 
   /** The number of questions without an answer. */
@@ -36,11 +38,19 @@ export class Questions {
     return [...this.asked.keys()].filter((key) => !this.answers.get(key)?.length).length;
   }
 
+  /** What is asked and answered, to be shown. */
+  get shown() {
+    return [...this.asked].map(([key, question]) => ({
+      key,
+      question,
+      answers: this.answers.get(key) ?? [],
+    }));
+  }
+
   /** Another file: nothing is asked of it yet. */
   forget() {
     this.asked.clear();
     this.answers.clear();
-    this.draw();
   }
 
   /**
@@ -49,7 +59,7 @@ export class Questions {
    * @param {Question[]} questions
    * @param {Record<string, string>} roles
    */
-  show(questions, roles) {
+  ask(questions, roles) {
     for (const question of questions) {
       // Roles are given in the table of columns, where nobody can give one that stands there
       if (question.name === "mapping" && isHidden(question, roles)) continue;
@@ -63,13 +73,8 @@ export class Questions {
         question.choices = [...before.choices, ...more];
       } else this.answers.delete(key);
       this.asked.set(key, question);
-      if (JSON.stringify(before) !== JSON.stringify(question) || !this.answers.has(key))
-        this.fields.delete(key);
     }
-    this.draw();
-    this.lead();
-    const [first] = this.asked.values();
-    if (first !== undefined && questions.length > 0)
+    if (this.asked.size > 0 && questions.length > 0)
       announce(`${counted(questions.length, "question")} to answer. ${plain(questions[0].text)}`);
   }
 
@@ -77,7 +82,6 @@ export class Questions {
   settle() {
     for (const [key, question] of this.asked)
       if (!this.answers.get(key)?.length && question.name !== "answer") this.asked.delete(key);
-    this.draw();
   }
 
   /**
@@ -94,7 +98,6 @@ export class Questions {
       this.asked.delete(key);
       this.answers.delete(key);
     }
-    this.draw();
   }
 
   /**
@@ -111,34 +114,12 @@ export class Questions {
     }
   }
 
-  /** The questions on the page; a field that stays keeps the focus. */
-  draw() {
-    for (const key of [...this.fields.keys()])
-      if (!this.asked.has(key)) {
-        this.fields.get(key)?.remove();
-        this.fields.delete(key);
-      }
-    const list = byId("questions-list");
-    const focused = list.contains(document.activeElement) ? document.activeElement : null;
-    for (const [key, question] of this.asked)
-      if (!this.fields.has(key)) this.fields.set(key, this.field(key, question));
-    const fields = [...this.asked.keys()].map(
-      (key) => /** @type {HTMLElement} */ (this.fields.get(key)),
-    );
-    if (fields.some((field, at) => list.children[at] !== field)) fill(list, fields);
-    if (focused instanceof HTMLInputElement && document.activeElement !== focused) {
-      const inputs = [...list.querySelectorAll("input")];
-      inputs.find(({ name, value }) => name === focused.name && value === focused.value)?.focus();
-    }
-    byId("questions").hidden = this.asked.size === 0;
-    this.tell();
-  }
-
-  tell() {
-    byId("questions-told").textContent =
-      this.open === 0
-        ? "All answered. You can change an answer here."
-        : `${counted(this.open, "question")} to answer before the pool can be created: the file does not say it, and it decides what is measured or what judges see.`;
+  /** What is chosen on the page as it is answered. */
+  choose() {
+    /** @type {NodeListOf<HTMLInputElement>} */
+    const inputs = byId("file-read").querySelectorAll("input[data-key]:not([data-before])");
+    for (const input of inputs)
+      input.checked = this.answers.get(input.dataset.key ?? "")?.includes(input.value) ?? false;
   }
 
   /** The focus to the first open question, unless somebody is at work elsewhere in the form. */
@@ -146,97 +127,22 @@ export class Questions {
     const { activeElement } = document;
     if (activeElement !== document.body && activeElement?.id !== "file") return;
     const first = [...this.asked.keys()].find((key) => !this.answers.get(key)?.length);
-    const field = this.fields.get(first ?? "");
+    const field = document.getElementById(`question-${first}`);
     field?.querySelector("input")?.focus();
     field?.scrollIntoView({ block: "nearest" });
   }
 
   /**
-   * @param {string} key
-   * @param {Question} question
-   */
-  field(key, question) {
-    const several = SEVERAL.includes(question.name);
-    const given = this.answers.get(key) ?? [];
-    const example = Object.entries(question.example ?? {});
-    return el(
-      "fieldset",
-      { class: "question" },
-      el("legend", {}, marked(question.text)),
-      example.length === 0 ? null : el("p", { class: "help" }, "For example, this row:"),
-      example.length === 0
-        ? null
-        : el(
-            "dl",
-            { class: "example-row" },
-            example.map(([name, value]) =>
-              el(
-                "div",
-                {},
-                el("dt", {}, el("bdi", {}, name), ": "),
-                el("dd", {}, el("bdi", {}, String(value))),
-              ),
-            ),
-          ),
-      question.choices.map((choice) => {
-        const input = el("input", {
-          type: several ? "checkbox" : "radio",
-          name: `question-${key}`,
-          value: choice.value,
-          checked: given.includes(choice.value),
-        });
-        input.addEventListener("change", () => this.take(key, choice.value, several));
-        return el(
-          "label",
-          { class: "choice" },
-          input,
-          " ",
-          el(
-            "span",
-            {},
-            el("strong", {}, el("bdi", {}, named(question, choice.value))),
-            el("br", {}),
-            el("span", { class: "quiet-text" }, marked(choice.means)),
-          ),
-        );
-      }),
-      OPEN.includes(question.name) || question.choices.length === 0
-        ? this.another(key, question)
-        : null,
-    );
-  }
-
-  /**
-   * A field for an answer in words of one's own.
+   * An answer in words of one's own, in place of those that are listed.
    *
    * @param {string} key
-   * @param {Question} question
+   * @param {string} before
+   * @param {string} value
    */
-  another(key, question) {
-    const values = question.choices.map((choice) => choice.value);
-    const given = (this.answers.get(key) ?? []).filter((value) => !values.includes(value));
-    const before = (values[0] ?? "").match(/^.*=/)?.[0] ?? "";
-    const input = el("input", {
-      type: "text",
-      maxlength: "200",
-      autocomplete: "off",
-      value: (given[0] ?? "").slice(before.length),
-      placeholder: question.name === "scale" ? "such as 1 to 7" : "",
-    });
-    input.addEventListener("change", () => {
-      const listed = input.closest("fieldset")?.querySelectorAll("input[type=radio]") ?? [];
-      for (const radio of listed) /** @type {HTMLInputElement} */ (radio).checked = false;
-      const value = input.value.trim();
-      if (value === "") this.answers.delete(key);
-      else this.answers.set(key, [`${before}${value}`]);
-      this.changed();
-    });
-    return el(
-      "label",
-      { class: "field" },
-      values.length > 0 ? "Another answer " : "Answer ",
-      input,
-    );
+  write(key, before, value) {
+    if (value === "") this.answers.delete(key);
+    else this.answers.set(key, [`${before}${value}`]);
+    this.choose();
   }
 
   /**
@@ -245,15 +151,9 @@ export class Questions {
    * @param {boolean} several
    */
   take(key, value, several) {
-    const { name, column } = /** @type {Question} */ (this.asked.get(key));
-    if (name === "mapping") return this.placed(column ?? "", value);
     const before = several ? (this.answers.get(key) ?? []) : [];
-    const after = before.includes(value)
-      ? before.filter((one) => one !== value)
-      : [...before, value];
-    this.answers.set(key, after);
-    this.tell();
-    return this.changed();
+    const after = before.filter((one) => one !== value);
+    this.answers.set(key, before.includes(value) ? after : [...before, value]);
   }
 }
 
@@ -265,29 +165,6 @@ export class Questions {
  */
 export function isHidden({ column }, roles) {
   return (roles[column ?? ""] ?? "hidden") === "hidden";
-}
-
-/**
- * The value of a choice, without the name of the column that the question has said.
- *
- * @param {Question} question
- * @param {string} value
- */
-function named({ name, column }, value) {
-  if (name === "mapping") return ROLES[value] ?? value;
-  const before = `${column}=`;
-  return name !== "repeats" && value.startsWith(before) ? value.slice(before.length) : value;
-}
-
-/**
- * A text with the names of columns set apart.
- *
- * @param {string} text
- */
-function marked(text) {
-  return text
-    .split("`")
-    .map((part, at) => (at % 2 === 1 ? el("code", {}, el("bdi", {}, part)) : part));
 }
 
 /** @param {string} text */
