@@ -30,7 +30,7 @@ async def opened(client: AsyncClient, pool: Field, **settings: object) -> str:
 
 
 def best_of(pool: Field) -> str:
-    means = [sum(one) / len(one) for one in zip(*pool.losses, strict=True)]
+    means = [sum(column) / len(column) for column in zip(*pool.losses, strict=True)]
     return pool.names[means.index(min(means))]
 
 
@@ -135,9 +135,9 @@ async def test_payloads_of_the_systems_are_answers_too(client: AsyncClient) -> N
     session = await opened(client, pool)
     draw = (await drawn(client, session))["draws"][0]
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
-    order = [int(one) for one in ledger[0]["detail"]["order"].split()]
+    order = [int(place) for place in ledger[0]["detail"]["order"].split()]
     images = [answer["payload"]["image"] for answer in draw["answers"]]
-    assert images == [f"https://example.org/{draw['item']['id']}-{at}.png" for at in order]
+    assert images == [f"https://example.org/{draw['item']['id']}-{place}.png" for place in order]
     answer = await observed(client, session, draw["round"], losses=[0, 1, 1, 1])
     assert answer.status_code == 200, answer.text
     judgement = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"][1]

@@ -23,15 +23,15 @@ async def post(client: AsyncClient, path: str, key: str | None = None, **body: o
 async def test_a_comment_is_kept_beside_the_judgement_and_in_no_ledger(client: AsyncClient) -> None:
     pool = await known_pool(client)
     session = await opened(client, pool)
-    one, two = (await drawn(client, session, 2))["draws"]
-    await judged(client, session, pool, one, comment="Ambiguous: Wien or Vienna?")
-    await judged(client, session, pool, two)
+    first, second = (await drawn(client, session, 2))["draws"]
+    await judged(client, session, pool, first, comment="Ambiguous: Wien or Vienna?")
+    await judged(client, session, pool, second)
     (kept,) = await comments(client, session)
     assert (
         kept.items()
         >= {
-            "round": one["round"],
-            "item": one["item"]["id"],
+            "round": first["round"],
+            "item": first["item"]["id"],
             "comment": "Ambiguous: Wien or Vienna?",
             "author": "of a test",
             "worker": "ada",
@@ -39,8 +39,8 @@ async def test_a_comment_is_kept_beside_the_judgement_and_in_no_ledger(client: A
         }.items()
     )
     for path in ("ledger", "certificate", "report"):
-        told = await client.get(f"/v1/sessions/{session}/{path}")
-        assert "Ambiguous" not in told.text, path
+        answer = await client.get(f"/v1/sessions/{session}/{path}")
+        assert "Ambiguous" not in answer.text, path
 
 
 async def test_the_same_loss_with_another_comment_is_no_conflict(client: AsyncClient) -> None:
@@ -73,19 +73,19 @@ async def test_the_same_loss_with_another_comment_is_no_conflict(client: AsyncCl
 async def test_a_judgement_that_is_refused_keeps_no_comment(client: AsyncClient) -> None:
     pool = await known_pool(client)
     session = await opened(client, pool)
-    one, two = (await drawn(client, session, 2))["draws"]
+    first, second = (await drawn(client, session, 2))["draws"]
     path = f"/v1/sessions/{session}/observe"
-    said = [
-        {"round": one["round"], "loss": 0, "comment": "kept by nobody"},
-        {"round": two["round"], "loss": 7},
+    judgements = [
+        {"round": first["round"], "loss": 0, "comment": "kept by nobody"},
+        {"round": second["round"], "loss": 7},
     ]
-    assert (await post(client, path, observations=said, worker="ada")).status_code == 422
+    assert (await post(client, path, observations=judgements, worker="ada")).status_code == 422
     long = "x" * 2001
-    answer = await post(client, path, round=one["round"], loss=0, worker="ada", comment=long)
+    answer = await post(client, path, round=first["round"], loss=0, worker="ada", comment=long)
     assert answer.status_code == 422
     assert await comments(client, session) == []
-    said[1]["loss"] = 1
-    assert (await post(client, path, observations=said, worker="ada")).status_code == 200
+    judgements[1]["loss"] = 1
+    assert (await post(client, path, observations=judgements, worker="ada")).status_code == 200
     assert [comment["comment"] for comment in await comments(client, session)] == ["kept by nobody"]
 
 
@@ -151,4 +151,6 @@ async def test_raters_of_a_panel_have_a_comment_each(client: AsyncClient) -> Non
     for name in asked[:2]:
         assert (await rate(client, session, name, draw, loss=0, comment=f"by {name}")).is_success
     kept = await comments(client, session)
-    assert {it["rater"]: it["comment"] for it in kept} == {it: f"by {it}" for it in asked[:2]}
+    assert {rater["rater"]: rater["comment"] for rater in kept} == {
+        rater: f"by {rater}" for rater in asked[:2]
+    }

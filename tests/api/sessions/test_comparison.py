@@ -88,7 +88,7 @@ async def test_answers_stand_left_and_right_as_the_ledger_says(client: AsyncClie
         assert draw["item"]["payload"] == item["payload"]
     # Whoever asks again, or takes over, sees the same
     again = (await drawn(client, session, 30))["draws"]
-    assert [(it["left"], it["right"]) for it in again] == [
+    assert [(draw["left"], draw["right"]) for draw in again] == [
         (draw["left"], draw["right"]) for draw in draws
     ]
 
@@ -97,8 +97,8 @@ async def test_the_status_says_how_often_a_side_won(client: AsyncClient) -> None
     pool = await pair(client, "preference")
     session = await opened(client, pool)
     draws = (await drawn(client, session, 20))["draws"]
-    said = ["left"] * 9 + ["tie"] * 4 + ["right"] * 6
-    for draw, preference in zip(draws, said, strict=False):
+    preferences = ["left"] * 9 + ["tie"] * 4 + ["right"] * 6
+    for draw, preference in zip(draws, preferences, strict=False):
         await observed(client, session, draw["round"], preference=preference)
     await observed(client, session, draws[-1]["round"], unjudgeable="both are blank")
     status = (await client.get(f"/v1/sessions/{session}")).json()

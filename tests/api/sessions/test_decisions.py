@@ -27,7 +27,9 @@ async def test_questions_are_open_at_first_and_a_precision_is_not_needed(
     answer = await client.post("/v1/sessions", json={"pool_id": pool.id, "questions": ASKED})
     assert answer.status_code == 201, answer.text
     body = answer.json()
-    assert body["decisions"] == [one | {"answer": "undecided", "round": None} for one in ASKED]
+    assert body["decisions"] == [
+        question | {"answer": "undecided", "round": None} for question in ASKED
+    ]
     assert (body["stop_when_decided"], body["precision"]) == (True, None)
 
 

@@ -180,8 +180,8 @@ async def test_deleted_sessions_count_in_later_certificates_even_of_the_pool_mad
 ) -> None:
     pool = await known_pool(client, 60)
     first = await archived(client, pool)
-    own = await opened(client, pool)
-    await labelled(client, own, pool, 5)
+    session = await opened(client, pool)
+    await labelled(client, session, pool, 5)
     await deleted(client, first)
 
     async def counts(session: str) -> dict[str, int]:
@@ -191,24 +191,24 @@ async def test_deleted_sessions_count_in_later_certificates_even_of_the_pool_mad
         assert report.pool_sessions is not None
         return report.pool_sessions
 
-    told = await counts(own)
-    assert (told["number"], told["total"], told["others_deleted"]) == (2, 2, 1)
-    shown = await client.get(f"/v1/sessions/{own}/report")
+    numbers = await counts(session)
+    assert (numbers["number"], numbers["total"], numbers["others_deleted"]) == (2, 2, 1)
+    shown = await client.get(f"/v1/sessions/{session}/report")
     assert "session 2 of 2" in shown.text
     assert "1 deleted" in shown.text
 
-    await client.patch(f"/v1/sessions/{own}", json={"archived": True})
-    await deleted(client, own)
+    await client.patch(f"/v1/sessions/{session}", json={"archived": True})
+    await deleted(client, session)
     await client.patch(f"/v1/pools/{pool.id}", json={"archived": True})
     assert (await client.delete(f"/v1/pools/{pool.id}")).status_code == 200
     again = await known_pool(client, 60)
-    told = await counts(await opened(client, again))
-    assert (told["number"], told["total"], told["others_deleted"]) == (3, 3, 2)
+    numbers = await counts(await opened(client, again))
+    assert (numbers["number"], numbers["total"], numbers["others_deleted"]) == (3, 3, 2)
     # The order of the tombstones is that of the openings
     stones = (await client.get("/v1/tombstones", params={"limit": 1})).json()
-    assert [tombstone["id"] for tombstone in stones["data"]] == [own]
+    assert [tombstone["id"] for tombstone in stones["data"]] == [session]
     rest = (await client.get("/v1/tombstones", params={"after": stones["next"]})).json()
-    assert [one["id"] for one in rest["data"]] == [first]
+    assert [document["id"] for document in rest["data"]] == [first]
     of_pool = {"pool_id": again.id}
     assert (await client.get("/v1/tombstones", params=of_pool)).json()["data"] == []
 
@@ -260,7 +260,7 @@ async def test_of_several_deletions_at_once_one_succeeds(
         for _ in range(5):
             session = await archived(client, pool, 3)
             answers = await asyncio.gather(
-                *(delete(one, session) for one in (client, elsewhere) for _ in range(3))
+                *(delete(caller, session) for caller in (client, elsewhere) for _ in range(3))
             )
             statuses = sorted(answer.status_code for answer in answers)
             assert statuses == [200, *[404] * 5]
@@ -276,14 +276,14 @@ async def test_another_process_knows_at_once_and_its_streams_end(
         assert (await elsewhere.get(path)).status_code == 200
         assert (await elsewhere.get(f"{path}/certificate")).status_code == 200
         watching = asyncio.create_task(elsewhere.get(f"{path}/stream"))
-        await until(lambda: elsewhere.get("/metrics"), lambda told: STREAMING in told.text)
+        await until(lambda: elsewhere.get("/metrics"), lambda answer: STREAMING in answer.text)
         await deleted(client, session)
-        for own in ("", "/certificate", "/report", "/surrogate", "/labels", "/ledger", "/task"):
-            answer = await elsewhere.get(path + own)
-            assert (answer.status_code, answer.json()["code"]) == (404, "session_not_found"), own
-        for own, body in (("next", {"worker": "ada"}), ("certificate", None)):
-            answer = await elsewhere.post(f"{path}/{own}", json=body)
-            assert (answer.status_code, answer.json()["code"]) == (404, "session_not_found"), own
+        for part in ("", "/certificate", "/report", "/surrogate", "/labels", "/ledger", "/task"):
+            answer = await elsewhere.get(path + part)
+            assert (answer.status_code, answer.json()["code"]) == (404, "session_not_found"), part
+        for part, body in (("next", {"worker": "ada"}), ("certificate", None)):
+            answer = await elsewhere.post(f"{path}/{part}", json=body)
+            assert (answer.status_code, answer.json()["code"]) == (404, "session_not_found"), part
         async with asyncio.timeout(20):
             assert (await watching).text.count("event: session") == 1
     await emptied(database_url, session)
@@ -388,8 +388,8 @@ async def test_webhooks_are_told_nothing_more_of_the_session_and_keep_nothing_it
             "SELECT data ->> 'session', state, data ->> 'name', data ->> 'sentence', answer"
             " FROM deliveries ORDER BY 1, 2"
         ).fetchall()
-    told = [row for row in found if row[0] == kept]
-    assert {row[1:] for row in told} == {
+    kept_rows = [row for row in found if row[0] == kept]
+    assert {row[1:] for row in kept_rows} == {
         (state, "wards", "The loss is 0.2.", "wards, indeed")
         for state in ("delivered", "failed", "pending")
     }
@@ -405,8 +405,8 @@ async def test_an_open_invitation_to_the_session_leads_to_the_start(
 ) -> None:
     pool = await known_pool(client, 60)
     session, kept = await archived(client, pool), await opened(client, pool)
-    for one in (session, kept):
-        body = {"name": "Anna", "scopes": ["label"], "session_id": one}
+    for session_id in (session, kept):
+        body = {"name": "Anna", "scopes": ["label"], "session_id": session_id}
         answer = await client.post("/v1/invitations", json=body)
         assert answer.status_code == 201, answer.text
     await deleted(client, session)
@@ -420,8 +420,8 @@ async def test_what_is_left_goes_in_parts_that_several_processes_share(
     monkeypatch.setattr(LeftoverDeletion, "ask", lambda _: None)
     pool = await known_pool(client, 60)
     sessions = [await archived(client, pool) for _ in range(2)]
-    for one in sessions:
-        await deleted(client, one)
+    for session in sessions:
+        await deleted(client, session)
     left = [sum(rows(database_url, session).values()) for session in sessions]
     assert min(left) > 20
     assert await delete_part(database, rows=5)

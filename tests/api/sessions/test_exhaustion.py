@@ -54,8 +54,8 @@ async def test_one_locked_session_costs_its_judges_their_patience_and_no_more(
     with psycopg.connect(database_url) as admin:
         admin.execute("SELECT 1 FROM sessions WHERE session_id = %s FOR UPDATE", (session[4:],))
         asked = [("POST", f"/v1/sessions/{session}/next", {"worker": f"w{i}"}) for i in range(MANY)]
-        told = ("POST", f"/v1/sessions/{other}/next", {"worker": "ada"})
-        *found, free = await answers(narrow, *asked, told)
+        next_request = ("POST", f"/v1/sessions/{other}/next", {"worker": "ada"})
+        *found, free = await answers(narrow, *asked, next_request)
         admin.rollback()
     assert {answer.status_code for answer in found} <= {409, 503}
     assert {answer.json()["code"] for answer in found} <= {"busy", "overloaded"}

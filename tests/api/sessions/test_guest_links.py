@@ -90,13 +90,13 @@ async def test_a_link_is_unknown_revoked_and_expired_alike(
     kept = execute("SELECT token_hash FROM shares").fetchall()
     assert revoked["url"].rpartition("/")[2].encode() not in bytes(kept[0][0])
     async with stranger(app) as other:
-        told = set()
+        texts = set()
         for address in (revoked["url"], expired["url"], revoked["url"][:-1] + "~", "/s/x"):
             for way in ("", "/badge.svg"):
                 answer = await other.get(path_of(address) + way)
                 assert answer.status_code == 404
-                told.add(answer.text)
-        assert len(told) == 1
+                texts.add(answer.text)
+        assert len(texts) == 1
     assert (await client.get(f"/v1/sessions/{session}/shares")).json()["data"] == []
 
 
@@ -178,7 +178,7 @@ def test_the_words_of_a_badge(changes: dict[str, Any], message: str | None, colo
         "target": "pool",
         "effective_items": None,
         "rounds": {"in_interval": 102},
-        "decisions": [{"answer": one} for one in changes.get("answers", [])],
+        "decisions": [{"answer": answer} for answer in changes.get("answers", [])],
         "verdict": None,
         "score": {
             "name": "error rate",

@@ -81,7 +81,7 @@ async def test_a_key_has_so_many_streams_at_once_and_each_gives_its_place_back(
     assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
     assert int(refused.headers["Retry-After"]) > 0
     await close(client, session)
-    assert [len(await one) > 0 for one in watched] == [True, True]
+    assert [len(await stream) > 0 for stream in watched] == [True, True]
     assert streams(app) == 0
     missing = await client.get(f"/v1/sessions/ses_{0:032x}/stream")
     assert (missing.status_code, streams(app)) == (404, 0)
@@ -111,13 +111,13 @@ async def test_a_stream_that_is_asked_to_says_that_nothing_is_new(
     watched = asyncio.create_task(client.get(path))
     await asyncio.sleep(2.5)
     await close(client, session)
-    told = (await asyncio.wait_for(watched, 10)).text.replace("\r\n", "\n").strip().split("\n\n")
-    kinds = [block.partition("\n")[0] for block in told]
+    blocks = (await asyncio.wait_for(watched, 10)).text.replace("\r\n", "\n").strip().split("\n\n")
+    kinds = [block.partition("\n")[0] for block in blocks]
     assert kinds[0] == kinds[-1] == "event: session"
     assert kinds[1:-1] == ["event: alive"] * (len(kinds) - 2)
     # A busy machine says it less often, and none more often
     assert 1 <= len(kinds) - 2 <= (time.monotonic() - began) / 0.5
-    assert "data: {}" in told[1]
+    assert "data: {}" in blocks[1]
 
 
 async def test_an_amendment_makes_the_stream_tell_all_rounds_again(client: AsyncClient) -> None:
@@ -169,8 +169,8 @@ async def test_news_are_read_and_encoded_once_for_all_streams(
         document = json.loads(again[0].data)
         assert (document["reset"], len(document["points"])) == (True, stream.POINTS_INLINE + 20)
     finally:
-        for one in streams:
-            await one.aclose()
+        for opened_stream in streams:
+            await opened_stream.aclose()
 
 
 async def test_a_stream_is_reset_once_in_a_while_however_often_a_label_is_corrected(

@@ -78,22 +78,22 @@ async def grouped(client: AsyncClient) -> KnownPool:
 
 
 async def test_every_judgement_is_told_as_it_stands(client: AsyncClient, session: str) -> None:
-    said = await told(client, session)
+    judgements = await told(client, session)
     found = await rows(client, session)
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
     draws = {entry["round"]: entry for entry in ledger if entry["kind"] == "draw"}
-    assert [one["round"] for one in found] == list(range(1, 13))
-    for one in found:
-        own = said[one["round"]]
-        assert one["loss"] == (1 if one["round"] == 3 else own.get("loss"))
-        assert one["unjudgeable"] == own.get("unjudgeable")
-        assert (one["item"], one["index"]) == (own["item"]["id"], own["item"]["index"])
-        assert (one["worker"], one["comment"]) == (own["worker"], own.get("comment"))
-        assert one["probability"] == draws[one["round"]]["q"]
-        assert one["drawn_at"] == draws[one["round"]]["at"] <= one["judged_at"]
-        assert one["groups"] == {"group": "easy" if one["index"] < 20 else "hard"}
-        assert (one["kind"], one["in_interval"]) == ("label", True)
-        assert "payload" not in one
+    assert [row["round"] for row in found] == list(range(1, 13))
+    for row in found:
+        judgement = judgements[row["round"]]
+        assert row["loss"] == (1 if row["round"] == 3 else judgement.get("loss"))
+        assert row["unjudgeable"] == judgement.get("unjudgeable")
+        assert (row["item"], row["index"]) == (judgement["item"]["id"], judgement["item"]["index"])
+        assert (row["worker"], row["comment"]) == (judgement["worker"], judgement.get("comment"))
+        assert row["probability"] == draws[row["round"]]["q"]
+        assert row["drawn_at"] == draws[row["round"]]["at"] <= row["judged_at"]
+        assert row["groups"] == {"group": "easy" if row["index"] < 20 else "hard"}
+        assert (row["kind"], row["in_interval"]) == ("label", True)
+        assert "payload" not in row
     corrected = found[2]
     assert (corrected["corrections"], corrected["corrected_by"]) == (1, "cy")
     assert corrected["correction_reason"] == "misread"
@@ -106,8 +106,8 @@ async def test_pages_follow_one_another_in_either_order(client: AsyncClient, ses
         assert await rows(client, session, limit=limit) == whole
         assert await rows(client, session, limit=limit, order="newest") == whole[::-1]
     with_payloads = await rows(client, session, limit=5, payload=True)
-    assert [one.pop("payload") for one in with_payloads] == [
-        {"number": one["index"]} for one in whole
+    assert [row.pop("payload") for row in with_payloads] == [
+        {"number": row["index"]} for row in whole
     ]
     assert with_payloads == whole
 
@@ -119,7 +119,7 @@ async def test_filters_leave_out_what_does_not_fit(client: AsyncClient, session:
     async def rounds(**query: object) -> list[int]:
         return [row["round"] for row in await rows(client, session, limit=3, **query)]
 
-    wrong = [one["round"] for one in whole if one["loss"] == 1]
+    wrong = [row["round"] for row in whole if row["loss"] == 1]
     assert 3 in wrong
     assert await rounds(above=0) == wrong
     assert await rounds(above=1) == []
@@ -128,10 +128,10 @@ async def test_filters_leave_out_what_does_not_fit(client: AsyncClient, session:
     assert await rounds(commented=True) == [8]
     assert await rounds(amended=True) == [3]
     assert await rounds(unjudgeable=True) == [5]
-    easy = [one["round"] for one in whole if one["index"] < 20]
+    easy = [row["round"] for row in whole if row["index"] < 20]
     assert await rounds(value="easy") == easy
     assert await rounds(column="group", value="hard", above=0) == [
-        one for one in wrong if one not in easy
+        round_ for round_ in wrong if round_ not in easy
     ]
     for query in ({"value": "odd"}, {"column": "topic", "value": "easy"}, {"column": "group"}):
         answer = await client.get(f"/v1/sessions/{session}/labels", params=query)
@@ -149,23 +149,23 @@ async def test_files_hold_the_same_and_no_formula(client: AsyncClient, session: 
     sheet = await client.get(path, params={"format": "csv"})
     assert sheet.headers["content-type"] == "text/csv; charset=utf-8"
     cells = list(csv.DictReader(io.StringIO(sheet.text)))
-    assert [int(one["round"]) for one in cells] == [one["round"] for one in whole]
+    assert [int(row["round"]) for row in cells] == [row["round"] for row in whole]
     assert cells[0]["item"] == f"'{whole[0]['item']}"
     assert cells[7]["comment"] == "'=1+1 is what it says"
     assert cells[0]["groups.group"] == whole[0]["groups"]["group"]
-    assert [one["loss"] for one in cells][2:5] == ["1.0", str(whole[3]["loss"]), ""]
+    assert [row["loss"] for row in cells][2:5] == ["1.0", str(whole[3]["loss"]), ""]
 
     answer = await client.get(path, params={"format": "parquet", "payload": True})
     table = pq.read_table(io.BytesIO(answer.content))
-    assert table.column("item").to_pylist() == [one["item"] for one in whole]
-    assert table.column("loss").to_pylist() == [one["loss"] for one in whole]
-    assert table.column("probability").to_pylist() == [one["probability"] for one in whole]
+    assert table.column("item").to_pylist() == [row["item"] for row in whole]
+    assert table.column("loss").to_pylist() == [row["loss"] for row in whole]
+    assert table.column("probability").to_pylist() == [row["probability"] for row in whole]
     assert (
         table.column("judged_at").to_pylist()[0].isoformat(timespec="microseconds")
         == (whole[0]["judged_at"])
     )
-    assert [json.loads(one) for one in table.column("payload").to_pylist()] == [
-        one["payload"] for one in whole
+    assert [json.loads(cell_text) for cell_text in table.column("payload").to_pylist()] == [
+        row["payload"] for row in whole
     ]
     assert "not the score" in " ".join(table.schema.metadata[b"description"].decode().split())
     refused = await client.get(path, params={"format": "csv", "after": 3})
@@ -184,9 +184,9 @@ async def test_the_exported_labels_weighted_by_their_draws_give_the_score_back(
         await judged(client, session, pool, answer["draws"][0])
     found = await rows(client, session)
     before, signals = 0.0, []
-    for one in found:
-        signals.append((before + one["loss"] / one["probability"]) / 60)
-        before += one["loss"]
+    for row in found:
+        signals.append((before + row["loss"] / row["probability"]) / 60)
+        before += row["loss"]
     assert before == sum(pool.losses)
     # Five standard errors of them
     assert abs(sum(signals) / len(signals) - pool.risk) < 0.3
@@ -208,8 +208,8 @@ async def test_raters_of_a_panel_and_what_they_come_to_are_told_apart(client: As
             done = await client.post(f"/v1/sessions/{session}/observe", json=judgement)
             spoken += done.status_code == 200
     found = await rows(client, session)
-    ratings = [one for one in found if one["kind"] == "rating"]
-    outcomes = [one for one in found if one["kind"] == "outcome"]
+    ratings = [row for row in found if row["kind"] == "rating"]
+    outcomes = [row for row in found if row["kind"] == "outcome"]
     assert len(ratings) == spoken
     assert {rating["rater"] for rating in ratings} <= {*claim["panel"]}
     assert all(outcome["rater"] is None and outcome["loss"] == 1 for outcome in outcomes)
@@ -225,11 +225,11 @@ async def test_what_was_said_of_two_places_is_told_of_the_systems(client: AsyncC
         items = [item | {"id": str(number)} for number in range(30)]
         made = (await client.post("/v1/pools", json=body | {"items": items})).json()
         pools.append(KnownPool(made["id"], []))
-    said: tuple[dict[str, Any], ...] = (
+    forms: tuple[dict[str, Any], ...] = (
         {"preference": "left", "grade": 2},
         {"losses": {"left": 0, "right": 1}},
     )
-    for pool, form in zip(pools, said, strict=True):
+    for pool, form in zip(pools, forms, strict=True):
         session = await opened(client, pool)
         stood = set()
         for _ in range(12):
@@ -329,4 +329,4 @@ def test_no_spreadsheet_runs_a_text(sign: str) -> None:
 
 
 def test_other_values_stay_what_they_are() -> None:
-    assert [cell(one) for one in (-1.5, None, True, False, "")] == [-1.5, None, "yes", "no", ""]
+    assert [cell(value) for value in (-1.5, None, True, False, "")] == [-1.5, None, "yes", "no", ""]

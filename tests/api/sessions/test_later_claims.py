@@ -80,8 +80,8 @@ async def test_the_session_goes_on_until_it_has_what_it_wants_and_the_report_say
     await judged_all(client, session, pool.said)
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["state"], status["table"]["met"]) == ("target_reached", 2)
-    for one in await claims_of(client, session):
-        assert one["lower"] <= truth(pool, one) <= one["upper"]
+    for claim in await claims_of(client, session):
+        assert claim["lower"] <= truth(pool, claim) <= claim["upper"]
     last = (await claims_of(client, session))[-1]
     assert last["upper"] - last["lower"] <= 0.45
     assert last["answers"][0]["answer"] == "yes"
@@ -154,13 +154,13 @@ async def test_what_may_not_be_added_is_refused_by_name_and_leaves_no_trace(
         "body": {"value": 7},
     }
     before = (await client.get(f"/v1/sessions/{session}")).json()
-    for field, said in refused.items():
-        answer = await add(client, session, **said)
-        assert answer.status_code == 422, said
+    for field, change in refused.items():
+        answer = await add(client, session, **change)
+        assert answer.status_code == 422, change
         assert str(answer.json()["field"]).startswith(field) or field == "body", answer.text
-    for said in ({"value": "weather"}, {"column": None}, {"column": "colour"}):
-        answer = await add(client, session, **said)
-        assert (answer.status_code, answer.json()["field"]) == (422, "claim"), said
+    for change in ({"value": "weather"}, {"column": None}, {"column": "colour"}):
+        answer = await add(client, session, **change)
+        assert (answer.status_code, answer.json()["field"]) == (422, "claim"), change
     assert (await add(ann, session)).status_code == 403
     draw = (await drawn(client, session))["draws"][0]
     out = await add(client, session)

@@ -19,7 +19,7 @@ async def listed(client: AsyncClient, **asked: Any) -> list[str]:  # noqa: ANN40
         answer = await client.get("/v1/sessions", params={"limit": 2} | asked | after)
         assert answer.status_code == 200, answer.text
         page = answer.json()
-        names += [one["name"] for one in page["data"]]
+        names += [document["name"] for document in page["data"]]
         if page["next"] is None:
             return names
         after = {"after": page["next"]}
@@ -68,7 +68,7 @@ async def test_figures_order_and_what_is_unknown_is_last(client: AsyncClient) ->
         if most:
             await labelled(client, session, over, most)
     lineup = await client.get("/v1/sessions", params={"order": "opened"})
-    found = {one["name"]: one for one in lineup.json()["data"]}
+    found = {document["name"]: document for document in lineup.json()["data"]}
     shown = {name: found[name]["score"]["estimate"] for name in ("half", "done", "free")}
     rising = sorted(shown, key=lambda name: shown[name])
     assert await listed(client, order="score") == [*rising, "new", "same"]
@@ -125,7 +125,7 @@ async def test_tags_are_short_few_and_kept(client: AsyncClient) -> None:
     assert (await client.get(path)).headers["ETag"] != before.headers["ETag"]
     assert await listed(client, tag="it's \\ #1") == ["b"]
     assert await listed(client, tag="t0", q="b") == []
-    for wrong in (["y" * 41], [""], ["\u202e"], [str(it) for it in range(13)]):
+    for wrong in (["y" * 41], [""], ["\u202e"], [str(number) for number in range(13)]):
         assert (await client.patch(path, json={"tags": wrong})).status_code == 422
     # All that one request asks for, or nothing of it
     refused = await client.patch(path, json={"tags": ["x"], "archived": True, "precision": -1})

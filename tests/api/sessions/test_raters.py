@@ -93,29 +93,29 @@ async def test_a_session_is_judged_to_its_end_by_a_panel(
     client: AsyncClient, protocol: Protocol
 ) -> None:
     session, pool = await panelled(client, protocol, 30)
-    said = await rated_to_the_end(client, session)
+    ratings = await rated_to_the_end(client, session)
     found = await status(client, session)
     assert found["state"] == "exhausted"
-    assert len(said) == len(pool.losses)
+    assert len(ratings) == len(pool.losses)
     losses = []
-    for given in said.values():
+    for given in ratings.values():
         assert len({(name, turn) for name, turn, _ in given}) == len(given)
-        order = sorted(given, key=lambda one: one[1])
+        order = sorted(given, key=lambda rating: rating[1])
         result = outcome(protocol, [loss for _, _, loss in order])
         assert result.loss is not None
         losses.append(result.loss)
     assert found["lower"] == found["upper"] == pytest.approx(sum(losses) / len(losses))
-    pairs = [[loss for _, turn, loss in given if turn == 1][:2] for given in said.values()]
+    pairs = [[loss for _, turn, loss in given if turn == 1][:2] for given in ratings.values()]
     assert found["raters"].pop("agreement") == pytest.approx(agreement(pairs), abs=1e-12)
     assert found["raters"] == {
         "protocol": protocol,
         "panel": [{"name": name, "rounds": 0} for name in PANEL],
-        "judgements": sum(map(len, said.values())),
+        "judgements": sum(map(len, ratings.values())),
         "items": 30,
     }
-    told = await kinds(client, session)
-    assert told.count("rating") == found["raters"]["judgements"]
-    assert told.count("observation") == 30
+    events = await kinds(client, session)
+    assert events.count("rating") == found["raters"]["judgements"]
+    assert events.count("observation") == 30
 
 
 @pytest.mark.parametrize("protocol", ["two_then_third", "consensus"])
@@ -146,13 +146,15 @@ async def test_a_certificate_names_the_panel_and_has_every_outcome_checked(
 
 async def test_two_are_asked_and_a_third_where_they_differ(client: AsyncClient) -> None:
     session, _ = await panelled(client)
-    (one, two, third), draw = await first_round(client, session)
+    (first_rater, second_rater, third), draw = await first_round(client, session)
     turned_away = await rate(client, session, third, draw, loss=0)
     assert (turned_away.status_code, turned_away.json()["code"]) == (409, "round_not_held")
-    assert (await rate(client, session, one, draw, loss=0)).status_code == 200
+    assert (await rate(client, session, first_rater, draw, loss=0)).status_code == 200
     assert (await status(client, session))["rounds"]["judged"] == 0
-    assert (await rate(client, session, two, draw, loss=1)).status_code == 200
-    assert 1 not in [draw["round"] for draw in (await drawn(client, session, 9, one))["draws"]]
+    assert (await rate(client, session, second_rater, draw, loss=1)).status_code == 200
+    assert 1 not in [
+        draw["round"] for draw in (await drawn(client, session, 9, first_rater))["draws"]
+    ]
     # Behind all that it has been asked before
     assert 1 not in [draw["round"] for draw in (await drawn(client, session, 2, third))["draws"]]
     assert 1 in [draw["round"] for draw in (await drawn(client, session, 60, third))["draws"]]
@@ -166,14 +168,14 @@ async def test_the_same_judgement_again_gets_the_first_receipt_and_another_is_a_
     client: AsyncClient,
 ) -> None:
     session, _ = await panelled(client)
-    (one, two, _), draw = await first_round(client, session)
-    first = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
-    again = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
+    (first_rater, second_rater, _), draw = await first_round(client, session)
+    first = (await rate(client, session, first_rater, draw, loss=0)).json()["receipt"]
+    again = (await rate(client, session, first_rater, draw, loss=0)).json()["receipt"]
     assert again == first | {"replayed": True}
-    other = await rate(client, session, one, draw, loss=1)
+    other = await rate(client, session, first_rater, draw, loss=1)
     assert (other.status_code, other.json()["code"]) == (409, "observation_conflict")
-    assert (await rate(client, session, two, draw, loss=0)).status_code == 200
-    decided = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
+    assert (await rate(client, session, second_rater, draw, loss=0)).status_code == 200
+    decided = (await rate(client, session, first_rater, draw, loss=0)).json()["receipt"]
     assert decided == first | {"replayed": True}
     assert (await kinds(client, session)).count("rating") == 2
 
@@ -182,17 +184,21 @@ async def test_consensus_is_asked_for_again_and_a_retry_is_no_second_turn(
     client: AsyncClient,
 ) -> None:
     session, _ = await panelled(client, "consensus")
-    (one, two, third), draw = await first_round(client, session)
+    (first_rater, second_rater, third), draw = await first_round(client, session)
     assert draw["turn"] == 1
-    await rate(client, session, one, draw, loss=0)
-    await rate(client, session, two, draw, loss=1)
-    again = (await rate(client, session, one, draw, loss=0)).json()["receipt"]
+    await rate(client, session, first_rater, draw, loss=0)
+    await rate(client, session, second_rater, draw, loss=1)
+    again = (await rate(client, session, first_rater, draw, loss=0)).json()["receipt"]
     assert again["replayed"]
-    held = [draw for draw in (await drawn(client, session, 9, one))["draws"] if draw["round"] == 1]
+    held = [
+        draw
+        for draw in (await drawn(client, session, 9, first_rater))["draws"]
+        if draw["round"] == 1
+    ]
     assert [draw["turn"] for draw in held] == [2]
     assert (await rate(client, session, third, held[0], loss=0)).status_code == 409
     for turn in (2, 3):
-        for name, loss in ((one, 0), (two, 1)):
+        for name, loss in ((first_rater, 0), (second_rater, 1)):
             answer = await rate(client, session, name, draw | {"turn": turn}, loss=loss)
             assert answer.status_code == 200, answer.text
     found = await status(client, session)
@@ -203,10 +209,12 @@ async def test_consensus_is_asked_for_again_and_a_retry_is_no_second_turn(
 
 async def test_who_cannot_judge_is_passed_over(client: AsyncClient) -> None:
     session, _ = await panelled(client)
-    (one, two, third), draw = await first_round(client, session)
-    assert (await rate(client, session, one, draw, unjudgeable="blurred")).status_code == 200
+    (first_rater, second_rater, third), draw = await first_round(client, session)
+    assert (
+        await rate(client, session, first_rater, draw, unjudgeable="blurred")
+    ).status_code == 200
     assert (await rate(client, session, third, draw, loss=1)).status_code == 200
-    assert (await rate(client, session, two, draw, loss=1)).status_code == 200
+    assert (await rate(client, session, second_rater, draw, loss=1)).status_code == 200
     assert (await kinds(client, session))[-2:] == ["rating", "observation"]
     assert (await status(client, session))["raters"]["judgements"] == 3
 
@@ -221,17 +229,17 @@ async def test_a_judgement_is_corrected_before_the_decision_and_not_after(
     client: AsyncClient,
 ) -> None:
     session, _ = await panelled(client)
-    (one, two, third), draw = await first_round(client, session)
-    early = await amended(client, session, round=1, loss=0, worker=one)
+    (first_rater, second_rater, third), draw = await first_round(client, session)
+    early = await amended(client, session, round=1, loss=0, worker=first_rater)
     assert (early.status_code, early.json()["code"]) == (409, "round_not_judged")
-    never = await amended(client, session, round=59, loss=0, worker=one)
+    never = await amended(client, session, round=59, loss=0, worker=first_rater)
     assert (never.status_code, never.json()["code"]) == (409, "round_not_judged")
-    await rate(client, session, one, draw, loss=0)
-    await rate(client, session, two, draw, loss=1)
+    await rate(client, session, first_rater, draw, loss=0)
+    await rate(client, session, second_rater, draw, loss=1)
     # The third was asked; the two now agree, and the round is decided
-    first = await amended(client, session, round=1, loss=1, worker=one)
+    first = await amended(client, session, round=1, loss=1, worker=first_rater)
     assert first.status_code == 200, first.text
-    again = await amended(client, session, round=1, loss=1, worker=one)
+    again = await amended(client, session, round=1, loss=1, worker=first_rater)
     assert again.json()["receipt"] == first.json()["receipt"] | {
         "replayed": True,
         "duplicate": False,
@@ -239,7 +247,7 @@ async def test_a_judgement_is_corrected_before_the_decision_and_not_after(
     found = await status(client, session)
     assert (found["rounds"]["judged"], found["raters"]["judgements"]) == (1, 2)
     assert (await rate(client, session, third, draw, loss=0)).status_code == 409
-    late = await amended(client, session, round=1, loss=0, worker=two)
+    late = await amended(client, session, round=1, loss=0, worker=second_rater)
     assert (late.status_code, late.json()["field"]) == (422, "worker")
     # What they came to is a loss like any other
     assert (await amended(client, session, round=1, loss=0)).status_code == 200
@@ -250,10 +258,10 @@ async def test_a_correction_by_which_another_had_been_asked_is_refused(
     client: AsyncClient,
 ) -> None:
     session, _ = await panelled(client)
-    (one, _, third), draw = await first_round(client, session)
-    await rate(client, session, one, draw, unjudgeable="blurred")
+    (first_rater, _, third), draw = await first_round(client, session)
+    await rate(client, session, first_rater, draw, unjudgeable="blurred")
     await rate(client, session, third, draw, loss=1)
-    refused = await amended(client, session, round=1, loss=1, worker=one)
+    refused = await amended(client, session, round=1, loss=1, worker=first_rater)
     assert (refused.status_code, refused.json()["field"]) == (422, "round")
 
 
@@ -261,17 +269,17 @@ async def test_a_key_with_a_raters_name_speaks_for_that_rater_alone(
     app: FastAPI, client: AsyncClient, database_url: str
 ) -> None:
     session, _ = await panelled(client)
-    (one, two, _), draw = await first_round(client, session)
+    (first_rater, second_rater, _), draw = await first_round(client, session)
     async with (
-        client_with(app, named_key(database_url, one)) as judge,
+        client_with(app, named_key(database_url, first_rater)) as judge,
         client_with(app, key_in(database_url, "label")) as other,
     ):
-        offer = await drawn(judge, session, 1, f"{two} window")
+        offer = await drawn(judge, session, 1, f"{second_rater} window")
         assert len(offer["draws"]) == 1
         assert "session" not in offer
         held = offer["draws"][0]
         assert held["round"] != 1
-        answer = await rate(judge, session, two, held, loss=0)
+        answer = await rate(judge, session, second_rater, held, loss=0)
         assert answer.status_code == 200, answer.text
         assert answer.json()["receipt"]["sequence"] is None
         undone = await judge.post(
@@ -283,11 +291,11 @@ async def test_a_key_with_a_raters_name_speaks_for_that_rater_alone(
             f"/v1/sessions/{session}/next", json={"worker": "dan", "count": 1}
         )
         assert (refused.status_code, refused.json()["field"]) == (422, "worker")
-        guessed = await rate(judge, session, one, {"round": 7}, loss=0)
+        guessed = await rate(judge, session, first_rater, {"round": 7}, loss=0)
         assert (guessed.status_code, guessed.json()["code"]) == (409, "round_not_held")
         task = (await judge.get(f"/v1/sessions/{session}/task")).json()
-        assert task["labeller"] == {"name": one, "labels": 1}
-    assert (await rate(client, session, two, draw, loss=0)).status_code == 200
+        assert task["labeller"] == {"name": first_rater, "labels": 1}
+    assert (await rate(client, session, second_rater, draw, loss=0)).status_code == 200
 
 
 async def test_a_rater_who_is_told_no_names_corrects_nothing_by_name(
@@ -303,8 +311,8 @@ async def test_a_rater_who_is_told_no_names_corrects_nothing_by_name(
         panel=["of a test", "ben", "cid"],
     )
     draw, last = (await drawn(ann, session, 2))["draws"]
-    for one in (draw, last):
-        answer = await rate(ann, session, "of a test", one, losses={"left": 0, "right": 1})
+    for held_draw in (draw, last):
+        answer = await rate(ann, session, "of a test", held_draw, losses={"left": 0, "right": 1})
         assert answer.status_code == 200, answer.text
     by_name = await ann.post(
         f"/v1/sessions/{session}/amendments",
@@ -325,11 +333,11 @@ async def test_a_blind_rater_holds_no_more_than_the_share_of_a_key(
 
 async def test_the_same_judgement_twice_in_a_request_is_one(client: AsyncClient) -> None:
     session, _ = await panelled(client)
-    (one, _, _), draw = await first_round(client, session)
+    (first_rater, _, _), draw = await first_round(client, session)
     judgement = {"round": draw["round"], "loss": 0}
     answer = await client.post(
         f"/v1/sessions/{session}/observe",
-        json={"worker": one, "observations": [judgement, judgement]},
+        json={"worker": first_rater, "observations": [judgement, judgement]},
     )
     assert answer.status_code == 200, answer.text
     first, second = answer.json()["receipts"]
@@ -346,19 +354,21 @@ def named_key(url: str, name: str) -> str:
 
 def told(answer: Response) -> dict[str, Any]:
     """An answer but for the round, which the caller has named."""
-    return {name: it for name, it in answer.json().items() if name not in {"detail", "value"}}
+    return {name: value for name, value in answer.json().items() if name not in {"detail", "value"}}
 
 
 async def test_a_blind_rater_whose_turn_is_over_is_told_neither_whose_it_is_nor_the_round(
     app: FastAPI, client: AsyncClient, database_url: str
 ) -> None:
     session, _ = await panelled(client, "consensus")
-    (one, _, third), draw = await first_round(client, session)
-    async with client_with(app, named_key(database_url, one)) as judge:
-        held = (await drawn(judge, session, 8, one))["draws"]
+    (first_rater, _, third), draw = await first_round(client, session)
+    async with client_with(app, named_key(database_url, first_rater)) as judge:
+        held = (await drawn(judge, session, 8, first_rater))["draws"]
         # Passed over: the third has judged in the place of this one
-        passed = next(it for it in held if it["item"]["index"] == draw["item"]["index"])
-        await rate(judge, session, one, passed, unjudgeable="blurred")
+        passed = next(
+            held_draw for held_draw in held if held_draw["item"]["index"] == draw["item"]["index"]
+        )
+        await rate(judge, session, first_rater, passed, unjudgeable="blurred")
         assert (await rate(client, session, third, draw, loss=1)).status_code == 200
         body = {"loss": 1, "reason": "a slip"}
         url = f"/v1/sessions/{session}/amendments"
@@ -369,11 +379,13 @@ async def test_a_blind_rater_whose_turn_is_over_is_told_neither_whose_it_is_nor_
         assert not re.search(rf"\b{third}\b", refused.text)
         # Judged differently by another: the first turn is over
         fresh = next(draw for draw in held if draw is not passed)
-        await rate(judge, session, one, fresh, loss=0)
-        for other in (name for name in PANEL if name != one):
-            for it in (await drawn(client, session, 60, other))["draws"]:
-                if it["item"] == fresh["item"]:
-                    assert (await rate(client, session, other, it, loss=1)).status_code == 200
+        await rate(judge, session, first_rater, fresh, loss=0)
+        for other in (name for name in PANEL if name != first_rater):
+            for open_draw in (await drawn(client, session, 60, other))["draws"]:
+                if open_draw["item"] == fresh["item"]:
+                    assert (
+                        await rate(client, session, other, open_draw, loss=1)
+                    ).status_code == 200
         late = await judge.post(url, json=body | {"round": fresh["round"]})
         assert late.status_code == 409, late.text
         assert told(late) == told(unknown)
@@ -384,14 +396,16 @@ async def test_a_blind_key_learns_no_judgement_that_another_key_gave_by_repeatin
     client: AsyncClient, ann: AsyncClient
 ) -> None:
     session, _ = await panelled(client)
-    (one, two, _), draw = await first_round(client, session)
-    await rate(client, session, one, draw, loss=1)
-    held = (await drawn(ann, session, 8, two))["draws"]
-    same = next(it for it in held if it["item"]["index"] == draw["item"]["index"])
-    guesses = [await rate(ann, session, one, same, loss=loss) for loss in (0, 1)]
-    assert [it.json()["code"] for it in guesses] == ["round_not_held"] * 2
-    own = [await rate(ann, session, two, same, loss=0) for _ in range(2)]
-    assert [it.json()["receipt"]["replayed"] for it in own] == [False, True]
+    (first_rater, second_rater, _), draw = await first_round(client, session)
+    await rate(client, session, first_rater, draw, loss=1)
+    held = (await drawn(ann, session, 8, second_rater))["draws"]
+    same = next(
+        held_draw for held_draw in held if held_draw["item"]["index"] == draw["item"]["index"]
+    )
+    guesses = [await rate(ann, session, first_rater, same, loss=loss) for loss in (0, 1)]
+    assert [answer.json()["code"] for answer in guesses] == ["round_not_held"] * 2
+    answers = [await rate(ann, session, second_rater, same, loss=0) for _ in range(2)]
+    assert [answer.json()["receipt"]["replayed"] for answer in answers] == [False, True]
 
 
 async def test_another_worker_goes_on_where_one_was_killed(
@@ -399,29 +413,32 @@ async def test_another_worker_goes_on_where_one_was_killed(
 ) -> None:
     """Its state is that of the ledger: nothing of a half-judged round is lost or asked twice."""
     session, _ = await panelled(client)
-    (one, two, _), draw = await first_round(client, session)
-    first = (await rate(client, session, one, draw, loss=1)).json()["receipt"]
+    (first_rater, second_rater, _), draw = await first_round(client, session)
+    first = (await rate(client, session, first_rater, draw, loss=1)).json()["receipt"]
     before = await status(client, session)
     async with serving(settings) as other:
-        again = (await rate(other, session, one, draw, loss=1)).json()
+        again = (await rate(other, session, first_rater, draw, loss=1)).json()
         assert again["receipt"] == first | {"replayed": True}
         assert again["session"] == before
-        decided = (await rate(other, session, two, draw, loss=1)).json()
+        decided = (await rate(other, session, second_rater, draw, loss=1)).json()
         assert decided["session"]["rounds"]["judged"] == 1
     # The first one folds what the other has written
-    late = await rate(client, session, two, draw, loss=1)
+    late = await rate(client, session, second_rater, draw, loss=1)
     assert late.json()["receipt"]["replayed"]
     assert (await audit(database)).findings == []
 
 
 async def test_labels_are_counted_by_judgement(client: AsyncClient) -> None:
     session, _ = await panelled(client)
-    (one, two, _), draw = await first_round(client, session)
-    for name in (one, two):
+    (first_rater, second_rater, _), draw = await first_round(client, session)
+    for name in (first_rater, second_rater):
         await rate(client, session, name, draw, loss=0)
     found = (await client.get(f"/v1/sessions/{session}/workers")).json()
     assert found["labels_hour"] == 2
-    assert {it["worker"]: it["labels_hour"] for it in found["data"]} == {one: 1, two: 1}
+    assert {worker["worker"]: worker["labels_hour"] for worker in found["data"]} == {
+        first_rater: 1,
+        second_rater: 1,
+    }
 
 
 async def test_draws_go_out_only_as_far_as_may_be_for_a_rater_who_is_alone(
@@ -444,7 +461,7 @@ async def test_draws_go_out_only_as_far_as_may_be_for_a_rater_who_is_alone(
         "pending": 20,
         "waiting": 0,
     }
-    awaited = {one["name"]: one["rounds"] for one in found["raters"]["panel"]}
+    awaited = {rater["name"]: rater["rounds"] for rater in found["raters"]["panel"]}
     assert awaited["ann"] == 0
     assert awaited["ben"] + awaited["cid"] == 40 - len(seen)
 

@@ -107,7 +107,7 @@ async def test_what_is_passed_on_goes_to_somebody_else(client: AsyncClient) -> N
     assert await release(client, session, **passed) == 1
     assert await release(client, session, **passed) == 0
     mine = [(await drawn(client, session, 4))["draws"] for _ in range(2)]
-    assert [it["round"] for it in mine[1]] == [2, 3, 4, 5], "others come for the first"
+    assert [draw["round"] for draw in mine[1]] == [2, 3, 4, 5], "others come for the first"
     taken = (await drawn(client, session, 1, "bob"))["draws"][0]
     assert (taken["round"], taken["item"]) == (first["round"], first["item"])
     assert await release(client, session, worker="bob", rounds=[1], **PASS) == 1
@@ -137,7 +137,7 @@ async def test_what_a_blind_key_passes_on_counts_in_its_share(
     execute("UPDATE leases SET expires_at = now() - interval '1 hour'")
     again = (await drawn(ann, session, 4, "one"))["draws"]
     assert len(again) == 4
-    assert {it["item"]["id"] for it in again} <= seen
+    assert {draw["item"]["id"] for draw in again} <= seen
 
 
 async def test_what_nobody_takes_comes_back_after_a_lease(

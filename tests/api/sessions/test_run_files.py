@@ -96,9 +96,9 @@ async def test_other_kinds_of_claims_are_pushed(
 
 
 async def test_a_run_pushed_again_is_the_same_session(client: AsyncClient, run_file: bytes) -> None:
-    one, other = await asyncio.gather(push(client, run_file), push(client, run_file))
-    assert sorted(it.status_code for it in (one, other)) == [200, 201]
-    assert one.json() == other.json()
+    first, second = await asyncio.gather(push(client, run_file), push(client, run_file))
+    assert sorted(answer.status_code for answer in (first, second)) == [200, 201]
+    assert first.json() == second.json()
     assert len((await client.get("/v1/sessions")).json()["data"]) == 1
     assert len((await client.get("/v1/pools")).json()["data"]) == 1
 
@@ -154,11 +154,11 @@ async def test_a_pushed_session_takes_nothing_more(client: AsyncClient, run_file
     ]
     assert [refusal.status_code for refusal in refused] == [409, 409]
     # The judgement that is there is told again; any other one is a conflict
-    told = [
+    answers = [
         await client.post(f"{path}/observe", json={"worker": "eve", "round": 1, "loss": loss})
         for loss in (0, 1)
     ]
-    assert sorted(it.status_code for it in told) in ([200, 409], [409, 409])
+    assert sorted(answer.status_code for answer in answers) in ([200, 409], [409, 409])
     assert (await client.get(path)).json() == session
 
 
@@ -196,8 +196,8 @@ async def test_nobody_takes_the_id_of_a_run_before_its_own_project(
 ) -> None:
     other = bearer(key_in(database_url, "manage", project="other"))
     taken = await client.post("/v1/session-files", content=run_file, headers=LINES | other)
-    own = await push(client, run_file)
-    assert (taken.status_code, own.status_code) == (201, 201), own.text
+    pushed = await push(client, run_file)
+    assert (taken.status_code, pushed.status_code) == (201, 201), pushed.text
 
 
 def header(**changes: object) -> Any:  # noqa: ANN401 -- a change
@@ -242,9 +242,9 @@ def without_round(lines: list[dict[str, Any]]) -> None:
 def swapped(lines: list[dict[str, Any]]) -> None:
     """Two losses changed over."""
     seen = [line for line in lines[ITEMS + 1 :] if line["kind"] == "observation"]
-    one = seen[0]
-    other = next(it for it in seen if it["loss"] != one["loss"])
-    one["loss"], other["loss"] = other["loss"], one["loss"]
+    first = seen[0]
+    second = next(entry for entry in seen if entry["loss"] != first["loss"])
+    first["loss"], second["loss"] = second["loss"], first["loss"]
 
 
 def reordered(lines: list[dict[str, Any]]) -> None:
@@ -455,11 +455,14 @@ async def test_service_and_process_draw_and_bet_alike(
     with Run.open(tmp_path / "same.celeus", FORM, ROWS, ASKED) as ours:
         judged(ours)
         ours.close()
-        own = json.loads(ours.certificate(KEY))
+        ours_document = json.loads(ours.certificate(KEY))
     for member in ("plan", "pool", "claim", "rounds", "seed"):
-        assert own[member] == theirs[member], member
+        assert ours_document[member] == theirs[member], member
     of_ledger = [
-        [{name: value for name, value in one.items() if name not in {"at", "detail"}} for one in it]
-        for it in (own["ledger"], theirs["ledger"])
+        [
+            {name: value for name, value in entry.items() if name not in {"at", "detail"}}
+            for entry in entries
+        ]
+        for entries in (ours_document["ledger"], theirs["ledger"])
     ]
     assert of_ledger[0] == of_ledger[1]

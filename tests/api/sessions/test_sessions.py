@@ -204,7 +204,7 @@ async def test_a_thinned_trajectory_keeps_its_last_round(client: AsyncClient) ->
     assert 6 <= len(rounds) <= 7
     page = (await client.get(f"/v1/sessions/{session}/trajectory", params={"limit": 50})).json()
     rest = await client.get(f"/v1/sessions/{session}/trajectory", params={"after": page["next"]})
-    assert [it["round"] for it in page["data"] + rest.json()["data"]] == list(range(1, 61))
+    assert [point["round"] for point in page["data"] + rest.json()["data"]] == list(range(1, 61))
 
 
 async def test_a_stopped_session_has_no_labels_left_to_forecast(
@@ -238,10 +238,10 @@ async def test_opening_warns_of_a_session_that_nothing_but_its_budget_ends(
     for _ in range(2):
         headers = {"Idempotency-Key": "same"}
         answer = await client.post("/v1/sessions", json=opening, headers=headers)
-        said = [
+        warnings = [
             warning for warning in answer.json()["warnings"] if "neither a precision nor" in warning
         ]
-        assert len(said) == warned
+        assert len(warnings) == warned
 
 
 async def test_times_have_one_form(client: AsyncClient) -> None:
@@ -251,12 +251,14 @@ async def test_times_have_one_form(client: AsyncClient) -> None:
     await drawn(client, session, 2)
     path = f"/v1/sessions/{session}"
     addresses = [f"{path}{part}" for part in ("", "/ledger", "/workers", "/certificate")]
-    bodies = [(await client.get(one)).json() for one in (f"/v1/pools/{pool.id}", *addresses)]
+    bodies = [
+        (await client.get(address)).json() for address in (f"/v1/pools/{pool.id}", *addresses)
+    ]
     bodies.append(await drawn(client, session, 2))
     times = [time for body in bodies for time in _times(body)]
     assert len(times) > 12
     form = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00")
-    assert [one for one in times if form.fullmatch(one) is None] == []
+    assert [time for time in times if form.fullmatch(time) is None] == []
 
 
 def _times(body: object) -> Iterator[str]:

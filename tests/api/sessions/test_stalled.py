@@ -134,7 +134,8 @@ async def test_a_slow_run_is_not_made_a_second_time(client: AsyncClient) -> None
 def lasting(offer: dict[str, Any]) -> dict[str, Any]:
     """An offer but for the ends of its leases."""
     draws = [
-        {name: it for name, it in draw.items() if name != "expires_at"} for draw in offer["draws"]
+        {name: value for name, value in draw.items() if name != "expires_at"}
+        for draw in offer["draws"]
     ]
     return offer | {"draws": draws}
 
@@ -363,12 +364,16 @@ async def test_workers_hold_what_their_leases_have_left(
     await asked(client, session, "ada", count=2)
     path = f"/v1/sessions/{session}/workers"
     found = (await client.get(path)).json()
-    held = {one["worker"]: [draw["round"] for draw in one["draws"]] for one in found["data"]}
+    held = {
+        worker["worker"]: [draw["round"] for draw in worker["draws"]] for worker in found["data"]
+    }
     assert held == {"ada": [1, 10], "slow": [1]}
     assert found["draws"] == 2
     execute("UPDATE leases SET expires_at = now() WHERE round = 10")
     execute("UPDATE leases SET expires_at = now() WHERE round = 1")
     found = (await client.get(path)).json()
-    held = {one["worker"]: [draw["round"] for draw in one["draws"]] for one in found["data"]}
+    held = {
+        worker["worker"]: [draw["round"] for draw in worker["draws"]] for worker in found["data"]
+    }
     assert held == {"ada": [], "slow": [1]}
     assert found["draws"] == 1

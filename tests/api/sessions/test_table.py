@@ -41,13 +41,13 @@ async def claims_of(client: AsyncClient, session: str, **params: str) -> list[di
 
 def truth(pool: Sheet, row: dict[str, Any]) -> float:
     column, metric = row["column"], row["metric"]
-    own = [
+    losses_of_part = [
         loss[metric]
         for item, loss in zip(pool.items, pool.losses, strict=True)
         if column is None or str(item["groups"][column]) == row["value"]
     ]
-    assert len(own) == row["items"]
-    return float(np.mean(own))
+    assert len(losses_of_part) == row["items"]
+    return float(np.mean(losses_of_part))
 
 
 @pytest.mark.parametrize("account", by_day(2, ["each", "together", "selected", "closed"]))
@@ -133,8 +133,8 @@ async def test_claims_are_sorted_filtered_and_downloaded(client: AsyncClient) ->
         ("faithful", None),
         ("stars", None),
     ]
-    own = await claims_of(client, session, metric="stars", column="topic")
-    assert [row["value"] for row in own] == ["art", "law", "sport"]
+    rows = await claims_of(client, session, metric="stars", column="topic")
+    assert [row["value"] for row in rows] == ["art", "law", "sport"]
     for params, headers in (({"format": "csv"}, {}), ({}, {"Accept": "text/csv"})):
         answer = await client.get(f"/v1/sessions/{session}/claims", params=params, headers=headers)
         assert answer.headers["content-type"] == "text/csv; charset=utf-8"
@@ -163,15 +163,15 @@ async def test_a_judgement_is_a_vector_and_what_it_lacks_is_told_by_name(
         "label": {"label": 1},
         "losses": {"losses": [1, 2]},
     }
-    for field, said in refused.items():
-        answer = await observed(client, session, free["round"], **said)
-        assert (answer.status_code, answer.json()["field"]) == (422, field), said
-    said = {"faithful": None, "stars": 2.5}
-    first = await observed(client, session, free["round"], losses=said)
+    for field, judgement in refused.items():
+        answer = await observed(client, session, free["round"], **judgement)
+        assert (answer.status_code, answer.json()["field"]) == (422, field), judgement
+    losses = {"faithful": None, "stars": 2.5}
+    first = await observed(client, session, free["round"], losses=losses)
     assert first.json()["receipt"]["replayed"] is False
-    again = await observed(client, session, free["round"], losses=said)
+    again = await observed(client, session, free["round"], losses=losses)
     assert again.json()["receipt"]["replayed"] is True
-    other = await observed(client, session, free["round"], losses=said | {"faithful": 1})
+    other = await observed(client, session, free["round"], losses=losses | {"faithful": 1})
     assert (other.status_code, other.json()["code"]) == (409, "observation_conflict")
     ledger = (await client.get(f"/v1/sessions/{session}/ledger")).json()["data"]
     assert ledger[-1]["losses"] == [None, 2.5]
@@ -236,8 +236,8 @@ async def test_of_a_single_metric_a_round_may_be_unjudgeable(client: AsyncClient
     made = await client.post("/v1/sessions", json={"pool_id": pool, "groups": ["group"]})
     session = made.json()["id"]
     await drawn(client, session, 2)
-    for round_, said in ((1, {"unjudgeable": "blurred"}), (2, {"loss": 1})):
-        answer = await observed(client, session, round_, **said)
+    for round_, judgement in ((1, {"unjudgeable": "blurred"}), (2, {"loss": 1})):
+        answer = await observed(client, session, round_, **judgement)
         assert answer.status_code == 200, answer.text
     evidence = await evidence_of(client, pool)
     certificate = await client.get(f"/v1/sessions/{session}/certificate")
@@ -255,7 +255,7 @@ async def test_list_and_stream_tell_of_the_table(client: AsyncClient) -> None:
     assert [document["table"]["claims"] for document in listed] == [8]
     await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     page = (await client.get(f"/v1/sessions/{session}/stream")).text
-    [news] = [json.loads(one[6:]) for one in page.splitlines() if one.startswith("data: ")]
+    [news] = [json.loads(line[6:]) for line in page.splitlines() if line.startswith("data: ")]
     assert news["session"]["table"]["claims"] == 8
     assert news["points"] == []
 
@@ -363,16 +363,16 @@ async def test_a_claim_leads_to_its_items_and_what_was_said_of_them(client: Asyn
     session = await opened(client, pool, groups=["topic"])
     await judged_all(client, session, pool.said, ahead=1, most=40)
     whole = await items_of(client, session, limit="1000")
-    assert [one["id"] for one in whole["data"]] == [item["id"] for item in pool.items]
+    assert [item["id"] for item in whole["data"]] == [item["id"] for item in pool.items]
     law = await items_of(client, session, column="topic", value="law")
-    assert [one["index"] for one in law["data"]] == list(range(0, 180, 3))
+    assert [item["index"] for item in law["data"]] == list(range(0, 180, 3))
     assert law["next"] is None
-    for one in law["data"]:
-        judgement = one["losses"]
-        assert (judgement is None) == (one["round"] is None)
-        assert judgement in (None, pool.losses[one["index"]])
-        assert one["payload"] == {"text": f"text {one['index']}"}
-        assert one["known"] == (["stars"] if one["index"] % 10 == 0 else [])
+    for item in law["data"]:
+        judgement = item["losses"]
+        assert (judgement is None) == (item["round"] is None)
+        assert judgement in (None, pool.losses[item["index"]])
+        assert item["payload"] == {"text": f"text {item['index']}"}
+        assert item["known"] == (["stars"] if item["index"] % 10 == 0 else [])
     rows = await claims_of(client, session, column="topic", metric="faithful")
     for row in rows:
         part = {"column": "topic", "value": row["value"]}
@@ -380,8 +380,8 @@ async def test_a_claim_leads_to_its_items_and_what_was_said_of_them(client: Asyn
         others = await items_of(client, session, **part, judged="false")
         assert len(known["data"]) == row["rounds"]["judged"]
         assert len(known["data"]) + len(others["data"]) == row["items"]
-        assert all(one["losses"] for one in known["data"])
-        assert not any(one["losses"] for one in others["data"])
+        assert all(item["losses"] for item in known["data"])
+        assert not any(item["losses"] for item in others["data"])
 
 
 async def test_the_items_of_a_claim_come_in_pages(client: AsyncClient) -> None:
@@ -391,7 +391,7 @@ async def test_the_items_of_a_claim_come_in_pages(client: AsyncClient) -> None:
     after: dict[str, str] = {}
     while True:
         page = await items_of(client, session, column="topic", value="art", limit="10", **after)
-        seen += [one["index"] for one in page["data"]]
+        seen += [item["index"] for item in page["data"]]
         if page["next"] is None:
             break
         assert len(page["data"]) == 10

@@ -105,15 +105,21 @@ async def test_a_session_has_those_of_its_pool_or_its_own(
     key = key_in(database_url, "label")
     pool = await known_pool(client)
     plain = await opened(client, pool)
-    own = await opened(client, pool, instructions="Be **strict**.")
-    assert [await told(client, it, key) for it in (plain, own)] == [None, "Be **strict**."]
+    instructed = await opened(client, pool, instructions="Be **strict**.")
+    assert [await told(client, session, key) for session in (plain, instructed)] == [
+        None,
+        "Be **strict**.",
+    ]
     assert await patched(client, f"/v1/pools/{pool.id}", "Be kind.") == 200
-    assert [await told(client, it, key) for it in (plain, own)] == ["Be kind.", "Be **strict**."]
-    assert await patched(client, f"/v1/sessions/{own}", None) == 200
-    assert await told(client, own, key) == "Be kind."
+    assert [await told(client, session, key) for session in (plain, instructed)] == [
+        "Be kind.",
+        "Be **strict**.",
+    ]
+    assert await patched(client, f"/v1/sessions/{instructed}", None) == 200
+    assert await told(client, instructed, key) == "Be kind."
     assert await patched(client, f"/v1/pools/{pool.id}", "") == 200
-    assert await told(client, own, key) is None
-    for path in (f"/v1/pools/{pool.id}", f"/v1/sessions/{own}"):
+    assert await told(client, instructed, key) is None
+    for path in (f"/v1/pools/{pool.id}", f"/v1/sessions/{instructed}"):
         refused = await client.patch(path, json={"instructions": "x"}, headers=bearer(key))
         assert refused.status_code == 403
         assert (await client.get(f"{path}/instructions", headers=bearer(key))).status_code == 403

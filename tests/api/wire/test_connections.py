@@ -149,9 +149,9 @@ async def test_a_client_that_leaves_in_mid_body_is_no_failure_of_ours(
         await asyncio.sleep(0.1)
         writer.close()
         async with asyncio.timeout(20):
-            while 'status="408"} 1.0' not in (told := (await client.get("/metrics")).text):  # noqa: ASYNC110
+            while 'status="408"} 1.0' not in (metrics := (await client.get("/metrics")).text):  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
-        assert 'status="500"' not in told
+        assert 'status="500"' not in metrics
         await client.aclose()
 
 
@@ -211,12 +211,12 @@ async def test_a_proxy_that_is_named_is_believed(settings: Settings) -> None:
         url = f"http://127.0.0.1:{port}"
         async with httpx.AsyncClient(base_url=url) as client:
             for number in range(6):
-                told = {"X-Forwarded-For": f"127.0.0.1, 9.9.{number}.9"}
-                assert (await client.get("/v1/pools", headers=told)).status_code == 401
+                headers = {"X-Forwarded-For": f"127.0.0.1, 9.9.{number}.9"}
+                assert (await client.get("/v1/pools", headers=headers)).status_code == 401
             # The last one that is not trusted is whom the proxy saw; who that says it was is not
-            told = {"X-Forwarded-For": "9.9.7.9, 9.9.0.9"}
+            headers = {"X-Forwarded-For": "9.9.7.9, 9.9.0.9"}
             # Twice as many where Redis, which counts for all processes, is too slow
-            answers = [await client.get("/v1/pools", headers=told) for _ in range(6)]
+            answers = [await client.get("/v1/pools", headers=headers) for _ in range(6)]
             assert answers[-1].status_code == 429
 
 
@@ -245,7 +245,7 @@ def test_a_process_takes_no_more_connections_than_it_may_open_files() -> None:
 def test_a_reset_is_told_to_every_request_of_its_connection(
     settings: Settings, caplog: pytest.LogCaptureFixture, *, completes: bool
 ) -> None:
-    began, told, done = threading.Event(), threading.Event(), threading.Event()
+    began, reset, done = threading.Event(), threading.Event(), threading.Event()
 
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["path"] == "/first", "the other waits for its turn"
@@ -253,7 +253,7 @@ def test_a_reset_is_told_to_every_request_of_its_connection(
         await send({"type": "http.response.start", "status": 200, "headers": []})
         while (await receive())["type"] != "http.disconnect":
             pass
-        told.set()
+        reset.set()
         if completes:
             await send({"type": "http.response.body", "body": b"for nobody"})
         done.set()
@@ -263,10 +263,10 @@ def test_a_reset_is_told_to_every_request_of_its_connection(
         logger.addHandler(caplog.handler)
         with socket.create_connection(("127.0.0.1", port)) as line:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            line.sendall(b"".join(b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n" % at for at in PATHS))
+            line.sendall(b"".join(b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n" % path for path in PATHS))
             assert began.wait(30)
             assert line.recv(1 << 16).startswith(b"HTTP/1.1 200")
-        assert told.wait(30)
+        assert reset.wait(30)
         assert done.wait(30)
     logger.removeHandler(caplog.handler)
     assert caplog.messages == []

@@ -33,7 +33,9 @@ async def assert_refuses_parameter(client: httpx.AsyncClient, route: Route) -> N
     assert (answer.status_code, problem["code"]) == (422, "invalid_value"), answer.text
     assert (problem["field"], problem["value"]) == ("query", "dryrun")
     known = {
-        one["name"] for one in route.operation.get("parameters", ()) if one.get("in") == "query"
+        parameter["name"]
+        for parameter in route.operation.get("parameters", ())
+        if parameter.get("in") == "query"
     }
     named = problem["rule"].removeprefix("one of ").split(", ")
     assert set(named) == (known or {"no query parameters"})
@@ -68,11 +70,11 @@ async def test_head_answers_wherever_get_does_with_its_headers_and_no_body(
         if route.method != "GET" or route.path.endswith("/stream"):
             continue
         path = route.path.format_map(ids)
-        told, head = await client.get(path), await client.head(path)
-        assert (head.status_code, head.content) == (told.status_code, b""), path
+        answer, head = await client.get(path), await client.head(path)
+        assert (head.status_code, head.content) == (answer.status_code, b""), path
         changing = {"x-request-id", "content-length"} if path == "/metrics" else {"x-request-id"}
-        for name in told.headers.keys() - changing:
-            assert head.headers[name] == told.headers[name], (path, name)
+        for name in answer.headers.keys() - changing:
+            assert head.headers[name] == answer.headers[name], (path, name)
     stream = await client.head(f"/v1/sessions/{session}/stream")
     assert stream.headers["content-type"].startswith("text/event-stream")
     assert stream.content == b""

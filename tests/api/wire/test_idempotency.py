@@ -289,7 +289,8 @@ WITHOUT_KEY = [
     for path, operations in CONTRACT["paths"].items()
     for method, operation in operations.items()
     if method not in {"get", "head"}
-    and "Idempotency-Key" not in {it.get("name") for it in operation.get("parameters", ())}
+    and "Idempotency-Key"
+    not in {parameter.get("name") for parameter in operation.get("parameters", ())}
 ]
 
 

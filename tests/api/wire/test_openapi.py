@@ -96,15 +96,15 @@ def test_a_judgement_is_one_plain_object(contract: dict[str, Any]) -> None:
         assert schemas[name]["type"] == "object"
 
 
-OPERATIONS = [one for path in CONTRACT["paths"].values() for one in path.values()]
+OPERATIONS = [operation for path in CONTRACT["paths"].values() for operation in path.values()]
 FILLERS = {"a", "an", "its", "of", "the", "whether"}
 
 
 def properties(schema: Any, place: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 -- JSON
     """Every property in a part of the contract, however deep, by its place."""
     if isinstance(schema, list):
-        for one in schema:
-            yield from properties(one, place)
+        for part_schema in schema:
+            yield from properties(part_schema, place)
     if not isinstance(schema, dict):
         return
     for name, inner in schema.get("properties", {}).items():
@@ -112,8 +112,8 @@ def properties(schema: Any, place: str) -> Iterator[tuple[str, Any]]:  # noqa: A
     for name, inner in schema.items():
         named = inner.items() if name == "properties" else [("", inner)]
         if name not in {"example", "examples"}:
-            for part, one in named:
-                yield from properties(one, f"{place}.{part}" if part else place)
+            for part, part_schema in named:
+                yield from properties(part_schema, f"{place}.{part}" if part else place)
 
 
 def described() -> Iterator[tuple[str, str, Any]]:
@@ -141,12 +141,16 @@ def words(text: str) -> set[str]:
 
 
 def test_every_name_in_the_contract_is_explained() -> None:
-    missing = [place for place, _, one in described() if not one.get("description", "").strip()]
+    missing = [
+        place for place, _, schema in described() if not schema.get("description", "").strip()
+    ]
     assert not missing
 
 
 def test_no_explanation_repeats_its_name() -> None:
-    empty = [place for place, name, one in described() if words(one["description"]) <= words(name)]
+    empty = [
+        place for place, name, schema in described() if words(schema["description"]) <= words(name)
+    ]
     assert not empty
 
 
@@ -154,15 +158,15 @@ def test_an_explanation_is_a_sentence() -> None:
     """It begins like one, or with a name, and ends with a stop."""
     bad = [
         place
-        for place, _, one in described()
-        if not re.match(r"[A-Z0-9`]", one["description"])
-        or one["description"].strip()[-1] not in ".:"
+        for place, _, schema in described()
+        if not re.match(r"[A-Z0-9`]", schema["description"])
+        or schema["description"].strip()[-1] not in ".:"
     ]
     assert not bad
 
 
 def test_what_is_uploaded_is_described_with_its_media_types() -> None:
-    bodies = {one["operationId"]: one.get("requestBody") for one in OPERATIONS}
+    bodies = {operation["operationId"]: operation.get("requestBody") for operation in OPERATIONS}
     for name in ("add_items", "create_pool_from_file", "create_session_from_file"):
         assert len(bodies[name]["description"]) > 50, name
     files = {"application/x-ndjson", "text/csv", "application/vnd.apache.parquet"}

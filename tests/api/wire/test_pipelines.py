@@ -82,7 +82,7 @@ def _more(line: socket.socket) -> bytes:
 
 
 def living(kind: type) -> list[object]:
-    return [one for one in gc.get_objects() if isinstance(one, kind)]
+    return [living_object for living_object in gc.get_objects() if isinstance(living_object, kind)]
 
 
 def test_one_request_of_a_connection_is_parsed_at_a_time(settings: Settings) -> None:
@@ -150,7 +150,9 @@ def test_what_waits_behind_a_request_is_bounded_and_answered_in_its_order(
         sending.start()
         assert slow.began.wait(30)
         threading.Event().wait(0.5)
-        held = [one for one in living(Connection) if isinstance(one, Connection)]
+        held = [
+            connection for connection in living(Connection) if isinstance(connection, Connection)
+        ]
         assert max(len(draw._come) for draw in held) <= MOST_BYTES
         slow.go_on.set()
         assert answers(line, AHEAD) == [b"/%d" % number for number in range(AHEAD)]
@@ -207,6 +209,6 @@ def test_requests_end_where_they_end_however_they_come(
             line.sendall(content[:part])
             content = content[part:]
         found = answers(line, len(requests))
-    assert [said.replace(b" ", b"") for said in found] == [
-        said.replace(b" ", b"") for _, said in requests
+    assert [part.replace(b" ", b"") for part in found] == [
+        part.replace(b" ", b"") for _, part in requests
     ]
