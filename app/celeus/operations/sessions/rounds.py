@@ -207,9 +207,9 @@ async def _observed(
 
         receipts, leases = await journal.step(rounds + count, step)
         await keep_comments(db, journal, new, worker, request.rater)
-        leased = LeasedDraws.of(journal, leases)
+        hand = LeasedDraws.of(journal, leases)
         return lambda document, items: Answer(
-            receipts, document, offer_of(journal, leased, document, items, want_draws=count > 0)
+            receipts, document, offer_of(journal, hand, document, items, want_draws=count > 0)
         )
 
     return await together(context, session_id, work)

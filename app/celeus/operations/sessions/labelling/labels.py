@@ -51,7 +51,7 @@ class LabelFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels(LabelContext):
-    """The facts shared by the judgements of a session, up to event ``until`` of its ledger."""
+    """What the judgements of a session have in common, up to event ``until`` of its ledger."""
 
     session_id: UUID
     pool_id: UUID
