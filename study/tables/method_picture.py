@@ -106,7 +106,7 @@ def _intervals(
     axes.set(
         xlim=(0, most * 1.03),
         ylim=(0.0, min(100.0, 100.0 * (risk + 5.0 * precision))),
-        xlabel=f"labels, of {_grouped(next(iter(states.values())).drawable)} items",
+        xlabel=f"labels, of {_grouped(next(iter(states.values())).most_draws)} items",
         ylabel="risk of the pool (%)",
         title=f"The interval, down to a width of {100.0 * precision:g} points",
     )
