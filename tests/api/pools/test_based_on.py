@@ -79,6 +79,16 @@ async def test_true_labels_make_judged_items_known(client: AsyncClient) -> None:
     assert all(text.split(":")[0] in page.text for text in told.values())
 
 
+async def test_a_run_of_a_system_is_known_of_no_other_run(client: AsyncClient) -> None:
+    versions = Versions.of()
+    for opening in ({"repeats": True, "budget": 40}, {"precision": 0.5}):
+        source, _ = await judged(client, versions, 25, target="runs", **opening)
+        body = {"name": "next", "loss": ZERO_ONE, "sealed": True, "based_on": based(source)}
+        refused = await client.post("/v1/pools", json=body | {"items": versions.rows(versions.new)})
+        assert refused.status_code == 422, refused.text
+        assert "is chance, and is not known of another" in refused.json()["detail"]
+
+
 async def test_a_pool_tells_what_it_is_based_on(client: AsyncClient) -> None:
     versions = Versions.of(20)
     source, _ = await judged(client, versions, 5)

@@ -89,6 +89,14 @@ async def basis_of(
             rule="a session that ran on this service",
             value=name,
         )
+    if session.plan.get("target") == "runs":
+        raise InvalidValue(
+            "The session is about all runs of a system: what one of them came to is chance, and is"
+            " not known of another.",
+            field="based_on.session",
+            rule="a session about the pool or its population",
+            value=name,
+        )
     old = await pool_record(db, session.pool_id)
     side = _side_of(old, wanted.system)
     _check_loss(old.systems.loss if old.systems else old.scale, systems.loss if systems else scale)
