@@ -175,11 +175,15 @@ async def test_a_labellers_start_page_tells_where_there_is_work(
             assert changed.status_code == 200
         # Somebody else holds every item of it
         await admin.post(f"/v1/sessions/{small}/next", json={"worker": "w", "count": 4})
+        # Every item is out once, and may be run again
+        again = await opened(admin, pool, target="runs", repeats=True, precision=0.4)
+        await admin.post(f"/v1/sessions/{again}/next", json={"worker": "w", "count": 4})
         page = (await judge.get("/")).text
         assert f"/label/{active}" in page
-        assert page.count("Start labelling") == 1
+        assert f"/label/{again}" in page
+        assert page.count("Start labelling") == 2
         assert page.count("Nothing to label at the moment") == 2
-        assert page.count("<article") == 3, "what is closed is listed for those who labelled there"
+        assert page.count("<article") == 4, "what is closed is listed for those who labelled there"
         async with visiting(key_in(database_url, "label", project="other")) as other:
             assert "nothing to label for you" in (await other.get("/")).text
 

@@ -212,9 +212,9 @@ _TASKS = text(
                      ORDER BY at DESC, instructions_id DESC LIMIT 1)) AS told,
            s.state = 'active' AND s.archived_at IS NULL AND (
                s.plan ? 'panel'
-               OR s.drawn < least(
+               OR s.drawn < CASE WHEN s.plan ? 'repeats' THEN s.budget ELSE least(
                    s.budget, (s.status->>'items')::int - (s.status->>'known')::int
-               )
+               ) END
                OR EXISTS (
                    SELECT FROM leases o WHERE o.session_id = s.session_id
                    AND (greatest(o.expires_at, CAST(o.beside->>2 AS timestamptz)) <= now()
