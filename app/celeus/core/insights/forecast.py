@@ -283,7 +283,7 @@ class _Outset:
         outlook = self.outlook
         if outlook is None:
             return self._published_width(precision)
-        population = self._plan.target != "pool"
+        population = self._plan.bound.kind != "none"
         half = self._plan.half_of(precision)
         if not population:
             half = half_width(self._plan, precision) or half
