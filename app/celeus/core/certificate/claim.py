@@ -55,12 +55,13 @@ def _mean(session: AnySession, question: Mean) -> dict[str, Any]:
         "precision": session.stopping.precision,
         "fixed": plan.fixed,
         "interval": {"lower": interval.lower, "upper": interval.upper},
-        "pool_interval": {"lower": pool.lower, "upper": pool.upper},
         "estimate": question.estimate,
         "labels": session.folded - unjudgeable,
         "unjudgeable": unjudgeable,
         "emptied": question.fold.emptied,
     }
+    if not plan.repeats:
+        claim["pool_interval"] = {"lower": pool.lower, "upper": pool.upper}
     if plan.weights is not None:
         claim["effective_items"] = plan.weights.effective_items
     if plan.systems is not None:
@@ -168,13 +169,14 @@ def check_claim(claimed: object, session: AnySession) -> None:
 def _compare_mean(claim: Object, found: Object, question: Mean) -> None:
     """Compare the numbers that were computed, and put those claimed in the place of those found."""
     plan = question.plan
-    for name in ("interval", "pool_interval"):
+    intervals = [name for name in ("interval", "pool_interval") if name in found]
+    for name in intervals:
         where = f"claim.{name}"
         ends = members(claim[name], where, found[name])
         for end, value in found[name].items():
             close(f"{where}.{end}", ends[end], value, plan)
     close("claim.estimate", claim["estimate"], found["estimate"], plan)
-    found |= {name: claim[name] for name in ("interval", "pool_interval", "estimate")}
+    found |= {name: claim[name] for name in (*intervals, "estimate")}
     if plan.score is not None:
         # Of the interval and estimate that it claims: no digit of these is its own.
         losses = Interval(claim["interval"]["lower"], claim["interval"]["upper"])
