@@ -527,10 +527,10 @@ class Run:
         self._must_be_open()
         if not self._state.question.correctable:
             raise InvalidValue(
-                "A judgement can be corrected where the session has one interval, and runs each"
-                " item once.",
+                "A judgement can be corrected where the session has one interval, and no later run"
+                " followed from it.",
                 field="round",
-                rule="a session that measures one risk without `repeats`",
+                rule="a session that measures one risk, without `repeats` and `success`",
                 value=judgement.round,
             )
         loss = self._state.outcome(self.upload.pool, judgement)

@@ -340,6 +340,6 @@ def _told(rows: int, *, more: bool) -> str:
 
 def _corrects(view: View, session: Mapping[str, Any]) -> bool:
     """Return whether the caller may correct a judgement of this session."""
-    plain = all(session[name] is None for name in ("best", "table", "raters"))
+    plain = all(session[name] is None for name in ("best", "table", "raters", "success"))
     open_ = session["state"] != "closed" and not session["archived"]
-    return plain and open_ and "manage" in view.caller.scopes
+    return plain and not session["repeats"] and open_ and "manage" in view.caller.scopes

@@ -44,6 +44,11 @@ async def test_an_item_is_drawn_again_also_while_a_run_of_it_is_out(client: Asyn
         f"/v1/sessions/{session}/amendments", json={"round": 1, "loss": 0, "reason": "misread"}
     )
     assert refused.status_code == 422
+    assert "which runs came later" in refused.json()["detail"]
+    surrogate = await client.get(f"/v1/sessions/{session}/surrogate")
+    assert (surrogate.status_code, surrogate.json()["rule"]) == (422, "a session without `repeats`")
+    page = (await client.get(f"/sessions/{session}", headers={"Accept": "text/html"})).text
+    assert "How good the surrogate is" not in page
     closed = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     assert closed.status_code == 200
     for page in ("report", "labels"):

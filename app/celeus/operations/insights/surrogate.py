@@ -47,6 +47,14 @@ async def surrogate(context: Context, session_id: UUID) -> tuple[dict[str, Any],
             rule="a session that measures a risk or a difference",
             value=document["id"],
         )
+    if document["repeats"]:
+        raise InvalidValue(
+            "A session that runs its items again learns from the runs of every item: how good the"
+            " surrogate alone is, is not counted.",
+            field="session_id",
+            rule="a session without `repeats`",
+            value=document["id"],
+        )
     version = _version(document)
     result = context.worths.known(session_id, version)
     if result is not None:

@@ -326,6 +326,14 @@ def _correctable(session: CachedSession) -> Session[Mean]:
     mean = mean_session(session.state)
     if mean is not None and mean.question.correctable:
         return mean
+    if mean is not None:
+        raise InvalidValue(
+            "A session with `repeats` or `success` takes no corrections: which runs came later"
+            " followed from what the judges had said. Open another session on the pool.",
+            field="session_id",
+            rule="a session without `repeats` and `success`",
+            value=session.plan.kind,
+        )
     raise InvalidValue(
         f"A session that {session.state.question.purpose} takes no corrections: from which"
         " strata later items were drawn followed from what the judges had said. Open another"
