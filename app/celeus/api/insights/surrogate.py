@@ -25,7 +25,9 @@ class SurrogatePart(BaseModel):
     least: float = Field(description="Smallest surrogate score of its items.")
     largest: float = Field(description="Largest surrogate score of its items.")
     surrogate: float = Field(description="Mean surrogate score of its items.")
-    used: float = Field(description="Mean surrogate that the policy bets with now.")
+    used: float = Field(
+        description="Mean surrogate as the labels correct it by stratum; several columns are weighed beyond."
+    )
     loss: float | None = Field(
         description="Mean loss, estimated from its labels with weights that make up for unequal"
         " probabilities of being drawn; null without labels."

@@ -27,9 +27,9 @@ LIMIT = 1.959963984540054
 class Part:
     """A part of the pool, what its surrogates say and what its losses are; on the loss scale.
 
-    ``used`` is the mean surrogate that the policy bets with now. ``loss`` is estimated from
-    ``labels`` and None without any; ``low`` and ``high`` are rough 95 % limits of it for looking
-    at, not a claim.
+    ``used`` is the mean surrogate as the labels correct it by stratum; several columns are weighed
+    beyond. ``loss`` is estimated from ``labels`` and None without any; ``low`` and ``high`` are
+    rough 95 % limits of it for looking at, not a claim.
     """
 
     items: int

@@ -27,7 +27,7 @@ class Tick(NamedTuple):
 
 
 class Dot(NamedTuple):
-    """A part of the pool in the picture; ``used`` is what the session bets with."""
+    """A part of the pool in the picture; ``used`` is what the labels make of it."""
 
     x: float
     y: float
