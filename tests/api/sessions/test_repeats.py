@@ -45,10 +45,6 @@ async def test_an_item_is_drawn_again_also_while_a_run_of_it_is_out(client: Asyn
     )
     assert refused.status_code == 422
     assert "which runs came later" in refused.json()["detail"]
-    surrogate = await client.get(f"/v1/sessions/{session}/surrogate")
-    assert (surrogate.status_code, surrogate.json()["rule"]) == (422, "a session without `repeats`")
-    page = (await client.get(f"/sessions/{session}", headers={"Accept": "text/html"})).text
-    assert "How good the surrogate is" not in page
     closed = await client.patch(f"/v1/sessions/{session}", json={"state": "closed"})
     assert closed.status_code == 200
     for page in ("report", "labels"):
@@ -56,6 +52,17 @@ async def test_an_item_is_drawn_again_also_while_a_run_of_it_is_out(client: Asyn
     certificate = (await client.get(f"/v1/sessions/{session}/certificate")).content
     report = verify(certificate)
     assert report.valid, report.to_dict()
+
+
+async def test_no_figures_of_a_surrogate_are_shown_of_items_that_are_run_again(
+    client: AsyncClient,
+) -> None:
+    session = await opened(client, await known_pool(client, 4), **REPEATS)
+    surrogate = await client.get(f"/v1/sessions/{session}/surrogate")
+    assert (surrogate.status_code, surrogate.json()["rule"]) == (422, "a session without `repeats`")
+    page = (await client.get(f"/sessions/{session}", headers={"Accept": "text/html"})).text
+    assert "Actions" in page
+    assert "How good the surrogate is" not in page
 
 
 async def test_the_runs_of_a_draw_are_counted(client: AsyncClient) -> None:

@@ -26,7 +26,8 @@ class SurrogatePart(BaseModel):
     largest: float = Field(description="Largest surrogate score of its items.")
     surrogate: float = Field(description="Mean surrogate score of its items.")
     used: float = Field(
-        description="Mean surrogate as the labels correct it by stratum; several columns are weighed beyond."
+        description="Mean surrogate as the labels correct it by stratum; several columns are"
+        " weighed beyond."
     )
     loss: float | None = Field(
         description="Mean loss, estimated from its labels with weights that make up for unequal"
