@@ -83,6 +83,21 @@ def test_a_session_goes_on_with_what_its_items_gave_before() -> None:
     assert system.runs == 0
 
 
+@pytest.mark.parametrize("runs", [True, 2.5, 1.0, "2", 0, 5])
+def test_only_a_whole_number_of_runs_is_kept(runs: Any) -> None:  # noqa: ANN401 -- what a program may give
+    asked = {"target": "runs", "repeats": True, "success": "all of 4", "precision": 0.2}
+    draws = celeus.certify(ROWS, None, file="runs.jsonl", **asked).draws()
+    next(draws).observe(1.0, runs=runs)
+    with pytest.raises(InvalidValue, match="runs must be how many runs were made"):
+        next(draws)
+
+
+@pytest.mark.parametrize("success", [4, "any of 04", "all of 1", "most of 3"])
+def test_success_is_all_or_any_of_several_runs(success: Any) -> None:  # noqa: ANN401 -- what a program may give
+    with pytest.raises(InvalidValue, match="success must be"):
+        certified({"precision": 0.2, "success": success})
+
+
 def test_a_run_is_not_corrected() -> None:
     session, _ = certified()
     with pytest.raises(InvalidValue, match="no later run followed"):

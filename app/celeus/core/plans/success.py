@@ -14,7 +14,7 @@ from celeus.core.plain import Plain
 from celeus.errors import InvalidValue
 
 MOST_RUNS_A_DRAW = 100
-FORM = re.compile(r"(all|any) of ([0-9]{1,3})")
+FORM = re.compile(r"(all|any) of ([1-9][0-9]{0,2})")
 RULE = f'"all of k" or "any of k" runs, with k from 2 to {MOST_RUNS_A_DRAW}'
 
 
@@ -26,9 +26,9 @@ class Success(Plain):
     runs: int
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def of(cls, text: object) -> Self:
         """Return the success in words such as "all of 4"; refuses others."""
-        found = FORM.fullmatch(text)
+        found = FORM.fullmatch(text) if isinstance(text, str) else None
         if found is None or not 2 <= int(found[2]) <= MOST_RUNS_A_DRAW:
             message = f"success must be {RULE}, and is {text!r}"
             raise InvalidValue(message, field="success", rule=RULE, value=text)
@@ -45,7 +45,8 @@ class Success(Plain):
     def check(self, loss: float | None, runs: int | None) -> None:
         """Refuse a number of runs with which a draw has not this loss; None: nobody can tell it."""
         rule = f"how many runs were made of the draw, from 1 to {self.runs}"
-        if runs is not None and 1 <= runs <= self.runs:
+        # In process a judge may count by whatever equals a number; the ledger holds whole ones
+        if type(runs) is int and 1 <= runs <= self.runs:
             if loss is None or loss == self.settling or runs == self.runs:
                 return
             rule = f"{self.runs} with a loss of {loss:g}: success is {self}"
