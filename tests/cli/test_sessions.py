@@ -83,6 +83,8 @@ def test_what_cannot_be_opened_is_refused_in_a_line(run: Run, tmp_path: Path) ->
         (("open", nowhere), "give --precision, --at-most, --at-least or --budget, or --all"),
         (("open", nowhere, "--budget", 5, "--given", "better=higher"), "left out with a pool"),
         (("open", file, "--budget", 5, "--given", "better"), "NAME=VALUE, each name once"),
+        (("open", file, "--budget", 5, "--given", "name=x"), "given must be one of metric, filter"),
+        (("sessions", "--api-key-file", "/dev/zero"), "a file of at most 4096 bytes"),
         (("open", file, "--precision", "wide"), "precision must be a finite number"),
         (("status", "ses_1"), "hexadecimal"),
         (("close", f"ses_{0:032}"), "session"),

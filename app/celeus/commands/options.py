@@ -13,6 +13,9 @@ from celeus.errors import InvalidValue
 HERE = "http://127.0.0.1:8000"
 """Address of a service on this machine, where no other is named."""
 
+LONGEST_KEY_FILE = 4096
+"""Most bytes of a file with a key."""
+
 NUMBER = "NUMBER"
 """Name in the help of a number that may be in percent or points, as `celeus.units` reads it."""
 
@@ -68,8 +71,14 @@ def read_key(file: Path | None) -> str | None:
     """The key of the file or the environment; an argument would show it to every user here."""
     if file is None:
         return os.environ.get("CELEUS_KEY") or None
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise InvalidValue(f"{file} cannot be read: {why}", field="api_key_file") from error
+    with open_file(file, "api_key_file") as source:
+        try:
+            content = source.read(LONGEST_KEY_FILE + 1)
+            text = content.decode()
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise InvalidValue(f"{file} cannot be read: {why}", field="api_key_file") from error
+    if len(content) > LONGEST_KEY_FILE:
+        rule = f"a file of at most {LONGEST_KEY_FILE} bytes, with a key"
+        raise InvalidValue(f"{file} must be {rule}", field="api_key_file", rule=rule)
+    return text.strip()

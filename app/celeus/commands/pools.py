@@ -45,7 +45,12 @@ def pool_of(
 
     Raises InvalidValue for what is neither, NeedsAnswer for what the file leaves open.
     """
+    from celeus.client.calls import ANSWERS
+
     members: dict[str, Any] = _pairs(given, "given", "NAME=VALUE")
+    for name in members.keys() - {*ANSWERS}:
+        rule = f"one of {', '.join(ANSWERS)}, each as NAME=VALUE"
+        raise InvalidValue(f"given must be {rule}", field="given", rule=rule, value=name)
     if roles := _pairs(mapping, "mapping", "COLUMN=ROLE"):
         members["mapping"] = roles
     if _POOL.fullmatch(pool):
