@@ -177,7 +177,8 @@ async def _append(
     journal: Journal, correction: Correction, ready: Refold | None, rounds: int
 ) -> Receipt:
     judgement = correction.judgement
-    event, state = _event(journal.session, judgement), _correctable(journal.session)
+    state = _correctable(journal.session)
+    event = _event(journal.session, judgement)
     played = rounds + state.question.rounds_to_replay if rounds else 0
     # Without a fold that fits, what comes before the correction is copied.
     copied = state.folded if rounds and (ready is None or not ready.fits(state)) else 0
@@ -292,7 +293,7 @@ async def _refold_ahead(
             if slot.session is None:
                 slot.session = await rebuild(context, session_id)
             state = mean_session(slot.session.state)
-            if state is None:
+            if state is None or not state.question.correctable:
                 return None
             _must_be_blind(slot.session, judgement, blind=context.blind)
             # A process that is behind the ledger does not know the round
