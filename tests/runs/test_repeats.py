@@ -15,7 +15,7 @@ from celeus.runs.local import LocalClient
 
 ITEMS = 30
 ROWS = [{"id": f"t{at}", "payload": {"task": at}} for at in range(ITEMS)]
-ASKED: Mapping[str, Any] = {"precision": 0.2}
+ASKED: dict[str, Any] = {"precision": 0.2}
 RATES = np.random.default_rng(3).beta(0.5, 0.5, ITEMS)
 
 
@@ -85,7 +85,7 @@ def test_a_session_goes_on_with_what_its_items_gave_before() -> None:
 
 @pytest.mark.parametrize("runs", [True, 2.5, 1.0, "2", 0, 5])
 def test_only_a_whole_number_of_runs_is_kept(runs: Any) -> None:  # noqa: ANN401 -- what a program may give
-    asked = {"target": "runs", "repeats": True, "success": "all of 4", "precision": 0.2}
+    asked = ASKED | {"target": "runs", "repeats": True, "success": "all of 4"}
     draws = celeus.certify(ROWS, None, file="runs.jsonl", **asked).draws()
     next(draws).observe(1.0, runs=runs)
     with pytest.raises(InvalidValue, match="runs must be how many runs were made"):
