@@ -1,6 +1,6 @@
 """Sessions in process whose items are run again: certificates, files, and what they refuse."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +144,25 @@ def test_a_draw_of_several_runs_ends_with_the_one_that_settles_it(
     for evidence in (None, Evidence.of(session.client.ledger.upload.pool)):
         report = verify(session.certificate(), evidence)
         assert report.valid, report.to_dict()
+
+
+@pytest.mark.parametrize("success", ["all of 3", "any of 3"])
+def test_of_several_draws_those_that_are_settled_are_not_run_again(success: str) -> None:
+    judge, sizes, settling = Counted(), set[int](), success == "any of 3"
+
+    def judge_batch(turns: Sequence[celeus.Turn]) -> list[float]:
+        sizes.add(len(turns))
+        return [judge(turn) for turn in turns]
+
+    session = celeus.certify(ROWS, None, target="runs", success=success, precision=0.5)
+    session.judge_many(judge_batch, size=4)
+    assert min(sizes) < max(sizes) == 4
+    for label in session.labels():
+        runs = judge.draws[label.round]
+        assert label.loss == float(runs[-1] is not True), "that of its last run"
+        assert settling not in runs[:-1], "nothing is run after it is settled"
+        assert runs[-1] is settling or len(runs) == 3
+    assert session.status().runs == sum(map(len, judge.draws.values()))
 
 
 @pytest.mark.parametrize(

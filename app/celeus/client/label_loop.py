@@ -501,10 +501,10 @@ class Turns:
         """Return what a judge is given: the item, or with a ``size`` a list of them."""
         return held if self.many else held[0]
 
-    def take(self, held: list[Turn], verdicts: Any) -> bool:  # noqa: ANN401 -- what a judge returns
+    def take(self, held: list[Turn], verdicts: Any) -> list[Turn]:  # noqa: ANN401 -- of any judge
         """Keep what a judge returned for what it was `shown`, all of it or nothing.
 
-        Returns False where a draw needs another run: the judge is asked again.
+        Returns the draws that need another run, of which the judge is asked again.
         """
         try:
             for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
@@ -513,7 +513,9 @@ class Turns:
             for turn in held:
                 turn.said = None
             raise
-        return self.task.tries == 1 or all(turn.settled(self.task) for turn in held)
+        if self.task.tries == 1:
+            return []
+        return [turn for turn in held if not turn.settled(self.task)]
 
     def keep(self, *, patient: bool = True) -> Flow[bool]:
         """Renew the leases of all items held; return whether all are still held."""
