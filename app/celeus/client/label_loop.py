@@ -26,7 +26,7 @@ first of their leases ends, which may be long after the last of them has judged.
 LONGER = 2.0
 """A call that lasts so many times as long as the longest before it is taken for one that hangs."""
 MOST_BEATS = 20
-"""Renewals in a row without a judgement: a judge that hangs keeps its items no longer."""
+"""Renewals in a row while no run ends: a judge that hangs keeps its items no longer."""
 STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "closed"})
 """States in which no label is needed."""
 NONE_LEFT = frozenset({"all_leased", "waiting"})
@@ -515,7 +515,10 @@ class Turns:
             raise
         if self.task.tries == 1:
             return []
-        return [turn for turn in held if not turn.settled(self.task)]
+        again = [turn for turn in held if not turn.settled(self.task)]
+        if again:
+            self.beats = 0
+        return again
 
     def keep(self, *, patient: bool = True) -> Flow[bool]:
         """Renew the leases of all items held; return whether all are still held."""
