@@ -183,6 +183,32 @@ def test_runs_that_a_draw_cannot_have_are_refused(said: dict[str, Any], rule: st
         next(turns)
 
 
+def test_runs_that_a_function_counts_itself_are_all_of_a_draw() -> None:
+    rounds: list[int] = []
+
+    def run_all(turn: celeus.Turn) -> None:
+        rounds.append(turn.round)
+        turn.observe(0.0, runs=4)
+
+    session = celeus.certify(ROWS, run_all, target="runs", success="all of 4", precision=0.5)
+    assert len(rounds) == len(set(rounds))
+    assert session.status().runs == 4 * len(rounds)
+
+
+def test_a_label_that_does_not_tell_how_a_run_ended_is_refused() -> None:
+    calls: list[int] = []
+
+    def judge(turn: celeus.Turn) -> None:
+        calls.append(turn.round)
+        turn.label(1)
+
+    rows = [{**row, "prediction": 1} for row in ROWS]
+    with pytest.raises(InvalidValue, match="judged by a loss for each run") as refused:
+        celeus.certify(rows, judge, target="runs", success="all of 4", precision=0.5)
+    assert refused.value.field == "loss"
+    assert len(calls) == 1
+
+
 @pytest.mark.parametrize(
     "asked", [{"success": "4 of 4"}, {"success": "all of 1"}, {"loss": (0.0, 2.0)}]
 )

@@ -330,6 +330,11 @@ class Turn:
             self.prefer(word)
         else:
             self.observe(self._losses(verdict, task))
+        said = self.said or {}
+        if task.tries > 1 and not said.keys() & {"loss", "unjudgeable", *PASSED}:
+            rule = f"return {task.wanted.get(None, A_LOSS)}, or {UNTOLD}"
+            message = f"{self.id!r} is judged by a loss for each run, which settles it: {rule}"
+            raise InvalidValue(message, field="loss", rule=rule)
 
     def _losses(self, verdict: Any, task: JudgeTask) -> Any:  # noqa: ANN401 -- as `observe` takes it
         """The losses that are returned, or that are the scores returned."""
@@ -352,9 +357,12 @@ class Turn:
         return loss(verdict)
 
     def settled(self, task: JudgeTask) -> bool:
-        """Whether the run that was judged settles a draw of several; else it is to be run again."""
+        """Whether the run that was judged settles a draw of several; else it is to be run again.
+
+        Who says how many ``runs`` were made has judged all of them.
+        """
         said = self.said or {}
-        if said == PASSED:
+        if said == PASSED or "runs" in said:
             return True
         self.runs += 1
         loss = said.get("loss")
