@@ -83,6 +83,21 @@ async def test_batches_are_judged(session: AsyncSession) -> None:
     assert done.labels == len(await ledger_losses(session)) > 16
 
 
+async def test_a_draw_that_is_settled_is_not_run_again_with_others(client: AsyncClient) -> None:
+    pool = await client.create_pool("runs", ROWS[:12])
+    session = await client.open_session(pool, target="runs", success="all of 3", budget=12)
+    runs: dict[int, int] = {}
+
+    async def verdicts(items: Sequence[Turn]) -> list[float]:
+        for item in items:
+            runs[item.round] = runs.get(item.round, 0) + 1
+        return [float(runs[item.round] == item.round % 3) for item in items]
+
+    await session.judge_many(verdicts, size=4)
+    assert runs == {round_: round_ % 3 or 3 for round_ in range(1, 13)}
+    assert (await session.status()).runs == 24
+
+
 async def test_a_failure_of_the_judge_is_told_once(session: AsyncSession) -> None:
     def verdict(item: Turn) -> float:
         raise RuntimeError(item.id)

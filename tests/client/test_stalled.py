@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import celeus
 from celeus import Client, Status, Turn, Unreachable
 from celeus.client import label_loop
 from celeus.client.exchange import Answer, Flow, LostAnswer, Request
-from celeus.client.label_loop import workers_of
+from celeus.client.label_loop import NO_TASK, workers_of
 from celeus.client.reading import read
 from celeus.client.results import Draw
 from tests.client.pools import Cut, Exam, exam
@@ -95,8 +96,9 @@ def test_a_hanging_call_in_process_costs_one_label(
     check(*judged_with_a_hanging_call(session, losses))
 
 
-def test_a_function_renews_its_lease_twenty_times() -> None:
+def test_each_run_of_a_draw_renews_its_lease_twenty_times() -> None:
     [turns] = workers_of("ses_" + 32 * "0", "ada", 1, None, None)
+    turns.task = replace(NO_TASK, tries=3, settling=1.0)
     body = {"state": "active", "draws": [DRAW], "retry_after": None}
     answer = Answer(200, {}, json.dumps(body).encode())
 
@@ -113,8 +115,12 @@ def test_a_function_renews_its_lease_twenty_times() -> None:
 
     asks = {"worker": "ada-1", "lease_seconds": 30}
     assert sent(turns.step(lambda: True)) == [asks | {"count": 1}]
-    assert [sent(turns.beat()) for _ in range(20)] == [[asks | {"count": 0}]] * 20
-    assert sent(turns.beat()) == []
+    for _ in range(3):
+        assert [sent(turns.beat()) for _ in range(20)] == [[asks | {"count": 0}]] * 20
+        assert sent(turns.beat()) == []
+        turns.take(turns.held, 0.0)
+    assert turns.held[0].said == {"loss": 0.0, "runs": 3}
+    assert sent(turns.beat()) == [], "the draw is settled: what is next is to send it"
 
 
 def test_a_renewal_that_fails_is_not_repeated_before_the_next() -> None:

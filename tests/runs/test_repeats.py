@@ -1,6 +1,6 @@
 """Sessions in process whose items are run again: certificates, files, and what they refuse."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +161,25 @@ def test_a_draw_of_several_runs_ends_with_the_one_that_settles_it(
         assert report.valid, report.to_dict()
 
 
+@pytest.mark.parametrize("success", ["all of 3", "any of 3"])
+def test_of_several_draws_those_that_are_settled_are_not_run_again(success: str) -> None:
+    judge, sizes, settling = Counted(), set[int](), success == "any of 3"
+
+    def judge_batch(turns: Sequence[celeus.Turn]) -> list[float]:
+        sizes.add(len(turns))
+        return [judge(turn) for turn in turns]
+
+    session = celeus.certify(ROWS, None, target="runs", success=success, precision=0.5)
+    session.judge_many(judge_batch, size=4)
+    assert min(sizes) < max(sizes) == 4
+    for label in session.labels():
+        runs = judge.draws[label.round]
+        assert label.loss == float(runs[-1] is not True), "that of its last run"
+        assert settling not in runs[:-1], "nothing is run after it is settled"
+        assert runs[-1] is settling or len(runs) == 3
+    assert session.status().runs == sum(map(len, judge.draws.values()))
+
+
 @pytest.mark.parametrize(
     ("said", "rule"),
     [
@@ -177,6 +196,32 @@ def test_runs_that_a_draw_cannot_have_are_refused(said: dict[str, Any], rule: st
     next(turns).observe(**said)
     with pytest.raises(InvalidValue, match=rule):
         next(turns)
+
+
+def test_runs_that_a_function_counts_itself_are_all_of_a_draw() -> None:
+    rounds: list[int] = []
+
+    def run_all(turn: celeus.Turn) -> None:
+        rounds.append(turn.round)
+        turn.observe(0.0, runs=4)
+
+    session = celeus.certify(ROWS, run_all, target="runs", success="all of 4", precision=0.5)
+    assert len(rounds) == len(set(rounds))
+    assert session.status().runs == 4 * len(rounds)
+
+
+def test_a_label_that_does_not_tell_how_a_run_ended_is_refused() -> None:
+    calls: list[int] = []
+
+    def judge(turn: celeus.Turn) -> None:
+        calls.append(turn.round)
+        turn.label(1)
+
+    rows = [{**row, "prediction": 1} for row in ROWS]
+    with pytest.raises(InvalidValue, match="judged by a loss for each run") as refused:
+        celeus.certify(rows, judge, target="runs", success="all of 4", precision=0.5)
+    assert refused.value.field == "loss"
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,33 @@ async def test_a_labellers_start_page_tells_where_there_is_work(
             assert "nothing to label for you" in (await other.get("/")).text
 
 
+async def test_what_a_program_runs_several_times_is_not_a_persons_to_judge(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting() as admin, visiting(key_in(database_url, "label")) as judge:
+        admin.headers.update(bearer())
+        pool, runs = await known_pool(admin, 4), {"target": "runs", "precision": 0.7}
+        counted, again, once = [
+            await opened(admin, pool, **runs, **asked)
+            for asked in ({"success": "any of 3"}, {"repeats": True}, {})
+        ]
+        page = (await judge.get(f"/label/{counted}")).text
+        assert "A program judges this session" in page
+        assert "up to 3 runs of a system, of which any has to succeed" in page
+        assert "<button" not in page.partition("<main")[2]
+        assert "js/label.js" not in page, "nobody holds what nobody can judge"
+        page = (await judge.get(f"/label/{again}")).text
+        assert "each time it is another run" in page
+        assert "js/label.js" in page
+        assert "another run" not in (await judge.get(f"/label/{once}")).text
+        home = (await judge.get("/")).text
+        async with visiting(ADMIN) as owner:
+            for session, judged in ((counted, False), (again, True), (once, True)):
+                led = f'href="/label/{session}"'
+                assert (led in home) is judged
+                assert (led in (await owner.get(f"/sessions/{session}")).text) is judged
+
+
 async def test_whoever_is_not_signed_in_is_led_there_and_back(visiting: Visiting) -> None:
     async with visiting() as nobody:
         answer = await nobody.get("/?state=active")

@@ -26,7 +26,7 @@ first of their leases ends, which may be long after the last of them has judged.
 LONGER = 2.0
 """A call that lasts so many times as long as the longest before it is taken for one that hangs."""
 MOST_BEATS = 20
-"""Renewals in a row without a judgement: a judge that hangs keeps its items no longer."""
+"""Renewals in a row while no run ends: a judge that hangs keeps its items no longer."""
 STOPPED = frozenset({"target_reached", "decided", "budget_spent", "exhausted", "closed"})
 """States in which no label is needed."""
 NONE_LEFT = frozenset({"all_leased", "waiting"})
@@ -330,6 +330,11 @@ class Turn:
             self.prefer(word)
         else:
             self.observe(self._losses(verdict, task))
+        said = self.said or {}
+        if task.tries > 1 and not said.keys() & {"loss", "unjudgeable", *PASSED}:
+            rule = f"return {task.wanted.get(None, A_LOSS)}, or {UNTOLD}"
+            message = f"{self.id!r} is judged by a loss for each run, which settles it: {rule}"
+            raise InvalidValue(message, field="loss", rule=rule)
 
     def _losses(self, verdict: Any, task: JudgeTask) -> Any:  # noqa: ANN401 -- as `observe` takes it
         """The losses that are returned, or that are the scores returned."""
@@ -352,9 +357,12 @@ class Turn:
         return loss(verdict)
 
     def settled(self, task: JudgeTask) -> bool:
-        """Whether the run that was judged settles a draw of several; else it is to be run again."""
+        """Whether the run that was judged settles a draw of several; else it is to be run again.
+
+        Who says how many ``runs`` were made has judged all of them.
+        """
         said = self.said or {}
-        if said == PASSED:
+        if said == PASSED or "runs" in said:
             return True
         self.runs += 1
         loss = said.get("loss")
@@ -501,10 +509,10 @@ class Turns:
         """Return what a judge is given: the item, or with a ``size`` a list of them."""
         return held if self.many else held[0]
 
-    def take(self, held: list[Turn], verdicts: Any) -> bool:  # noqa: ANN401 -- what a judge returns
+    def take(self, held: list[Turn], verdicts: Any) -> list[Turn]:  # noqa: ANN401 -- of any judge
         """Keep what a judge returned for what it was `shown`, all of it or nothing.
 
-        Returns False where a draw needs another run: the judge is asked again.
+        Returns the draws that need another run, of which the judge is asked again.
         """
         try:
             for turn, verdict in zip(held, verdicts if self.many else [verdicts], strict=True):
@@ -513,7 +521,12 @@ class Turns:
             for turn in held:
                 turn.said = None
             raise
-        return self.task.tries == 1 or all(turn.settled(self.task) for turn in held)
+        if self.task.tries == 1:
+            return []
+        again = [turn for turn in held if not turn.settled(self.task)]
+        if again:
+            self.beats = 0
+        return again
 
     def keep(self, *, patient: bool = True) -> Flow[bool]:
         """Renew the leases of all items held; return whether all are still held."""

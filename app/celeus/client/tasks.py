@@ -72,13 +72,12 @@ async def held(
 async def _judge(
     turns: Turns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
 ) -> None:
-    """Have what a worker holds judged: a draw of several runs until one settles it."""
-    settled = False
-    while not settled:
+    """Have what a worker holds judged: each draw of several runs until one settles it."""
+    while batch:
         with times.call(turns):
             found = verdict(turns.shown(batch))
             found = await found if isawaitable(found) else found
-        settled = turns.take(batch, found)
+        batch = turns.take(batch, found)
 
 
 async def judge_together(

@@ -73,12 +73,11 @@ def held(
 def _judge(
     turns: Turns, batch: list[Turn], verdict: Callable[[Any], Any], times: CallTimes
 ) -> None:
-    """Have what a worker holds judged: a draw of several runs until one settles it."""
-    settled = False
-    while not settled:
+    """Have what a worker holds judged: each draw of several runs until one settles it."""
+    while batch:
         with times.call(turns):
             found = verdict(turns.shown(batch))
-        settled = turns.take(batch, _settled(found))
+        batch = turns.take(batch, _settled(found))
 
 
 def judge_together(

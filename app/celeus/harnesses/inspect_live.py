@@ -252,6 +252,7 @@ class LiveSession:
         drawn.say(len(self.sides))
         turn = drawn.turn
         if self._task.tries > 1 and turn.said is not None and not turn.settled(self._task):
+            self._turns.beats = 0
             drawn.verdicts.clear()
             self._queue(drawn)
 

@@ -124,7 +124,7 @@ async def list_tasks(context: Context, most: int) -> list[OwnTask]:
     """Sessions that the caller's key may label, with work first, then the newest.
 
     What is closed or archived is listed where the key has labelled in it. Of a panel's sessions
-    those are listed of which the key's name is a rater.
+    those are listed of which the key's name is a rater; what a program runs several times is not.
     """
     params: dict[str, Any] = {
         "project_id": context.project_id,
@@ -192,7 +192,7 @@ _TASKS = text(
     WITH found AS (
         (SELECT session_id FROM sessions s
          WHERE project_id = :project_id AND state = 'active' AND archived_at IS NULL
-           AND (NOT plan ? 'panel' OR plan->'panel' ? :key_name)
+           AND NOT plan ? 'success' AND (NOT plan ? 'panel' OR plan->'panel' ? :key_name)
          ORDER BY session_id DESC LIMIT :most)
         UNION
         (SELECT session_id FROM sessions s
@@ -225,7 +225,7 @@ _TASKS = text(
     LEFT JOIN labellers l ON l.session_id = s.session_id AND l.key_id = :key_id
     WHERE s.project_id = :project_id
       AND (s.lifecycle <> 'closed' AND s.archived_at IS NULL OR l.labels > 0)
-      AND (NOT s.plan ? 'panel' OR s.plan->'panel' ? :key_name)
+      AND NOT s.plan ? 'success' AND (NOT s.plan ? 'panel' OR s.plan->'panel' ? :key_name)
     ORDER BY work DESC, s.session_id DESC LIMIT :most
     """
 )
