@@ -98,6 +98,8 @@ def seen(page: Page) -> None:
     """Return when the item is shown in full and everything it loads has come or failed."""
     for folded in page.locator("#item summary").all():
         folded.click()
+    # No tap is taken before what is judged was in view
+    page.mouse.wheel(0, 10_000)
     page.evaluate(DRAWN)
     page.wait_for_load_state("networkidle")
 
