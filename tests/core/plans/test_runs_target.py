@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from celeus.core.plans.claim import Claim, PoolFacts
-from celeus.core.plans.plan import Plan, make_plan
+from celeus.core.plans.plan import MOST_RUNS, Plan, check_budget, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.loss_bounds import KnownLosses
 from celeus.errors import InvalidValue
@@ -78,3 +78,10 @@ def test_what_repeats_cannot_have_is_refused(claim: Claim, facts: PoolFacts, fie
 def test_published_policies_run_every_item_once() -> None:
     with pytest.raises(InvalidValue, match="run again"):
         planned(AGAIN, policy="celeus")
+
+
+def test_a_budget_is_refused_by_what_it_counts() -> None:
+    with pytest.raises(InvalidValue, match="1000000 items of the pool"):
+        check_budget(MOST_RUNS + 1, MOST_RUNS)
+    with pytest.raises(InvalidValue, match="at most 1000000 draws"):
+        check_budget(MOST_RUNS + 1, MOST_RUNS, repeats=True)

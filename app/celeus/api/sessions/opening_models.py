@@ -137,7 +137,7 @@ class ClaimIn(BaseModel):
     )
     repeats: bool = Field(
         False,
-        description="With target `runs`: every round may run any item again. `budget` counts runs;"
+        description="With target `runs`: every round may run any item again. `budget` counts draws;"
         " with a precision it may be left out, and is twice what that takes at worst.",
     )
     success: str | None = Field(

@@ -426,11 +426,14 @@ class Session(BaseModel):
         description="`active` hands out draws; all others say why it does not."
     )
     target: Target = Field(
-        description="Whether the claim is about the pool, or the population it is a sample of."
+        description="Whether the claim is about the pool, the population it is a sample of, or all"
+        " runs."
     )
     repeats: bool = Field(description="Whether every round may run any item again.")
     success: str | None = Field(description="Runs of a draw that have to succeed, as `all of 4`.")
-    runs: int | None = Field(description="Runs made; null where a draw is one run.")
+    runs: int | None = Field(
+        description="Runs of the labels in the interval; null where a draw is one run."
+    )
     alpha: float = Field(
         description="The interval covers the truth with probability at least 1 - alpha, at all"
         " rounds at once."

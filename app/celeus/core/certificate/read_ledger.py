@@ -350,7 +350,7 @@ class Transcript:
                 equal(f"{where}.precision", precision, None)
             elif precision != self.rule.precision:
                 check_precision(self.plan, precision)
-            check_budget(budget, self.plan.most_draws)
+            check_budget(budget, self.plan.most_draws, repeats=self.plan.repeats)
         except Refusal as refusal:
             raise Mismatch(f"{where}.{refusal.field}", refusal.value, refusal.rule) from refusal
         state = text(detail["state"], f"{where}.state")

@@ -45,6 +45,7 @@ class BestPlan(Plain):
 
     optional: ClassVar = ("fixed",)
     kind: ClassVar = "best"
+    repeats: ClassVar = False
     has_precision: ClassVar = False
 
     def __post_init__(self) -> None:

@@ -158,7 +158,7 @@ class Plan(Plain):
 
     @property
     def most_draws(self) -> int:
-        """Most draws that any budget allows: one of every item that may be drawn, or of runs."""
+        """Most draws that any budget allows: one of every item that may be drawn, or any."""
         return MOST_RUNS if self.repeats else self.drawable
 
     @property
@@ -243,7 +243,7 @@ def make_plan(
     source = rater_source(claim.raters, claim.target)
     protocol, panel = panel_of(source, claim.protocol, claim.panel)
     budget = _default_budget(claim, drawable, scale) if claim.budget is None else claim.budget
-    check_budget(budget, MOST_RUNS if claim.repeats else drawable)
+    check_budget(budget, MOST_RUNS if claim.repeats else drawable, repeats=claim.repeats)
     plan = Plan(
         pool_digest=pool.digest,
         items=pool.items,
@@ -296,13 +296,13 @@ def check_alpha(alpha: float) -> None:
 
 
 def _default_budget(claim: Claim, drawable: int, scale: Interval) -> int:
-    """Return the budget of a claim that states none: every item, or the runs for its precision.
+    """Return the budget of a claim that states none: every item, or the draws for its precision.
 
-    Of runs twice as many as a fixed sample needs where losses scatter most.
+    Of these twice as many as a fixed sample needs where losses scatter most.
     """
     if not claim.repeats:
         return drawable
-    rule = "the most runs to make, where items are run again and no precision is asked for"
+    rule = "the most draws to make, where items are run again and no precision is asked for"
     require("budget", rule, claim.budget, holds=claim.precision is not None)
     half = (claim.precision or scale.width) / scale.width / 2.0
     return min(math.ceil(BUDGET_MARGIN * (_quantile(claim.alpha) / half) ** 2 / 4.0), MOST_RUNS)
@@ -312,11 +312,11 @@ def _quantile(alpha: float) -> float:
     return NormalDist().inv_cdf(1.0 - alpha / 2.0)
 
 
-def check_budget(budget: int, items: int) -> None:
-    """Refuse a budget that is not from 1 to ``items``, the items that may be drawn."""
-    most = f"the {items} items of the pool that may be drawn"
-    rule = f"at least 1 and at most {f'{MOST_RUNS} runs' if items == MOST_RUNS else most}"
-    require("budget", rule, budget, holds=1 <= budget <= items)
+def check_budget(budget: int, most: int, *, repeats: bool = False) -> None:
+    """Refuse a budget that is not from 1 to ``most`` draws: with ``repeats`` of any items."""
+    whole = f"{most} draws" if repeats else f"the {most} items of the pool that may be drawn"
+    rule = f"at least 1 and at most {whole}"
+    require("budget", rule, budget, holds=1 <= budget <= most)
 
 
 def check_precision(plan: Plan, precision: float | None) -> None:

@@ -141,6 +141,7 @@ class TablePlan(Plain):
 
     optional: ClassVar = ("reserve", "fixed", "check")
     kind: ClassVar = "table"
+    repeats: ClassVar = False
     has_precision: ClassVar = False
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ no longer that of a ledger: let it go and begin anew.
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -83,8 +83,9 @@ class Session(Generic[Q]):
     """A session after ``sequence`` events of its ledger.
 
     ``observed`` rounds are judged; ``changes`` events altered the stopping rule, ``corrections`` a
-    judgement. ``runs`` were made where draws have several. ``stale``: a folded round was corrected,
-    and nothing is folded since.
+    judgement. ``runs`` are those of the labels folded so far, where draws have several;
+    ``runs_ahead`` are those of the rounds that wait, by round. ``stale``: a folded round was
+    corrected, and nothing is folded since.
     """
 
     question: Q
@@ -96,6 +97,7 @@ class Session(Generic[Q]):
     changes: int = 0
     corrections: int = 0
     runs: int = 0
+    runs_ahead: dict[int, int] = field(default_factory=dict)
     stale: bool = False
 
     @classmethod
@@ -272,7 +274,11 @@ class Session(Generic[Q]):
         if self.stale:
             self.question.restart()
             self.stale = False
+        before = self.folded
         self.question.follow(self.rounds, most)
+        if self.runs_ahead:
+            for round_ in range(before + 1, self.folded + 1):
+                self.runs += self.runs_ahead.pop(round_, 0)
         return self
 
     def rounds_to_fold(self, judged: Collection[int]) -> int:
@@ -321,7 +327,8 @@ class Session(Generic[Q]):
         loss = event.losses if isinstance(event, JointObservation) else loss_in(event)
         self.rounds.judge(round_ - 1, loss, self.sequence)
         self.observed += 1
-        self.runs += getattr(event, "runs", None) or 0
+        if isinstance(event, Observation) and event.runs is not None:
+            self.runs_ahead[round_] = event.runs
 
     def _correct(self, event: Amendment) -> None:
         if not self.question.correctable:

@@ -303,7 +303,7 @@ def _change(journal: Journal, changes: Settings) -> None:
 
 def _check_budget(journal: Journal, budget: int) -> None:
     """Refuse a budget that the session cannot go on with."""
-    check_budget(budget, journal.plan.most_draws)
+    check_budget(budget, journal.plan.most_draws, repeats=journal.plan.repeats)
     journal.state.question.check_budget(budget)
     if budget < journal.state.drawn:
         raise InvalidValue(
