@@ -9,12 +9,14 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 from rfc3161_client import HashAlgorithm, TimestampRequestBuilder
 
+import celeus
 from celeus.api.pools.items import archive_of
 from celeus.commands.verify import DRAWS_TELL
 from celeus.core.certificate.chain import chain_head, chain_start, opening
@@ -480,3 +482,14 @@ def test_an_audit_of_an_empty_database_finds_nothing(
     assert answer.out == "0 sessions, 0 events, 0 certificates, 0 pools, 0 items: 0 differ\n"
     with psycopg.connect(database_url) as db:
         assert db.execute("SELECT count(*) FROM sessions").fetchall() == [(0,)]
+
+
+def test_a_claim_about_draws_of_several_runs_says_what_success_is(run: Run, tmp_path: Path) -> None:
+    items = [{"id": f"task {number}"} for number in range(4)]
+    asked: dict[str, Any] = {"target": "runs", "repeats": True, "success": "all of 2"}
+    asked |= {"precision": 0.6, "file": tmp_path / "run.jsonl"}
+    session = celeus.certify(items, lambda _: 0.0, **asked)
+    session.close()
+    file = tmp_path / "certificate.json"
+    file.write_bytes(session.certificate())
+    assert "claim: runs risk where success is all of 2 runs 0" in run("verify", file).out

@@ -219,6 +219,7 @@ def _print(report: "Report") -> None:
 def _claim(claim: dict[str, object]) -> str:
     """The claim in one line, as far as it has the members of one."""
     from celeus.core.insights.figures import ends
+    from celeus.core.insights.sentences import quantity
     from celeus.gates.questions import settings_line
 
     settings = settings_line(fixed=claim.get("fixed") is True, changes=claim.get("changes"))
@@ -243,9 +244,13 @@ def _claim(claim: dict[str, object]) -> str:
         else "risk"
     )
     effective, weights = claim.get("effective_items"), ""
-    if isinstance(effective, int | float):
-        compared, weights = f"weighted {compared}", f", weights as of {effective:.0f} equal items"
-    return f"claim: {claim.get('target')} {compared} {certain}{weights}, {more}"
+    weighted = isinstance(effective, int | float)
+    if weighted:
+        weights = f", weights as of {effective:.0f} equal items"
+    success = claim.get("success")
+    success = success if isinstance(success, str) else None
+    measured = quantity(compared, weighted=weighted, success=success)
+    return f"claim: {claim.get('target')} {measured} {certain}{weights}, {more}"
 
 
 def _tabled(claim: dict[str, Any]) -> Iterator[str]:

@@ -81,6 +81,14 @@ def test_what_is_undecided_when_a_session_is_closed_stays_so() -> None:
     assert one["answer"] == "Undecided, for good"
 
 
+def test_a_question_about_draws_of_several_runs_says_what_success_is() -> None:
+    measure = Measure(ERRORS, None, default_score(ERRORS, None), success="all of 4")
+    [one] = measure.answers(status(decisions=[asked("yes", 9)]))
+    assert one["question"] == (
+        "Is the error rate where success is all of 4 runs at most 30\u202f%?"
+    )
+
+
 def test_a_verdict_comes_first_and_names_the_systems() -> None:
     systems = Systems.of(("old", "new"), ("zero_one", None, None), "exact")
     measure = Measure(systems.scale, systems, default_score(systems.scale, systems))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from celeus.core.insights.figures import Figures, count, sure
-from celeus.core.insights.sentences import OVER, is_settled
+from celeus.core.insights.sentences import is_settled, quantity_of
 from celeus.core.interval import Interval
 from celeus.units import PERCENT, PERCENT_SIGN, POINTS
 
@@ -70,9 +70,8 @@ def _message(status: Mapping[str, Any], parts: list[str], labels: int | None) ->
 
 
 def _label(status: Mapping[str, Any], names: tuple[str, str] | None) -> str:
-    weighted = "" if status.get("effective_items") is None else "weighted "
     what = f"{names[0]} less {names[1]}" if names is not None else status["score"]["name"]
-    return f"{weighted}{what}{OVER[status['target']]}"
+    return quantity_of(status, what).rstrip(",")
 
 
 def _figures(score: Mapping[str, Any], scale: Interval, *, settled: bool, points: bool) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from celeus.core.insights.curve import Point, Tempering
 from celeus.core.insights.figures import Figures, count
 from celeus.core.insights.planning import FixedSample
+from celeus.core.insights.sentences import quantity
 from celeus.core.interval import Interval
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.score import Score
@@ -30,12 +31,14 @@ class Measure:
     """What a session of one interval measures, for people: its name, and figures of it.
 
     ``score`` is the pool's; where two systems are compared it names the unit of their difference.
+    ``success`` is which runs of a draw have to succeed, such as "all of 4".
     """
 
     scale: LossScale
     systems: AnySystems | None
     score: Score
     weighted: bool = False
+    success: str | None = None
 
     @property
     def compared(self) -> bool:
@@ -70,7 +73,7 @@ class Measure:
     @property
     def quantity(self) -> str:
         """The name of the measured quantity."""
-        return f"weighted {self.plain}" if self.weighted else self.plain
+        return quantity(self.plain, weighted=self.weighted, success=self.success)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -250,7 +253,7 @@ def _range(planned: Mapping[str, int]) -> str:
 def _more(status: Mapping[str, Any]) -> str:
     left = _left(status)
     if left is None:
-        return f" of at most {count(_most(status))}"
+        return f" of at most {count(most_labels(status))}"
     if left["median"] == 0:
         return ""
     text = f", about {_range(left)} more"
@@ -258,7 +261,7 @@ def _more(status: Mapping[str, Any]) -> str:
     return text if pace is None else f"{text}, {duration(left['median'] * pace)} at the recent pace"
 
 
-def _most(status: Mapping[str, Any]) -> int:
+def most_labels(status: Mapping[str, Any]) -> int:
     """The most labels that there may be."""
     if status.get("repeats"):
         return int(status["budget"])
@@ -273,7 +276,7 @@ def _left(status: Mapping[str, Any]) -> dict[str, int] | None:
     # What was judged since is not left any more
     since = judged - forecast["round"]
     low, median, high = (
-        max(min(max(forecast[name] - since, 1), _most(status) - judged), 0)
+        max(min(max(forecast[name] - since, 1), most_labels(status) - judged), 0)
         for name in ("low", "labels_left", "high")
     )
     return {"low": low, "median": median, "high": high}

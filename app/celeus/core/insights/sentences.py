@@ -219,10 +219,10 @@ def sentence(
     values = score.values(losses, status["estimate"], scale)
     if is_settled(status):
         text = score_figures(values, scale, settled=True)
-        return f"{_name(status, score.name)} {text}; every item is judged or known."
+        return f"{quantity_of(status, score.name)} {text}; every item is judged or known."
     if status["rounds"]["in_interval"] == 0:
         text = score_figures(values, scale, estimated=False)
-        return f"{_begun(status)}{_name(status, score.name)} {text}."
+        return f"{_begun(status)}{quantity_of(status, score.name)} {text}."
     return score_sentence(status, values, scale, labels=labels, promised=promised)
 
 
@@ -288,14 +288,29 @@ def score_sentence(
         since = f", based on {count(labels)} label{'' if labels == 1 else 's'}"
         if claim.get("success") is not None:
             since += f" of {count(claim['runs'])} runs"
-    return f"{_name(claim, values['name'])} {score_figures(values, scale)}, {certain}{since}."
+    measured = quantity_of(claim, values["name"])
+    return f"{measured} {score_figures(values, scale)}, {certain}{since}."
 
 
-def _name(claim: Mapping[str, Any], name: str) -> str:
-    weighted = "" if claim.get("effective_items") is None else "weighted "
-    success = claim.get("success")
-    runs = "" if success is None else f" where success is {success}"
-    return f"{weighted}{name}{OVER[claim['target']]}{runs}"
+def quantity(
+    name: str, *, weighted: bool = False, success: str | None = None, target: str = "pool"
+) -> str:
+    """Return what a session measures, such as "error rate where success is all of 4 runs".
+
+    ``name`` is that of its score, and ``target`` what the mean is over.
+    """
+    words = f"weighted {name}" if weighted else name
+    if success is not None:
+        words += f" where success is {success} runs"
+        return words + (f",{OVER[target]}," if OVER[target] else "")
+    return words + OVER[target]
+
+
+def quantity_of(claim: Mapping[str, Any], name: str) -> str:
+    """Return what the claim of a status or a certificate is about, by the ``name`` of its score."""
+    weighted = claim.get("effective_items") is not None
+    success, target = claim.get("success"), claim["target"]
+    return quantity(name, weighted=weighted, success=success, target=target)
 
 
 def is_settled(status: Mapping[str, Any]) -> bool:

@@ -169,7 +169,8 @@ def provisional_member(waiting: WaitingRounds | None, pool: Pool) -> dict[str, A
 
 
 def _measure(plan: Plan, pool: Pool) -> Measure:
-    return Measure(pool.scale, pool.named, pool.measured, plan.weights is not None)
+    success = None if plan.success is None else str(plan.success)
+    return Measure(pool.scale, pool.named, pool.measured, plan.weights is not None, success)
 
 
 def _forecast(header: Header, session: Session[Mean]) -> dict[str, Any] | None:

@@ -28,7 +28,8 @@ class IntervalFigures:
         score = Score(**{name: status["score"][name] for name in ("name", "better", "unit")})
         kind: LossKind = "difference" if status["systems"] else "bounded"
         scale = LossScale(kind, **status["scale"])
-        return cls(status, Measure(scale, None, score, bool(status["effective_items"])))
+        weighted = bool(status["effective_items"])
+        return cls(status, Measure(scale, None, score, weighted, status["success"]))
 
     def image(self, lower: float, upper: float) -> Interval:
         """Return the interval of the score where losses have these ends."""

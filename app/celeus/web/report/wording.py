@@ -113,7 +113,8 @@ class Wording(Words, IntervalFigures):
     """The wording of one session's report."""
 
     def __init__(self, account: Account, pool: PoolRecord, plan: Plan) -> None:
-        measure = Measure(pool.scale, pool.systems, pool.score, plan.weights is not None)
+        weighted, success = plan.weights is not None, account.document["success"]
+        measure = Measure(pool.scale, pool.systems, pool.score, weighted, success)
         Words.__init__(self, account)
         IntervalFigures.__init__(self, account.document, measure)
         self._plan, self._scale, self._systems = plan, pool.scale, pool.systems
@@ -150,6 +151,8 @@ class Wording(Words, IntervalFigures):
         """The claim in one sentence."""
         judged_items = self._judged
         subject = f"the {self.quantity} {self.where}"
+        if self._plan.success is not None:
+            subject = f"the {self.quantity}, {self.where},"
         if self.in_interval == 0:
             subject = f"all we know is that {subject} lies {self.interval}"
             if self.judged == 0:
@@ -158,7 +161,7 @@ class Wording(Words, IntervalFigures):
         if not self._plan.policy.recentred:
             return (
                 f"No promise is made: this session ran a form of its policy that serves comparisons"
-                f" only. It arrived at an interval {self.interval} for {subject}; {judged_items}."
+                f" only. For {subject} it arrived at an interval {self.interval}; {judged_items}."
             )
         if self.settled:
             known = self._plan.items - self._plan.drawable
@@ -237,6 +240,8 @@ class Wording(Words, IntervalFigures):
         """The scale of the losses."""
         low, high = self._scale.lower, self._scale.upper
         if self._scale.kind == "zero_one":
+        if self._plan.success is not None:
+            return f"of a draw, 0 (a success: {self._plan.success} runs) or 1"
             return "0 (right) or 1 (wrong)"
         better = "lower" if self._systems is None else f"below 0 {self._systems.a}"
         of = self.quantity if self.score.better == "lower" else "loss"

@@ -40,7 +40,8 @@ def interval_of(session: Mapping[str, Any], opening: Opening) -> IntervalFigures
     if session["estimate"] is None:
         return None
     weighted = opening.plan.get("weights") is not None
-    measure = Measure(opening.scale, opening.systems, opening.score, weighted)
+    success = session["success"]
+    measure = Measure(opening.scale, opening.systems, opening.score, weighted, success)
     return IntervalFigures(session, measure)
 
 

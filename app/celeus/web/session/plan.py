@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from celeus.core.insights.figures import count, sure
+from celeus.core.insights.sentences import quantity
 from celeus.operations.insights.surrogate import Opening
 
 _BOUNDS: Final = {
@@ -79,8 +80,9 @@ def target_words(session: Mapping[str, Any]) -> str:
     if systems:
         where = "over all runs" if target == "runs" else f"on the {target}"
         return f"{systems['a']} against {systems['b']} {where}"
-    weighted = "weighted " if session["effective_items"] else ""
-    return f"{weighted}{session['score']['name']} {_TARGETS[target]}"
+    weighted = bool(session["effective_items"])
+    name = quantity(session["score"]["name"], weighted=weighted, success=session["success"])
+    return f"{name}{',' if session['success'] else ''} {_TARGETS[target]}"
 
 
 def _interval_lines(session: Mapping[str, Any], opening: Opening) -> list[Line]:
