@@ -11,7 +11,7 @@ from httpx import AsyncClient
 
 from tests.api.sessions import test_judge_check as checks
 from tests.api.sessions import test_table as tables
-from tests.factories import judged_all, known_pool, labelled, opened
+from tests.factories import drawn, judged_all, known_pool, labelled, observed, opened
 from tests.keys import ADMIN, bearer, key_in
 from tests.tabled import sheet
 
@@ -229,3 +229,21 @@ async def test_items_of_a_claim_stand_with_what_was_judged_of_them(visiting: Vis
         assert page.count("not judged") == 47
         assert "10 items." in (await browser.get(f"/sessions/{session}/items?after=49")).text
         assert (await browser.get(f"/sessions/{session}/items?column=none")).status_code == 422
+
+
+async def test_where_items_are_run_again_pages_count_draws(visiting: Visiting) -> None:
+    asked = {"target": "runs", "repeats": True, "success": "any of 2", "precision": 0.4}
+    async with visiting(ADMIN) as browser:
+        browser.headers.update(bearer())
+        session = await opened(browser, await known_pool(browser, 2), **asked)
+        draws = (await drawn(browser, session, 4))["draws"]
+        for draw in draws[:3]:
+            answer = await observed(browser, session, draw["round"], loss=0, runs=1)
+            assert answer.status_code == 200
+        del browser.headers["Authorization"]
+        page = (await browser.get(f"/sessions/{session}")).text
+        rows = (await browser.get("/")).text
+    assert "of at most 49 draws" in page
+    assert "1 draw with judges" in page
+    assert "error rate where success is any of 2 runs, over all runs" in page
+    assert "error rate where success is any of 2 runs</bdi>" in rows

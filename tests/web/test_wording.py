@@ -56,5 +56,11 @@ def test_what_somebody_does_is_said_in_the_order_of_the_roles() -> None:
 def test_labels_are_said_of_those_likely_to_be_needed(
     labels: int, share: float | None, words: str
 ) -> None:
-    session: dict[str, Any] = {"items": 1_040, "known": 40}
+    session: dict[str, Any] = {"items": 1_040, "known": 40, "repeats": False}
     assert labels_done(session | {"words": {"labels": labels, "share": share}}) == words
+
+
+def test_where_items_are_run_again_draws_are_counted_of_the_budget() -> None:
+    session: dict[str, Any] = {"items": 30, "known": 0, "repeats": True, "budget": 800}
+    words = labels_done(session | {"words": {"labels": 39, "share": None}})
+    assert words == "39 of at most 800 draws judged"

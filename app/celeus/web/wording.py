@@ -65,4 +65,6 @@ def labels_done(session: Mapping[str, Any]) -> str:
         return counted(labels, "label")
     if share:
         return f"{count(labels)} of about {counted(round(labels / share), 'label')}"
+    if session["repeats"]:
+        return f"{count(labels)} of at most {counted(session['budget'], 'draw')} judged"
     return f"{count(labels)} of {counted(session['items'] - session['known'], 'item')} judged"

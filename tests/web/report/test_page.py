@@ -17,7 +17,16 @@ from celeus.core.certificate.document import digest_of
 from celeus.main import create_app
 from celeus.settings import Settings
 from tests.api.contract import client_with
-from tests.factories import KnownPool, drawn, judged, known_pool, labelled, opened
+from tests.factories import (
+    KnownPool,
+    drawn,
+    judged,
+    known_pool,
+    labelled,
+    observed,
+    opened,
+    status_of,
+)
 from tests.keys import ADMIN, bearer, key_in
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "line", "path", "rect"}
@@ -474,3 +483,31 @@ async def test_the_report_speaks_the_score_that_the_pool_declares(client: AsyncC
     assert re.search(r'the <b>"acc"</b> \{x\} on these 60 items is between [\d.]+ and', page.text)
     assert 'Is the <b>"acc"</b> {x} at least 10 %?' in page.text
     assert "(higher is better)" in page.text
+
+
+async def test_draws_of_several_runs_are_said_to_be_that(client: AsyncClient) -> None:
+    asked: dict[str, Any] = {"target": "runs", "repeats": True, "success": "all of 3"}
+    asked["questions"] = [{"side": "at_most", "threshold": 0.5}]
+    session = await opened(client, await known_pool(client, 4), precision=0.4, **asked)
+    draws = (await drawn(client, session, 7))["draws"]
+    waiting: list[dict[str, Any]] = [{"loss": 0, "runs": 3}] * 4 + [
+        {"loss": 1, "runs": 2},
+        {"unjudgeable": "crashed", "runs": 1},
+    ]
+    for draw, said in zip(draws[1:], waiting, strict=True):
+        assert (await observed(client, session, draw["round"], **said)).status_code == 200
+    status = await status_of(client, session)
+    assert status["runs"] == 0, "none is in the interval"
+    page = await report(client, session)
+    quantity = "error rate where success is all of 3 runs"
+    assert f"the {quantity}, over all runs on these 4 items, lies between 0 and 100" in page.text
+    assert "6 draws from 4 items were judged; none of these is in the interval" in page.text
+    assert f"Draws judged6of at most {status['budget']}, on 4 items; 0 in the interval" in page.text
+    assert (await observed(client, session, 1, loss=1, runs=1)).status_code == 200
+    status = await status_of(client, session)
+    assert status["runs"] == 15
+    assert status["sentence"].startswith(f"{quantity}, over all runs, ")
+    assert status["sentence"].endswith(", based on 6 labels of 15 runs.")
+    text = (await report(client, session)).text
+    assert f"Is the {quantity} at most 50 %?" in text
+    assert "of a draw, 0 (a success: all of 3 runs) or 1" in text

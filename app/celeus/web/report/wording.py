@@ -181,7 +181,7 @@ class Wording(Words, IntervalFigures):
         """Sentence on the items judged, and how many of them are in the interval."""
         sentence = f"{count(self.judged)} of {self.items} items were judged"
         if self._plan.repeats:
-            sentence = f"{count(self.judged)} runs on {self.items} items were judged"
+            sentence = f"{count(self.judged)} draws from {self.items} items were judged"
         inside = self.labels_in_interval
         if self.judged == inside:
             return sentence
@@ -193,8 +193,9 @@ class Wording(Words, IntervalFigures):
         """Caveats beside the claim, one sentence each."""
         lines = []
         if self._account.unjudgeable:
+            judged = "Draws" if self._plan.repeats else "Items"
             lines.append(
-                "Items in the interval that could not be judged:"
+                f"{judged} in the interval that could not be judged:"
                 f" {count(self._account.unjudgeable)}. Each counts as the best possible for one"
                 " end, and as the worst possible for the other."
             )
@@ -239,9 +240,9 @@ class Wording(Words, IntervalFigures):
     def scale(self) -> str:
         """The scale of the losses."""
         low, high = self._scale.lower, self._scale.upper
-        if self._scale.kind == "zero_one":
         if self._plan.success is not None:
             return f"of a draw, 0 (a success: {self._plan.success} runs) or 1"
+        if self._scale.kind == "zero_one":
             return "0 (right) or 1 (wrong)"
         better = "lower" if self._systems is None else f"below 0 {self._systems.a}"
         of = self.quantity if self.score.better == "lower" else "loss"

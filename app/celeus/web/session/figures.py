@@ -98,16 +98,18 @@ def _precision(session: Mapping[str, Any], words: IntervalFigures) -> Figure:
 
 def _judged(session: Mapping[str, Any]) -> Figure:
     rounds, drawable = session["rounds"], session["items"] - session["known"]
-    notes = []
-    if session["budget"] < drawable:
+    notes, noun, whole = [], "item", count(drawable)
+    if session["repeats"]:
+        noun, whole = "draw", f"at most {counted(session['budget'], 'draw')}"
+    elif session["budget"] < drawable:
         notes.append(f"budget {count(session['budget'])}")
     if rounds["pending"]:
-        notes.append(f"{counted(rounds['pending'], 'item')} with judges")
+        notes.append(f"{counted(rounds['pending'], noun)} with judges")
     if rounds["waiting"]:
         inside, waiting = count(rounds["in_interval"]), count(rounds["waiting"])
         notes.append(f"{inside} in the interval; {waiting} waiting for an earlier one")
-    note = "; ".join(notes) or "nobody holds an item"
-    return Figure("Judged", count(rounds["judged"]), f" of {count(drawable)}", [note])
+    note = "; ".join(notes) or f"nobody holds {'a draw' if noun == 'draw' else 'an item'}"
+    return Figure("Judged", count(rounds["judged"]), f" of {whole}", [note])
 
 
 def _known_notes(session: Mapping[str, Any], plan: Mapping[str, Any]) -> list[str]:
