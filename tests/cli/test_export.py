@@ -8,7 +8,7 @@ import pytest
 from httpx import AsyncClient
 
 from tests.cli.calling import Run
-from tests.factories import judged_all, known_pool, labelled, opened
+from tests.factories import drawn, judged_all, known_pool, labelled, observed, opened
 from tests.keys import ADMIN, bearer
 from tests.servers import Service
 from tests.tabled import sheet
@@ -57,6 +57,29 @@ def test_a_record_has_the_interval_and_what_it_rests_on(
     assert interval["confidence_level"] == 0.95
     assert details["uncertainty"]["num_samples"] == 30
     assert details["details"]["sentence"].startswith("accuracy ")
+
+
+async def several_runs(service: Service) -> str:
+    """A session by draws of up to three runs: one that nobody could judge, then one label."""
+    asked = {"target": "runs", "repeats": True, "success": "all of 3", "precision": 0.4}
+    async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+        session = await opened(client, await known_pool(client, 4), **asked)
+        for said in ({"unjudgeable": "crashed", "runs": 1}, {"loss": 1, "runs": 2}):
+            [draw] = (await drawn(client, session, 1))["draws"]
+            assert (await observed(client, session, draw["round"], **said)).status_code == 200
+        return session
+
+
+def test_a_record_says_of_which_runs_its_score_is(service: Service, run: Run) -> None:
+    session = asyncio.run(several_runs(service))
+    (result,) = json.loads(run("export", session, *RECORD, "--url", service.url).out)[
+        "evaluation_results"
+    ]
+    assert result["metric_config"]["metric_name"] == "error rate where success is all of 3 runs"
+    details = result["source_data"]["additional_details"]
+    facts = {"target": "runs", "repeats": "true", "success": "all of 3", "runs": "2"}
+    assert details == facts | {"items": "4"}
+    assert result["score_details"]["uncertainty"]["num_samples"] == 1
 
 
 async def a_table(service: Service) -> str:

@@ -122,10 +122,13 @@ class _Finding(NamedTuple):
     level: float
     labels: int
     sentence: str
+    quantity: str
 
 
 def _findings(session: "Session", status: "Status") -> list[_Finding]:
     """The claims that have a label; refuses where there is none, and what compares systems."""
+    from celeus.core.insights.sentences import quantity
+
     if status.systems is not None or status.best is not None:
         rule = "a session about one model"
         message = f"{status.id} compares systems: expected {rule}"
@@ -134,8 +137,10 @@ def _findings(session: "Session", status: "Status") -> list[_Finding]:
     if status.table is not None:
         found = list(map(_finding, session.claims()))
     elif status.score is not None and status.scale is not None:
-        told = status.alpha, status.rounds.in_interval, status.sentence
-        found = [_Finding((), status.score, status.scale, *told)]
+        weighted = status.effective_items is not None
+        measured = quantity(status.score.name, weighted=weighted, success=status.success)
+        words = status.words.in_interval, status.sentence, measured
+        found = [_Finding((), status.score, status.scale, status.alpha, *words)]
     found = [finding for finding in found if finding.labels]
     if not found:
         rule = "a session with a label"
@@ -148,11 +153,17 @@ def _finding(claim: "Claim") -> _Finding:
     group = () if claim.column is None else (f"{claim.column} {claim.value}",)
     names, labels = (claim.metric, *group), claim.rounds["in_interval"]
     # A group that is judged as a whole is known for certain, at no level
-    return _Finding(names, claim.score, claim.scale, claim.level or 0.0, labels, claim.sentence)
+    words = labels, claim.sentence, claim.score.name
+    return _Finding(names, claim.score, claim.scale, claim.level or 0.0, *words)
 
 
 def _result(status: "Status", pool: "Pool", found: _Finding) -> dict[str, Any]:
     score = found.score
+    details = {"items": str(pool.items), "target": status.target}
+    if status.repeats:
+        details["repeats"] = "true"
+    if status.success is not None:
+        details |= {"success": status.success, "runs": str(status.runs)}
     return {
         "evaluation_result_id": "/".join((status.id, *found.names)),
         "evaluation_name": ", ".join((pool.name, *found.names)),
@@ -161,10 +172,10 @@ def _result(status: "Status", pool: "Pool", found: _Finding) -> dict[str, Any]:
             "source_type": "other",
             "source_id": pool.id,
             "source_version": pool.digest,
-            "additional_details": {"items": str(pool.items), "target": status.target},
+            "additional_details": details,
         },
         "metric_config": {
-            "metric_name": score.name,
+            "metric_name": found.quantity,
             "metric_unit": "proportion" if score.unit == "share" else "points",
             "lower_is_better": score.better == "lower",
             "score_type": "continuous",
