@@ -487,7 +487,8 @@ def test_an_audit_of_an_empty_database_finds_nothing(
 def test_a_claim_about_draws_of_several_runs_says_what_success_is(run: Run, tmp_path: Path) -> None:
     items = [{"id": f"task {number}"} for number in range(4)]
     asked: dict[str, Any] = {"target": "runs", "repeats": True, "success": "all of 2"}
-    session = celeus.certify(items, lambda _: 0.0, precision=0.6, **asked)
+    asked |= {"precision": 0.6, "file": tmp_path / "run.jsonl"}
+    session = celeus.certify(items, lambda _: 0.0, **asked)
     session.close()
     file = tmp_path / "certificate.json"
     file.write_bytes(session.certificate())

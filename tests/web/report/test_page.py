@@ -490,7 +490,7 @@ async def test_draws_of_several_runs_are_said_to_be_that(client: AsyncClient) ->
     asked["questions"] = [{"side": "at_most", "threshold": 0.5}]
     session = await opened(client, await known_pool(client, 4), precision=0.4, **asked)
     draws = (await drawn(client, session, 7))["draws"]
-    waiting = [{"loss": 0, "runs": 3}] * 4 + [
+    waiting: list[dict[str, Any]] = [{"loss": 0, "runs": 3}] * 4 + [
         {"loss": 1, "runs": 2},
         {"unjudgeable": "crashed", "runs": 1},
     ]
