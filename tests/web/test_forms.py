@@ -125,6 +125,10 @@ async def test_webhooks_are_refused_with_what_was_chosen_made_switched_and_delet
         assert hook["events"] == ["session.decided"]
         form = {"act": "switch", "id": hook["id"], "active": "false"}
         await browser.post("/webhooks", data=form | own(browser))
+        del form["active"]
+        for field in ({}, {"active": ""}, {"activ": "false"}):
+            answer = await browser.post("/webhooks", data=form | field | own(browser))
+            assert answer.status_code == 422, field
         assert not (await browser.get(f"/v1/webhooks/{hook['id']}")).json()["active"]
         form = {"act": "delete", "id": hook["id"]}
         answer = await browser.post("/webhooks", data=form | own(browser))
@@ -195,6 +199,21 @@ async def test_a_judgement_is_corrected_and_a_session_changed_and_deleted_by_for
         await sent("change", archived="true")
         assert (await sent("delete")).headers["Location"] == "/#main"
         assert (await sent("delete")).headers["Location"] == "/#main", "it is gone already"
+
+
+async def test_only_a_field_that_is_sent_empty_takes_the_precision_away(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        browser.headers.update(csrf(browser))
+        session = await opened(browser, await known_pool(browser, 10), precision=0.2)
+        form = {"act": "precision"} | own(browser)
+        for field in ({}, {"precison": "0.1"}, {"precision": " "}):
+            answer = await browser.post(f"/sessions/{session}", data=form | field)
+            assert answer.status_code == 422, field
+            assert (await browser.get(f"/v1/sessions/{session}")).json()["precision"] == 0.2
+        await browser.post(f"/sessions/{session}", data=form | {"precision": ""})
+        assert (await browser.get(f"/v1/sessions/{session}")).json()["precision"] is None
 
 
 async def test_who_manages_deletes_nothing(visiting: Visiting, database_url: str) -> None:

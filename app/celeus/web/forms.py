@@ -24,7 +24,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields that are not empty, each with its values."""
+    """The fields that were sent, each with its values; one that was left empty has the value ""."""
 
     fields: Mapping[str, list[str]] = field(default_factory=dict)
 
@@ -32,12 +32,18 @@ class Form:
         """Return the first value of a field, "" without one."""
         return self.fields.get(name, [""])[0]
 
+    def sent(self, name: str) -> str:
+        """Return the first value of a field, which may be empty; refuses a form without it."""
+        if name not in self.fields:
+            raise InvalidValue(f"{name}: the form does not have this field", field=name)
+        return self.get(name)
+
     def body(self, model: type[M]) -> M:
-        """Return the fields that a body of the interface has, as one."""
+        """Return the fields that a body of the interface has and that are not empty, as one."""
         known = {
-            name: values if name in LISTS else values[0].strip()
+            name: given if name in LISTS else given[0].strip()
             for name, values in self.fields.items()
-            if name in model.model_fields
+            if name in model.model_fields and (given := [value for value in values if value])
         }
         return validated(model, known)
 
@@ -61,7 +67,8 @@ async def read_form(request: Request) -> Form:
             rule = f"at most {MOST_FORM_BYTES} bytes"
             raise InvalidValue("the form is too long", field="body", rule=rule)
     try:
-        return Form(parse_qs(bytes(body).decode("latin-1"), max_num_fields=MOST_FIELDS))
+        text = bytes(body).decode("latin-1")
+        return Form(parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError as error:
         raise InvalidValue("the form has too many fields", field="body") from error
 

@@ -23,7 +23,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.history import course
 from celeus.operations.sessions.rounds import release
 from celeus.operations.sessions.sessions import get_session
-from celeus.web.forms import Form, validated
+from celeus.web.forms import validated
 from celeus.web.pages import Act, ManagesPage, Once, ReadsPage, View, page_router
 from celeus.web.report.best_report import ladder
 from celeus.web.report.course import CourseWords
@@ -81,9 +81,8 @@ async def _change(view: View, session_id: UUID, **_: object) -> str:
 
 
 async def _set_precision(view: View, session_id: UUID, **_: object) -> str:
-    written = view.form.get("precision").replace(",", ".")
-    form = Form({"precision": [written]})
-    body = form.body(SessionChange) if written else SessionChange(precision=None)
+    written = view.form.sent("precision").replace(",", ".")
+    body = validated(SessionChange, {"precision": written.strip() if written else None})
     await change_session(view.context, session_id, body)
     return "#actions-title"
 
