@@ -208,6 +208,12 @@ def test_a_form_is_read_as_the_correction_that_it_shows(
         ({"said": "[3]"}, "said"),
         ({"said": "7"}, "said"),
         ({"said": '{"loss": 1}', "reason": ""}, "reason"),
+        *(
+            ({"said": json.dumps({"loss": 1, name: value})}, "said")
+            for name, value in {"round": 2, "author": "boss", "reason": "forged"}.items()
+        ),
+        ({"said": '{"loss": 1, "worker": "boss"}'}, "said"),
+        ({"said": '{"loss": 1, "comment": "forged"}'}, "said"),
     ],
 )
 def test_a_form_that_says_no_judgement_is_refused_by_its_field(

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,7 +23,9 @@ UNJUDGEABLE = "unjudgeable"
 """What a form says of an item that nobody can judge; its reason is that of the correction."""
 MOST_NAMED_GRADES = 2
 """A preference of so many grades is better or much better; of more, better by a number."""
-_CHOICE: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_Said = Literal["loss", "losses", "label", "preference", "grade", "unjudgeable"]
+"""What a judge says; author, reason and round are no choice."""
+_CHOICE: TypeAdapter[dict[_Said, Any]] = TypeAdapter(dict[_Said, Any])
 _TIES = dict(zip(TIES, ("Equally good", "Both are bad"), strict=True))
 _TOLD = ("question", "prompt", "text", "messages", "answer", "content")
 """Members of a payload that tell items apart, in the order of an excerpt."""
