@@ -201,6 +201,32 @@ async def test_a_judgement_is_corrected_and_a_session_changed_and_deleted_by_for
         assert (await sent("delete")).headers["Location"] == "/#main", "it is gone already"
 
 
+async def test_the_round_of_a_page_is_the_one_that_is_corrected(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        browser.headers.update(csrf(browser))
+        pool = await known_pool(browser, 20)
+        session = await opened(browser, pool)
+        await labelled(browser, session, pool, 3)
+        form = {"act": "correct", "id": "1", "said": "unjudgeable"} | own(browser)
+        table = f"/sessions/{session}/judged"
+        for page in ("/77", "/0", "/-1"):
+            answer = await browser.post(table + page, data=form | {"reason": "cut off"})
+            assert answer.status_code in {404, 422}, page
+        for named in ("", "one", "-1"):
+            answer = await browser.post(table, data=form | {"reason": "cut off", "id": named})
+            assert answer.status_code == 422, named
+        refused = await browser.post(f"{table}/2", data=form)
+        assert refused.status_code == 422
+        assert '<details open><summary id="change-2">' in refused.text
+        answer = await browser.post(f"{table}/2", data=form | {"reason": "cut off"})
+        assert answer.headers["Location"] == f"{table}/2#change-2"
+        path = f"/v1/sessions/{session}/labels"
+        rows = (await browser.get(path, params={"amended": True})).json()["data"]
+        assert [row["round"] for row in rows] == [2]
+
+
 async def test_only_a_field_that_is_sent_empty_takes_the_precision_away(
     visiting: Visiting, database_url: str
 ) -> None:

@@ -191,8 +191,8 @@ def test_an_excerpt_is_what_tells_an_item_from_others(
 def test_a_form_is_read_as_the_correction_that_it_shows(
     form: JudgeWords, said: dict[str, str], body: dict[str, Any]
 ) -> None:
-    fields = {"id": "3", "reason": " misread "} | said
-    correction = form.correction(Form({name: [value] for name, value in fields.items()}))
+    fields = {"reason": " misread "} | said
+    correction = form.correction(Form({name: [value] for name, value in fields.items()}), 3)
     assert correction.model_dump(exclude_none=True) == {
         "round": 3,
         "reason": "misread",
@@ -219,8 +219,8 @@ def test_a_form_is_read_as_the_correction_that_it_shows(
 def test_a_form_that_says_no_judgement_is_refused_by_its_field(
     said: dict[str, str], field: str
 ) -> None:
-    fields = {"id": "3", "reason": "misread"} | said
+    fields = {"reason": "misread"} | said
     form = Form({name: [value] for name, value in fields.items() if value})
     with pytest.raises(InvalidValue) as refused:
-        words(GRADES).correction(form)
+        words(GRADES).correction(form, 3)
     assert refused.value.field == field

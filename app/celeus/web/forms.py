@@ -38,6 +38,13 @@ class Form:
             raise InvalidValue(f"{name}: the form does not have this field", field=name)
         return self.get(name)
 
+    def whole(self, name: str) -> int:
+        """Return the whole number in a field; refuses what is none."""
+        try:
+            return int(self.get(name))
+        except ValueError as error:
+            raise InvalidValue(f"{name}: this must be a whole number", field=name) from error
+
     def body(self, model: type[M]) -> M:
         """Return the fields that a body of the interface has and that are not empty, as one."""
         known = {

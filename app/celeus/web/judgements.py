@@ -91,8 +91,8 @@ class JudgeWords:
             return [_number(*side, self._two.loss, score) for side in sides]
         return [_number("loss", name, task.scale, score)]
 
-    def correction(self, form: Form) -> AmendmentRequest:
-        """Return what the form of a correction says."""
+    def correction(self, form: Form, round_: int) -> AmendmentRequest:
+        """Return what the form of a correction says of a round."""
         reason, chosen = form.get("reason").strip(), form.get("said")
         members: Any = {"unjudgeable": reason}
         if not chosen:
@@ -103,9 +103,7 @@ class JudgeWords:
                 members = _CHOICE.validate_json(chosen)
             except ValidationError as error:
                 raise InvalidValue("said: the page has no such choice", field="said") from error
-        return validated(
-            AmendmentRequest, {"round": form.get("id"), "reason": reason or None} | members
-        )
+        return validated(AmendmentRequest, members | {"round": round_, "reason": reason or None})
 
     def _choices(self, payload: object) -> Iterator[tuple[str, dict[str, Any]]]:
         task = self._task
