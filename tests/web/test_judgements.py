@@ -212,6 +212,13 @@ def test_a_form_is_read_as_the_correction_that_it_shows(
             ({"said": json.dumps({"loss": 1, name: value})}, "said")
             for name, value in {"round": 2, "author": "boss", "reason": "forged"}.items()
         ),
+        ({"said": '{"loss": true}'}, "loss"),
+        ({"said": '{"loss": "1"}'}, "loss"),
+        ({"said": '{"label": true}'}, "label"),
+        ({"said": '{"losses": {"a": true, "b": 0}}'}, "losses.Losses.a"),
+        ({"said": '{"preference": "a", "grade": true}'}, "grade"),
+        ({"said": '{"loss": NaN}'}, "loss"),
+        ({"loss": "nan"}, "loss"),
         ({"said": '{"loss": 1, "worker": "boss"}'}, "said"),
         ({"said": '{"loss": 1, "comment": "forged"}'}, "said"),
     ],

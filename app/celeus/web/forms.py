@@ -1,6 +1,7 @@
 """Forms that pages send: read, and known to come from a page of ours."""
 
 import hmac
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -55,9 +56,14 @@ class Form:
         return validated(model, known)
 
 
-def validated(model: type[M], members: Mapping[str, object]) -> M:
-    """Return the body of the interface with these members; refuses what it does not take."""
+def validated(model: type[M], members: Mapping[str, object], *, strict: bool = False) -> M:
+    """Return the body of the interface with these members; refuses what it does not take.
+
+    Not ``strict``, a field's text is read as the number or the switch that it says.
+    """
     try:
+        if strict:
+            return model.model_validate_json(json.dumps(members), strict=True)
         return model.model_validate(members, strict=False)
     except ValidationError as error:
         first = error.errors()[0]

@@ -103,7 +103,8 @@ class JudgeWords:
                 members = _CHOICE.validate_json(chosen)
             except ValidationError as error:
                 raise InvalidValue("said: the page has no such choice", field="said") from error
-        return validated(AmendmentRequest, members | {"round": round_, "reason": reason or None})
+        members |= {"round": round_, "reason": reason or None}
+        return validated(AmendmentRequest, members, strict=True)
 
     def _choices(self, payload: object) -> Iterator[tuple[str, dict[str, Any]]]:
         task = self._task
