@@ -136,6 +136,23 @@ async def test_webhooks_are_refused_with_what_was_chosen_made_switched_and_delet
         assert (await browser.get("/v1/webhooks")).json()["data"] == []
 
 
+async def test_a_form_is_read_as_utf_8_or_refused(visiting: Visiting, database_url: str) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        csrf = own(browser)["csrf"].encode()
+
+        async def sent(name: bytes) -> Response:
+            form = b"act=invite&name=%b&scopes=label&csrf=%b" % (name, csrf)
+            header = {"Content-Type": FORM_TYPE}
+            return await browser.post("/people", content=form, headers=header)
+
+        for name in ("Größe".encode(), b"Gr%C3%B6%C3%9Fe"):
+            assert "Link for Größe" in (await sent(name)).text
+        for name in ("Größe".encode("latin-1"), b"Gr%F6%DFe"):
+            refused = await sent(name)
+            assert refused.status_code == 422
+            assert "UTF-8" in refused.text
+
+
 async def test_a_form_that_is_too_long_or_has_too_many_fields_is_refused(
     visiting: Visiting, database_url: str
 ) -> None:

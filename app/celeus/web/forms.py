@@ -80,8 +80,15 @@ async def read_form(request: Request) -> Form:
             rule = f"at most {MOST_FORM_BYTES} bytes"
             raise InvalidValue("the form is too long", field="body", rule=rule)
     try:
-        text = bytes(body).decode("latin-1")
-        return Form(parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS))
+        fields = parse_qs(
+            bytes(body).decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MOST_FIELDS,
+        )
+        return Form(fields)
+    except UnicodeDecodeError as error:
+        raise InvalidValue("the form is not UTF-8", field="body", rule="UTF-8") from error
     except ValueError as error:
         raise InvalidValue("the form has too many fields", field="body") from error
 
