@@ -244,6 +244,21 @@ async def test_the_round_of_a_page_is_the_one_that_is_corrected(
         assert [row["round"] for row in rows] == [2]
 
 
+async def test_draws_that_nobody_holds_are_not_given_back_in_silence(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        browser.headers.update(csrf(browser))
+        pool = await known_pool(browser, 20)
+        session = await opened(browser, pool)
+        await labelled(browser, session, pool, 3)
+        for rounds, told in (("4 4 99", "1 of 2 draws"), ("4 99 999", "0 of 3 draws")):
+            form = {"act": "release", "rounds": rounds} | own(browser)
+            refused = await browser.post(f"/sessions/{session}", data=form)
+            assert refused.status_code == 409, rounds
+            assert f"{told} given back: nobody holds the others." in refused.text
+
+
 async def test_only_a_field_that_is_sent_empty_takes_the_precision_away(
     visiting: Visiting, database_url: str
 ) -> None:
