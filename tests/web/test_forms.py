@@ -125,11 +125,32 @@ async def test_webhooks_are_refused_with_what_was_chosen_made_switched_and_delet
         assert hook["events"] == ["session.decided"]
         form = {"act": "switch", "id": hook["id"], "active": "false"}
         await browser.post("/webhooks", data=form | own(browser))
+        del form["active"]
+        for field in ({}, {"active": ""}, {"activ": "false"}):
+            answer = await browser.post("/webhooks", data=form | field | own(browser))
+            assert answer.status_code == 422, field
         assert not (await browser.get(f"/v1/webhooks/{hook['id']}")).json()["active"]
         form = {"act": "delete", "id": hook["id"]}
         answer = await browser.post("/webhooks", data=form | own(browser))
         assert answer.headers["Location"] == "/webhooks#list-title"
         assert (await browser.get("/v1/webhooks")).json()["data"] == []
+
+
+async def test_a_form_is_read_as_utf_8_or_refused(visiting: Visiting, database_url: str) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        csrf = own(browser)["csrf"].encode()
+
+        async def sent(name: bytes) -> Response:
+            form = b"act=invite&name=%b&scopes=label&csrf=%b" % (name, csrf)
+            header = {"Content-Type": FORM_TYPE}
+            return await browser.post("/people", content=form, headers=header)
+
+        for name in ("Größe".encode(), b"Gr%C3%B6%C3%9Fe"):
+            assert "Link for Größe" in (await sent(name)).text
+        for name in ("Größe".encode("latin-1"), b"Gr%F6%DFe"):
+            refused = await sent(name)
+            assert refused.status_code == 422
+            assert "UTF-8" in refused.text
 
 
 async def test_a_form_that_is_too_long_or_has_too_many_fields_is_refused(
@@ -195,6 +216,62 @@ async def test_a_judgement_is_corrected_and_a_session_changed_and_deleted_by_for
         await sent("change", archived="true")
         assert (await sent("delete")).headers["Location"] == "/#main"
         assert (await sent("delete")).headers["Location"] == "/#main", "it is gone already"
+
+
+async def test_the_round_of_a_page_is_the_one_that_is_corrected(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        browser.headers.update(csrf(browser))
+        pool = await known_pool(browser, 20)
+        session = await opened(browser, pool)
+        await labelled(browser, session, pool, 3)
+        form = {"act": "correct", "id": "1", "said": "unjudgeable"} | own(browser)
+        table = f"/sessions/{session}/judged"
+        for page in ("/77", "/0", "/-1"):
+            answer = await browser.post(table + page, data=form | {"reason": "cut off"})
+            assert answer.status_code in {404, 422}, page
+        for named in ("", "one", "-1"):
+            answer = await browser.post(table, data=form | {"reason": "cut off", "id": named})
+            assert answer.status_code == 422, named
+        refused = await browser.post(f"{table}/2", data=form)
+        assert refused.status_code == 422
+        assert '<details open><summary id="change-2">' in refused.text
+        answer = await browser.post(f"{table}/2", data=form | {"reason": "cut off"})
+        assert answer.headers["Location"] == f"{table}/2#change-2"
+        path = f"/v1/sessions/{session}/labels"
+        rows = (await browser.get(path, params={"amended": True})).json()["data"]
+        assert [row["round"] for row in rows] == [2]
+
+
+async def test_draws_that_nobody_holds_are_not_given_back_in_silence(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        browser.headers.update(csrf(browser))
+        pool = await known_pool(browser, 20)
+        session = await opened(browser, pool)
+        await labelled(browser, session, pool, 3)
+        for rounds, told in (("4 4 99", "1 of 2 draws"), ("4 99 999", "0 of 3 draws")):
+            form = {"act": "release", "rounds": rounds} | own(browser)
+            refused = await browser.post(f"/sessions/{session}", data=form)
+            assert refused.status_code == 409, rounds
+            assert f"{told} given back: nobody holds the others." in refused.text
+
+
+async def test_only_a_field_that_is_sent_empty_takes_the_precision_away(
+    visiting: Visiting, database_url: str
+) -> None:
+    async with visiting(key_in(database_url)) as browser:
+        browser.headers.update(csrf(browser))
+        session = await opened(browser, await known_pool(browser, 10), precision=0.2)
+        form = {"act": "precision"} | own(browser)
+        for field in ({}, {"precison": "0.1"}, {"precision": " "}):
+            answer = await browser.post(f"/sessions/{session}", data=form | field)
+            assert answer.status_code == 422, field
+            assert (await browser.get(f"/v1/sessions/{session}")).json()["precision"] == 0.2
+        await browser.post(f"/sessions/{session}", data=form | {"precision": ""})
+        assert (await browser.get(f"/v1/sessions/{session}")).json()["precision"] is None
 
 
 async def test_who_manages_deletes_nothing(visiting: Visiting, database_url: str) -> None:

@@ -191,8 +191,8 @@ def test_an_excerpt_is_what_tells_an_item_from_others(
 def test_a_form_is_read_as_the_correction_that_it_shows(
     form: JudgeWords, said: dict[str, str], body: dict[str, Any]
 ) -> None:
-    fields = {"id": "3", "reason": " misread "} | said
-    correction = form.correction(Form({name: [value] for name, value in fields.items()}))
+    fields = {"reason": " misread "} | said
+    correction = form.correction(Form({name: [value] for name, value in fields.items()}), 3)
     assert correction.model_dump(exclude_none=True) == {
         "round": 3,
         "reason": "misread",
@@ -208,13 +208,26 @@ def test_a_form_is_read_as_the_correction_that_it_shows(
         ({"said": "[3]"}, "said"),
         ({"said": "7"}, "said"),
         ({"said": '{"loss": 1}', "reason": ""}, "reason"),
+        *(
+            ({"said": json.dumps({"loss": 1, name: value})}, "said")
+            for name, value in {"round": 2, "author": "boss", "reason": "forged"}.items()
+        ),
+        ({"said": '{"loss": true}'}, "loss"),
+        ({"said": '{"loss": "1"}'}, "loss"),
+        ({"said": '{"label": true}'}, "label"),
+        ({"said": '{"losses": {"a": true, "b": 0}}'}, "losses.Losses.a"),
+        ({"said": '{"preference": "a", "grade": true}'}, "grade"),
+        ({"said": '{"loss": NaN}'}, "loss"),
+        ({"loss": "nan"}, "loss"),
+        ({"said": '{"loss": 1, "worker": "boss"}'}, "said"),
+        ({"said": '{"loss": 1, "comment": "forged"}'}, "said"),
     ],
 )
 def test_a_form_that_says_no_judgement_is_refused_by_its_field(
     said: dict[str, str], field: str
 ) -> None:
-    fields = {"id": "3", "reason": "misread"} | said
+    fields = {"reason": "misread"} | said
     form = Form({name: [value] for name, value in fields.items() if value})
     with pytest.raises(InvalidValue) as refused:
-        words(GRADES).correction(form)
+        words(GRADES).correction(form, 3)
     assert refused.value.field == field

@@ -191,15 +191,12 @@ async def test_wrong_keys_and_links_are_limited_like_anywhere_else(database_url:
 
 
 @pytest.mark.parametrize(
-    ("content", "status"),
-    [(b"key=" + b"x" * 20_000, 422), (b"&".join([b"a=b"] * 100), 422), (b"\xff\x00=%zz", 401)],
+    "content", [b"key=" + b"x" * 20_000, b"&".join([b"a=b"] * 100), b"\xff\x00=%zz"]
 )
-async def test_a_form_that_is_none_is_refused_calmly(
-    content: bytes, status: int, visiting: Visiting
-) -> None:
+async def test_a_form_that_is_none_is_refused_calmly(content: bytes, visiting: Visiting) -> None:
     async with visiting() as browser:
         answer = await browser.post("/login", content=content)
-    assert answer.status_code == status
+    assert answer.status_code == 422
     assert answer.headers["Content-Type"].startswith("text/html")
 
 

@@ -1,6 +1,7 @@
 """Forms that pages send: read, and known to come from a page of ours."""
 
 import hmac
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -24,7 +25,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields that are not empty, each with its values."""
+    """The fields that were sent, each with its values; one that was left empty has the value ""."""
 
     fields: Mapping[str, list[str]] = field(default_factory=dict)
 
@@ -32,19 +33,37 @@ class Form:
         """Return the first value of a field, "" without one."""
         return self.fields.get(name, [""])[0]
 
+    def sent(self, name: str) -> str:
+        """Return the first value of a field, which may be empty; refuses a form without it."""
+        if name not in self.fields:
+            raise InvalidValue(f"{name}: the form does not have this field", field=name)
+        return self.get(name)
+
+    def whole(self, name: str) -> int:
+        """Return the whole number in a field; refuses what is none."""
+        try:
+            return int(self.get(name))
+        except ValueError as error:
+            raise InvalidValue(f"{name}: this must be a whole number", field=name) from error
+
     def body(self, model: type[M]) -> M:
-        """Return the fields that a body of the interface has, as one."""
+        """Return the fields that a body of the interface has and that are not empty, as one."""
         known = {
-            name: values if name in LISTS else values[0].strip()
+            name: given if name in LISTS else given[0].strip()
             for name, values in self.fields.items()
-            if name in model.model_fields
+            if name in model.model_fields and (given := [value for value in values if value])
         }
         return validated(model, known)
 
 
-def validated(model: type[M], members: Mapping[str, object]) -> M:
-    """Return the body of the interface with these members; refuses what it does not take."""
+def validated(model: type[M], members: Mapping[str, object], *, strict: bool = False) -> M:
+    """Return the body of the interface with these members; refuses what it does not take.
+
+    Not ``strict``, a field's text is read as the number or the switch that it says.
+    """
     try:
+        if strict:
+            return model.model_validate_json(json.dumps(members), strict=True)
         return model.model_validate(members, strict=False)
     except ValidationError as error:
         first = error.errors()[0]
@@ -61,7 +80,15 @@ async def read_form(request: Request) -> Form:
             rule = f"at most {MOST_FORM_BYTES} bytes"
             raise InvalidValue("the form is too long", field="body", rule=rule)
     try:
-        return Form(parse_qs(bytes(body).decode("latin-1"), max_num_fields=MOST_FIELDS))
+        fields = parse_qs(
+            bytes(body).decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MOST_FIELDS,
+        )
+        return Form(fields)
+    except UnicodeDecodeError as error:
+        raise InvalidValue("the form is not UTF-8", field="body", rule="UTF-8") from error
     except ValueError as error:
         raise InvalidValue("the form has too many fields", field="body") from error
 

@@ -88,9 +88,11 @@ async def correct_in_table(
     return await view.act(_ACTS, _judged, session_id=session_id, params=params)
 
 
-async def _correct(view: View, session_id: UUID, **_: object) -> str:
+async def _correct(view: View, session_id: UUID, round_: int | None = None, **_: object) -> str:
+    if round_ is None:
+        round_ = view.form.whole("id")
     words = JudgeWords(await get_task(view.context, session_id))
-    body = words.correction(view.form)
+    body = words.correction(view.form, round_)
     correction = Correction(body.judgement(), body.author, body.reason, body.worker)
     await amend(view.context, session_id, correction)
     return f"#change-{body.round}"

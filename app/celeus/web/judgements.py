@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,7 +23,9 @@ UNJUDGEABLE = "unjudgeable"
 """What a form says of an item that nobody can judge; its reason is that of the correction."""
 MOST_NAMED_GRADES = 2
 """A preference of so many grades is better or much better; of more, better by a number."""
-_CHOICE: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_Said = Literal["loss", "losses", "label", "preference", "grade", "unjudgeable"]
+"""What a judge says; author, reason and round are no choice."""
+_CHOICE: TypeAdapter[dict[_Said, Any]] = TypeAdapter(dict[_Said, Any])
 _TIES = dict(zip(TIES, ("Equally good", "Both are bad"), strict=True))
 _TOLD = ("question", "prompt", "text", "messages", "answer", "content")
 """Members of a payload that tell items apart, in the order of an excerpt."""
@@ -89,8 +91,8 @@ class JudgeWords:
             return [_number(*side, self._two.loss, score) for side in sides]
         return [_number("loss", name, task.scale, score)]
 
-    def correction(self, form: Form) -> AmendmentRequest:
-        """Return what the form of a correction says."""
+    def correction(self, form: Form, round_: int) -> AmendmentRequest:
+        """Return what the form of a correction says of a round."""
         reason, chosen = form.get("reason").strip(), form.get("said")
         members: Any = {"unjudgeable": reason}
         if not chosen:
@@ -101,9 +103,8 @@ class JudgeWords:
                 members = _CHOICE.validate_json(chosen)
             except ValidationError as error:
                 raise InvalidValue("said: the page has no such choice", field="said") from error
-        return validated(
-            AmendmentRequest, {"round": form.get("id"), "reason": reason or None} | members
-        )
+        members |= {"round": round_, "reason": reason or None}
+        return validated(AmendmentRequest, members, strict=True)
 
     def _choices(self, payload: object) -> Iterator[tuple[str, dict[str, Any]]]:
         task = self._task

@@ -24,6 +24,7 @@ from celeus.operations.webhooks.endpoints import (
 )
 from celeus.operations.webhooks.messages import Format
 from celeus.operations.webhooks.outbox import EventType
+from celeus.web.forms import validated
 from celeus.web.pages import Act, ManagesPage, Once, View, page_router
 from celeus.web.wording import name_of
 
@@ -89,8 +90,8 @@ async def _retry(view: View) -> str:
 
 async def _switch(view: View) -> str:
     webhook_id = _id(view)
-    active = view.form.body(WebhookChange).active
-    await change_webhook(view.context, webhook_id, {"active": active})
+    body = validated(WebhookChange, {"active": view.form.sent("active")})
+    await change_webhook(view.context, webhook_id, {"active": body.active})
     return f"/webhooks#hook_{webhook_id.hex}"
 
 

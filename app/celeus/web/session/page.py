@@ -13,7 +13,8 @@ from celeus.api.sessions.guest_links import ShareRequest, create_share
 from celeus.api.sessions.opening_models import SessionChange
 from celeus.api.sessions.round_models import ReleaseRequest
 from celeus.api.sessions.sessions import change_session
-from celeus.errors import Refusal, SessionNotFound
+from celeus.core.insights.figures import count
+from celeus.errors import Conflict, Refusal, SessionNotFound
 from celeus.operations.access import guest_links
 from celeus.operations.deletion.sessions import delete_session
 from celeus.operations.insights.provisional import with_provisional
@@ -23,7 +24,7 @@ from celeus.operations.runtime.context import Context
 from celeus.operations.sessions.history import course
 from celeus.operations.sessions.rounds import release
 from celeus.operations.sessions.sessions import get_session
-from celeus.web.forms import Form, validated
+from celeus.web.forms import validated
 from celeus.web.pages import Act, ManagesPage, Once, ReadsPage, View, page_router
 from celeus.web.report.best_report import ladder
 from celeus.web.report.course import CourseWords
@@ -81,16 +82,21 @@ async def _change(view: View, session_id: UUID, **_: object) -> str:
 
 
 async def _set_precision(view: View, session_id: UUID, **_: object) -> str:
-    written = view.form.get("precision").replace(",", ".")
-    form = Form({"precision": [written]})
-    body = form.body(SessionChange) if written else SessionChange(precision=None)
+    written = view.form.sent("precision").replace(",", ".")
+    body = validated(SessionChange, {"precision": written.strip() if written else None})
     await change_session(view.context, session_id, body)
     return "#actions-title"
 
 
 async def _release(view: View, session_id: UUID, **_: object) -> str:
     body = validated(ReleaseRequest, {"rounds": view.form.get("rounds").split()})
-    await release(view.context, session_id, None, body.rounds)
+    rounds = set(body.rounds or ())
+    released = await release(view.context, session_id, None, rounds)
+    if len(released) < len(rounds):
+        raise Conflict(
+            f"{count(len(released))} of {counted(len(rounds), 'draw')} given back: nobody holds"
+            " the others"
+        )
     return "#workers-title"
 
 
