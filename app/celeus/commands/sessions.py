@@ -89,7 +89,8 @@ def open_session(  # noqa: PLR0913 -- one parameter an option
         typer.echo(json.dumps(status.raw))
         return
     typer.echo(status.id)
-    typer.echo(f"label: {url.rstrip('/')}/label/{status.id}")
+    if status.success is None:
+        typer.echo(f"label: {url.rstrip('/')}/label/{status.id}")
 
 
 def sessions(  # noqa: PLR0913 -- one parameter an option
