@@ -4,17 +4,26 @@ A command is imported when it is called, and itself imports what it needs when i
 that calls one waits for no other.
 """
 
+import errno
+import io
+import os
 import sys
 from collections import UserDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Annotated, Any, Literal, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from celeus.errors import Refusal
+from celeus.errors import InvalidValue, Refusal
 from celeus.shorten import one_line
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 class Place(NamedTuple):
@@ -99,7 +108,8 @@ cli = typer.Typer(
 def main() -> None:
     """Run the command line; a refusal is one line on stderr and exit status 1."""
     try:
-        cli()
+        with _output():
+            cli()
     except ModuleNotFoundError as error:
         package = (error.name or "celeus").partition(".")[0]
         if package == "celeus":
@@ -111,6 +121,48 @@ def main() -> None:
     except Refusal as refusal:
         typer.echo(one_line(f"celeus: {refusal.line}"), err=True)
         raise SystemExit(1) from None
+
+
+class _Output(io.FileIO):
+    """Standard output, which refuses in words what finds no room."""
+
+    def write(self, content: "ReadableBuffer", /) -> int:
+        """Write what there is room for; after a refusal all is dropped."""
+        try:
+            return super().write(content)
+        except OSError as error:
+            if error.errno not in {errno.ENOSPC, errno.EIO}:
+                raise
+            with Path(os.devnull).open("wb") as nowhere:
+                os.dup2(nowhere.fileno(), self.fileno())
+            message = f"the output cannot be written: {error.strerror}"
+            raise InvalidValue(message, field="output") from error
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Have standard output refuse what finds no room, where it is a file of this process."""
+    stdout = sys.stdout
+    # Where nothing is buffered there is no `raw`
+    raw = isinstance(stdout, io.TextIOWrapper) and getattr(stdout.buffer, "raw", stdout.buffer)
+    if not (isinstance(stdout, io.TextIOWrapper) and isinstance(raw, io.FileIO)):
+        yield
+        return
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(_Output(stdout.fileno(), "wb", closefd=False)),
+        encoding=stdout.encoding,
+        errors=stdout.errors,
+        line_buffering=stdout.line_buffering or stdout.write_through,
+    )
+    try:
+        yield
+    finally:
+        try:
+            # Who has left wants no more
+            with suppress(BrokenPipeError):
+                sys.stdout.flush()
+        finally:
+            sys.stdout = stdout
 
 
 def _version(*, requested: bool) -> None:

@@ -23,6 +23,13 @@ def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = JSONDecoder(object_pairs_hook=named_once)
 
 
-def json_of(text: str | bytes) -> Any:  # noqa: ANN401 -- any JSON
-    """Return the value of a JSON text in UTF-8, NaN allowed; refuses a repeated name."""
-    return _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
+def json_of(text: str | bytes, field: str = "body") -> Any:  # noqa: ANN401 -- any JSON
+    """Return the value of a JSON text in UTF-8, NaN allowed; refuses a repeated name.
+
+    ``field`` is what the refusal names.
+    """
+    try:
+        return _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
+    except InvalidValue as refusal:
+        refusal.field = field
+        raise

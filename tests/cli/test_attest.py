@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+import os
+import resource
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from celeus.core.certificate import report
 from celeus.core.certificate.ed25519 import private_to_pem
 from tests.cli.calling import Answer
 from tests.core.certifying import KEY, OTHER_KEY, opened, zero_one_world
@@ -44,6 +48,33 @@ def test_a_certificate_is_attested_and_verified(run: Run, folder: Path) -> None:
     other = run("verify", out, "--subject", folder / "key.pem")
     assert (other.status, other.out) == (1, "")
     assert f"this is about model.bin sha256:{digest}" in other.err
+
+
+def test_a_file_without_an_end_is_refused(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "LARGEST_CERTIFICATE_BYTES", 2 << 20)
+    model, key = ("--subject", folder / "model.bin"), ("--key", folder / "key.pem")
+    # Where there is no bound memory ends, of this process alone
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, before[1]))
+    try:
+        found = [run("attest", "/dev/zero", *model, *key), run("verify", "/dev/zero")]
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    for answer in found:
+        refused = "celeus: /dev/zero is too large: expected at most 2097152 bytes\n"
+        assert (answer.status, answer.out, answer.err) == (1, "", refused)
+
+
+def test_a_certificate_may_come_through_a_pipe(run: Run, folder: Path) -> None:
+    path = folder / "pipe"
+    os.mkfifo(path)
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(path.write_bytes, (folder / "certificate.json").read_bytes())
+        answer = run("verify", path)
+        sent.result()
+    assert answer.status == 0, answer.err
 
 
 def test_what_cannot_be_attested_is_one_line(run: Run, folder: Path) -> None:

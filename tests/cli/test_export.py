@@ -2,13 +2,16 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from httpx import AsyncClient
 
 from tests.cli.calling import Run
-from tests.factories import drawn, judged_all, known_pool, labelled, observed, opened
+from tests.factories import drawn, judged_all, known_pool, labelled, observed, opened, sealed
 from tests.keys import ADMIN, bearer
 from tests.servers import Service
 from tests.tabled import sheet
@@ -111,6 +114,28 @@ def test_judgements_are_lines_and_a_certificate_needs_a_key(service: Service, ru
     answer = run(*where, "certificate")
     assert (answer.status, answer.out) == (1, "")
     assert "no key to sign certificates with" in answer.err
+
+
+STEERING = "item \x9b2J\x7f\u202e"
+
+
+async def a_label_of_a_strangers_item(service: Service) -> str:
+    async with AsyncClient(base_url=service.url, headers=bearer(), timeout=30) as client:
+        session = await opened(client, await sealed(client, [{"id": STEERING}]))
+        draw = (await drawn(client, session))["draws"][0]
+        await observed(client, session, draw["round"], loss=1)
+        return session
+
+
+def test_what_a_terminal_shows_of_labels_does_not_steer_it(service: Service, run: Run) -> None:
+    session = asyncio.run(a_label_of_a_strangers_item(service))
+    words = ("export", session, "--url", service.url, "--format", "labels")
+    assert STEERING in run(*words).out
+    ours, terminal = os.openpty()
+    with os.fdopen(ours, "rb") as screen, os.fdopen(terminal, "wb") as output:
+        subprocess.run([sys.executable, "-m", "celeus.cli", *words], stdout=output, check=True)
+        shown = screen.readline().decode()
+    assert r"item \x9b2J\x7f\u202e" in shown
 
 
 def test_what_no_session_knows_has_to_be_said(service: Service, run: Run) -> None:

@@ -1,5 +1,7 @@
 """The one line that a refusal is on the command line."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,9 @@ import pytest
 from celeus.core.certificate.report import Difference, Report
 from celeus.errors import InvalidValue
 from tests.cli.calling import Run
+from tests.golden.make_certificates import FOLDER
+
+CERTIFICATE = FOLDER / "uniform.bare.final.json"
 
 
 @pytest.mark.parametrize(
@@ -39,6 +44,20 @@ def test_a_file_that_is_no_certificate_is_described_in_words(run: Run, tmp_path:
     assert answer.status == 1
     last = answer.err.splitlines()[-1]
     assert last.startswith("celeus: not valid: byte 0 is the end, expected canonical JSON (")
+
+
+@pytest.mark.parametrize("words", [["openapi"], ["--help"], ["verify", "--json", str(CERTIFICATE)]])
+def test_output_that_finds_no_room_is_one_line(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "celeus.cli", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    said = "celeus: the output cannot be written: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (1, said)
 
 
 def test_a_member_that_is_not_there_is_missing() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from celeus.commands.options import check_file, open_file
+from celeus.commands.options import check_file, content_of, open_file
 from celeus.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -38,13 +38,15 @@ def attest(
     `celeus verify` takes it as it takes the certificate, and --subject there checks a file.
     """
     from celeus.core.certificate.attestation import attested
+    from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES
     from celeus.gates.reports import write
     from celeus.operations.certificates.signing_keys import read_key
 
     check_file(out)
     subjects = [_subject(text) for text in subject]
     with open_file(certificate) as file:
-        envelope = attested(file.read(), subjects, read_key(key))
+        content = b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES))
+    envelope = attested(content, subjects, read_key(key))
     if out is None:
         typer.echo(envelope.decode())
     else:

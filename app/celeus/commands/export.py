@@ -1,6 +1,7 @@
 """`celeus export`: what a session found, as files for other tools."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -9,6 +10,7 @@ import typer
 
 from celeus.commands.options import HERE, ReadKeyFile, Url, check_file, read_key
 from celeus.errors import InvalidValue
+from celeus.shorten import one_line
 
 if TYPE_CHECKING:
     # Not even for annotations at run time: --help has to answer at once.
@@ -73,10 +75,12 @@ def export(  # noqa: PLR0913 -- one parameter an option
         else:
             record = json.dumps(_record(found, source), indent=2, ensure_ascii=False)
             content = f"{record}\n".encode()
-    if out is None:
-        typer.echo(content.decode(), nl=False)
-    else:
+    if out is not None:
         write(out, content)
+    elif sys.stdout.isatty():
+        typer.echo("\n".join(map(one_line, content.decode().split("\n"))), nl=False)
+    else:
+        typer.echo(content, nl=False)
 
 
 def _record(session: "Session", source: dict[str, str | None]) -> dict[str, Any]:

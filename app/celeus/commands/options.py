@@ -2,9 +2,10 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 
@@ -65,6 +66,27 @@ def open_file(path: Path, field: str = "file") -> BufferedReader:
         return path.open("rb")
     except OSError as error:
         raise InvalidValue(f"{path} cannot be read: {error.strerror}", field=field) from error
+
+
+def content_of(file: IO[bytes], most: int) -> Iterator[bytes]:
+    """Yield what a file holds, in parts; refuses one that cannot be read, or holds too much."""
+    size = 0
+    while part := _part(file):
+        size += len(part)
+        if size > most:
+            rule = f"at most {most} bytes"
+            raise InvalidValue(
+                f"{file.name} is too large: expected {rule}", field="file", rule=rule
+            )
+        yield part
+
+
+def _part(file: IO[bytes]) -> bytes:
+    try:
+        return file.read(1 << 20)
+    except OSError as error:
+        message = f"{file.name} cannot be read: {error.strerror}"
+        raise InvalidValue(message, field="file") from error
 
 
 def read_key(file: Path | None) -> str | None:

@@ -1,6 +1,8 @@
 """`celeus verify`, `celeus audit` and `celeus signing-key`: make and check certificates."""
 
 import json
+import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -11,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from celeus.commands.common import DataDir, joined_database, settings_of
-from celeus.commands.options import open_file
+from celeus.commands.options import content_of, open_file
 from celeus.errors import InvalidValue
 from celeus.shorten import one_line
 
@@ -346,6 +348,7 @@ def _files(
         for name, path in paths.items()
         if path is not None
     }
+    files["certificate"] = _ending(files["certificate"], stack)
     subjects = _unattested(files, stack)
     bundled = _unbundled(files["certificate"], stack)
     if "pool" in files and bundled:
@@ -353,13 +356,24 @@ def _files(
     return files | bundled, subjects
 
 
+def _ending(file: IO[bytes], stack: ExitStack) -> IO[bytes]:
+    """Return a file that can be read from its end: of a pipe or a device, a copy."""
+    from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES
+
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        return file
+    copy = stack.enter_context(TemporaryFile())  # noqa: SIM115 -- the stack closes it
+    copy.writelines(content_of(file, LARGEST_CERTIFICATE_BYTES))
+    copy.seek(0)
+    return copy
+
+
 def _unattested(files: dict[str, IO[bytes]], stack: ExitStack) -> "tuple[Subject, ...]":
     """Put the certificate in the place of its attestation; returns what that is about."""
     from celeus.core.certificate.attestation import is_envelope, read_attestation
+    from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES
 
     file = files["certificate"]
-    if not file.seekable():
-        return ()
     try:
         beginning = file.read(BEGINNING)
     except OSError:
@@ -368,7 +382,7 @@ def _unattested(files: dict[str, IO[bytes]], stack: ExitStack) -> "tuple[Subject
     file.seek(0)
     if not is_envelope(beginning):
         return ()
-    found = read_attestation(file.read())
+    found = read_attestation(b"".join(content_of(file, LARGEST_CERTIFICATE_BYTES)))
     files["certificate"] = stack.enter_context(TemporaryFile())  # noqa: SIM115 -- the stack closes it
     files["certificate"].write(found.certificate)
     files["certificate"].seek(0)
@@ -393,6 +407,6 @@ def _unbundled(file: IO[bytes], stack: ExitStack) -> dict[str, IO[bytes]]:
         name: stack.enter_context(TemporaryFile())  # noqa: SIM115 -- the stack closes it
         for name in (CERTIFICATE, COLUMNS)
     }
-    if not (file.seekable() and parts_of(file, parts)):
+    if not parts_of(file, parts):
         return {}
     return {"certificate": parts[CERTIFICATE], "pool": parts[COLUMNS]}

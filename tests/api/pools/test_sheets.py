@@ -284,6 +284,23 @@ async def test_a_mapping_that_fits_no_column_is_refused(
     assert (answer.json()["field"], answer.json().get("value")) == (field, value)
 
 
+@pytest.mark.parametrize(
+    ("field", "text", "name"),
+    [
+        ("mapping", '{"question": "hidden", "question": "question"}', "question"),
+        ("planning", '{"precision": 0.9, "precision": 0.2}', "precision"),
+        ("levels", '[{"name": "a", "name": "b", "grade": 0.5}]', "name"),
+    ],
+)
+async def test_a_name_that_stands_twice_in_the_query_is_refused(
+    client: httpx.AsyncClient, field: str, text: str, name: str
+) -> None:
+    answer = await sent(client, QUESTIONS, dry_run=True, **{field: text})
+    told = answer.json()
+    assert (answer.status_code, told["field"], told["value"]) == (422, field, name), answer.text
+    assert told["rule"] == "every name once in an object"
+
+
 async def test_a_dry_run_tells_bad_rows_by_line_and_keeps_nothing(
     client: httpx.AsyncClient,
 ) -> None:

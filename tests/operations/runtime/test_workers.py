@@ -249,6 +249,22 @@ list(answers({module!r}, Frame({{}}), Bounds(seconds=900.0, processor_seconds=30
     assert not alive(int(note.read_text()))
 
 
+def test_a_lower_limit_of_the_parent_stands(child: Child) -> None:
+    """Nobody but root may raise it: a child that tried would end with an error of ours."""
+    limits = "[resource.getrlimit(what) for what in (resource.RLIMIT_AS, resource.RLIMIT_CPU)]"
+    module = child(f"yield Frame({{'limits': {limits}}})")
+    code = f"""
+import json, resource
+from celeus.operations.runtime.workers import Bounds, Frame, answers
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+bounds = Bounds(seconds=60.0, processor_seconds=30.0, memory=64 << 30)
+print(json.dumps(next(answers({module!r}, Frame({{}}), bounds)).values["limits"]))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    assert json.loads(out) == [[8 << 30, 8 << 30], [20, 20]]
+
+
 def test_a_child_finds_the_package_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the parent found it in its working folder: the child has another."""
     monkeypatch.delenv("PYTHONPATH", raising=False)

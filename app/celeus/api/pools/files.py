@@ -67,6 +67,7 @@ from celeus.operations.pools.imports import ImportOptions, ImportResult
 from celeus.operations.pools.pools import NewPool
 from celeus.operations.runtime.idempotency import Once
 from celeus.shorten import printable, shortened
+from celeus.strict_json import json_of
 
 T = TypeVar("T")
 CELL_CHARACTERS = 200
@@ -495,9 +496,9 @@ def _intake(look: Look, done: ImportResult) -> dict[str, Any]:
 
 
 def _read(name: str, form: TypeAdapter[T], given: str | None) -> T:
-    """A member of the query that is JSON; refuses what has another form."""
+    """A member of the query that is JSON; refuses another form, and a repeated name."""
     try:
-        return form.validate_json(given or "")
+        found = form.validate_json(given or "")
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise errors.InvalidValue(
@@ -505,6 +506,8 @@ def _read(name: str, form: TypeAdapter[T], given: str | None) -> T:
             field=".".join((name, *map(str, first["loc"]))),
             rule=first["msg"],
         ) from error
+    json_of(given or "", name)
+    return found
 
 
 def _with_members(request: Request, params: PoolFileQuery, upload: FormFile) -> PoolFileQuery:

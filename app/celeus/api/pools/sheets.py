@@ -25,6 +25,7 @@ from celeus.intake.sources.documents import is_json
 from celeus.intake.sources.sheet import refused
 from celeus.intake.table.item_columns import are_items
 from celeus.operations.runtime.workers import Bounds, Frame, WorkerFailed, answers
+from celeus.strict_json import json_of
 
 if TYPE_CHECKING:
     # Only a name: the child process needs no server
@@ -196,7 +197,8 @@ def mapping_of(text: str | None) -> dict[str, str] | None:
         return None
     try:
         found: Any = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        json_of(text, "mapping")
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(role, str) for role in found.values()):
         raise InvalidValue(

@@ -24,6 +24,7 @@ CHECKS = (
 )
 """Everything that can be checked, in this order; docs/certificates.md says what each proves."""
 
+LARGEST_CERTIFICATE_BYTES = 1 << 30
 NOT_REACHED = "not reached: something before it differs"
 
 

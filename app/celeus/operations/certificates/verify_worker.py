@@ -11,13 +11,13 @@ from typing import IO
 
 from cryptography.x509 import Certificate
 
+from celeus.core.certificate.report import LARGEST_CERTIFICATE_BYTES
 from celeus.core.certificate.stamps import roots_in
 from celeus.core.certificate.verify import verify
 from celeus.errors import InvalidValue, VerificationTooCostly
 from celeus.operations.certificates.npz import read_archive
 from celeus.operations.runtime.workers import Files, Frame, serve
 
-LARGEST_CERTIFICATE_BYTES = 1 << 30
 LARGEST_ROOTS_BYTES = 4 << 20
 
 

@@ -324,7 +324,7 @@ def _keep_to(bounds: Bounds) -> None:
         Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
     usage = resource.getrusage(resource.RUSAGE_SELF)
     seconds = math.ceil(usage.ru_utime + usage.ru_stime + bounds.processor_seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[0]
@@ -332,7 +332,15 @@ def _keep_to(bounds: Bounds) -> None:
         # Elsewhere than on Linux memory is not bounded.
         return
     most = int(pages) * resource.getpagesize() + bounds.memory
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    _limit(resource.RLIMIT_AS, most, most)
+
+
+def _limit(what: int, soft: int, hard: int) -> None:
+    """Set a limit of this process; a lower hard limit, which only root may raise, stands."""
+    _, given = resource.getrlimit(what)
+    if given != resource.RLIM_INFINITY:
+        soft, hard = min(soft, given), min(hard, given)
+    resource.setrlimit(what, (soft, hard))
 
 
 def _refusal(members: object) -> Refusal:
