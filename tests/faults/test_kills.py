@@ -83,7 +83,8 @@ async def test_a_worker_killed_between_commit_and_answer_has_lost_nothing(
             fault = KilledBetweenCommitAndAnswer(proxy, seed=1)
             await load.judged(pause=0.2)
             assert len(fault.killed) == COMMITS_CUT
-            assert load.answers[0] >= COMMITS_CUT
+            # Only the first one is surely of a request that somebody waits for
+            assert load.answers[0] > 0
             assert load.replays > 0, "some of the commits were of observations"
             await assert_nothing_lost(load, database_url)
     tally.count("`kill -9` of a worker between commit and answer", COMMITS_CUT)
