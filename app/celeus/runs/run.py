@@ -492,11 +492,13 @@ class Run:
             round_ = judgement.round
             if worker in self._late.get(round_, ()):
                 continue
-            answer = losses[fresh[round_]] if round_ in fresh else self._state.answer(round_)
+            answer, runs = self._state.answer(round_), self._state.runs_made.get(round_)
+            if round_ in fresh:
+                answer, runs = losses[fresh[round_]], judgements[fresh[round_]].runs
             if answer is PENDING:
                 self._must_be_open()
                 fresh[round_] = place
-            elif loss != answer:
+            elif loss != answer or judgement.runs != runs:
                 raise ObservationConflict(
                     f"round {round_} already has another judgement; correct it with an amendment",
                     field="round",

@@ -79,6 +79,11 @@ async def test_the_runs_of_a_draw_are_counted(client: AsyncClient) -> None:
     settled.append({"unjudgeable": "no", "runs": 1})
     for round_, said in zip(rounds, settled, strict=True):
         await sent(client, session, "observe", round=round_, **said)
+    again = {"worker": "ada", "round": rounds[1], "loss": 1, "runs": 1}
+    conflict = await client.post(f"/v1/sessions/{session}/observe", json=again)
+    assert (conflict.status_code, conflict.json()["code"]) == (409, "observation_conflict")
+    same = await sent(client, session, "observe", **again | {"runs": 2})
+    assert same["receipt"]["replayed"]
     status = (await client.get(f"/v1/sessions/{session}")).json()
     assert (status["success"], status["runs"]) == ("all of 3", 5), "of the labels"
     certificate = (await client.get(f"/v1/sessions/{session}/certificate")).content

@@ -84,7 +84,7 @@ class Session(Generic[Q]):
 
     ``observed`` rounds are judged; ``changes`` events altered the stopping rule, ``corrections`` a
     judgement. ``runs`` are those of the labels folded so far, where draws have several;
-    ``runs_ahead`` are those of the rounds that wait, by round. ``stale``: a folded round was
+    ``runs_made`` are those of every judged draw, by round. ``stale``: a folded round was
     corrected, and nothing is folded since.
     """
 
@@ -97,7 +97,7 @@ class Session(Generic[Q]):
     changes: int = 0
     corrections: int = 0
     runs: int = 0
-    runs_ahead: dict[int, int] = field(default_factory=dict)
+    runs_made: dict[int, int] = field(default_factory=dict)
     stale: bool = False
 
     @classmethod
@@ -276,9 +276,10 @@ class Session(Generic[Q]):
             self.stale = False
         before = self.folded
         self.question.follow(self.rounds, most)
-        if self.runs_ahead:
+        if self.runs_made:
             for round_ in range(before + 1, self.folded + 1):
-                self.runs += self.runs_ahead.pop(round_, 0)
+                if self.answer(round_) is not None:
+                    self.runs += self.runs_made[round_]
         return self
 
     def rounds_to_fold(self, judged: Collection[int]) -> int:
@@ -327,8 +328,8 @@ class Session(Generic[Q]):
         loss = event.losses if isinstance(event, JointObservation) else loss_in(event)
         self.rounds.judge(round_ - 1, loss, self.sequence)
         self.observed += 1
-        if isinstance(event, Observation) and event.runs is not None:
-            self.runs_ahead[round_] = event.runs
+        if not isinstance(event, JointObservation) and event.runs is not None:
+            self.runs_made[round_] = event.runs
 
     def _correct(self, event: Amendment) -> None:
         if not self.question.correctable:

@@ -417,12 +417,13 @@ def _fresh(
         for judgement in judgements
     ]
     fresh: dict[int, Loss] = {}
+    runs: dict[int, int | None] = {}
     for judgement, loss in zip(judgements, losses, strict=True):
         round_ = judgement.round
         answer = journal.state.answer(round_)
         if answer is PENDING and round_ not in fresh:
             must_take_labels(journal)
-            fresh[round_] = loss
+            fresh[round_], runs[round_] = loss, judgement.runs
             if earlier_words is not None:
                 earlier_words[round_] = words_of(detail_of(judgement), loss)
             continue
@@ -430,7 +431,8 @@ def _fresh(
             same = loss == (fresh[round_] if answer is PENDING else answer)
         else:
             same = words_of(detail_of(judgement), loss) == earlier_words[round_]
-        if not same:
+        made = runs[round_] if answer is PENDING else journal.state.runs_made.get(round_)
+        if not same or judgement.runs != made:
             raise journal.refusal(
                 ObservationConflict,
                 round_,
