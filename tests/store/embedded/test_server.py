@@ -333,14 +333,20 @@ def test_the_default_postgresql_is_the_one_with_the_latest_mends() -> None:
 def test_of_several_packages_the_newest_postgresql_of_the_major_version_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for package, version in (("older", "18.4"), ("newer", "18.10"), ("next", "19.1")):
+    shown = {
+        "older": "echo 'postgres (PostgreSQL) 18.4'",
+        "newer": "echo 'postgres (PostgreSQL) 18.10'",
+        "next": "echo 'postgres (PostgreSQL) 19.1'",
+        "broken": "exit 127",
+    }
+    for package, command in shown.items():
         programs = tmp_path / package / "pg" / "bin"
         programs.mkdir(parents=True)
         postgres = programs / "postgres"
-        postgres.write_text(f"#!/bin/sh\necho 'postgres (PostgreSQL) {version}'\n")
+        postgres.write_text(f"#!/bin/sh\n{command}\n")
         postgres.chmod(0o755)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(server, "PACKAGES", ("older/pg", "newer/pg", "next/pg", "missing/pg"))
+    monkeypatch.setattr(server, "PACKAGES", [f"{package}/pg" for package in (*shown, "missing")])
     server.programs_folder.cache_clear()
     try:
         assert server.programs_folder() == tmp_path / "newer" / "pg" / "bin"

@@ -141,9 +141,11 @@ def _installed() -> Iterator[Path]:
 
 
 def _minor_of(programs: Path) -> int | None:
-    """Return the minor version of a PostgreSQL; None if it is of another major one."""
+    """Return the minor version of a PostgreSQL; None of another major one, or one that fails."""
     postgres = [str(programs / "postgres"), "--version"]
-    shown = subprocess.run(postgres, capture_output=True, text=True, check=True)  # noqa: S603 -- ours
+    shown = subprocess.run(postgres, capture_output=True, text=True, check=False)  # noqa: S603 -- ours
+    if shown.returncode:
+        return None
     major, _, minor = shown.stdout.split()[-1].partition(".")
     return int(minor) if major == MAJOR else None
 
