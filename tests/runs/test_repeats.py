@@ -10,6 +10,7 @@ import pytest
 import celeus
 from celeus.core.certificate.pool_checks import Evidence
 from celeus.core.certificate.verify import verify
+from celeus.core.plans import plan
 from celeus.errors import InvalidValue, Refusal
 from celeus.runs.local import LocalClient
 
@@ -96,6 +97,14 @@ def test_only_a_whole_number_of_runs_is_kept(runs: Any) -> None:  # noqa: ANN401
 def test_success_is_all_or_any_of_several_runs(success: Any) -> None:  # noqa: ANN401 -- what a program may give
     with pytest.raises(InvalidValue, match="success must be"):
         certified({"precision": 0.2, "success": success})
+
+
+def test_the_most_runs_there_may_be_are_a_budget_and_not_all_items(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan, "MOST_RUNS", 5)
+    session, _ = certified({"budget": 5})
+    assert session.status().stop_reason == "budget_spent"
 
 
 def test_a_run_is_not_corrected() -> None:

@@ -1,5 +1,6 @@
 """The mean loss of a pool or a population, also as a difference of two systems: one interval."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -166,7 +167,9 @@ class Mean(Question):
         """Why the session stops under ``rule``, or None to go on."""
         del drawn
         decided = all_decided(self.fold.decisions, self.verdict)
-        return rule.reason(self.interval, self.folded, self.plan.most_draws, decided=decided)
+        # Items that may be run again are never all judged
+        items = sys.maxsize if self.plan.repeats else self.plan.drawable
+        return rule.reason(self.interval, self.folded, items, decided=decided)
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """The answers to questions of side and threshold, and the verdict, as far as given."""
