@@ -68,6 +68,15 @@ def _ahead(case: Case) -> Case:
     return case
 
 
+def _repeated(case: Case) -> Case:
+    """Items that are run again, also while a run is out; one run that nobody can judge."""
+    case.go(30, hidden=[3])
+    case.draw(5)
+    case.judge([33, 35, 31])
+    case.go(25)
+    return case
+
+
 def _exhausted(case: Case) -> Case:
     while case.state.drawn < case.plan.items:
         case.go(1, hidden=[7])
@@ -124,6 +133,12 @@ CERTIFICATES: Mapping[str, tuple[str, Callable[[World], Case]]] = MappingProxyTy
             lambda world: _walked(opened(world, claim=Claim(alpha=1e-5, precision=0.9))),
         ),
         "sharp-exhausted": ("small", lambda world: _exhausted(opened(world))),
+        "repeats": (
+            "small",
+            lambda world: _repeated(
+                opened(world, claim=Claim("runs", precision=0.3, repeats=True))
+            ),
+        ),
         "sharp-labels": ("zero_one", lambda world: _labelled(opened(world))),
         "exact-pairs": (
             "zero_one",
