@@ -143,3 +143,20 @@ def test_a_program_that_hangs_is_ended_with_the_judging(
         started(program.__exit__).result(60)
         with pytest.raises(InvalidValue, match="ended with status -9"):
             call.result(60)
+
+
+def test_an_answer_that_comes_when_no_more_are_asked_for_leaves_no_pipe_open(
+    tmp_path: Path,
+) -> None:
+    command = f"{sys.executable} -c 'input()'"
+    with (
+        Verdicts(tmp_path / "verdicts") as verdicts,
+        programs.Program(command, verdicts) as program,
+    ):
+        lent = program._process()
+        process = lent.__enter__()
+    lent.__exit__(None, None, None)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdin.closed
+    assert process.stdout.closed

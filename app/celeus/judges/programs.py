@@ -46,13 +46,14 @@ class Program:
         self._lock = threading.Lock()
         self._idle: list[subprocess.Popen[str]] = []
         self._all: list[subprocess.Popen[str]] = []
+        self._ended = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            idle = list(self._idle)
+            idle, self._ended = list(self._idle), True
         for process in self._all:
             if process not in idle:
                 # Nobody waits for its answer; the thread that does closes its pipes
@@ -102,9 +103,7 @@ class Program:
                 return answer
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)
-        for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):
-                _pipe(pipe).close()
+        self._close(process)
         raise InvalidValue(
             f"{self._name} ended with status {process.poll()} and without an answer: it has to"
             " write one line for each line it reads, and go on until there are no more",
@@ -118,7 +117,17 @@ class Program:
             process = self._idle.pop() if self._idle else self._started()
         yield process
         with self._lock:
-            self._idle.append(process)
+            if not self._ended:
+                self._idle.append(process)
+                return
+        # Its answer came when no more were asked for
+        self._close(process)
+
+    @staticmethod
+    def _close(process: subprocess.Popen[str]) -> None:
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):
+                _pipe(pipe).close()
 
     def _started(self) -> subprocess.Popen[str]:
         try:
