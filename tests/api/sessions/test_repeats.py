@@ -62,6 +62,8 @@ async def test_no_figures_of_a_surrogate_are_shown_of_items_that_are_run_again(
     assert (surrogate.status_code, surrogate.json()["rule"]) == (422, "a session without `repeats`")
     page = (await client.get(f"/sessions/{session}", headers={"Accept": "text/html"})).text
     assert "Actions" in page
+    assert "over all runs on the pool “<bdi>" in page
+    assert "From these runs to all runs" not in page
     assert "How good the surrogate is" not in page
 
 

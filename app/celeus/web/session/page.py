@@ -184,7 +184,8 @@ def _about(session: dict[str, Any]) -> str:
         return f"best of {len(session['best']['systems'])} systems on the pool"
     if session["table"] is not None:
         return f"{counted(session['table']['claims'], 'claim')} on the pool"
-    return f"{session['policy']} · {target_words(session)}"
+    where = " on the pool" if session["target"] == "runs" else ""
+    return f"{session['policy']} · {target_words(session)}{where}"
 
 
 def _raters(session: dict[str, Any]) -> str | None:

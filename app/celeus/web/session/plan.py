@@ -94,8 +94,9 @@ def _interval_lines(session: Mapping[str, Any], opening: Opening) -> list[Line]:
         Line("Precision at opening", precision),
         Line("Policy", plan["policy"]["name"]),
         Line("Strategy", plan["strategy"] or "the surrogate scores as uploaded"),
-        Line(f"From {_FROM[session['target']]}", _BOUNDS.get(bound, bound)),
-        *([Line("Items are run", "again, as often as drawn")] if session["repeats"] else []),
+        Line("Items are run", "again, as often as drawn")
+        if session["repeats"]
+        else Line(f"From {_FROM[session['target']]}", _BOUNDS.get(bound, bound)),
         *([Line("Success of a draw", session["success"])] if session["success"] else []),
     ]
 
