@@ -11,7 +11,7 @@ from celeus.core.plans.plan import Claim, PoolFacts, make_plan
 from celeus.core.plans.policies import policy_named
 from celeus.core.pools.surrogates import Scores
 from celeus.core.randomness import commitment
-from celeus.core.session.panel import comes_to, order_of
+from celeus.core.session.panel import order_of, outcome_of
 from celeus.core.session.session import begin_mean, judge_rounds
 from celeus.simulation.sessions import seed_of
 from tests.claims.counted import note
@@ -91,7 +91,7 @@ def decided(losses: Floats, seed: bytes, item: int) -> float:
     order = order_of(seed, item, RATERS)
     count = 2 if losses[order[0]] == losses[order[1]] else 3
     said = {(NAMES[rater], 1): float(losses[rater]) for rater in order[:count]}
-    loss = comes_to("two_then_third", said, RATERS).loss
+    loss = outcome_of("two_then_third", said, RATERS).loss
     assert loss is not None
     return loss
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from celeus.core.pools.comparison import loss_said
+from celeus.core.pools.comparison import stated_loss
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.systems import Side, Systems
@@ -45,20 +45,20 @@ def test_they_read_back_as_they_were_written() -> None:
 def test_the_difference_that_words_say(left: Side) -> None:
     turned = 1.0 if left == "a" else -1.0
     classes = pool(systems(), prediction_a=[1, 2], prediction_b=[0, 3])
-    assert loss_said(classes, 0, {"label": 1}, left) == -1.0
-    assert loss_said(classes, 0, {"label": 0}, left) == 1.0
-    assert loss_said(classes, 0, {"label": 3}, left) == 0.0
-    assert loss_said(classes, 1, {"loss_a": 1, "loss_b": 0}, left) == 1.0
-    assert loss_said(classes, 1, {"loss_left": 1, "loss_right": 0}, left) == turned
-    assert str(loss_said(classes, 1, {"loss_left": 1, "loss_right": 1}, left)) == "0.0", "no -0.0"
+    assert stated_loss(classes, 0, {"label": 1}, left) == -1.0
+    assert stated_loss(classes, 0, {"label": 0}, left) == 1.0
+    assert stated_loss(classes, 0, {"label": 3}, left) == 0.0
+    assert stated_loss(classes, 1, {"loss_a": 1, "loss_b": 0}, left) == 1.0
+    assert stated_loss(classes, 1, {"loss_left": 1, "loss_right": 0}, left) == turned
+    assert str(stated_loss(classes, 1, {"loss_left": 1, "loss_right": 1}, left)) == "0.0", "no -0.0"
     graded = pool(systems("bounded", 5.0))
-    assert loss_said(graded, 1, {"loss_left": 0.5, "loss_right": 4.5}, left) == -4.0 * turned
+    assert stated_loss(graded, 1, {"loss_left": 0.5, "loss_right": 4.5}, left) == -4.0 * turned
     liked = pool(systems("preference", 2.0))
-    assert loss_said(liked, 0, {"preference": "a"}, left) == -1.0
-    assert loss_said(liked, 0, {"preference": "b", "grade": 2}, left) == 2.0
-    assert loss_said(liked, 0, {"preference": "tie"}, left) == 0.0
-    assert loss_said(liked, 0, {"preference": "left", "grade": 2}, left) == -2.0 * turned
-    assert loss_said(liked, 0, {"preference": "right"}, left) == turned
+    assert stated_loss(liked, 0, {"preference": "a"}, left) == -1.0
+    assert stated_loss(liked, 0, {"preference": "b", "grade": 2}, left) == 2.0
+    assert stated_loss(liked, 0, {"preference": "tie"}, left) == 0.0
+    assert stated_loss(liked, 0, {"preference": "left", "grade": 2}, left) == -2.0 * turned
+    assert stated_loss(liked, 0, {"preference": "right"}, left) == turned
 
 
 @pytest.mark.parametrize(
@@ -78,17 +78,17 @@ def test_what_a_pool_does_not_ask_for_is_refused_with_what_it_asks_for(
 ) -> None:
     columns = {"prediction_a": [0, 1], "prediction_b": [1, 1]} if kind == "zero_one" else {}
     with pytest.raises(InvalidValue) as refused:
-        loss_said(pool(systems(kind, 1.0), **columns), 0, said, "a")
+        stated_loss(pool(systems(kind, 1.0), **columns), 0, said, "a")
     assert refused.value.field == field
     assert asked in str(refused.value.rule)
 
 
 def test_pools_of_one_system_know_no_preference() -> None:
     plain = Pool(2, LossScale.of("difference"), {}, (), CHAIN_START)
-    assert loss_said(plain, 0, {"loss": -0.5}, None) == -0.5
+    assert stated_loss(plain, 0, {"loss": -0.5}, None) == -0.5
     for said in ({"preference": "a"}, {"loss_a": 0, "loss_b": 1}):
         with pytest.raises(InvalidValue, match="A judgement of this pool"):
-            loss_said(plain, 0, said, None)
+            stated_loss(plain, 0, said, None)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_words_that_say_nothing_are_refused_by_name(
     kind: str, said: dict[str, object], field: str
 ) -> None:
     with pytest.raises((InvalidValue, LossOutsideScale)) as refused:
-        loss_said(pool(systems(kind, 2.0 if kind == "preference" else 1.0)), 0, said, "a")
+        stated_loss(pool(systems(kind, 2.0 if kind == "preference" else 1.0)), 0, said, "a")
     assert refused.value.field == field
 
 

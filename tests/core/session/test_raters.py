@@ -11,12 +11,12 @@ from celeus.core.ledger import Rating
 from celeus.core.plans.panel_plan import Protocol
 from celeus.core.session.panel import (
     Agreement,
+    RatedLosses,
     Ratings,
-    Said,
     agreement,
-    comes_to,
     order_of,
     outcome,
+    outcome_of,
     turn_of,
 )
 from celeus.errors import InvalidValue
@@ -118,9 +118,11 @@ PANEL_OF_THREE = ORDER[:3]
         ("consensus", {("ann", 1): None, ("ben", 1): 1.0}, (1, ("cid",))),
     ],
 )
-def test_whose_turn_it_is(protocol: Protocol, said: Said, due: tuple[int, tuple[str, ...]]) -> None:
+def test_whose_turn_it_is(
+    protocol: Protocol, said: RatedLosses, due: tuple[int, tuple[str, ...]]
+) -> None:
     assert turn_of(protocol, said, ORDER) == due
-    assert not comes_to(protocol, said, len(ORDER)).decided
+    assert not outcome_of(protocol, said, len(ORDER)).decided
 
 
 def test_who_was_not_asked_has_judged() -> None:
@@ -139,9 +141,9 @@ def test_who_was_not_asked_has_judged() -> None:
     ],
 )
 def test_an_item_of_which_too_few_are_left_can_nobody_judge(
-    protocol: Protocol, said: Said, loss: float | None
+    protocol: Protocol, said: RatedLosses, loss: float | None
 ) -> None:
-    assert comes_to(protocol, said, 3) == (True, loss)
+    assert outcome_of(protocol, said, 3) == (True, loss)
 
 
 def rated(seed: bytes | None, *ratings: Rating) -> Ratings:

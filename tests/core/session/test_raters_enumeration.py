@@ -14,7 +14,7 @@ from celeus.core.ledger import Observation, Rating, Unjudgeable
 from celeus.core.plans.panel_plan import Protocol
 from celeus.core.plans.plan import Claim
 from celeus.core.plans.policies import policy_named
-from celeus.core.session.panel import comes_to, order_of, turn_of
+from celeus.core.session.panel import order_of, outcome_of, turn_of
 from tests.core.worlds import SEED, Walk, coming, open_walk, small_truth
 
 EXACT = 1e-12
@@ -36,14 +36,14 @@ def says(item: int, rater: str, turn: int) -> float | None:
     return float(changed)
 
 
-def outcome_of(protocol: Protocol, item: int) -> float | None:
-    """What the raters come to, asked in the order of the seed."""
+def decided_loss(protocol: Protocol, item: int) -> float | None:
+    """Return the loss the raters decide on, asked in the order of the seed."""
     order = [PANEL[number] for number in order_of(SEED, item, len(PANEL))]
     said: dict[tuple[str, int], float | None] = {}
-    while not comes_to(protocol, said, len(PANEL)).decided:
+    while not outcome_of(protocol, said, len(PANEL)).decided:
         turn = turn_of(protocol, said, order)
         said[turn.raters[0], turn.number] = says(item, turn.raters[0], turn.number)
-    return comes_to(protocol, said, len(PANEL)).loss
+    return outcome_of(protocol, said, len(PANEL)).loss
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ def test_the_mean_signal_over_every_draw_is_the_mean_outcome(
     claim = Claim(precision=0.2, raters="assigned", protocol=protocol, panel=PANEL)
     walk = open_walk(small_truth(ITEMS), policy_named("sharp"), claim)
     RatedWalk(walk).go(before)
-    outcomes = [outcome_of(protocol, item) for item in range(ITEMS)]
+    outcomes = [decided_loss(protocol, item) for item in range(ITEMS)]
     assert None in outcomes
     total = plus = minus = 0.0
     for draw in coming(walk):

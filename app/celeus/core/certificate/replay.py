@@ -15,7 +15,7 @@ from celeus.core.plain import Mismatch, refusals, same
 from celeus.core.plans.best_plan import BestPlan
 from celeus.core.plans.plan import Plan
 from celeus.core.plans.table_plan import TablePlan
-from celeus.core.pools.comparison import loss_said, losses_said
+from celeus.core.pools.comparison import stated_loss, stated_losses
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.surrogates import Scores, scores
 from celeus.core.pools.systems import Lineup
@@ -85,7 +85,7 @@ def check_labels(pool: Pool, transcript: Transcript) -> None:
             where, loss = f"ledger[{place}].losses", event.losses[0]
         left = transcript.left[round_ - 1] if transcript.left else None
         try:
-            expected = loss_said(pool, transcript.draws[round_ - 1].item, words, left)
+            expected = stated_loss(pool, transcript.draws[round_ - 1].item, words, left)
         except Refusal as refusal:
             field = str(refusal.field).replace("losses.", "loss_")
             where = f"ledger[{place}].detail.{field}"
@@ -103,7 +103,7 @@ def check_best_labels(pool: Pool, lineup: Lineup, transcript: Transcript) -> Non
         where = f"ledger[{place}].losses"
         try:
             if words is not None:
-                expected = losses_said(pool, lineup, item, words, None)
+                expected = stated_losses(pool, lineup, item, words, None)
                 same(where, list(joint.losses), list(expected))
             unit = (np.array(joint.losses) - pool.scale.lower) / pool.scale.width
             candidates.check(item, unit)

@@ -16,9 +16,9 @@ from celeus.errors import NothingToJudge, require
 from celeus.units import LEAST_DISTANCE, check_margin, check_threshold
 
 Target = Literal["pool", "population", "runs"]
-"""What a mean loss is over: the items' losses as they are, the population that the items are from,
-or all runs of a system on these items: the losses of those made are chance, one run of each item,
-or with ``repeats`` any number."""
+"""The set a mean loss is over: the items' losses as they are, the population that the items are
+from, or all runs of a system on these items: the losses of those made are chance, one run of each
+item, or with ``repeats`` any number."""
 TARGETS: tuple[Target, ...] = get_args(Target)
 
 ALPHA2_SHARE = 0.5

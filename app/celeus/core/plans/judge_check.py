@@ -88,7 +88,7 @@ def _metric(name: str) -> Metric:
 
 
 def outcomes(measure: str, shares: Shares) -> Floats:
-    """What an item adds to both sums of a measure's loss, by j and h; shape [2, 2, 2].
+    """Return what an item adds to both sums of a measure's loss, by j and h; shape [2, 2, 2].
 
     The loss is 1 minus the measure; of kappa, minus kappa.
     """
@@ -99,7 +99,7 @@ def outcomes(measure: str, shares: Shares) -> Floats:
 
 
 def limits(outcome: Floats, counts: Floats, unknown: Floats, scale: Interval) -> Interval:
-    """Where a ratio must lie; its scale where its denominator may be 0.
+    """Return the bounds of a ratio; its scale where its denominator may be 0.
 
     ``counts`` are the items by j and h (shape [2, 2]), ``unknown`` those of unknown h by j. A ratio
     of sums is largest and smallest where all unknown h of a verdict are equal.

@@ -163,7 +163,7 @@ class Plan(Plain):
 
     @property
     def correctable(self) -> bool:
-        """Whether a judgement may be corrected: not where later runs followed from it."""
+        """True if a judgement may be corrected: not where later runs followed from it."""
         return not self.repeats and self.success is None
 
     @property

@@ -51,7 +51,7 @@ def surrogate_columns(
     return {"surrogate.0": a - b, "change": change}
 
 
-def loss_said(pool: Pool, item: int, judgement: Mapping[str, Any], left: Side | None) -> float:
+def stated_loss(pool: Pool, item: int, judgement: Mapping[str, Any], left: Side | None) -> float:
     """Return the loss of an item from the members of a judgement; ``left`` as in ``Systems``.
 
     Raises InvalidValue for members that the pool does not ask for, and LossOutsideScale for a loss
@@ -91,7 +91,7 @@ def loss_said(pool: Pool, item: int, judgement: Mapping[str, Any], left: Side | 
     )
 
 
-def losses_said(
+def stated_losses(
     pool: Pool,
     lineup: Lineup,
     item: int,

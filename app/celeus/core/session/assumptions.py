@@ -1,4 +1,4 @@
-"""What a session's claim rests on beside its draws, in plain sentences."""
+"""The assumptions of a session's claim beside its draws, in plain sentences."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -23,7 +23,7 @@ DRAWS = (
     " A draw is up to {} runs, and succeeds if {} of them {}: the runs of a draw do not share"
     " state, or the claim is about runs made in this way."
 )
-"""What success of several runs rests on, behind the text."""
+"""The assumption of a success of several runs, added to the text."""
 TEXTS: Mapping[str, str] = MappingProxyType(
     {
         "these_answers": THESE_ANSWERS,
@@ -87,7 +87,7 @@ TEXTS: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""What a claim may rest on, or be about, by code."""
+"""The assumptions a claim may have, and what it may be about, by code."""
 OWN_PROCESS: Mapping[str, str] = MappingProxyType(
     {
         "code": "own_process",
@@ -98,7 +98,7 @@ OWN_PROCESS: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""What the claim of a pushed session rests on beside all else."""
+"""The further assumption of the claim of a pushed session."""
 SEEN: Mapping[str, str] = MappingProxyType(
     {
         "yes": "They did: the claim is about these items and no others, which it may be made for.",
@@ -135,7 +135,7 @@ def assumptions_of(session: AnySession, *, pushed: bool = False) -> list[Assumpt
 
 
 def _of_mean(plan: Plan) -> dict[str, str]:
-    """What the claim of one mean assumes by its plan: by code, the facts told behind the text."""
+    """Return the assumptions of a claim of one mean: by code, the facts added to the text."""
     facts: dict[str, str] = {}
     if plan.bound.kind == "margin":
         facts["margin"] = f" The reason given: {plan.bound.assumption}"

@@ -44,7 +44,7 @@ class Checkpoints:
 
     @property
     def rounds(self) -> list[int]:
-        """How many rounds each of the copies holds."""
+        """The number of rounds in each of the copies."""
         return [rounds for rounds, _ in self.copies]
 
     def note(self, engine: Engine, fold: Fold) -> None:
@@ -116,10 +116,9 @@ class Refold:
         self.checkpoints.note(self._engine, self.fold)
 
     def fits(self, session: Session[Mean]) -> bool:
-        """What was taken in here is in ``session`` too; called before its correction is applied.
+        """Return whether ``session`` has folded the same; called before its correction is applied.
 
-        Only a correction changes what was taken in. The engine tells a session from
-        itself rebuilt.
+        Only a correction changes what was folded. A session that was rebuilt has another engine.
         """
         engine = session.question.engine
         return engine is self._engine and session.corrections == self._corrections

@@ -156,7 +156,7 @@ class Fold:
             self.verdict = self.verdict.after(self.rounds, self.interval, slack)
 
     def limits(self, items: int) -> Interval:
-        """Where the risk of the pool of ``items`` must lie, given the losses seen."""
+        """Return the interval of possible risks of the pool of ``items``, given the losses seen."""
         return Interval(
             (self.least.value + self.remainder.lower) / items,
             (self.largest.value + self.remainder.upper) / items,

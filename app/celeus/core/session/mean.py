@@ -68,12 +68,12 @@ class Mean(Question):
 
     @property
     def correctable(self) -> bool:
-        """Whether a judgement can be corrected."""
+        """True if a judgement can be corrected."""
         return self.plan.correctable
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses judged before."""
+        """True if draws depend on the losses judged before."""
         return self.engine.adaptive
 
     @property
@@ -117,7 +117,7 @@ class Mean(Question):
         return self.fold.confidence_sequence.rounds_to_replay
 
     def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
-        """Whether folding the next round is likely to have all rounds so far bet on again."""
+        """Return whether folding the next round will likely bet on all rounds so far again."""
         return self.fold.confidence_sequence.replays_soon(rule.precision, last=last)
 
     def bets_per_round(self, rule: StoppingRule) -> int:
@@ -156,7 +156,7 @@ class Mean(Question):
         self.fold.follow(self.plan, rounds, most)
 
     def holds(self, round_: int) -> bool:
-        """Whether the judgement of a round was taken in: folded, or waiting behind an open one."""
+        """Return whether a round's judgement is folded, or waits for an open one before it."""
         return round_ <= self.folded or round_ in self.fold.knowledge.losses
 
     def restart(self) -> None:
@@ -164,7 +164,7 @@ class Mean(Question):
         self.fold = self.engine.fold()
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
-        """Why the session stops under ``rule``, or None to go on."""
+        """Return the reason to stop under ``rule``, or None to go on."""
         del drawn
         decided = all_decided(self.fold.decisions, self.verdict)
         # Items that may be run again are never all judged

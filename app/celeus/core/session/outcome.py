@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from celeus.core.ledger import JointObservation, Observation, Unjudgeable
-from celeus.core.pools.comparison import WORDS, loss_said, losses_said
+from celeus.core.pools.comparison import WORDS, stated_loss, stated_losses
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.pool import Pool
 from celeus.core.pools.systems import PLACES, SIDES, Side
@@ -15,7 +15,7 @@ Losses = tuple[float | None, ...]
 """The losses of several systems or metrics; None where nobody can tell one."""
 Loss = float | Losses | None
 """The loss of a round, those of several systems or metrics, or None: nobody can tell."""
-Said = tuple[tuple[Any, ...], bool, Loss]
+JudgementWords = tuple[tuple[Any, ...], bool, Loss]
 """A judgement in its judge's words: label and so on, whether unjudgeable, loss."""
 
 
@@ -48,7 +48,7 @@ def in_order(judgement: Judgement) -> bool:
     return judgement.losses is not None and not isinstance(judgement.losses, Mapping)
 
 
-def words_of(detail: Mapping[str, Any], loss: Loss) -> Said:
+def words_of(detail: Mapping[str, Any], loss: Loss) -> JudgementWords:
     """The judgement that a detail of the ledger and its loss keep."""
     return (tuple(detail.get(name) for name in WORDS), "unjudgeable" in detail, loss)
 
@@ -93,7 +93,7 @@ def single_loss(pool: Pool, item: int, judgement: Judgement, left: Side | None) 
 
     ``left`` is the system whose answer stands on the left, where two are compared.
     """
-    _check_all_told(judgement)
+    _check_complete(judgement)
     if judgement.unjudgeable is not None:
         return None
     words = detail_of(judgement)
@@ -105,7 +105,7 @@ def single_loss(pool: Pool, item: int, judgement: Judgement, left: Side | None) 
     if not words:
         rule = "exactly one of loss, label, losses, preference and unjudgeable"
         raise InvalidValue(f"a judgement has {rule}", field="loss", rule=rule)
-    return loss_said(pool, item, words, left)
+    return stated_loss(pool, item, words, left)
 
 
 def losses_by_system(
@@ -115,7 +115,7 @@ def losses_by_system(
 
     ``order`` is that of the answers shown, None where nothing can be said of them in an order.
     """
-    _check_all_told(judgement)
+    _check_complete(judgement)
     if pool.lineup is None:
         message = "the best is sought in a pool of several systems"
         raise TypeError(message)
@@ -132,7 +132,7 @@ def losses_by_system(
         for name in ("label", "losses", "loss", "preference")
         if getattr(judgement, name) is not None
     }
-    return losses_said(pool, pool.lineup, item, given, order)
+    return stated_losses(pool, pool.lineup, item, given, order)
 
 
 def losses_by_metric(
@@ -160,7 +160,7 @@ def losses_by_metric(
         if getattr(judgement, name) is not None
     }
     if single and len(metrics) == 1:
-        losses = {metrics[0].name: loss_said(pool, item, single, None)}
+        losses = {metrics[0].name: stated_loss(pool, item, single, None)}
     if not isinstance(losses, Mapping):
         words = detail_of(judgement) | single
         field = "losses" if losses is not None else next(iter(words), "losses")
@@ -191,7 +191,7 @@ def vector(metrics: Sequence[Metric], losses: Mapping[str, float | None]) -> Los
     return tuple(losses[metric.name] for metric in metrics)
 
 
-def _check_all_told(judgement: Judgement) -> None:
+def _check_complete(judgement: Judgement) -> None:
     """Refuse losses of systems of which one is null."""
     losses = judgement.losses
     if isinstance(losses, Mapping) and None in losses.values():

@@ -23,14 +23,14 @@ from celeus.errors import InvalidValue
 
 STREAM = "rater"
 TURNS = 3
-"""How often two raters judge an item before they are taken to differ for good."""
+"""Turns in which two raters judge an item before their difference counts as final."""
 
-Said = Mapping[tuple[str, int], float | None]
-"""Losses by rater and turn, in the order in which they came; None of who cannot judge."""
+RatedLosses = Mapping[tuple[str, int], float | None]
+"""Losses by rater and turn, in the order in which they came; None of a rater who cannot judge."""
 
 
 class Outcome(NamedTuple):
-    """What a protocol comes to: ``decided`` with a loss, None where nobody can judge the item."""
+    """The outcome of a protocol: ``decided`` with a loss, None where nobody can judge the item."""
 
     decided: bool
     loss: float | None = None
@@ -40,7 +40,7 @@ UNDECIDED = Outcome(False)
 
 
 class Turn(NamedTuple):
-    """Whose judgement is awaited, in the order of the item, and for which time."""
+    """The raters whose judgement is awaited, in the item's order, and the number of the turn."""
 
     number: int
     raters: tuple[str, ...]
@@ -88,48 +88,48 @@ def order_of(seed: bytes, item: int, raters: int) -> list[int]:
     return sorted(range(raters), key=lambda rater: float(numbers[rater]))
 
 
-def comes_to(protocol: Protocol, said: Said, panel: int) -> Outcome:
-    """What the judgements of an item come to, of a panel of so many raters.
+def outcome_of(protocol: Protocol, rated: RatedLosses, panel: int) -> Outcome:
+    """Return the outcome of an item's judgements by a panel of ``panel`` raters.
 
     Nobody can judge the item where too few of the panel can, or one of the two who seek consensus
     gives up. Refuses more judgements than the protocol asks for.
     """
-    if any(loss is None and turn > 1 for (_, turn), loss in said.items()):
+    if any(loss is None and turn > 1 for (_, turn), loss in rated.items()):
         return Outcome(True)
-    judging = _judging(said)
+    judging = _judging(rated)
     turns = range(1, TURNS + 1) if protocol == "consensus" else (1,)
-    asked = [(rater, turn) for turn in turns for rater in judging if (rater, turn) in said]
-    losses = [loss for rating in asked if (loss := said[rating]) is not None]
+    asked = [(rater, turn) for turn in turns for rater in judging if (rater, turn) in rated]
+    losses = [loss for rating in asked if (loss := rated[rating]) is not None]
     result = outcome(protocol, losses)
     needed = 3 if protocol == "two_then_third" and len(losses) > 1 else 2
-    left = panel - sum(loss is None for loss in said.values())
+    left = panel - sum(loss is None for loss in rated.values())
     return Outcome(True) if not result.decided and left < needed else result
 
 
-def turn_of(protocol: Protocol, said: Said, order: Sequence[str]) -> Turn:
-    """Whose turn it is of an item that is not decided, the raters being asked in this ``order``.
+def turn_of(protocol: Protocol, rated: RatedLosses, order: Sequence[str]) -> Turn:
+    """Return the turn of an item that is not decided; its raters are asked in this ``order``.
 
     Refuses judgements of raters who are not asked.
     """
-    seats = [rater for rater in order if said.get((rater, 1), 0.0) is not None]
+    seats = [rater for rater in order if rated.get((rater, 1), 0.0) is not None]
     asked, number = seats[:2], 1
-    if protocol == "two_then_third" and all((rater, 1) in said for rater in asked):
+    if protocol == "two_then_third" and all((rater, 1) in rated for rater in asked):
         asked = seats[:3]
     elif protocol == "consensus":
-        while all((rater, number) in said for rater in asked):
+        while all((rater, number) in rated for rater in asked):
             number += 1
-    for rater in _judging(said):
+    for rater in _judging(rated):
         if rater not in asked:
             raise InvalidValue(
                 "Another rater was asked in place of this one, and has judged.",
                 field="round",
                 rule="a judgement that nobody else was asked for",
             )
-    return Turn(number, tuple(rater for rater in asked if (rater, number) not in said))
+    return Turn(number, tuple(rater for rater in asked if (rater, number) not in rated))
 
 
-def _judging(said: Said) -> list[str]:
-    return [rater for (rater, turn), loss in said.items() if turn == 1 and loss is not None]
+def _judging(rated: RatedLosses) -> list[str]:
+    return [rater for (rater, turn), loss in rated.items() if turn == 1 and loss is not None]
 
 
 @dataclass(slots=True)
@@ -140,19 +140,19 @@ class _Item:
     """
 
     order: tuple[str, ...] | None
-    said: dict[tuple[str, int], float | None] = field(default_factory=dict)
+    rated: dict[tuple[str, int], float | None] = field(default_factory=dict)
     turn: Turn = NOBODYS_TURN
     since: dict[str, int] = field(default_factory=dict)
 
     def asks(self, protocol: Protocol, moment: int) -> None:
         """Note whose turn it is now, and of whom it was not theirs before, since when."""
-        before, self.turn = self.turn, turn_of(protocol, self.said, self.order or ())
+        before, self.turn = self.turn, turn_of(protocol, self.rated, self.order or ())
         waiting = self.since if self.turn.number == before.number else {}
         self.since = {rater: waiting.get(rater, moment) for rater in self.turn.raters}
 
 
 class Ratings:
-    """What the raters of a panel have said of the rounds drawn, and whose turn it is.
+    """The judgements of a panel's raters on the rounds drawn, and whose turn it is.
 
     ``seed`` None: the order in which they are asked is not known, and not checked. Values are
     entered as the ledger has them, and refused (ValueError) where it cannot be so.
@@ -194,21 +194,21 @@ class Ratings:
         except InvalidValue as refusal:
             raise ValueError(refusal.detail) from refusal
         item = self._item(rating.round)
-        self.count += (rating.rater, rating.turn) not in item.said
-        item.said[rating.rater, rating.turn] = rating.loss
+        self.count += (rating.rater, rating.turn) not in item.rated
+        item.rated[rating.rater, rating.turn] = rating.loss
         self._decided = rating.round if decided else None
         if not decided:
             self._ask(item)
 
     def with_rating(self, rating: Rating) -> Outcome:
-        """What the round would come to with one more judgement; refuses one nobody is asked for."""
+        """Return the round's outcome with one more judgement; refuses one nobody is asked for."""
         item = self._item(rating.round)
         before = self.outcome(rating.round)
-        said = item.said | {(rating.rater, rating.turn): rating.loss}
-        result = comes_to(self.protocol, said, len(self.panel))
+        rated = item.rated | {(rating.rater, rating.turn): rating.loss}
+        result = outcome_of(self.protocol, rated, len(self.panel))
         if item.order is not None:
-            turn = turn_of(self.protocol, item.said, item.order)
-            awaited = (rating.rater, rating.turn) in item.said or rating.rater in turn.raters
+            turn = turn_of(self.protocol, item.rated, item.order)
+            awaited = (rating.rater, rating.turn) in item.rated or rating.rater in turn.raters
             if before.decided or turn.number != rating.turn or not awaited:
                 raise InvalidValue(
                     "It is not this rater's turn.",
@@ -216,7 +216,7 @@ class Ratings:
                     rule="a round that `next` gives to this rater",
                 )
             # What is corrected may have had another rater asked
-            turn_of(self.protocol, said, item.order)
+            turn_of(self.protocol, rated, item.order)
         return result
 
     def settle(self, round_: int, loss: float | None) -> None:
@@ -225,7 +225,7 @@ class Ratings:
         if due != Outcome(True, loss):
             message = f"round {round_} is judged {loss}, and its raters come to {due}"
             raise ValueError(message)
-        self._agreement.add(_pair(self._open.pop(round_).said))
+        self._agreement.add(_pair(self._open.pop(round_).rated))
         self._decided = None
 
     def must_be_settled(self) -> None:
@@ -235,20 +235,20 @@ class Ratings:
             raise ValueError(message)
 
     def is_open(self, round_: int) -> bool:
-        """Whether the round is drawn and not decided."""
+        """Return whether the round is drawn and not decided."""
         return round_ in self._open
 
     def outcome(self, round_: int) -> Outcome:
-        """What the judgements of an open round come to so far."""
-        return comes_to(self.protocol, self._item(round_).said, len(self.panel))
+        """Return the outcome of an open round's judgements so far."""
+        return outcome_of(self.protocol, self._item(round_).rated, len(self.panel))
 
     def turn(self, round_: int) -> Turn:
-        """Whose turn it is in an open round."""
+        """Return the turn of an open round."""
         return self._item(round_).turn
 
-    def said(self, round_: int, rater: str, turn: int) -> bool:
-        """Whether this rater has judged an open round in this turn."""
-        return (rater, turn) in self._item(round_).said
+    def has_rated(self, round_: int, rater: str, turn: int) -> bool:
+        """Return whether this rater has judged an open round in this turn."""
+        return (rater, turn) in self._item(round_).rated
 
     def awaited_from(self, rater: str) -> list[tuple[int, int]]:
         """Open rounds in which it is this rater's turn, each with the number of the turn.
@@ -272,7 +272,7 @@ class Ratings:
         """
         agreement = replace(self._agreement)
         for item in self._open.values():
-            agreement.add(_pair(item.said))
+            agreement.add(_pair(item.rated))
         return {
             "protocol": self.protocol,
             "panel": len(self.panel),
@@ -303,9 +303,9 @@ class Ratings:
         return item
 
 
-def _pair(said: Said) -> list[float]:
+def _pair(rated: RatedLosses) -> list[float]:
     """The first judgements of the two first who can judge; later ones know that they differed."""
-    losses = [loss for rater in _judging(said)[:2] if (loss := said[rater, 1]) is not None]
+    losses = [loss for rater in _judging(rated)[:2] if (loss := rated[rater, 1]) is not None]
     return losses if len(losses) == 2 else []
 
 

@@ -46,17 +46,17 @@ class Points(Sequence[Point]):
         return len(self.results)
 
     @overload
-    def __getitem__(self, at: int) -> Point: ...
+    def __getitem__(self, index: int) -> Point: ...
     @overload
-    def __getitem__(self, at: slice) -> Self: ...
-    def __getitem__(self, at: int | slice) -> Point | Self:
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Point | Self:
         """A point, or a copy of consecutive ones."""
-        if isinstance(at, slice):
-            start, stop, _ = at.indices(len(self))
+        if isinstance(index, slice):
+            start, stop, _ = index.indices(len(self))
             return self._part(start, max(start, stop))
-        place = at + len(self) if at < 0 else at
+        place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
-            message = f"no point {at} of {len(self)}"
+            message = f"no point {index} of {len(self)}"
             raise IndexError(message)
         estimate, lower, upper, surrogates_left, variance = self.results[place]
         plus = minus = _signal_of(self.plus, place)

@@ -22,7 +22,7 @@ STREAM = "side"
 LEAST = 256
 Place = Literal["first", "last", "other"]
 PLACES: tuple[Place, ...] = get_args(Place)
-"""Where the best of several answers stood; ``other`` as well where it was not alone."""
+"""Places of the best of several answers; ``other`` also where several were best."""
 
 
 class Order:
@@ -51,7 +51,7 @@ def order_text(shown: Sequence[Sequence[int]]) -> str:
 
 
 def best_place(shown: Sequence[Sequence[int]], losses: Sequence[float]) -> Place:
-    """Where the answer stood that alone had the least loss; ``losses`` are those of the systems."""
+    """Return the place of the one answer with the least loss; ``losses`` are the systems'."""
     given = [losses[systems[0]] for systems in shown]
     least = min(given)
     if given.count(least) > 1:
@@ -75,7 +75,7 @@ class Sides:
         return "a" if self._first(round_)[-1] > 0 else "b"
 
     def preferred(self, rounds: Rounds) -> dict[str, int]:
-        """How often the left answer had the smaller loss, none had, the right one had."""
+        """Counts of rounds in which left, neither or right had the smaller loss."""
         losses = np.array(rounds.loss)
         judged = np.isfinite(losses)
         signs = np.sign(losses[judged]) * self._first(len(rounds))[judged]

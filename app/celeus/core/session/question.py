@@ -57,7 +57,7 @@ class Question(Protocol):
     purpose: ClassVar[str]
     """The words for what a session of this question does, as in "a session that …"."""
     bets_at_draw: ClassVar[bool]
-    """Whether a round's bets are fixed at its draw, by what is folded then."""
+    """True if a round's bets are fixed at its draw, by what is folded then."""
     plan: AnyPlan
     """The frozen choices of the session."""
     ratings: Ratings | None
@@ -65,12 +65,12 @@ class Question(Protocol):
 
     @property
     def correctable(self) -> bool:
-        """Whether a judgement can be corrected later."""
+        """True if a judgement can be corrected later."""
         return False
 
     @property
     def orders_answers(self) -> bool:
-        """Whether judges see several answers, in an order drawn for the round."""
+        """True if judges see several answers, in an order drawn for the round."""
         return False
 
     @property
@@ -79,7 +79,7 @@ class Question(Protocol):
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on losses."""
+        """True if draws depend on losses."""
 
     @property
     def folded(self) -> int:
@@ -91,7 +91,7 @@ class Question(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether what is left to draw may still change the answer."""
+        """True if the items left to draw may still change the answer."""
         return True
 
     @property
@@ -99,7 +99,7 @@ class Question(Protocol):
         """Rounds to bet on again when the next one is folded."""
 
     def replays_soon(self, rule: StoppingRule, *, last: bool) -> bool:
-        """Whether folding the next round under ``rule`` is likely to bet on all of them again.
+        """Return whether folding the next round will likely bet on all of them again.
 
         A guess that costs nothing: it may be wrong either way. ``last``: nothing is left after it.
         """
@@ -126,13 +126,13 @@ class Question(Protocol):
         """Take in the draws and judgements not taken in yet, and fold at most ``most`` rounds."""
 
     def holds(self, round_: int) -> bool:
-        """Whether the judgement of a round was taken in."""
+        """Return whether the judgement of a round was taken in."""
 
     def restart(self) -> None:
         """Forget all folded rounds: one of them was corrected."""
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
-        """Why a session of ``drawn`` rounds stops under ``rule``, or None to go on."""
+        """Return the reason to stop after ``drawn`` draws under ``rule``, or None to go on."""
 
     def answers(self) -> Iterator[tuple[str, str]]:
         """The answers given so far, each with what was asked."""
@@ -162,7 +162,7 @@ class Question(Protocol):
 
 
 class JointQuestion(Question, Protocol):
-    """What questions with several losses a round share: no correction, no panel, no one interval.
+    """The base of questions with several losses a round: no correction, panel or single interval.
 
     Which items were drawn later followed from what the judges had said, so nothing is corrected. A
     round is bet on once, with what was folded when it was drawn.

@@ -101,18 +101,18 @@ class Rounds(Sequence[Round]):
         return len(self.item)
 
     @overload
-    def __getitem__(self, at: int) -> Round: ...
+    def __getitem__(self, index: int) -> Round: ...
     @overload
-    def __getitem__(self, at: slice) -> Self: ...
-    def __getitem__(self, at: int | slice) -> Round | Self:
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Round | Self:
         """A round, or a copy of consecutive ones."""
-        if isinstance(at, slice):
-            start, stop, _ = at.indices(len(self))
+        if isinstance(index, slice):
+            start, stop, _ = index.indices(len(self))
             stop = max(start, stop)
             return self._part(start, stop, self._order_of(start, stop))
-        place = at + len(self) if at < 0 else at
+        place = index + len(self) if index < 0 else index
         if not 0 <= place < len(self):
-            message = f"no round {at} of {len(self)}"
+            message = f"no round {index} of {len(self)}"
             raise IndexError(message)
         return Round(
             self.draw(place),
@@ -135,7 +135,7 @@ class Rounds(Sequence[Round]):
 
     @property
     def follow_losses(self) -> bool:
-        """Whether a draw was made when a loss was taken in: of several losses those of round 1."""
+        """True if a draw followed a loss taken in; with several losses, those of round 1."""
         known = False
         for entry in self.order:
             if entry > 0:
@@ -210,17 +210,17 @@ class Rounds(Sequence[Round]):
         self.loss[place] = _number(loss)
 
     def differs(self, place: int, loss: float | None) -> bool:
-        """Whether a loss is another one than the one loss of a judged round."""
+        """Return whether a loss differs from the one loss of a judged round."""
         self._require_one_loss()
         return self.loss[place] != _number(loss)
 
     def is_judged(self, place: int) -> bool:
-        """Somebody has judged this round."""
+        """Return whether this round is judged."""
         return not math.isnan(self.loss[place if self.width is None else place * self.width])
 
     @property
     def judged(self) -> NDArray[np.bool_]:
-        """Whether somebody has judged each round."""
+        """True for each round that is judged."""
         return np.asarray(~np.isnan(np.array(self.loss)[:: self._stride]))
 
     def first_judgement(self, place: int) -> JudgedLoss | JudgedLosses:

@@ -112,7 +112,7 @@ class Session(Generic[Q]):
 
     @property
     def fixes_raters(self) -> bool:
-        """Whether the plan fixes who judges an item, so that nobody else may.
+        """True if the plan fixes who judges an item, so that nobody else may.
 
         Over runs, too: a second one of a slow run would be picked by how long runs take.
         """
@@ -157,7 +157,7 @@ class Session(Generic[Q]):
 
     @property
     def stop_reason(self) -> StopReason | None:
-        """Why the session stops, or None to go on."""
+        """The reason to stop, or None to go on."""
         return self.question.stop(self.stopping, self.drawn)
 
     @property
@@ -294,7 +294,7 @@ class Session(Generic[Q]):
         return ready + self.question.rounds_to_replay if ready else 0
 
     def replays_soon(self, judged: Collection[int]) -> bool:
-        """Whether judging these rounds is likely to have all rounds so far bet on again."""
+        """Return whether judging these rounds will likely bet on all rounds so far again."""
         rounds, place = self.rounds, self.folded
         if place >= len(rounds) or not (rounds.is_judged(place) or place + 1 in judged):
             return False
@@ -303,7 +303,7 @@ class Session(Generic[Q]):
         return self.question.replays_soon(coming, last=last)
 
     def refolds(self, event: Amendment) -> bool:
-        """Whether a correction changes what was taken in: its round was, and had another loss."""
+        """Return whether a correction changes what was taken in: its round, with another loss."""
         taken_in = self.question.correctable and self.question.holds(event.round)
         return taken_in and self.rounds.differs(event.round - 1, event.loss)
 

@@ -184,7 +184,9 @@ class Journal:
         """Note a label, before it is applied: a correction is none."""
         ratings = self.state.question.ratings
         if isinstance(event, Rating):
-            first = ratings is not None and not ratings.said(event.round, event.rater, event.turn)
+            first = ratings is not None and not ratings.has_rated(
+                event.round, event.rater, event.turn
+            )
             if first:
                 self.labelled.append(event.round)
         elif ratings is None and isinstance(event, Observation | JointObservation | Unjudgeable):

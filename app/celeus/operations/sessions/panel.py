@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from celeus.core.ledger import Observation, Rating, Unjudgeable
 from celeus.core.session.correction import Ahead
-from celeus.core.session.outcome import Judgement, Loss, Said, detail_of, words_of
+from celeus.core.session.outcome import Judgement, JudgementWords, Loss, detail_of, words_of
 from celeus.core.session.panel import Outcome, Ratings
 from celeus.core.session.question import View
 from celeus.errors import (
@@ -119,7 +119,7 @@ class _EarlierRating:
     ``repeatable``: by the caller's key; a blind key may repeat only what it or a predecessor said.
     """
 
-    words: Said
+    words: JudgementWords
     sequence: int | None
     repeatable: bool
 

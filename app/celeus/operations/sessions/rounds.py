@@ -19,8 +19,8 @@ from celeus.core.session.correction import Ahead, mean_session
 from celeus.core.session.handout import SLOW_TIMES, OpenDraw, hand_out
 from celeus.core.session.outcome import (
     Judgement,
+    JudgementWords,
     Loss,
-    Said,
     check_blind,
     detail_of,
     event_of,
@@ -239,7 +239,7 @@ async def _looked_at(
     ratings = journal.ratings
     if ratings is not None and rater is not None:
         return await panel.check_ratings(db, journal, ratings, judgements, rater)
-    earlier_words: dict[int, Said] | None = None
+    earlier_words: dict[int, JudgementWords] | None = None
     if journal.blind:
         earlier_words = await _earlier_words(
             db, journal, {judgement.round for judgement in judgements}
@@ -349,7 +349,7 @@ async def _beside(journal: Journal, fresh: Mapping[int, Loss]) -> tuple[Ahead, a
 
 async def _earlier_words(
     db: AsyncConnection, journal: Journal, rounds: Collection[int]
-) -> dict[int, Said]:
+) -> dict[int, JudgementWords]:
     """Return the words of the caller's key for those of the rounds that it judged.
 
     Refuses, all in one way, rounds that neither it nor a predecessor of it was ever handed, and
@@ -400,7 +400,7 @@ async def _unshown(
 def _fresh(
     journal: Journal,
     judgements: Sequence[Judgement],
-    earlier_words: dict[int, Said] | None,
+    earlier_words: dict[int, JudgementWords] | None,
     unshown: Collection[int],
 ) -> dict[int, Loss]:
     """The losses of rounds not judged before; every judgement is checked.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from celeus.core.pools.comparison import losses_said
+from celeus.core.pools.comparison import stated_losses
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.pool import CHAIN_START, Pool
 from celeus.core.pools.rows.answers import all_same, assemble_lineup, composed_of_all
@@ -45,8 +45,8 @@ def test_known_are_the_items_that_all_answer_the_same() -> None:
 
 
 def test_a_label_gives_the_losses_of_all() -> None:
-    assert losses_said(classes(), lineup(), 0, {"label": 1}, None) == (0.0, 1.0, 0.0)
-    assert losses_said(classes(), lineup(), 0, {"losses": {"x": 0, "y": 1, "z": 0}}, None) == (
+    assert stated_losses(classes(), lineup(), 0, {"label": 1}, None) == (0.0, 1.0, 0.0)
+    assert stated_losses(classes(), lineup(), 0, {"losses": {"x": 0, "y": 1, "z": 0}}, None) == (
         0.0,
         1.0,
         0.0,
@@ -55,14 +55,14 @@ def test_a_label_gives_the_losses_of_all() -> None:
 
 def test_losses_of_the_answers_shown_go_to_all_that_gave_them() -> None:
     pool = Pool(1, LossScale.of("zero_one"), {}, (), CHAIN_START, (), lineup())
-    assert losses_said(pool, lineup(), 0, {"losses": [1, 0]}, [(1,), (0, 2)]) == (0.0, 1.0, 0.0)
+    assert stated_losses(pool, lineup(), 0, {"losses": [1, 0]}, [(1,), (0, 2)]) == (0.0, 1.0, 0.0)
     with pytest.raises(InvalidValue, match="every answer") as refused:
-        losses_said(pool, lineup(), 0, {"losses": [1, 0, 1]}, [(1,), (0, 2)])
+        stated_losses(pool, lineup(), 0, {"losses": [1, 0, 1]}, [(1,), (0, 2)])
     assert refused.value.value == 3
     with pytest.raises(LossOutsideScale):
-        losses_said(pool, lineup(), 0, {"losses": [1, 0.5]}, [(1,), (0, 2)])
+        stated_losses(pool, lineup(), 0, {"losses": [1, 0.5]}, [(1,), (0, 2)])
     with pytest.raises(InvalidValue, match="no `label`"):
-        losses_said(pool, lineup(), 0, {"label": 1}, [(1,), (0, 2)])
+        stated_losses(pool, lineup(), 0, {"label": 1}, [(1,), (0, 2)])
 
 
 def test_answers_may_be_left_out_of_all_items_and_of_none() -> None:

@@ -138,12 +138,12 @@ class Best(JointQuestion):
 
     @property
     def orders_answers(self) -> bool:
-        """Whether judges see the systems' answers; not where a label is asked for."""
+        """True if judges see the systems' answers; False where a label is asked for."""
         return self.order is not None
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses folded before: of several also when one leaves."""
+        """True if draws depend on the losses folded before: of several also when one leaves."""
         several = len(self.plan.systems) > 2
         return several or shares_adapt(self.plan.beta, self.partition.strata.count)
 
@@ -175,7 +175,7 @@ class Best(JointQuestion):
 
     @property
     def is_open(self) -> bool:
-        """Whether what is left may tell the systems standing from each other."""
+        """True if the items left may still separate the systems standing."""
         return self.race.standing.size > 1 and self.partition.left > 0
 
     def bets_per_round(self, rule: StoppingRule) -> int:
@@ -235,7 +235,7 @@ class Best(JointQuestion):
             self.partition = self._partition(standing)
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
-        """Why the session stops under ``rule``, or None to go on."""
+        """Return the reason to stop under ``rule``, or None to go on."""
         if self.race.standing.size == 1:
             return StopReason.DECIDED
         if not self.is_open and self.folded == drawn:

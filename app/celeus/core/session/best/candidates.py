@@ -71,7 +71,7 @@ class Candidates:
         return self.answer is not None and bool((self.answer != np.arange(self.count)).any())
 
     def differ(self, items: Indices, pairs: Pairs) -> Mask:
-        """Whether the two answers of each pair to some items differ, shape [items, pairs]."""
+        """Return whether the two answers of each pair to the items differ; shape [items, pairs]."""
         if self.answer is None:
             return np.ones((items.size, pairs.first.size), dtype=np.bool_)
         answer = self.answer[items]

@@ -178,7 +178,7 @@ class Contrasts:
         )
 
     def limits(self, totals: Totals) -> tuple[Floats, Floats]:
-        """Where the mean half difference of every pair lies, whatever is not known."""
+        """Return bounds of the mean half difference of every pair, whatever is not known."""
         unknown = MOST * self.unknown
         return totals.plug_in(self.pairs.place, -unknown), totals.plug_in(self.pairs.place, unknown)
 

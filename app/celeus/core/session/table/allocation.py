@@ -42,7 +42,7 @@ TINY = 1e-300
 
 @dataclass(slots=True, eq=False)
 class Wants:
-    """What every claim still lacks; shapes [parts, C], part 0 being all items.
+    """The information every claim still lacks; shapes [parts, C], part 0 being all items.
 
     ``member`` says which cells are in a part, ``atoms`` which atoms of a group, both as 0 and 1.
     ``lack`` is g, 0 for a claim that has what it wants; ``whole`` parts want every item.
@@ -72,7 +72,7 @@ class Wants:
         return wants
 
     def update(self, place: int, *claims: tuple[MeanClaim, bool]) -> None:
-        """What the claims about one part and metric lack now; each with whether it is met."""
+        """Set what the claims about one part and metric lack now; each with whether it is met."""
         part, metric = divmod(place, self.items.shape[1])
         self.lack[part, metric] = 0.0
         for claim, met in claims:

@@ -62,7 +62,7 @@ LEAST_RATIO = 0.3
 LEAST_VARIANCE = 1e-9
 LEAST_DENOMINATOR = 1e-4
 STRICT = 32.0 * np.finfo(np.float64).eps
-"""How far beyond a threshold a candidate lies that decides it strictly."""
+"""The distance of a candidate beyond a threshold that decides it strictly."""
 TINY = 1e-12
 STEPS = 400
 """Lattice steps of a claim that asks for no width."""
@@ -70,7 +70,7 @@ MOST_STEPS = 20_000
 
 
 class Verdicts(NamedTuple):
-    """What judge and people call positive: ``verdict`` by item, and ``of_cell`` by cell, 0 or 1.
+    """The verdicts of judge and people: ``verdict`` by item, and ``of_cell`` by cell, 0 or 1.
 
     ``known`` is h of the items whose loss is known, NaN of the others; ``positive`` the loss that
     says h = 1.
@@ -102,7 +102,7 @@ class Verdicts(NamedTuple):
 
 
 class SideBet(NamedTuple):
-    """What the bets of one side rest on, fixed at the draw; by candidate, and by goal where said.
+    """The basis of one side's bets, fixed at the draw; by candidate, and by goal where stated.
 
     ``reaches`` are the moves of the signal that the goals ask for, ``goals`` the information that
     they take (shape [goals, 1]), ``past`` that of the rounds folded before ([goals, candidates]).
@@ -281,7 +281,7 @@ class RatioClaim(ClaimState):
 
     @property
     def undefined(self) -> bool:
-        """Whether nothing was judged that the measure is a share of."""
+        """True if nothing was judged that the measure is a share of."""
         return not float(np.einsum("jh,jh->", self.counts, self._outcome[:, :, 1])) > 0.0
 
     def expected_counts(self, known: Known) -> Floats:
@@ -311,12 +311,12 @@ class RatioClaim(ClaimState):
         return np.asarray(mean if self._positive else 1.0 - mean)
 
     def _expected(self, known: Known) -> Floats:
-        """What an item of every cell is expected to add to both sums; shape [cells, 2]."""
+        """Return what an item of every cell is expected to add to both sums; shape [cells, 2]."""
         base = self._outcome[self._verdict, 0]
         return np.asarray(base + self._mean(known)[:, None] * self._slope)
 
     def _judged(self) -> Floats:
-        """What the judged items add to both sums, and the others that were drawn in the mean."""
+        """Return what the judged items add to both sums, and the other drawn ones in the mean."""
         judged = np.einsum("jh,jhs->s", self.counts, self._outcome)
         return np.asarray(judged + self._unjudged @ self._outcome.mean(axis=1))
 
@@ -496,7 +496,7 @@ def _candidates(plan: Plan) -> tuple[Floats, float]:
 
 
 def needs(claims: Sequence[RatioClaim], known: Known) -> Floats:
-    """What draws are shared by: the variances of the claims that want something, in every cell.
+    """Return what draws are shared by: in every cell the variances of claims with a target unmet.
 
     Each is weighted by what it costs alone; the largest is 1.
     """

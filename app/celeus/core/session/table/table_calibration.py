@@ -39,14 +39,14 @@ class Fits(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the table knows at a draw: the items not drawn of every cell, and the fits."""
+    """The state of the table at a draw: the items not drawn of every cell, and the fits."""
 
     left: Floats
     fits: Fits
 
 
 class TableCalibration:
-    """What the folded labels say of every metric in every cell; ``fits`` is never changed."""
+    """The fits of every metric in every cell to the folded labels; ``fits`` is never changed."""
 
     __slots__ = ("_cells", "_labels", "_losses", "_offset", "_pooled", "_squares", "fits")
 

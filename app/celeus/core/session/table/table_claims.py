@@ -227,5 +227,5 @@ class MeanClaim(ClaimState):
 
     @property
     def outlook(self) -> Outlook | None:
-        """What information it lacks; None for a claim that bets on none."""
+        """The information it lacks; None for a claim that bets on none."""
         return self.fold.outlook

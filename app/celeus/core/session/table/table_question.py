@@ -222,10 +222,10 @@ class Table(JointQuestion):
         """The part of alpha that claims added later may still take."""
         return max(self.plan.reserve - sum(claim.level for claim in self.added), 0.0)
 
-    def after(self, at: int) -> int | None:
-        """After how many folded rounds a claim was added; None of the plan's own."""
-        place = at - len(self.plan.claims)
-        return self.added_after[place] if place >= 0 else None
+    def after(self, place: int) -> int | None:
+        """Return after how many folded rounds a claim was added; None for the plan's own."""
+        added = place - len(self.plan.claims)
+        return self.added_after[added] if added >= 0 else None
 
     @property
     def proven(self) -> dict[tuple[int, int], int]:
@@ -314,7 +314,7 @@ class Table(JointQuestion):
 
     @property
     def adaptive(self) -> bool:
-        """Whether draws depend on the losses folded before.
+        """True if draws depend on the losses folded before.
 
         Where all draws are uniform only by what groups lack, if there are several.
         """
@@ -338,7 +338,7 @@ class Table(JointQuestion):
         return sum(claim.claim.wants for claim in self.claims)
 
     def stop(self, rule: StoppingRule, drawn: int) -> StopReason | None:
-        """Why the session stops under ``rule``, or None to go on."""
+        """Return the reason to stop under ``rule``, or None to go on."""
         del drawn
         if self.wanted and len(self.met_at) == self.wanted:
             return StopReason.TARGET_REACHED
