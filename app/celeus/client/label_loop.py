@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
 from time import monotonic
@@ -126,11 +126,16 @@ class JudgeTask:
                 higher, whole = score["better"] == "higher", loss["kind"] == "zero_one"
                 scores[name] = JudgedScore(score["name"], higher, whole, lower, upper)
         runs, repeats = (bool(document.get(name)) for name in ("runs", "repeats"))
-        task = cls(member(document, "lease_seconds"), scores, wanted, runs, repeats)
-        if success := document.get("success"):
-            settling = 1.0 if success["needs"] == "all" else 0.0
-            return replace(task, tries=int(success["runs"]), settling=settling)
-        return task
+        success = document.get("success") or {"runs": 1, "settling": None}
+        return cls(
+            member(document, "lease_seconds"),
+            scores,
+            wanted,
+            runs,
+            repeats,
+            tries=int(success["runs"]),
+            settling=success["settling"],
+        )
 
     def check_fresh(self, keeper: str) -> None:
         """Refuse to have ``keeper``, which knows an item again, judge what is run again."""

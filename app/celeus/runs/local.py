@@ -104,7 +104,7 @@ class LocalClient(Client):
             "comparison": systems and systems.task(takes_labels=takes_labels),
             "runs": getattr(self.ledger.state.plan, "target", None) == "runs",
             "repeats": getattr(self.ledger.state.plan, "repeats", False),
-            "success": success and success.to_dict(),
+            "success": success and success.to_dict() | {"settling": success.settling},
             "lease_seconds": LEASE_SECONDS,
         }
 

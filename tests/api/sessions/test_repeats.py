@@ -70,7 +70,7 @@ async def test_no_figures_of_a_surrogate_are_shown_of_items_that_are_run_again(
 async def test_the_runs_of_a_draw_are_counted(client: AsyncClient) -> None:
     session = await opened(client, await known_pool(client, 4), success="all of 3", **REPEATS)
     task = (await client.get(f"/v1/sessions/{session}/task")).json()
-    assert task["success"] == {"needs": "all", "runs": 3}
+    assert task["success"] == {"needs": "all", "runs": 3, "settling": 1.0}
     rounds = [draw["round"] for draw in (await sent(client, session, "next", count=3))["draws"]]
     impossible: list[dict[str, Any]] = [{"loss": 0}, {"loss": 0, "runs": 2}]
     for round_, said in zip(rounds, impossible, strict=False):

@@ -88,6 +88,7 @@ class SuccessOut(BaseModel):
 
     needs: Literal["all", "any"] = Field(description="All of them, or any.")
     runs: int = Field(description="Most runs of a draw.")
+    settling: float = Field(description="The loss of a run that ends its draw.")
 
 
 class TaskAnswer(BaseModel):

@@ -1,12 +1,12 @@
 """The labelling task: what a judge must know, and nothing that could bias one."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
+from celeus.core.plans.success import Success
 from celeus.core.pools.losses import LossScale
 from celeus.core.pools.metrics import Metric
 from celeus.core.pools.named_levels import Level
@@ -52,7 +52,7 @@ class Task:
     stands: bool
     runs: bool
     repeats: bool
-    success: Mapping[str, Any] | None
+    success: Success | None
     lease_seconds: int
     labeller: str
     labels: int
@@ -93,7 +93,7 @@ async def get_task(context: Context, session_id: UUID) -> Task:
         stands=row.stands,
         runs=row.runs,
         repeats=row.repeats,
-        success=row.success,
+        success=None if row.success is None else Success(**row.success),
         lease_seconds=row.lease_seconds,
         labeller=row.labeller or "",
         labels=row.labels,
