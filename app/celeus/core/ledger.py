@@ -130,7 +130,7 @@ class Addition(Plain):
         return cls.from_dict({name: detail[name] for name in ADDED if name in detail}, where)
 
 
-ADDED = tuple(one.name for one in fields(Addition))
+ADDED = tuple(member.name for member in fields(Addition))
 """The members of an added claim in the ledger."""
 
 Event = Draw | Observation | JointObservation | Unjudgeable | Rating | Amendment | Change | Addition

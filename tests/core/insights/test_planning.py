@@ -276,7 +276,7 @@ def test_a_verdict_is_planned_and_takes_fewer_labels_than_a_fixed_sample() -> No
         assert told.labels is not None
         assert most is not None
         assert told.reached == 1.0
-        assert told.labels.median < most.told
+        assert told.labels.median < most.informed
         medians.append(told.labels.median)
     assert medians[0] < medians[1]
 
@@ -289,7 +289,7 @@ def test_a_fixed_sample_is_counted_for_width_or_verdict_whichever_is_less() -> N
         found = fixed_sample(comparing(scores, **claim), assumed)
         assert found is not None
         assert found.safe is None
-        counts.append(found.told)
+        counts.append(found.informed)
     wide, decided, both = counts
     truth = np.random.default_rng(2).choice([-1.0, 0.0, 1.0], ITEMS)
     truth *= math.sqrt(assumed.variance(DIFFERENCES) / truth.var())
@@ -308,7 +308,7 @@ def test_a_fixed_sample_of_one_system_has_the_width_told_or_whatever_losses_do()
     assert pool is not None
     assert population is not None
     assert population.safe == math.ceil(1.96**2 * 0.25 / 0.1**2)
-    assert population.told == math.ceil(1.959964**2 * risk * (1.0 - risk) / 0.1**2)
+    assert population.informed == math.ceil(1.959964**2 * risk * (1.0 - risk) / 0.1**2)
     assert pool.safe == math.ceil(1.0 / (1.0 / (1.959964**2 * 25.0) + 1.0 / ITEMS))
     asked = (Question("at_most", 0.3),)
     assert fixed_sample(plan_of(target="pool", alpha=0.05, questions=asked), assumed) is None
@@ -323,7 +323,7 @@ def test_a_fixed_sample_promises_nothing_that_weights_or_empty_guesses_cannot_ke
     assert heavy.safe is None
     certain = fixed_sample(plan, replace(assumed, mean=np.zeros(ITEMS), item_weight=None))
     assert certain is not None
-    assert certain.told == certain.safe
+    assert certain.informed == certain.safe
 
 
 @pytest.mark.parametrize("scenario", ["right", "useless"])

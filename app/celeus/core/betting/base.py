@@ -122,7 +122,7 @@ class ConfidenceSequence(Protocol):
         """Number of bets of a round drawn at ``precision``, one per candidate and goal."""
 
     def predict(self, reach: tuple[Range, Range], variance: float) -> tuple[Any, Any]:
-        """What the folded rounds say of the signal of the next draw, for each side; immutable."""
+        """Return the prediction of the next draw's signal by the folded rounds, for each side."""
         del reach, variance
         return None, None
 

@@ -176,7 +176,7 @@ class Stakes(NamedTuple):
 
     alpha1: float
     c: float
-    own: bool
+    own_variance: bool
     drawable: int
 
 
@@ -216,9 +216,9 @@ def expected_path(  # noqa: PLR0913, PLR0917 -- a number, a candidate, and a ses
     ``away`` is the distance of the candidate in a whole pool. The rounds are computed in steps in
     which the odds that an item has been drawn grow by ``STEP``.
     """
-    alpha1, c, own, drawable = stakes
+    alpha1, c, own_variance, drawable = stakes
     first = 2.0 * math.log(2.0 / alpha1)
-    prior = away * away + variance if own else variance
+    prior = away * away + variance if own_variance else variance
     edge, end = rounds + 0.5, drawable + 0.5
     wealth = gained = scattered = 0.0
     while wealth < needed and edge < drawable:

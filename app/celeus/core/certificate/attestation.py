@@ -29,7 +29,7 @@ _ENVELOPE = re.compile(rb'\s*\{\s*"(payload|payloadType|signatures)"')
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was evaluated: a model, a data set, an image or a commit, by its digest."""
+    """The thing evaluated: a model, a data set, an image or a commit, by its digest."""
 
     name: str
     algorithm: str
@@ -117,7 +117,9 @@ def read_attestation(envelope: bytes) -> Attestation:
     signatures = document.get("signatures")
     if public_key is None or not isinstance(signatures, list):
         raise _refused("predicate", "a certificate")
-    found = (_decoded(one.get("sig")) for one in signatures if isinstance(one, dict))
+    found = (
+        _decoded(signature.get("sig")) for signature in signatures if isinstance(signature, dict)
+    )
     key, message = bytes.fromhex(public_key), signed_bytes(payload)
     if not any(value is not None and signed_by(message, value, key) for value in found):
         raise _refused("signatures", "a signature by the key that signed the certificate")

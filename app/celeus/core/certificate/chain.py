@@ -22,7 +22,7 @@ from celeus.core.certificate.members import RECORDS
 from celeus.core.ledger import Event
 
 KINDS: Mapping[type, str] = MappingProxyType({event: form.kind for event, form in RECORDS.items()})
-"""What the kinds of event are called, here and on the wire."""
+"""The names of the kinds of event, here and on the wire."""
 
 _NAME = b"celeus-ledger-1"
 _STRATA = np.dtype("<f8")

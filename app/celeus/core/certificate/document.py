@@ -114,7 +114,7 @@ def signed(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
 
 
 def signs(document: Certificate, data: bytes) -> bool:
-    """Whether the signature of a certificate is that of the holder of its key.
+    """Return whether the holder of its key signed a certificate.
 
     ``data`` is its canonical JSON.
     """

@@ -46,7 +46,7 @@ def private_to_pem(key: Ed25519PrivateKey) -> bytes:
 
 
 def of_small_order(public: bytes) -> bool:
-    """Whether everybody can sign for this public key: eight times its point is zero."""
+    """Return whether anybody can sign for this public key: eight times its point is zero."""
     return int.from_bytes(public, "little") % _SIGN_BIT in _SMALL_ORDER
 
 
@@ -82,7 +82,7 @@ def sign(message: bytes, key: Ed25519PrivateKey) -> bytes:
 
 
 def signed_by(message: bytes, signature: bytes, public: bytes) -> bool:
-    """Whether the holder of ``public`` signed exactly this message; any bytes may be given."""
+    """Return whether the holder of ``public`` signed this message; any bytes may be given."""
     if len(public) != PUBLIC_BYTES or of_small_order(public):
         return False
     try:

@@ -69,7 +69,7 @@ class SignatureMember(Plain):
 
 @dataclass(frozen=True, slots=True)
 class Origin(Plain):
-    """When a session that ran in a process of its own was pushed."""
+    """The moment at which a session that ran in a process of its own was pushed."""
 
     kind: Annotated[str, partial(only, due=PUSHED)]
     at: Moment

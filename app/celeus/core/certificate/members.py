@@ -38,7 +38,7 @@ TYPES: Mapping[str, Reader] = MappingProxyType(
         "detail": as_it_is,
     }
 )
-"""How every member of a record is read; further bounds follow from the events before it."""
+"""The reader of every member of a record; further bounds follow from the events before."""
 EVERY = ("sequence", "kind", "at")
 
 
@@ -77,7 +77,7 @@ RECORDS: Mapping[type, RecordForm] = MappingProxyType(
 """The records of every kind of event."""
 
 Slack = Literal["none", "relative", "loss", "sum"]
-"""How far a number computed again may be off: not at all, by a share, or by one of the scale."""
+"""The tolerance of a number computed again: none, a share of it, or a share of the scale."""
 COLUMNS: Mapping[str, Slack] = MappingProxyType(
     {
         "q": "relative",

@@ -43,9 +43,9 @@ def parse(data: bytes) -> Object:
         place = f"byte {error.pos}" if isinstance(error, json.JSONDecodeError) else "the document"
         raise Mismatch(place, _excerpt(data[:EXCERPT]), f"canonical JSON ({error})") from error
     if canonical != data:
-        at = _first_difference(data, canonical)
-        excerpt = slice(at, at + EXCERPT)
-        raise Mismatch(f"byte {at}", _excerpt(data[excerpt]), _excerpt(canonical[excerpt]))
+        offset = _first_difference(data, canonical)
+        excerpt = slice(offset, offset + EXCERPT)
+        raise Mismatch(f"byte {offset}", _excerpt(data[excerpt]), _excerpt(canonical[excerpt]))
     return members(value, "the document", value if isinstance(value, dict) else ())
 
 

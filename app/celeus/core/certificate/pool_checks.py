@@ -43,7 +43,7 @@ class Evidence:
 
     @classmethod
     def of(cls, pool: Pool) -> Self:
-        """What somebody who downloads the pool has of it."""
+        """Return the part of a pool that a download holds."""
         return cls(
             pool.columns,
             pool.groups,

@@ -63,7 +63,7 @@ NESTED = "questions"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the ledger of a session may hold.
+    """The bounds of what the ledger of a session may hold.
 
     ``losses`` are the scale of every loss of a joint judgement, and whether that loss may be
     missing. ``arrangement`` is the member of a draw's detail that says how answers stood before its

@@ -23,7 +23,7 @@ _SHA256 = ObjectIdentifier("2.16.840.1.101.3.4.2.1")
 
 
 class NotAStamp(ValueError):
-    """Why an answer is no time stamp of what was to be stamped."""
+    """An answer that is no time stamp of the digest sent, and why."""
 
 
 def stamp_of(answer: bytes, start: bytes) -> TimeStampResponse:

@@ -350,7 +350,7 @@ class _Inspection:
     def _arrangements(
         self, session: AnySession, seed: bytes | None, transcript: Transcript
     ) -> None:
-        """How answers stood before the judge of every round was drawn from the seed."""
+        """Check that the order of the answers in every round was drawn from the seed."""
         question, name = session.question, transcript.arrangement
         if name is None or (name == "order" and not question.orders_answers):
             return

@@ -1,4 +1,4 @@
-"""What a session says in the few words of a badge, as its status stands.
+"""A session's answer in the few words of a badge, by its status.
 
 Its interval is that of the session's sentence, rounded outwards in the same way: two ends, since
 they need not lie at one distance from the estimate.
@@ -19,7 +19,7 @@ _NO_LABELS = "no labels yet"
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """What stands on the left, on the right, and the colour of the right side.
+    """The texts on the left and on the right, and the colour of the right side.
 
     Green: every question is answered yes; red: one is answered no; grey: there is nothing to say
     yet, or no promise; blue: anything else.

@@ -54,7 +54,7 @@ LEFT_OPEN = 0.1
 HARD_SHARE = 0.1
 """Guesses of exactly 0 or 1 that are worth a word, as a share of all."""
 STEPS = (0.7548776662466927, 0.5698402909980532)
-"""Of the sequence of points: 1/g and 1/g^2 with g^3 = g + 1, which spread evenly over a square."""
+"""Steps of a sequence that fills a square evenly: 1/g and 1/g^2 with g^3 = g + 1."""
 COARSEST = 0.5
 FINEST = 0.01
 """Shares of the scale between which widths lie, but for the next finer one than is asked for."""
@@ -85,7 +85,7 @@ class Point:
 
 
 class Tempering(NamedTuple):
-    """What sessions suppose of guesses of exactly 0 or 1, which are this ``share`` of all.
+    """The mean losses sessions suppose for guesses of exactly 0 or 1, a ``share`` of all.
 
     ``zeros`` is the least and the largest mean loss of items guessed 0, ``ones`` how far below 1
     that of items guessed 1 is; None where there are none.
@@ -98,19 +98,19 @@ class Tempering(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supposition:
-    """What may be true of a pool: an assumption, and how far surrogates may be off."""
+    """A possible truth about a pool: an assumption, and how far surrogates may be off."""
 
     assumption: Assumption
     largest: float
     shift: float
 
     @classmethod
-    def of(cls, assumption: Assumption, *, told: bool) -> "Supposition":
-        """Of an assumption; ``told`` says that its mean loss was given."""
+    def of(cls, assumption: Assumption, *, risk_given: bool) -> "Supposition":
+        """Return the supposition of an assumption; ``risk_given``: its mean loss was given."""
         spread = math.sqrt(assumption.variance(UNIT))
         deviation = float(np.std(assumption.mean))
         largest = min(1.0, MOST_CORRELATED * spread / deviation) if deviation > 0.0 else 1.0
-        shifts = assumption.informed and assumption.change is None and not told
+        shifts = assumption.informed and assumption.change is None and not risk_given
         return cls(assumption, largest, LARGEST_SHIFT if shifts else 0.0)
 
     def case(self, plan: Plan, scores: Scores, run: int) -> Case:
@@ -128,7 +128,7 @@ class Supposition:
         return Case(plan, scores, assumed, "right")
 
     def tempered(self, plan: Plan, scores: Scores, runs: int) -> "Tempering | None":
-        """What is made of guesses that are certain; None where these are few, or all are known."""
+        """Return how certain guesses are tempered; None where these are few, or all are known."""
         assumed = self.assumption
         free = np.ones(assumed.mean.size, dtype=bool) if assumed.known is None else ~assumed.known
         ends = [free & (assumed.mean == end) for end in (0.0, 1.0)]
@@ -207,7 +207,7 @@ def points(
 
 
 def _finer(outcome: SimulationOutcome, before: Plan, plan: Plan, floor: float) -> SimulationOutcome:
-    """Where a session that stopped under the plan ``before`` would under a finer one."""
+    """Return where a session that stopped under the plan ``before`` would under a finer one."""
     old, new = before.precision, plan.precision
     if old is None or new is None or not outcome.reached or outcome.width > old:
         # Ended by its answers, its budget or its pool: it still is.

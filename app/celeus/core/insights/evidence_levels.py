@@ -31,7 +31,7 @@ from celeus.core.session.session import Session, begin_mean
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a session says at one level: its interval, and what is read off it."""
+    """A session's answers at one level: its interval, and what follows from it."""
 
     interval: Interval
     decisions: tuple[Decision, ...]

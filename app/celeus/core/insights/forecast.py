@@ -49,7 +49,7 @@ MOST_SKEW = 2.0
 SKEWED = 0.026
 """By how much the goal grows with the logarithm of one and the skew."""
 ONE_SIDED = 0.37
-"""Where the end on one side is a fixed one, the goal is divided by this power of the distance."""
+"""Power of the distance by which the goal is divided where the end on one side is fixed."""
 
 Distances = tuple[float, float, float]
 
@@ -61,7 +61,7 @@ LEAST_LEFT = 0.05
 MOST_TIMES = 60
 FEWEST_TIMES = 30
 TOGETHER = 10
-"""Of the pace: the latest labels it is measured over, the fewest, and how many in a row."""
+"""For the pace: the latest labels it is measured over, the fewest, and how many in a row."""
 
 
 class Stops(NamedTuple):
@@ -71,7 +71,7 @@ class Stops(NamedTuple):
     shape: float
 
     def at(self, share: float, reached: float) -> float:
-        """Where ``share`` of those sessions stop that have not stopped at ``reached``."""
+        """Return where ``share`` of the sessions stop that have not stopped at ``reached``."""
         beyond = min(reached / self.median, 20.0) ** self.shape
         odds = (1.0 + beyond) / (1.0 - share) - 1.0
         return float(self.median * odds ** (1.0 / self.shape))
@@ -82,7 +82,7 @@ POPULATION = Stops(1.09, 38.0)
 REACH = (1.11, 1.55, 1.79)
 DRIFT = (0.5, 0.37, -0.89)
 DRIFT_PRIOR = 0.3
-"""Of an answer: at how many quantiles from the threshold it comes, the luck until then, and how
+"""For an answer: at how many quantiles from the threshold it comes, the luck until then, and how
 much is known of the distance before any label; the first two for 10 %, 50 % and 90 %."""
 CROSSINGS = (-7.0, 9.0)
 HALVINGS = 11
@@ -90,7 +90,7 @@ HALVINGS = 11
 
 
 class Bets(NamedTuple):
-    """How published bets are foretold; the three numbers are for 10 %, 50 % and 90 %.
+    """Settings of the forecast of published bets; three numbers are for 10 %, 50 % and 90 %.
 
     ``prior`` rounds of a fair coin count with those seen, ``half`` of them a mean of one half.
     ``luck`` are standard deviations of log wealth, ``luck_shared`` those of two open ends;
@@ -156,7 +156,7 @@ class Range(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What a round brings from here on: items left, and A and B of the predicted variance."""
+    """The progress a round brings from here on: items left, A and B of the predicted variance."""
 
     left: float
     variance: float
@@ -173,7 +173,7 @@ class Course(NamedTuple):
 
 
 class Extrapolation(NamedTuple):
-    """What the rounds of a session that stopped at a width tell of finer ones.
+    """The forecast for finer widths from the rounds of a session that stopped at one.
 
     ``goal`` is its I*, ``course`` that of its rounds with the whole pool left, and ``lag`` by how
     much more it took than they should, as a factor of the information: half of that, on a
@@ -269,13 +269,13 @@ class _Outset:
 
     @property
     def course(self) -> Course | None:
-        """What rounds bring towards the goal; None where there is none."""
+        """The progress rounds bring towards the goal; None where there is none."""
         outlook = self.outlook
         return None if outlook is None else self._course(outlook, outlook.half)
 
     @property
     def outlook(self) -> Outlook | None:
-        """How far its sequence is from its goal; None where it has none."""
+        """The distance of its sequence from its goal; None where it has none."""
         return self._question.fold.outlook
 
     def to_width(self, precision: float) -> Range:
@@ -305,7 +305,7 @@ class _Outset:
         )
 
     def _one_sided(self, half: float) -> float:
-        """How far the end still open will be from the estimate, in halves, at most 2."""
+        """Return how far the end still open will be from the estimate, in halves, at most 2."""
         scale, interval = self._plan.scale, self._question.interval
         lower = (interval.lower - scale.lower) / scale.width - (self._estimate - half)
         upper = (self._estimate + half) - (interval.upper - scale.lower) / scale.width

@@ -17,7 +17,7 @@ from celeus.core.session.question import AnyPlan
 
 @dataclass(frozen=True, slots=True)
 class LabelContext:
-    """What the judgements of a session have in common.
+    """The facts the judgements of a session have in common.
 
     ``names`` are those of the losses where a judgement has several; rounds up to ``folded`` are in
     the interval.

@@ -48,10 +48,10 @@ Scenario = Literal["right", "useless"]
 CONCENTRATION = 2.0
 MIDDLE = 0.5
 POWER = 0.9
-"""Of the fixed-sample test that a decision is held against."""
+"""The power of the fixed-sample test a decision is compared with."""
 ROUNDS_BETWEEN_LOOKS = 100
 OPENING_WORK = 25.0
-"""What beginning and ending a session costs, in rounds, beside its items."""
+"""The cost of beginning and ending a session, in rounds, beside its items."""
 ITEMS_BY_WORK = 300.0
 """Items that a session begins with in about the time of one of its rounds."""
 TILT_BISECTIONS = 60
@@ -110,7 +110,7 @@ def check_risk(risk: float | None, scale: Interval) -> None:
 def assumption_of(
     scores: Scores, scale: Interval, *, whole: bool, has_surrogate: bool, risk: float | None
 ) -> Assumption:
-    """What the surrogate says of the losses, moved to the mean loss ``risk`` where one is given.
+    """Return losses as the surrogate predicts them, moved to the mean ``risk`` where given.
 
     ``has_surrogate`` is false for a pool whose surrogate only stands in for none.
     """
@@ -221,7 +221,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class SimulationOutcome:
-    """Where a simulated session stopped; ``reached`` unless budget or pool ended it.
+    """The end of a simulated session; ``reached`` unless budget or pool ended it.
 
     ``finer`` tells what finer widths would take; None where that is not known.
     """
@@ -292,7 +292,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the simulated sessions of a case came to.
+    """The summary of the simulated sessions of a case.
 
     ``labels`` are those asked for until the stop, also of sessions that ended with their budget or
     pool; ``reached`` is the share that did not. ``more_than`` labels had been asked for in a
@@ -338,7 +338,7 @@ class Floor:
 
 
 def floor_of(plan: Plan, risk: float) -> Floor:
-    """What no number of labels gets below: nothing, unless the population is meant."""
+    """Return the width no number of labels gets below: 0 unless the target is the population."""
     bound, scale = plan.bound, plan.scale
     if not bound.paired:
         assumed_width = bound.widen(Interval(risk, risk), plan.items, scale).width
@@ -362,17 +362,17 @@ def uniform_draws(variance: float, items: float, errors: float) -> int:
 class FixedSample(NamedTuple):
     """Labels of a fixed sample that is judged whole before anybody looks.
 
-    ``told`` is one that is told variance and mean beforehand; ``safe`` has the width asked for
+    ``informed`` is one that knows variance and mean beforehand; ``safe`` has the width asked for
     whatever they are, None of two systems, which are ``paired``, and where items have weights.
     """
 
-    told: int
+    informed: int
     safe: int | None
     paired: bool
 
 
 def fixed_sample(plan: Plan, assumption: Assumption) -> FixedSample | None:
-    """What a fixed sample takes for the same width, or, of two systems, a test of POWER.
+    """Return the labels of a fixed sample for the same width, or, of two systems, a test of POWER.
 
     None where the plan asks for nothing that such a sample would answer.
     """

@@ -1,4 +1,4 @@
-"""What stands beside figures: a session's answers, progress and what it holds; remarks on a plan.
+"""The words beside figures: a session's answers and progress, and remarks on a plan.
 
 Page, report and programs show these words as they are; nothing that is certified rests on them.
 """
@@ -28,7 +28,7 @@ ALIKE: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What a session of one interval measures, for people: its name, and figures of it.
+    """The quantity a session of one interval measures, for people: its name, and figures of it.
 
     ``score`` is the pool's; where two systems are compared it names the unit of their difference.
     ``success`` is which runs of a draw have to succeed, such as "all of 4".
@@ -46,18 +46,18 @@ class Measure:
         return self.scale.kind == "difference"
 
     @property
-    def told(self) -> Score:
+    def shown_score(self) -> Score:
         """The score that figures are of: a difference is told as the losses have it."""
         return Score("difference", "lower", self.score.unit) if self.compared else self.score
 
     @property
     def shift(self) -> int:
-        """By how many places the point of a figure is moved."""
+        """The number of places by which the point of a figure is moved."""
         return PERCENT if self.score.unit == "share" else 0
 
     @property
     def sign(self) -> str:
-        """What stands behind a figure."""
+        """The unit that follows a figure."""
         return (POINTS if self.compared else PERCENT_SIGN) if self.shift else ""
 
     @property
@@ -87,14 +87,14 @@ class Measure:
 
     def ends(self, losses: Interval) -> str:
         """An interval of mean losses as the score has it, such as "79.3 to 87.9 %"."""
-        scores = self.told.image(losses, self.scale.interval)
+        scores = self.shown_score.image(losses, self.scale.interval)
         figures = Figures(self.scale, losses.width, self.shift)
         return f"{figures.below(scores.lower)} to {figures.above(scores.upper)}{self.sign}"
 
     def threshold(self, asked: Mapping[str, Any]) -> str:
-        """What a question asks of the score, such as "at most 10 %"."""
-        most = (asked["side"] == "at_most") == (self.told.better == "lower")
-        score = self.told.at(asked["threshold"], self.scale.interval)
+        """Return what a question asks of the score, such as "at most 10 %"."""
+        most = (asked["side"] == "at_most") == (self.shown_score.better == "lower")
+        score = self.shown_score.at(asked["threshold"], self.scale.interval)
         threshold = Figures(self.scale, 0.0, self.shift).given(score)
         return f"{'at most' if most else 'at least'} {threshold}{self.sign}"
 
@@ -103,7 +103,7 @@ class Measure:
         return f"Is the {self.quantity} {self.threshold(asked)}?"
 
     def answers(self, status: Mapping[str, Any]) -> list[dict[str, str]]:
-        """What was asked, the verdict first, each with its answer so far and since when.
+        """Return the questions, the verdict first, each with its answer so far and since when.
 
         ``given`` is yes, no or undecided; of a verdict yes, once there is one.
         """
@@ -149,7 +149,7 @@ def _answered(
 
 
 def progress(status: Mapping[str, Any], labels: int) -> str:
-    """How many labels there are, how many more are likely, how long these take, and the plan."""
+    """Return in words the labels so far, those still likely, their time, and the plan."""
     planned = status.get("planned_labels")
     text = "No labels yet"
     if labels:
@@ -204,7 +204,7 @@ def cheaper(sharp: Point | None, uniform: Point | None, *, informed: bool) -> st
 
 
 def tempered(found: Tempering | None, *, whole: bool) -> str | None:
-    """What a plan makes of guesses that claim to be certain; ``whole``: losses are 0 or 1."""
+    """Return how a plan treats guesses that claim to be certain; ``whole``: losses are 0 or 1."""
     if found is None:
         return None
     part = round(100.0 * found.share)
@@ -223,15 +223,15 @@ def tempered(found: Tempering | None, *, whole: bool) -> str | None:
 
 
 def fixed(found: FixedSample | None, items: int) -> str | None:
-    """What a fixed sample would take instead of a session on a pool of so many items."""
+    """Return what a fixed sample would take instead, on a pool of so many ``items``."""
     if found is None:
         return None
     if found.paired:
         return (
-            f"A paired test that looks only once would take {_labels(found.told)}, if it were told"
-            " difference and variance beforehand."
+            "A paired test that looks only once would take"
+            f" {_labels(found.informed)}, if it were told difference and variance beforehand."
         )
-    informed, safe = found.told, found.safe
+    informed, safe = found.informed, found.safe
     whole = "A fixed sample that is judged whole before anybody looks would take"
     if safe is not None and safe <= informed:
         text = f"{whole} {_labels(safe)} to be as precise whatever losses do."
@@ -283,7 +283,7 @@ def _left(status: Mapping[str, Any]) -> dict[str, int] | None:
 
 
 def duration(seconds: float) -> str:
-    """How long something takes, roughly."""
+    """Return a duration in rough words."""
     if seconds < MINUTE:
         return "less than a minute"
     if (minutes := round(seconds / MINUTE)) <= MOST_MINUTES:

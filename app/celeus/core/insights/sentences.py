@@ -1,4 +1,4 @@
-"""What a session says, in one sentence: page, report, gate, status and `verify` show the same.
+"""A session's answer in one sentence: page, report, gate, status and `verify` show the same.
 
 It is written once, with the status, and kept there. Of one system it is the score with its
 interval, of two which one is better and by how much, of several which no other beats.
@@ -97,7 +97,7 @@ class Contrast:
 
     @classmethod
     def of(cls, scale: LossScale, systems: Systems | None, declared: Score | None) -> Self | None:
-        """Of a pool of differences; None for the losses of one system."""
+        """Return the contrast of a pool of differences; None for the losses of one system."""
         if scale.kind != "difference":
             return None
         a, b = ("A", "B") if systems is None else (systems.a, systems.b)
@@ -119,7 +119,7 @@ class Contrast:
         return cls(a, b, shift, PHRASES[unit], {}, unit == "preferences")
 
     def sentence(self, status: Mapping[str, Any]) -> str:
-        """What a session says of the two, as its status stands."""
+        """Return what a session says of the two, by its status."""
         lower, upper, scale = status["lower"], status["upper"], status["scale"]
         nothing = NOTHING_LEFT * (scale["upper"] - scale["lower"])
         inside, settled = status["rounds"]["in_interval"], is_settled(status)
@@ -127,7 +127,7 @@ class Contrast:
         # What lies beside 0 by less than can be computed lies at 0
         lower, upper = (0.0 if abs(end) <= nothing else end for end in (lower, upper))
         estimate = None if is_wide(lower, upper, Interval(**scale)) else status["estimate"]
-        body = self._said(lower, upper, estimate, figures, told=not settled)
+        body = self._interval_text(lower, upper, estimate, figures, ends_named=not settled)
         if status.get("effective_items") is not None:
             body += BY_WEIGHT
         if settled:
@@ -139,10 +139,16 @@ class Contrast:
             )
         return f"{self._prefix(status)}{body}, {valid(status['alpha'])}."
 
-    def _said(
-        self, lower: float, upper: float, estimate: float | None, figures: Figures, *, told: bool
+    def _interval_text(
+        self,
+        lower: float,
+        upper: float,
+        estimate: float | None,
+        figures: Figures,
+        *,
+        ends_named: bool,
     ) -> str:
-        """The interval in words, by the estimate if there is one; ``told`` names its ends, too."""
+        """Return the interval in words, led by the estimate if there is one."""
         names = {"better": self.b, "worse": self.a, **self.words}
         if upper <= 0.0 and lower < 0.0:
             names |= {"better": self.a, "worse": self.b}
@@ -151,8 +157,10 @@ class Contrast:
             return self.phrases["equal"].format(better=self.a, worse=self.b, **self.words)
         if lower > 0.0 and estimate is not None:
             ahead = self.phrases["ahead"].format(at=figures.nearest(estimate), **names)
-            ends = f" ({figures.below(lower)} to {figures.above(upper)})" if told else ""
-            won = self._won(names["better"], Interval(lower, upper), estimate, told=told)
+            ends = f" ({figures.below(lower)} to {figures.above(upper)})" if ends_named else ""
+            won = self._won(
+                names["better"], Interval(lower, upper), estimate, ends_named=ends_named
+            )
             return f"{ahead}{ends}{won}"
         phrase = "open" if lower < 0.0 else "level"
         low = figures.above(-lower) if lower < 0.0 else figures.below(lower)
@@ -160,9 +168,9 @@ class Contrast:
         return text + self._won(names["better"], Interval(lower, upper))
 
     def _won(
-        self, name: str, more: Interval, estimate: float | None = None, *, told: bool = True
+        self, name: str, more: Interval, estimate: float | None = None, *, ends_named: bool = True
     ) -> str:
-        """How many of the items the system of this name wins that is preferred on so many more."""
+        """Return the share of items the system wins that is preferred on so many more."""
         if not self.wins:
             return ""
         won = win_rate(more)
@@ -171,7 +179,7 @@ class Contrast:
         figure = f"{ends}{PERCENT_SIGN}"
         if estimate is not None:
             middle = figures.nearest(win_rate(Interval(estimate, estimate)).lower)
-            figure = f"{middle}{PERCENT_SIGN} ({ends})" if told else f"{middle}{PERCENT_SIGN}"
+            figure = f"{middle}{PERCENT_SIGN} ({ends})" if ends_named else f"{middle}{PERCENT_SIGN}"
         return f"; with ties as half {name} wins {figure}"
 
     def _prefix(self, status: Mapping[str, Any]) -> str:
@@ -192,7 +200,7 @@ OVER: Mapping[str, str] = {
     "population": " of the population",
     "runs": " over all runs",
 }
-"""What the mean is over, by target, behind the name of a score."""
+"""The words for the set a mean is over, by target, after the name of a score."""
 
 
 def sentence(
@@ -203,7 +211,7 @@ def sentence(
     labels: int | None,
     promised: bool = True,
 ) -> str:
-    """What a session says, as its status stands; ``score`` is what its pool measures.
+    """Return what a session says, by its status; ``score`` is what its pool measures.
 
     ``labels`` are those in the interval, None where they were not counted. Not ``promised`` is what
     a form for comparisons says.
@@ -232,7 +240,7 @@ def valid(alpha: float) -> str:
 
 
 def _begun(status: Mapping[str, Any]) -> str:
-    """How a sentence begins that no label stands behind."""
+    """Return the beginning of a sentence that is based on no label."""
     yet = "" if status.get("state") == "closed" else " yet"
     return f"{NO_LABEL if status['rounds'].get('judged') else NOTHING}{yet}: "
 
@@ -245,7 +253,7 @@ def certified_sentence(
     *,
     closed: bool,
 ) -> str:
-    """What the claim of a certificate says: the words its session had for it, ``closed`` or not.
+    """Return the words of a certificate's claim as its session had them, ``closed`` or not.
 
     ``scale`` is that of its pool, whose systems are ``named``.
     """
@@ -278,7 +286,7 @@ def score_sentence(
     labels: int | None,
     promised: bool = True,
 ) -> str:
-    """What the claim of a status or a certificate says of the score of one system.
+    """Return the words of a status's or a certificate's claim about the score of one system.
 
     ``values`` are those of ``Score.values``.
     """
@@ -314,7 +322,7 @@ def quantity_of(claim: Mapping[str, Any], name: str) -> str:
 
 
 def is_settled(status: Mapping[str, Any]) -> bool:
-    """Whether all that may be drawn is judged, so that the mean is known exactly."""
+    """Return whether all that may be drawn is judged, so that the mean is known exactly."""
     whole = status["scale"]["upper"] - status["scale"]["lower"]
     exact = status["upper"] - status["lower"] <= NOTHING_LEFT * whole
     drawable = status["items"] - status.get("known", 0)
@@ -344,12 +352,12 @@ def score_figures(
 
 
 def is_wide(lower: float, upper: float, scale: Interval) -> bool:
-    """Whether an interval is so wide that its estimate says little."""
+    """Return whether an interval is so wide that its estimate says little."""
     return upper - lower > WIDE * scale.width
 
 
 def best_sentence(status: Mapping[str, Any]) -> str:
-    """What a session says of its systems, as its status stands.
+    """Return what a session says of its systems, by its status.
 
     Proven is that a given best system stays in. Of several that are equally good another one may be
     out, so that a system which is out may be as good as the best, and is never better.
@@ -376,7 +384,7 @@ def best_sentence(status: Mapping[str, Any]) -> str:
 
 
 def table_sentence(status: Mapping[str, Any]) -> str:
-    """How many claims of a table have met their target, and what holds of their intervals."""
+    """Return how many claims of a table met their target, and what holds of their intervals."""
     table, certain = status["table"], sure(status["alpha"])
     holds = {"together": "all intervals hold at once", "closed": "no answer yes is false"}
     promise = holds.get(table["account"], "each interval holds by itself")
@@ -396,7 +404,7 @@ def table_sentence(status: Mapping[str, Any]) -> str:
 def claim_sentence(
     name: str, values: Mapping[str, Any], scale: Interval, level: float | None
 ) -> str:
-    """What one claim of a table says by itself; ``level`` is None where it is certain."""
+    """Return what one claim of a table says by itself; ``level`` is None where it is certain."""
     certain = "for certain" if level is None else valid(level)
     return f"{name}: {values['name']} {score_figures(values, scale)}, {certain}."
 

@@ -145,7 +145,7 @@ def status_document(header: Header, session: AnySession, pool: Pool) -> dict[str
 
 
 def may_have_provisional(document: Mapping[str, Any]) -> bool:
-    """Whether judgements of a session of one mean wait for an open draw that may be judged."""
+    """Return whether judgements of a session of one mean wait for an open draw."""
     waits = document["rounds"]["waiting"] > 0 and document["lower"] is not None
     return waits and document["state"] != "closed"
 
@@ -370,7 +370,7 @@ def _given(decision: Decision) -> str:
 
 
 def claim_met(question: Table, place: int) -> bool | None:
-    """Whether a claim has met its target; None where it has none."""
+    """Return whether a claim has met its target; None where it has none."""
     wants = question.claims[place].claim.wants
     return place in question.met_at if wants else None
 

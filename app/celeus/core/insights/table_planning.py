@@ -37,7 +37,7 @@ CLAIMS_BY_WORK = 2.0
 
 @dataclass(frozen=True, slots=True)
 class TableOutcome:
-    """Where a simulated session stands; ``ended``, or on its way.
+    """The state of a simulated session; ``ended``, or on its way.
 
     ``reached`` unless budget or pool ended it; ``met`` says after how many labels every claim had
     its target, None where it had not.
@@ -102,7 +102,7 @@ def _outcome(session: Session[TableQuestion]) -> TableOutcome:
 
 
 def assumptions_of(table: Table, risks: Mapping[str, float]) -> list[Assumption]:
-    """What the surrogates say of every metric, moved to the mean loss of ``risks`` where given."""
+    """Return the surrogates' prediction of every metric, moved to the ``risks`` given."""
     return [
         assumption_of(
             _scores_of(table, place, metric.scale.interval),
@@ -139,7 +139,7 @@ def stream_summary(outcomes: Sequence[TableOutcome]) -> Summary:
 
 
 def claim_summary(outcomes: Sequence[TableOutcome], place: int) -> Summary:
-    """What a claim came to in the sessions that ended, or in the one that came furthest.
+    """Return the summary of a claim in the sessions that ended, or in the furthest one.
 
     ``labels`` are those until it had its target; of a session in which it never had it, all.
     """

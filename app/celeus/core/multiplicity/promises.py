@@ -18,7 +18,7 @@ def promises(account: Account, alpha: float, claims: int, *, checked: bool = Fal
 
     ``checked``: the claims check a judge, and a yes to all questions is one combined answer.
     """
-    one = (
+    each = (
         f"Each interval, taken by itself, holds at every moment with probability at least"
         f" {share(1.0 - alpha)}."
     )
@@ -26,14 +26,14 @@ def promises(account: Account, alpha: float, claims: int, *, checked: bool = Fal
     free = "Of claims picked because of what they say nothing is promised."
     if account == "together":
         return Promises(
-            one,
+            each,
             f"All {claims} intervals hold at once, at every moment, with probability at least"
             f" {share(1.0 - alpha)}.",
             "So do any of them, however they are picked.",
         )
     if account == "selected":
         return Promises(
-            one,
+            each,
             nothing,
             f"Who shows K of the {claims} claims, picked in any way at any time, shows each at"
             f" level {alpha:g} K/{claims}: then at most {share(alpha)} of those shown are false, in"
@@ -41,7 +41,7 @@ def promises(account: Account, alpha: float, claims: int, *, checked: bool = Fal
         )
     if account == "closed":
         return Promises(
-            one,
+            each,
             f"With probability at least {share(1.0 - alpha)} none of the answers yes is false, at"
             " any moment.",
             "So is none of those picked among the answers yes.",
@@ -52,7 +52,7 @@ def promises(account: Account, alpha: float, claims: int, *, checked: bool = Fal
             f" A yes to all questions is false with probability at most {share(alpha)}, at any"
             " moment."
         )
-    return Promises(one, nothing, free)
+    return Promises(each, nothing, free)
 
 
 def share(value: float) -> str:

@@ -90,7 +90,7 @@ class ColumnDigest(Plain):
 
 @dataclass(frozen=True, kw_only=True)
 class PoolStatements(Plain):
-    """What a header states of a pool where there is any."""
+    """The statements about a pool that its header holds where there are any."""
 
     systems: AnySystems | None = None
     based_on: Basis | None = None

@@ -198,7 +198,7 @@ class MixtureProposal:
 
 
 def shares_adapt(beta: float, strata: int) -> bool:
-    """Whether the shares of so many strata depend on losses, by their residual moments.
+    """Return whether the shares of so many strata depend on losses, by their residual moments.
 
     They do not where there is one stratum, nor where all draws are uniform.
     """

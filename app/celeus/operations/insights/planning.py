@@ -221,7 +221,7 @@ async def plan_session(context: Context, pool: UUID | Pool, request: PlanRequest
         strategy=prepared.strategy,
         risk=head["risk"],
         informed=head["informed"],
-        fixed_sample=None if fixed_sample is None else fixed_sample.told,
+        fixed_sample=None if fixed_sample is None else fixed_sample.informed,
         policies=[(planned | refusals)[name] for name in dict.fromkeys(_policies(request))],
         precision=next(iter(plans.values())).precision,
         suggestion=prepared.suggestion,

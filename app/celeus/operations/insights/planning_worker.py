@@ -243,7 +243,7 @@ def simulated(job: Job) -> Iterator[dict[str, Any]]:
     )
     risk = assumption.risk(scale)
     floors = [floor_of(plan, risk) for plan in plans]
-    supposed = Supposition.of(assumption, told=job.risk is not None)
+    supposed = Supposition.of(assumption, risk_given=job.risk is not None)
     yield {
         "risk": risk,
         "informed": assumption.informed,

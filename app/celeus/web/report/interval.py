@@ -18,7 +18,7 @@ class IntervalFigures:
     def __init__(self, status: Mapping[str, Any], measure: Measure) -> None:
         self.status, self._measure = status, measure
         self.compared = measure.compared
-        self.score, self.shift, self.sign = measure.told, measure.shift, measure.sign
+        self.score, self.shift, self.sign = measure.shown_score, measure.shift, measure.sign
         self.figures = Figures(measure.scale, status["upper"] - status["lower"], measure.shift)
         self._now = self.image(status["lower"], status["upper"])
 

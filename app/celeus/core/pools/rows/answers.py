@@ -48,7 +48,7 @@ OF_PAIRS = frozenset(
 OF_LINEUPS = frozenset({"id", "payload", "group", "answers"})
 ANSWERS = ("prediction", "answer")
 SHOWN = ("answer", "payload")
-"""What a judge may be shown of a system."""
+"""The fields of a system that a judge may be shown."""
 
 
 def assemble_pairs(
@@ -121,7 +121,9 @@ def _whole(row: Mapping[str, Any], parts: Mapping[str, Row]) -> Row | None:
     return whole or None
 
 
-def _pair_faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iterator[Violation]:
+def _pair_faults(
+    row: Row, systems: Systems, expected: frozenset[str] | None
+) -> Iterator[Violation]:
     yield from _member_faults(row, OF_PAIRS)
     sides = [row.get(side) for side in SIDES]
     for side, inner in zip(SIDES, sides, strict=True):
@@ -130,20 +132,24 @@ def _pair_faults(row: Row, systems: Systems, own: frozenset[str] | None) -> Iter
         else:
             yield side, f"an object of what system {side} answered, as every item has it", inner
     if all(isinstance(inner, dict) for inner in sides):
-        yield from _unequal(row, own)
+        yield from _unequal(row, expected)
         yield from _known_faults(row, systems)
 
 
-def _unequal(row: Row, own: frozenset[str] | None) -> Iterator[Violation]:
+def _unequal(row: Row, expected: frozenset[str] | None) -> Iterator[Violation]:
     """Violations where the two systems, or this item and those before, differ in their fields."""
     carried = {side: row[side].keys() - {"payload"} for side in SIDES}
     for side, other_side in (SIDES, SIDES[::-1]):
         for name in sorted(carried[other_side] - carried[side]):
             yield f"{side}.{name}", f"given, as in {other_side}: both answer in one kind", None
-    if carried["a"] == carried["b"] and own is not None:
-        for name in sorted(carried["a"] ^ own):
+    if carried["a"] == carried["b"] and expected is not None:
+        for name in sorted(carried["a"] ^ expected):
             rule = "given, as in the items before"
-            yield f"a.{name}", rule if name in own else "left out, as in the items before", None
+            yield (
+                f"a.{name}",
+                rule if name in expected else "left out, as in the items before",
+                None,
+            )
     for name in ("surrogate", "surrogates"):
         if name in row and "surrogate" in carried["a"]:
             yield name, "left out where a and b have their own", row[name]
@@ -219,10 +225,10 @@ def _is_class(value: object) -> bool:
 
 def same_answer(row: Mapping[str, Any], systems: Systems) -> bool:
     """Both systems gave the same class, or the same text after the pool's normalisation."""
-    one, other = row["a"], row["b"]
-    if "prediction" in one and "prediction" in other:
-        return bool(one["prediction"] == other["prediction"])
-    texts = [side.get("answer") for side in (one, other)]
+    first, other = row["a"], row["b"]
+    if "prediction" in first and "prediction" in other:
+        return bool(first["prediction"] == other["prediction"])
+    texts = [side.get("answer") for side in (first, other)]
     return all(isinstance(text, str) for text in texts) and systems.same(*texts)
 
 
@@ -242,17 +248,17 @@ def _difference(row: Row, systems: Systems) -> Row:
 
 
 def _pair_columns(
-    rows: list[Row], systems: Systems, own: frozenset[str]
+    rows: list[Row], systems: Systems, fields: frozenset[str]
 ) -> dict[str, NDArray[Any]]:
     columns: dict[str, NDArray[Any]] = {}
-    if "prediction" in own:
+    if "prediction" in fields:
         for side in SIDES:
             columns[f"prediction_{side}"] = np.array([row[side]["prediction"] for row in rows])
-    if "surrogate" in own:
+    if "surrogate" in fields:
         a, b = (np.array([float(row[side]["surrogate"]) for row in rows]) for side in SIDES)
         limits = Interval(systems.loss.lower, systems.loss.upper)
         # Of two texts both may be right, of two classes one at most.
-        columns |= surrogate_columns(a, b, limits, exclusive="prediction" in own)
+        columns |= surrogate_columns(a, b, limits, exclusive="prediction" in fields)
     return {name: column.astype(dtype_of(name)) for name, column in columns.items()}
 
 
@@ -293,7 +299,7 @@ class _Answers:
         present = {name: value for name, value in row.items() if value is not None}
         answers = present.get("answers")
         if isinstance(answers, dict):
-            present["answers"] = {name: without_nulls(one) for name, one in answers.items()}
+            present["answers"] = {name: without_nulls(inner) for name, inner in answers.items()}
         return present
 
     def faults(self, row: Row, carried: frozenset[str] | None) -> Iterator[Violation]:
@@ -325,11 +331,13 @@ class _Answers:
 
 
 def all_same(code: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Whether all systems gave the same answer, by the codes of their answers of shape [N, k]."""
+    """Return whether all systems gave the same answer, by their answers' codes of shape [N, k]."""
     return np.asarray((code == code[:, :1]).all(axis=1))
 
 
-def _lineup_faults(row: Row, lineup: Lineup, own: frozenset[str] | None) -> Iterator[Violation]:
+def _lineup_faults(
+    row: Row, lineup: Lineup, expected: frozenset[str] | None
+) -> Iterator[Violation]:
     yield from _member_faults(row, OF_LINEUPS)
     answers = row.get("answers", {})
     if not isinstance(answers, dict):
@@ -337,9 +345,9 @@ def _lineup_faults(row: Row, lineup: Lineup, own: frozenset[str] | None) -> Iter
         return
     for name in answers.keys() - set(lineup.names):
         yield f"answers.{name}", "a system of the pool", answers[name]
-    if not answers and not own:
+    if not answers and not expected:
         return
-    carried = own if own is not None else _carried_by_first(answers, lineup)
+    carried = expected if expected is not None else _carried_by_first(answers, lineup)
     for name in lineup.names:
         inner = answers.get(name)
         if not isinstance(inner, dict):
@@ -360,16 +368,16 @@ def _carried_by_first(answers: Row, lineup: Lineup) -> frozenset[str]:
 
 
 def _lineup_columns(
-    rows: list[Row], lineup: Lineup, own: frozenset[str]
+    rows: list[Row], lineup: Lineup, fields: frozenset[str]
 ) -> dict[str, NDArray[Any]]:
     def table(field: str) -> list[list[Any]]:
         return [[row["answers"][name][field] for name in lineup.names] for row in rows]
 
     columns: dict[str, NDArray[Any]] = {}
-    if "prediction" in own:
+    if "prediction" in fields:
         columns["predictions"] = np.array(table("prediction"))
-    if "answer" in own:
+    if "answer" in fields:
         columns["answers"] = np.array([lineup.codes(texts) for texts in table("answer")])
-    if "surrogate" in own:
+    if "surrogate" in fields:
         columns["surrogates"] = np.array(table("surrogate"), dtype=np.float64)
     return {name: column.astype(dtype_of(name)) for name, column in columns.items()}

@@ -81,7 +81,7 @@ class Batch:
             columns={name: column[keep] for name, column in self.columns.items()},
             groups=list(compress(self.groups, keep)),
             reasons=list(compress(self.reasons, keep)),
-            values={name: list(compress(it, keep)) for name, it in self.values.items()},
+            values={name: list(compress(values, keep)) for name, values in self.values.items()},
         )
 
 
@@ -224,21 +224,21 @@ def _stated(
     lower, upper = np.full(len(rows), scale.lower), np.full(len(rows), scale.upper)
     reasons = [""] * len(rows)
     pool = Pool(len(rows), scale, columns, (), CHAIN_START)
-    for at, row in enumerate(rows):
+    for place, row in enumerate(rows):
         if STATED.isdisjoint(row):
             continue
         if next(stated_faults(row, scale), None) is not None:
             raise _Irregular
-        lower[at] = row.get("loss_lower", scale.lower)
-        upper[at] = row.get("loss_upper", scale.upper)
-        reasons[at] = row.get("bound_reason", "")
+        lower[place] = row.get("loss_lower", scale.lower)
+        upper[place] = row.get("loss_upper", scale.upper)
+        reasons[place] = row.get("bound_reason", "")
         if "known" in row:
             known = row["known"]
             loss = known.get("loss")
             if loss is None:
-                loss = pool.loss_of_label(at, known["label"])
-            lower[at] = upper[at] = loss
-            reasons[at] = known["reason"]
+                loss = pool.loss_of_label(place, known["label"])
+            lower[place] = upper[place] = loss
+            reasons[place] = known["reason"]
     return {"loss_lower": lower, "loss_upper": upper}, reasons
 
 
@@ -259,7 +259,7 @@ def _assemble_one_by_one(
                 ids.add(row["id"])
                 good.append(_with_surrogates(row))
                 good_lines.append(line)
-        faults += [Fault.of(line, *one) for one in violations]
+        faults += [Fault.of(line, *violation) for violation in violations]
     if not good:
         return Assembly(_empty(), faults, shape)
     return replace(_assemble_regular(good_lines, good, scale, shape), faults=faults)

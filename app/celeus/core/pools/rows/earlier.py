@@ -52,8 +52,8 @@ class OldItem:
         if basis.system is None:
             return cls(index, *_parted(payload, basis.answer))
         whole = payload or {}
-        own = whole.get(basis.system) or {}
-        return cls(index, whole.get("payload"), own.get("answer"), own.get("payload"))
+        answered = whole.get(basis.system) or {}
+        return cls(index, whole.get("payload"), answered.get("answer"), answered.get("payload"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,12 @@ class Carryover:
     def columns(self, lines: Sequence[int]) -> dict[str, NDArray[Any]]:
         """Columns of the items of these lines."""
         return {
-            "round": np.array([self.rounds.get(one, 0) for one in lines], dtype=dtype_of("round")),
-            "label": np.array([self.labels.get(one, -1) for one in lines], dtype=dtype_of("label")),
+            "round": np.array(
+                [self.rounds.get(line, 0) for line in lines], dtype=dtype_of("round")
+            ),
+            "label": np.array(
+                [self.labels.get(line, -1) for line in lines], dtype=dtype_of("label")
+            ),
         }
 
 
@@ -112,16 +116,16 @@ class Earlier:
     def round(self) -> NDArray[np.int32]:
         """The round that judged an item, 0 where none did."""
         rounds = np.zeros(self.pool.items, dtype=np.int32)
-        for one in self.judged:
-            rounds[one.item] = one.round
+        for judged in self.judged:
+            rounds[judged.item] = judged.round
         return rounds
 
     @cached_property
     def loss(self) -> Floats:
         """The losses judged."""
         losses = np.full(self.pool.items, np.nan)
-        for one in self.judged:
-            losses[one.item] = one.loss
+        for judged in self.judged:
+            losses[judged.item] = judged.loss
         return losses
 
     @cached_property
@@ -137,8 +141,8 @@ class Earlier:
         labels = np.full(self.pool.items, -1, dtype=np.int32)
         if self.believed and "label" in self.pool.columns:
             labels[:] = self.pool.columns["label"]
-        for one in self.judged:
-            labels[one.item] = -1 if one.label is None else one.label
+        for judged in self.judged:
+            labels[judged.item] = -1 if judged.label is None else judged.label
         return labels
 
     @cached_property
@@ -157,7 +161,7 @@ class Earlier:
     @cached_property
     def guesses(self) -> bool:
         """Old losses say more than labels do: some were judged without one."""
-        return any(one.label is None for one in self.judged)
+        return any(judged.label is None for judged in self.judged)
 
     @cached_property
     def prediction(self) -> NDArray[Any] | None:
@@ -189,8 +193,8 @@ class Earlier:
     def carries(self, payload: Any, old: OldItem, *, answer: bool) -> bool:  # noqa: ANN401 -- JSON
         """An item with this payload has the old question, and the old ``answer`` if it must."""
         system = None if self.systems is None else "a"
-        own = OldItem.of(old.index, payload, replace(self.basis, system=system))
-        return _same(own.question, old.question) and (not answer or _same(own.answer, old.answer))
+        item = OldItem.of(old.index, payload, replace(self.basis, system=system))
+        return _same(item.question, old.question) and (not answer or _same(item.answer, old.answer))
 
     def _row(self, line: int, row: Row, old: OldItem | None, carried: Carryover) -> Row:
         present = {name: value for name, value in row.items() if value is not None}
@@ -211,10 +215,10 @@ class Earlier:
         guess = self._mean
         question, _ = _parted(row.get("payload"), self.basis.answer)
         if old is not None and _same(question, old.question):
-            at, guess = old.index, float(self.guess[old.index])
+            index, guess = old.index, float(self.guess[old.index])
             known = self._known(row, old)
-            if self.round[at]:
-                carried.rounds[line] = int(self.round[at])
+            if self.round[index]:
+                carried.rounds[line] = int(self.round[index])
             if known is not None:
                 self._state(line, row, known, carried)
         if self.guesses and "target_probs" not in row:
@@ -223,7 +227,7 @@ class Earlier:
 
     def _known(self, row: Row, old: OldItem) -> Row | None:
         """The known loss, and its reason, of an item with its old question."""
-        label, loss, before = (one[old.index] for one in (self.label, self.loss, self.known))
+        label, loss, before = (column[old.index] for column in (self.label, self.loss, self.known))
         follows = "prediction" in row or "target_probs" in row
         if label >= 0 and follows and self.pool.scale.kind in {"zero_one", "cross_entropy"}:
             return {"label": int(label), "reason": self.basis.true_label}
@@ -254,12 +258,12 @@ class Earlier:
             row["payload"] = old.question
         self._weigh(row, old, where)
         row["a"], b = self._answer(old), row.get("b")
-        at, new = old.index, b if isinstance(b, dict) else {}
-        if self.round[at]:
-            carried.rounds[line] = int(self.round[at])
+        index, new = old.index, b if isinstance(b, dict) else {}
+        if self.round[index]:
+            carried.rounds[line] = int(self.round[index])
         if self.systems is not None and self.systems.loss.kind != "preference":
-            self._guess_pair(row, new, at)
-        label, prediction = int(self.label[at]), new.get("prediction")
+            self._guess_pair(row, new, index)
+        label, prediction = int(self.label[index]), new.get("prediction")
         if label >= 0 and type(prediction) is int and "prediction" in row["a"]:
             if prediction == row["a"]["prediction"]:
                 # Equal answers have no difference, whatever the label.
@@ -269,19 +273,19 @@ class Earlier:
         return row
 
     def _weigh(self, row: Row, old: OldItem, where: str) -> None:
-        """What is compared counts as much as it did for the old version alone."""
+        """Give an item compared the weight it has in the old version's pool; refuse another."""
         if "weight" not in self.pool.columns:
             return
         weight = float(self.pool.columns["weight"][old.index])
         if row.setdefault("weight", weight) != weight:
             raise _Unfit("weight", f"left out, or as in {where}: {weight:.17g}", row["weight"])
 
-    def _guess_pair(self, row: Row, new: Row, at: int) -> None:
-        """Of both losses where the new version comes with a guess, else of the difference."""
+    def _guess_pair(self, row: Row, new: Row, index: int) -> None:
+        """Guess both losses where the new version comes with a guess, else the difference."""
         if new.get("surrogate") is not None:
-            row["a"]["surrogate"] = float(self.guess[at])
+            row["a"]["surrogate"] = float(self.guess[index])
         elif self.guesses and not row.keys() & {"surrogate", "surrogates"}:
-            row["surrogate"] = float(self.guess[at]) - self._mean
+            row["surrogate"] = float(self.guess[index]) - self._mean
 
     def _answer(self, old: OldItem) -> Row:
         """The old version's answer, as a row of two systems has it."""
@@ -311,9 +315,9 @@ class Earlier:
             return self._same_probabilities(row.get("target_probs"), old.index)
         return answer is not None
 
-    def _same_probabilities(self, given: object, at: int) -> bool:
+    def _same_probabilities(self, given: object, index: int) -> bool:
         """The same class is most probable; the same probabilities, where the loss takes them."""
-        old = self.pool.columns["target_probs"][at]
+        old = self.pool.columns["target_probs"][index]
         try:
             new = np.array(given, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -334,19 +338,23 @@ def version_of(pool: Pool, side: Side) -> Pool:
         message = "the pool names no two systems"
         raise ValueError(message)
     names = {"prediction": f"prediction_{side}", "label": "label", "weight": "weight"}
-    columns = {name: pool.columns[one] for name, one in names.items() if one in pool.columns}
+    columns = {
+        name: pool.columns[column] for name, column in names.items() if column in pool.columns
+    }
     # A preference, which is no loss, was refused.
     scale = LossScale(*astuple(systems.loss))
     return Pool(pool.items, scale, columns, (), pool.items_digest)
 
 
-def loss_of(said: Mapping[str, Any], side: Side, left: str | None, prediction: int) -> float | None:
+def loss_of(
+    judgement: Mapping[str, Any], side: Side, left: str | None, prediction: int
+) -> float | None:
     """The loss of one of two systems by what a judge said, by name; None where it says none."""
-    if "label" in said:
-        return float(said["label"] != prediction)
-    if "loss_a" in said:
-        return float(said[f"loss_{side}"])
-    loss = said.get("loss_left" if side == left else "loss_right")
+    if "label" in judgement:
+        return float(judgement["label"] != prediction)
+    if "loss_a" in judgement:
+        return float(judgement[f"loss_{side}"])
+    loss = judgement.get("loss_left" if side == left else "loss_right")
     return None if loss is None else float(loss)
 
 
@@ -354,14 +362,14 @@ def _parted(payload: Any, name: str | None) -> tuple[Any, Any]:  # noqa: ANN401 
     """The payload without the version's own answer, and that answer."""
     if name is None or not isinstance(payload, dict):
         return payload, None
-    rest = {one: value for one, value in payload.items() if one != name}
+    rest = {member: value for member, value in payload.items() if member != name}
     return rest or None, payload.get(name)
 
 
-def _same(one: object, other: object) -> bool:
+def _same(value: object, other: object) -> bool:
     """Test whether two values are the same JSON, as the items digest binds it."""
     try:
-        return canonical_json(one) == canonical_json(other)
+        return canonical_json(value) == canonical_json(other)
     except (ValueError, TypeError, RecursionError):
         # Not what an item may have: the row's own faults tell.
         return False
@@ -370,9 +378,9 @@ def _same(one: object, other: object) -> bool:
 def _with_guess(row: Row, guess: float) -> Row:
     """The row with one more surrogate."""
     if "surrogates" in row:
-        own = row["surrogates"]
+        surrogates = row["surrogates"]
         # What is no list is told with the row's other faults.
-        return row | {"surrogates": [*own, guess]} if isinstance(own, list) else row
+        return row | {"surrogates": [*surrogates, guess]} if isinstance(surrogates, list) else row
     if "surrogate" not in row:
         return row | {"surrogate": guess}
     rest = {name: value for name, value in row.items() if name != "surrogate"}

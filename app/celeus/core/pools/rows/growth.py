@@ -29,7 +29,7 @@ FAULTS_TOLD = 100
 """Faults an answer lists; the others are only counted."""
 MAX_GROUPS = 1_000
 MAX_GROUP_BYTES = 96 << 10
-"""Of a pool's group names as JSON, which every answer about the pool and its certificates hold."""
+"""Bytes of a pool's group names as JSON, which answers about it and its certificates hold."""
 MAX_REASONS = 100
 MOST_BYTES = 4 << 30
 """Bytes of a pool's columns: a worker that serves it holds them all in memory."""
@@ -41,7 +41,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What is stated of single losses, and of how much the items count.
+    """The statements about single losses, and the items' weights.
 
     ``reasons`` counts known ones by reason, in the order of the reasons' numbers, those of bounds
     included; ``bounded`` is how many others have bounds of their own, ``bounds`` counts those by
@@ -59,12 +59,12 @@ class Statements:
         return sum(self.reasons.values())
 
     def __bool__(self) -> bool:
-        """Whether anything is stated of losses."""
+        """Return whether anything is stated about losses."""
         return bool(self.reasons or self.bounded)
 
     @classmethod
     def of(cls, value: dict[str, Any]) -> Self:
-        """What ``to_dict`` gave; nothing is stated in an empty object."""
+        """Read what ``to_dict`` gave; nothing is stated in an empty object."""
         counts = (dict(value.get(name, ())) for name in ("reasons", "bounds"))
         least, largest = value.get("weights", (None, None))
         weights = None if least is None else (float(least), float(largest))
@@ -77,7 +77,7 @@ class Statements:
             values["weights"] = list(self.weights)
         if not self:
             return values
-        reasons, bounds = ([*map(list, it.items())] for it in (self.reasons, self.bounds))
+        reasons, bounds = ([*map(list, counts.items())] for counts in (self.reasons, self.bounds))
         values |= {"reasons": reasons, "bounded": self.bounded}
         return values | ({"bounds": bounds} if bounds else {})
 
@@ -117,7 +117,7 @@ class Growth:
     earlier: Earlier | None = None
 
     def assemble(self, lines: Sequence[int], rows: Sequence[object]) -> Assembly:
-        """What becomes of some rows."""
+        """Return rows made into items, and the faults of the others."""
         if isinstance(self.named, Lineup):
             return assemble_lineup(lines, rows, self.named, self.shape)
         if self.named is not None:
@@ -127,10 +127,10 @@ class Growth:
     def compare(
         self, earlier: Earlier, lines: list[int], rows: list[object], old: Mapping[str, OldItem]
     ) -> Assembly:
-        """What becomes of some rows with what is carried over to them."""
+        """Return the same of rows with what is carried over to them."""
         carried = earlier.carry(lines, rows, old)
         made = self.assemble(carried.lines, carried.rows)
-        faults = sorted([*carried.faults, *made.faults], key=lambda one: one.line)
+        faults = sorted([*carried.faults, *made.faults], key=lambda fault: fault.line)
         columns = made.batch.columns | carried.columns(made.batch.lines)
         return replace(made, batch=replace(made.batch, columns=columns), faults=faults)
 
@@ -222,8 +222,8 @@ class Growth:
                 )
             self.group_columns[name] = codes_of
             column = f"group_{name}"
-            columns[column] = np.array([codes_of[one] for one in texts], dtype=dtype_of(column))
-        names = [[name, list(it)] for name, it in self.group_columns.items()]
+            columns[column] = np.array([codes_of[text] for text in texts], dtype=dtype_of(column))
+        names = [[name, list(values)] for name, values in self.group_columns.items()]
         if values and (size := len(canonical_json(names))) > MAX_GROUP_BYTES:
             raise InvalidValue(
                 "The group columns have too many and too long values.",
@@ -257,7 +257,8 @@ class Growth:
             bounded = ~known & ~bounds.of_scale(scale)
         # Bounds as wide as the scale state nothing, whatever their reason.
         reasons = [
-            one if own else "" for one, own in zip(batch.reasons, known | bounded, strict=True)
+            reason if stated else ""
+            for reason, stated in zip(batch.reasons, known | bounded, strict=True)
         ]
         counts, of_bounds = dict(self.stated.reasons), Counter(self.stated.bounds)
         for reason, is_known in zip(reasons, known.tolist(), strict=True):
@@ -289,8 +290,10 @@ class Upload:
 def pool_of_rows(rows: Sequence[object], growth: Growth, score: Score | None = None) -> Upload:
     """The pool of all rows, each as an upload has it; refuses bad rows, all of them by line."""
     growth.check_count(len(rows))
-    parts = ((at, rows[at : at + ROWS_AT_ONCE]) for at in range(0, len(rows), ROWS_AT_ONCE))
-    batches = ((range(at + 1, at + len(part) + 1), part) for at, part in parts)
+    parts = (
+        (start, rows[start : start + ROWS_AT_ONCE]) for start in range(0, len(rows), ROWS_AT_ONCE)
+    )
+    batches = ((range(start + 1, start + len(part) + 1), part) for start, part in parts)
     return pool_of_batches(batches, growth, score)
 
 
@@ -340,7 +343,7 @@ def pool_of_batches(
         named=growth.named,
         score=score,
         metrics=growth.metrics,
-        group_columns={name: tuple(it) for name, it in growth.group_columns.items()},
+        group_columns={name: tuple(values) for name, values in growth.group_columns.items()},
     )
     return Upload(pool, list(ids), payloads)
 

@@ -59,8 +59,8 @@ class _Table:
         violations = list(_faults(row, self.metrics))
         if violations or carried is None:
             return violations
-        own = self.carried(row)
-        return [_missing(column, own) for column in sorted(own ^ carried)]
+        columns = self.carried(row)
+        return [_missing(column, columns) for column in sorted(columns ^ carried)]
 
     def carried(self, row: Row) -> frozenset[str]:
         """The columns, by name, that the row becomes and all rows must have."""
@@ -98,7 +98,7 @@ def _present(row: Row) -> Row:
     for name in (SURROGATES, KNOWN, GROUPS):
         inner = present.get(name)
         if isinstance(inner, dict):
-            present[name] = {one: value for one, value in inner.items() if value is not None}
+            present[name] = {member: value for member, value in inner.items() if value is not None}
     groups = present.get(GROUPS)
     if isinstance(groups, dict):
         present[GROUPS] = {
@@ -107,9 +107,9 @@ def _present(row: Row) -> Row:
     return present
 
 
-def _missing(column: str, own: frozenset[str]) -> Violation:
+def _missing(column: str, columns: frozenset[str]) -> Violation:
     stem, _, name = column.partition("_")
-    rule = "left out" if column in own else "given"
+    rule = "left out" if column in columns else "given"
     return f"{stem}s.{name}", f"{rule}, as in the items before", None
 
 

@@ -31,8 +31,8 @@ WITHOUT_CLASSES = frozenset({"bounded", "difference"})
 """Kinds of loss that do not follow from a true class."""
 MAX_INT = 2**31 - 1
 SUM_TOLERANCE = 1e-3
-"""How far probabilities may be from summing to 1: what models print is rounded. They are divided
-by their sum afterwards."""
+"""The distance from 1 that a sum of probabilities may have: what models print is rounded. They are
+divided by their sum afterwards."""
 
 STATED = frozenset({"known", "loss_lower", "loss_upper", "bound_reason"})
 """Fields of a row that state something of its loss."""
@@ -95,14 +95,14 @@ class Shape:
     def of_columns(cls, columns: Sequence[str], classes: int | None) -> Self:
         """Shape of a pool that has these columns already."""
         classes_of_both = "prediction_a" in columns
-        own = {
+        per_system = {
             "prediction": classes_of_both or "predictions" in columns,
             "answer": "answers" in columns or ("same" in columns and not classes_of_both),
             "surrogate": "change" in columns or "surrogates" in columns,
         }
         several = sum(name.startswith("surrogate.") for name in columns)
         return cls(
-            surrogates=0 if own["surrogate"] else several,
+            surrogates=0 if per_system["surrogate"] else several,
             proxy="proxy" in columns,
             target_probs="target_probs" in columns,
             surrogate_probs="hard" in columns or "entropy_g" in columns,
@@ -111,7 +111,7 @@ class Shape:
             weight="weight" in columns,
             classes=classes,
             carried=frozenset(
-                [name for name in own if own[name]]
+                [name for name in per_system if per_system[name]]
                 + [name for name in columns if name.startswith(("surrogate_", "group_"))]
             ),
         )
@@ -207,7 +207,7 @@ def encode_payload(payload: object) -> bytes | None:
 
 
 def _has_nul(encoded: bytes) -> bool:
-    """Whether JSON text holds a character U+0000, behind an even number of backslashes."""
+    """Return whether JSON text holds a character U+0000, after an even number of backslashes."""
     return b"\\u0000" in encoded and b"\\u0000" in encoded.replace(b"\\\\", b"")
 
 
@@ -224,7 +224,7 @@ def _is_deep(value: object, levels: int = MAX_PAYLOAD_DEPTH) -> bool:
     if not isinstance(value, (dict, list)):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deep(one, levels - 1) for one in inner)
+    return levels == 0 or any(_is_deep(part, levels - 1) for part in inner)
 
 
 def _is_wide(payload: object) -> bool:
@@ -400,20 +400,20 @@ def _prediction_faults(prediction: object, target: object, scale: LossScale) -> 
         yield "prediction", f"a whole number from 0 to {last}", prediction
 
 
-def _shape_faults(own: Shape, pool: Shape | None, row: dict[str, Any]) -> Iterator[Violation]:
-    """Differences from the items before; ``own`` is of a row that is good in itself."""
-    if pool is None or own == pool:
+def _shape_faults(shape: Shape, pool: Shape | None, row: dict[str, Any]) -> Iterator[Violation]:
+    """Differences from the items before; ``shape`` is of a row that is good in itself."""
+    if pool is None or shape == pool:
         return
-    if own.surrogates != pool.surrogates:
+    if shape.surrogates != pool.surrogates:
         name = "surrogates" if "surrogates" in row or pool.surrogates > 1 else "surrogate"
         yield name, _count_rule(pool.surrogates), row.get(name)
-    for name in sorted(own.fields() ^ pool.fields()):
+    for name in sorted(shape.fields() ^ pool.fields()):
         if name in row:
             yield name, "left out, as in the items before", row[name]
         else:
             yield name, "given, as in the items before", None
-    if own.target_probs and pool.target_probs and own.classes != pool.classes:
-        yield "target_probs", f"{pool.classes} probabilities, as before", own.classes
+    if shape.target_probs and pool.target_probs and shape.classes != pool.classes:
+        yield "target_probs", f"{pool.classes} probabilities, as before", shape.classes
 
 
 def _count_rule(count: int) -> str:
